@@ -1,0 +1,2 @@
+//! Subjects side by side: rounds, statistics, verdict, report.
+#![forbid(unsafe_code)]

@@ -1,0 +1,77 @@
+//! The clock. The only file that may read it; everything else takes the time as an argument.
+//!
+//! All times are nanoseconds of `CLOCK_MONOTONIC` (clock_gettime(2)), which every thread and every
+//! process of one host shares. A simulated driver makes up its own.
+
+use std::ops::{Add, Sub};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A point in time: nanoseconds of `CLOCK_MONOTONIC`, or of a simulator's virtual clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// Later than every time that a clock will ever show.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// Reads the clock. About 25 ns through the vDSO; call it once a turn, not once an exchange.
+    pub fn now() -> Time {
+        let spec = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Time(spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64)
+    }
+
+    /// Nanoseconds from `earlier` to here; zero if `earlier` is later.
+    pub fn since(self, earlier: Time) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This time and `nanoseconds` more, or [`Time::NEVER`] where that does not fit.
+    pub fn plus(self, nanoseconds: u64) -> Time {
+        Time(self.0.saturating_add(nanoseconds))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, length: Duration) -> Time {
+        self.plus(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+
+    fn sub(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.since(earlier))
+    }
+}
+
+/// Wall-clock seconds since 1970-01-01 UTC, for names of files and `Date` fields; never for lengths.
+pub fn unix_seconds() -> u64 {
+    wall_clock().as_secs()
+}
+
+/// Wall-clock nanoseconds since 1970-01-01 UTC.
+pub fn unix_nanoseconds() -> u128 {
+    wall_clock().as_nanos()
+}
+
+/// Gives the processor away until `until`. Not for the data plane, whose driver does the waiting.
+#[allow(clippy::disallowed_methods)] // This file is the exception that clippy.toml names.
+pub fn sleep_until(until: Time) {
+    loop {
+        let now = Time::now();
+        if now >= until {
+            return;
+        }
+        std::thread::sleep(until - now);
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // This file is the exception that clippy.toml names.
+fn wall_clock() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}

@@ -47,7 +47,8 @@ impl Sub for Time {
     }
 }
 
-/// Wall-clock seconds since 1970-01-01 UTC, for names of files and `Date` fields; never for lengths.
+/// Wall-clock seconds since 1970-01-01 UTC, for names of files and `Date` fields; never for
+/// lengths.
 pub fn unix_seconds() -> u64 {
     wall_clock().as_secs()
 }

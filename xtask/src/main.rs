@@ -1,4 +1,64 @@
 //! Checks that CI runs: import directions, sizes, generated documents.
+//!
+//! `cargo xtask tidy` reads the whole workspace and prints every place that breaks a rule of the
+//! house; the same check runs as a test. `cargo xtask docs` writes the generated documents anew.
+//! Each rule is a file in `rules/`, a pure function from the files to its complaints. What a rule
+//! lets through is named in `tables.rs`, and a name that is no longer needed is a complaint too.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod documents;
+mod rules;
+mod tables;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy   check imports, unsafe, sizes, the clock, words, generated documents
+       cargo xtask docs   write the generated documents anew";
+
+fn main() -> ExitCode {
+    let verbs: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match verbs.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => tidy(),
+        ["docs"] => documents::write(&workspace::root()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads the workspace and applies every rule.
+fn tidy() -> Result<(), String> {
+    let workspace = Workspace::read(&workspace::root())?;
+    let complaints = rules::check(&workspace);
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+    Err(format!(
+        "{}\n{} places are not tidy",
+        lines.join("\n"),
+        lines.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_workspace_is_tidy() {
+        if let Err(text) = super::tidy() {
+            panic!("{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The rules. Each is a pure function from the workspace to its complaints.
+
+mod clock;
+mod imports;
+mod sizes;
+mod unsafety;
+mod words;
+
+use std::fmt;
+
+use crate::documents;
+use crate::tables;
+use crate::workspace::Workspace;
+
+/// A place that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// Path, relative to the workspace.
+    pub(crate) path: String,
+    /// From 1; zero where the whole file is meant.
+    pub(crate) line: usize,
+    /// What is wrong and what to do.
+    pub(crate) text: String,
+}
+
+impl Complaint {
+    /// A complaint about one line.
+    fn at(path: &str, line: usize, text: impl Into<String>) -> Complaint {
+        Complaint {
+            path: path.to_string(),
+            line,
+            text: text.into(),
+        }
+    }
+
+    /// A complaint about a whole file.
+    pub(crate) fn about(path: &str, text: impl Into<String>) -> Complaint {
+        Complaint::at(path, 0, text)
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.text),
+            line => write!(f, "{}:{line}: {}", self.path, self.text),
+        }
+    }
+}
+
+/// Applies every rule.
+pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
+    let limits = sizes::Limits {
+        files: (tables::FILE_LINES_MAX, tables::LONG_FILES),
+        functions: (tables::FUNCTION_LINES_MAX, tables::LONG_FUNCTIONS),
+        lines: (tables::LINE_COLUMNS_MAX, tables::WIDE_LINES),
+    };
+    let mut complaints = imports::check(workspace, &tables::CRATES, &tables::CONFINED);
+    complaints.extend(unsafety::check(
+        workspace,
+        tables::UNSAFE_CRATE,
+        tables::UNSAFE_FILES,
+    ));
+    complaints.extend(sizes::check(workspace, &limits));
+    complaints.extend(clock::check(workspace, tables::CLOCK_FILE));
+    complaints.extend(words::check(workspace));
+    complaints.extend(documents::check(workspace));
+    complaints
+}
+
+/// A workspace of files made up for a test.
+#[cfg(test)]
+fn made_of(files: &[(&str, &str)]) -> Workspace {
+    let files = files
+        .iter()
+        .map(|(path, text)| crate::workspace::File::new(path, text).unwrap())
+        .collect();
+    Workspace { files }
+}
+
+/// The complaints as text, for a test.
+#[cfg(test)]
+fn texts(complaints: &[Complaint]) -> Vec<String> {
+    complaints.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,99 @@
+//! What the rules let through, by name. Every entry must still be needed: a stale one fails.
+
+/// Which of our crates each crate may import. Checked against the manifests.
+pub(crate) struct Crate {
+    /// Its name, which is its folder.
+    pub(crate) name: &'static str,
+    /// What it may import of ours.
+    pub(crate) imports: &'static [&'static str],
+    /// What its tests may import beyond that.
+    pub(crate) test_imports: &'static [&'static str],
+}
+
+/// The crates from the leaves up.
+pub(crate) const CRATES: [Crate; 8] = [
+    Crate {
+        name: "measure",
+        imports: &[],
+        test_imports: &[],
+    },
+    Crate {
+        name: "proto",
+        imports: &[],
+        test_imports: &[],
+    },
+    Crate {
+        name: "engine",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "load",
+        imports: &["engine", "measure", "proto"],
+        test_imports: &["server"],
+    },
+    Crate {
+        name: "server",
+        imports: &["engine", "measure", "proto"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "lab",
+        imports: &["load", "measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "cli",
+        imports: &["engine", "lab", "load", "measure", "proto", "server"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "xtask",
+        imports: &["cli", "load", "measure"],
+        test_imports: &[],
+    },
+];
+
+/// Packages of others that only one crate may name, and packages that none may.
+pub(crate) const CONFINED: [(&str, &[&str]); 7] = [
+    ("clap", &["cli"]),
+    ("io-uring", &["engine"]),
+    ("libc", &["engine"]),
+    ("httparse", &["proto"]),
+    ("syn", &["xtask"]),
+    ("tokio", &[]),
+    ("async-std", &[]),
+];
+
+/// The crate whose root says `deny(unsafe_code)`; every other root says `forbid(unsafe_code)`.
+pub(crate) const UNSAFE_CRATE: &str = "engine";
+
+/// The files that may hold `unsafe`, each with what it is for.
+pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[];
+
+/// The only file that reads the clock or sleeps.
+pub(crate) const CLOCK_FILE: &str = "measure/src/time.rs";
+
+/// The most lines in a file, lines in a function, columns in a line.
+pub(crate) const FILE_LINES_MAX: usize = 800;
+/// See [`FILE_LINES_MAX`]. Counted from `fn` to the closing brace.
+pub(crate) const FUNCTION_LINES_MAX: usize = 70;
+/// See [`FILE_LINES_MAX`].
+pub(crate) const LINE_COLUMNS_MAX: usize = 100;
+
+/// A named exception from a size. It only shrinks: `at_most` has to be what is really there.
+pub(crate) struct Exception {
+    /// `path` for a file or its widest line, `path::function` for a function.
+    pub(crate) place: &'static str,
+    /// The size that is there now.
+    pub(crate) at_most: usize,
+    /// Why it is not cut.
+    pub(crate) reason: &'static str,
+}
+
+/// Files that are longer.
+pub(crate) const LONG_FILES: &[Exception] = &[];
+/// Functions that are longer.
+pub(crate) const LONG_FUNCTIONS: &[Exception] = &[];
+/// Files with wider lines; `at_most` is the widest.
+pub(crate) const WIDE_LINES: &[Exception] = &[];

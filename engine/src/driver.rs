@@ -1,8 +1,8 @@
 //! The interface every driver obeys: a completion model that knows sockets and bytes, no protocols.
 //!
 //! An owner submits work (`connect`, `send`, `close`, …) and then calls [`Driver::wait`] once a
-//! turn. `wait` hands everything submitted to the kernel, sleeps until something completes or the given
-//! time comes, and reports what completed. Nothing calls back; the owner reads the list.
+//! turn. `wait` hands everything submitted to the kernel, sleeps until something completes or the
+//! given time comes, and reports what completed. Nothing calls back; the owner reads the list.
 //!
 //! What holds for every driver, and what the conformance suite in `engine/tests` checks on each:
 //!

@@ -1,0 +1,1 @@
+//! Reading chunked bodies (RFC 9112 §7.1).

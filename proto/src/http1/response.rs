@@ -1,0 +1,246 @@
+//! Writing responses (RFC 9112 §4, §6, §7.1).
+
+use super::Version;
+use super::head::{is_field_value, is_token};
+use crate::Misuse;
+
+/// The interim answer to `Expect: 100-continue` (RFC 9110 §15.2.1).
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// How the end of a response body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `Content-Length`: so many bytes.
+    Known(u64),
+    /// `Transfer-Encoding: chunked`: pieces through [`chunk`], then [`last_chunk`].
+    Chunked,
+    /// Nothing is said: there is no body by rule (1xx, 204, 304, an answer to HEAD), or the body
+    /// ends with the connection, which then cannot be kept.
+    None,
+}
+
+/// What a response head says.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// The status code, 100 to 599. The reason phrase is the standard's for that code.
+    pub status: u16,
+    /// The version of the request that is answered: HTTP/1.0 must be told that a connection lasts.
+    pub version: Version,
+    /// Fields besides `Date`, `Connection`, `Content-Length` and `Transfer-Encoding`.
+    pub fields: &'a [(&'a str, &'a str)],
+    /// The value of the `Date` field, as [`date`] makes it.
+    pub date: &'a [u8; 29],
+    /// How the end of the body is told.
+    pub length: Length,
+    /// Whether the connection is kept after this response.
+    pub keep_alive: bool,
+}
+
+/// Appends a response head to `out`.
+///
+/// # Errors
+/// A status out of range, a field that is no valid field or would contradict the framing, a length
+/// that RFC 9112 §6 forbids for this status or version. Then `out` is as it was.
+pub fn head(out: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Misuse> {
+    check(head)?;
+    out.extend_from_slice(b"HTTP/1.1 ");
+    decimal(out, u64::from(head.status));
+    out.push(b' ');
+    out.extend_from_slice(reason(head.status).as_bytes());
+    out.extend_from_slice(b"\r\nDate: ");
+    out.extend_from_slice(head.date);
+    out.extend_from_slice(b"\r\n");
+    for (name, value) in head.fields {
+        for piece in [name, ": ", value, "\r\n"] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+    }
+    match head.length {
+        Length::Known(bytes) => {
+            out.extend_from_slice(b"Content-Length: ");
+            decimal(out, bytes);
+            out.extend_from_slice(b"\r\n");
+        }
+        Length::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        Length::None => {}
+    }
+    match (head.keep_alive, head.version) {
+        (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
+        (true, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        (true, Version::Http11) => {}
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Appends one chunk (RFC 9112 §7.1). An empty piece writes nothing, since it would end the body.
+pub fn chunk(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let length = bytes.len() as u64;
+    let digits = 16 - length.leading_zeros() / 4;
+    for place in (0..digits).rev() {
+        out.push(DIGITS[(length >> (4 * place) & 15) as usize]);
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the last chunk and no trailers: the end of a chunked body.
+pub fn last_chunk(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n\r\n");
+}
+
+/// A `Date` value, as in `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7, IMF-fixdate), for a
+/// time given in seconds since 1970. Times after the year 9999 become its last second.
+pub fn date(unix_seconds: u64) -> [u8; 29] {
+    const LAST_SECOND: u64 = 253_402_300_799;
+    const WEEKDAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
+    const MONTHS: [&[u8; 3]; 12] = [
+        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
+        b"Dec",
+    ];
+    let seconds = unix_seconds.min(LAST_SECOND);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    text[..3].copy_from_slice(WEEKDAYS[(days % 7) as usize]);
+    two_digits(&mut text[5..7], day);
+    text[8..11].copy_from_slice(MONTHS[month as usize - 1]);
+    two_digits(&mut text[12..14], year / 100);
+    two_digits(&mut text[14..16], year % 100);
+    two_digits(&mut text[17..19], second / 3600);
+    two_digits(&mut text[20..22], second / 60 % 60);
+    two_digits(&mut text[23..25], second % 60);
+    text
+}
+
+/// The reason phrase of a status code (RFC 9110 §15), or the name of its class.
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        100..=199 => "Informational",
+        200..=299 => "Success",
+        300..=399 => "Redirection",
+        400..=499 => "Client Error",
+        _ => "Server Error",
+    }
+}
+
+fn check(head: &Head<'_>) -> Result<(), Misuse> {
+    let status = head.status;
+    if !(100..=599).contains(&status) {
+        return Err(Misuse::new(format!(
+            "status {status} is not between 100 and 599"
+        )));
+    }
+    // RFC 9112 §6.1 and RFC 9110 §8.6: neither field in 1xx and 204.
+    if (status < 200 || status == 204) && head.length != Length::None {
+        return Err(Misuse::new(format!(
+            "a response with status {status} has no length"
+        )));
+    }
+    if head.length == Length::Chunked && head.version == Version::Http10 {
+        return Err(Misuse::new("HTTP/1.0 does not know chunks (RFC 9112 §6.1)"));
+    }
+    for (name, value) in head.fields {
+        if !is_token(name.as_bytes()) || !is_field_value(value.as_bytes()) {
+            return Err(Misuse::new(format!(
+                "{name:?}: {value:?} is not a valid field"
+            )));
+        }
+        let made_here = ["date", "connection", "content-length", "transfer-encoding"];
+        if made_here.iter().any(|made| name.eq_ignore_ascii_case(made)) {
+            return Err(Misuse::new(format!(
+                "the field {name} is written by the encoder itself"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+fn two_digits(text: &mut [u8], number: u64) {
+    text[0] = b'0' + (number / 10) as u8;
+    text[1] = b'0' + (number % 10) as u8;
+}
+
+/// Year, month and day of a count of days since 1970. Years are counted from March, so that the
+/// leap day is the last of a year, and in eras of 400 years, which all have the same 146,097 days.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let since_era_start = days + 719_468;
+    let (era, day_of_era) = (since_era_start / 146_097, since_era_start % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}

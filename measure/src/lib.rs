@@ -1,5 +1,17 @@
 //! What a measurement is: time, histograms, counters, series, the run record and its merge, host
 //! facts, units. Knows nothing of sockets, protocols or load.
+//!
+//! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
+//! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here reads
+//! the clock but [`time`], and nothing reads the machine but [`host`] and [`process`].
 #![forbid(unsafe_code)]
 
+pub mod counters;
+pub mod histogram;
+pub mod host;
+pub mod process;
+pub mod record;
+pub mod series;
+pub mod tally;
 pub mod time;
+pub mod units;

@@ -1,0 +1,218 @@
+//! Counters of what went wrong, by kind, and of answers, by status. Adding one is an index into an
+//! array: errors on the hot path are numbers, words are made when the record is.
+
+/// What can go wrong with an exchange or a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ErrorKind {
+    /// The connection was refused.
+    Refused,
+    /// The host or network could not be reached.
+    Unreachable,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer closed the connection before the answer was whole.
+    EarlyClose,
+    /// No whole answer within the time limit.
+    Timeout,
+    /// No connection within the time limit.
+    ConnectTimeout,
+    /// The peer broke the protocol.
+    ProtocolViolation,
+    /// The answer was whole, but its status was not the expected one.
+    UnexpectedStatus,
+    /// No local port was free for a new connection.
+    PortsExhausted,
+    /// No file descriptor was free for a new connection.
+    DescriptorsExhausted,
+    /// The connection was closed while a request was being sent.
+    BrokenPipe,
+    /// Any other error of the operating system.
+    Other,
+}
+
+const KINDS: usize = 12;
+
+impl ErrorKind {
+    /// All kinds, in the order in which they are reported.
+    pub const fn all() -> [ErrorKind; KINDS] {
+        [
+            ErrorKind::Refused,
+            ErrorKind::Unreachable,
+            ErrorKind::Reset,
+            ErrorKind::EarlyClose,
+            ErrorKind::Timeout,
+            ErrorKind::ConnectTimeout,
+            ErrorKind::ProtocolViolation,
+            ErrorKind::UnexpectedStatus,
+            ErrorKind::PortsExhausted,
+            ErrorKind::DescriptorsExhausted,
+            ErrorKind::BrokenPipe,
+            ErrorKind::Other,
+        ]
+    }
+
+    /// The name in records, in snake case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Refused => "refused",
+            ErrorKind::Unreachable => "unreachable",
+            ErrorKind::Reset => "reset",
+            ErrorKind::EarlyClose => "early_close",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::ConnectTimeout => "connect_timeout",
+            ErrorKind::ProtocolViolation => "protocol_violation",
+            ErrorKind::UnexpectedStatus => "unexpected_status",
+            ErrorKind::PortsExhausted => "ports_exhausted",
+            ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
+            ErrorKind::BrokenPipe => "broken_pipe",
+            ErrorKind::Other => "other",
+        }
+    }
+
+    /// One sentence: what it means and what to do.
+    pub const fn text(self) -> &'static str {
+        match self {
+            ErrorKind::Refused => {
+                "Nothing listened at the address, or the listener's backlog was full: start the \
+                 server, or raise net.core.somaxconn and its backlog."
+            }
+            ErrorKind::Unreachable => {
+                "The host or its network could not be reached: check the address and the route."
+            }
+            ErrorKind::Reset => {
+                "The peer reset the connection: look for a crash, a limit or a timeout in the \
+                 server's log."
+            }
+            ErrorKind::EarlyClose => {
+                "The peer closed the connection before the answer was whole: look for a crash or \
+                 a keep-alive limit in the server."
+            }
+            ErrorKind::Timeout => {
+                "No whole answer came within the time limit; it is counted as a censored sample: \
+                 lower the load, or raise --timeout."
+            }
+            ErrorKind::ConnectTimeout => {
+                "No connection came about within the time limit: check firewalls and the \
+                 listener's backlog."
+            }
+            ErrorKind::ProtocolViolation => {
+                "The peer broke the protocol: look at its answer with another client."
+            }
+            ErrorKind::UnexpectedStatus => {
+                "The answer was whole, but its status was not an expected one: check path, method \
+                 and headers."
+            }
+            ErrorKind::PortsExhausted => {
+                "No local port was free for a new connection: give more source addresses with \
+                 --source-ip, widen net.ipv4.ip_local_port_range, or keep connections alive."
+            }
+            ErrorKind::DescriptorsExhausted => {
+                "No file descriptor was free: raise the limit with `ulimit -n`."
+            }
+            ErrorKind::BrokenPipe => {
+                "The connection was closed while a request was being sent: the server does not \
+                 wait for whole requests."
+            }
+            ErrorKind::Other => {
+                "The operating system refused an operation for a rare reason: run with fewer \
+                 connections, and see `ringside doctor`."
+            }
+        }
+    }
+}
+
+/// Counts of errors by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Errors {
+    counts: [u64; KINDS],
+}
+
+impl Errors {
+    /// Counts one error.
+    #[inline]
+    pub fn add(&mut self, kind: ErrorKind) {
+        self.counts[kind as usize] += 1;
+    }
+
+    /// How many errors of `kind` were counted.
+    pub fn count(&self, kind: ErrorKind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// How many errors of all kinds were counted.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The kinds that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (ErrorKind, u64)> + '_ {
+        ErrorKind::all()
+            .into_iter()
+            .map(|kind| (kind, self.count(kind)))
+            .filter(|(_, count)| *count > 0)
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Errors) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *mine += theirs;
+        }
+    }
+}
+
+const CODES: usize = 1000;
+
+/// Counts of answers by status code. RFC 9110 §15 defines 100 to 599; a peer may send any three
+/// digits, and each is counted as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    counts: Box<[u64]>,
+}
+
+impl Default for Statuses {
+    fn default() -> Statuses {
+        Statuses {
+            counts: vec![0; CODES].into_boxed_slice(),
+        }
+    }
+}
+
+impl Statuses {
+    /// Counts one answer with `status`; above 999 counts as 999.
+    #[inline]
+    pub fn add(&mut self, status: u16) {
+        if let Some(count) = self.counts.get_mut(usize::from(status).min(CODES - 1)) {
+            *count += 1;
+        }
+    }
+
+    /// How many answers had `status`.
+    pub fn count(&self, status: u16) -> u64 {
+        self.counts.get(usize::from(status)).copied().unwrap_or(0)
+    }
+
+    /// How many answers were counted.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// How many answers had a status outside 200 to 399, which wrk calls "Non-2xx or 3xx".
+    pub fn not_2xx_or_3xx(&self) -> u64 {
+        self.total() - self.counts[200..400].iter().sum::<u64>()
+    }
+
+    /// The codes that occurred, with their counts, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        (0u16..)
+            .zip(self.counts.iter().copied())
+            .filter(|(_, count)| *count > 0)
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Statuses) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Facts about the machine that a figure depends on. Reading never fails: what a kernel, a
+//! container or a permission hides is null. Nothing here names the machine or its owner.
+
+use rustix::process::{Resource, getrlimit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// The machine on which something was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Name and release of the kernel, as in `uname -sr`.
+    pub kernel: Option<String>,
+    /// The processor architecture, as in `uname -m`.
+    pub architecture: Option<String>,
+    /// The processor's name (/proc/cpuinfo).
+    pub cpu_model: Option<String>,
+    /// Number of processors that are online.
+    pub cpus_online: Option<u32>,
+    /// Whether processors share cores.
+    pub smt: Option<bool>,
+    /// How the processor's clock is governed; null where the machine does not show it.
+    pub governor: Option<String>,
+    /// Whether a hypervisor runs beneath (the processor's own flag).
+    pub virtualised: Option<bool>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// What the kernel reads the time from.
+    pub clocksource: Option<String>,
+    /// The state of the processor's known vulnerabilities, whose mitigations cost system calls.
+    pub mitigations: Option<String>,
+    /// net.ipv4.tcp_congestion_control.
+    pub congestion_control: Option<String>,
+    /// net.core.somaxconn: the largest backlog of a listener.
+    pub somaxconn: Option<u32>,
+    /// net.ipv4.ip_local_port_range: the first and the last port of outgoing connections.
+    pub port_range: Option<(u16, u16)>,
+    /// The limit of file descriptors that this process runs under (RLIMIT_NOFILE, soft).
+    pub descriptor_limit: Option<u64>,
+    /// The largest packet on the loopback interface in bytes.
+    pub loopback_mtu: Option<u32>,
+    /// kernel.io_uring_disabled: 0 for everyone, 1 for privileged processes, 2 for nobody.
+    pub io_uring_disabled: Option<u32>,
+}
+
+impl Host {
+    /// Reads the facts of this machine.
+    pub fn read() -> Host {
+        let name = rustix::system::uname();
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok();
+        let meminfo = fs::read_to_string("/proc/meminfo").ok();
+        Host {
+            kernel: Some(format!(
+                "{} {}",
+                name.sysname().to_string_lossy(),
+                name.release().to_string_lossy()
+            )),
+            architecture: Some(name.machine().to_string_lossy().into_owned()),
+            cpu_model: cpuinfo
+                .as_deref()
+                .and_then(|text| entry(text, "model name"))
+                .map(str::to_owned),
+            cpus_online: word("/sys/devices/system/cpu/online").and_then(|text| list_length(&text)),
+            smt: number("/sys/devices/system/cpu/smt/active").map(|active: u8| active == 1),
+            governor: word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            virtualised: cpuinfo.as_deref().and_then(virtualised),
+            memory_bytes: meminfo
+                .as_deref()
+                .and_then(|text| entry(text, "MemTotal"))
+                .and_then(kibibytes),
+            clocksource: word("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            mitigations: mitigations(Path::new("/sys/devices/system/cpu/vulnerabilities")),
+            congestion_control: word("/proc/sys/net/ipv4/tcp_congestion_control"),
+            somaxconn: number("/proc/sys/net/core/somaxconn"),
+            port_range: word("/proc/sys/net/ipv4/ip_local_port_range")
+                .and_then(|text| port_range(&text)),
+            // No limit is a limit that no record has to write down as a number.
+            descriptor_limit: getrlimit(Resource::Nofile).current,
+            loopback_mtu: number("/sys/class/net/lo/mtu"),
+            io_uring_disabled: number("/proc/sys/kernel/io_uring_disabled"),
+        }
+    }
+}
+
+/// The value of a `name : value` line, as /proc writes them.
+pub(crate) fn entry<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        (found.trim_end() == name).then(|| value.trim())
+    })
+}
+
+/// Bytes from "1234 kB", where kB means 1024 bytes (proc(5)).
+pub(crate) fn kibibytes(text: &str) -> Option<u64> {
+    let number = text.strip_suffix("kB")?.trim_end();
+    number.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn word(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn number<N: std::str::FromStr>(path: &str) -> Option<N> {
+    word(path)?.parse().ok()
+}
+
+/// How many numbers a list like "0,2-5" holds.
+fn list_length(text: &str) -> Option<u32> {
+    text.split(',').try_fold(0u32, |sum, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    let mut ports = text.split_whitespace().map(|port| port.parse().ok());
+    Some((ports.next()??, ports.next()??))
+}
+
+/// The flag is x86's; other architectures do not say, and null is not "no".
+fn virtualised(cpuinfo: &str) -> Option<bool> {
+    let flags = entry(cpuinfo, "flags")?;
+    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// "3 mitigated, 1 vulnerable (mds), 7 not affected", from the kernel's directory of them.
+fn mitigations(directory: &Path) -> Option<String> {
+    let (mut mitigated, mut unaffected, mut vulnerable) = (0, 0, Vec::new());
+    for file in fs::read_dir(directory).ok()?.flatten() {
+        let state = fs::read_to_string(file.path()).unwrap_or_default();
+        if state.starts_with("Not affected") {
+            unaffected += 1;
+        } else if state.starts_with("Mitigation") {
+            mitigated += 1;
+        } else {
+            vulnerable.push(file.file_name().to_string_lossy().into_owned());
+        }
+    }
+    vulnerable.sort();
+    let names = if vulnerable.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", vulnerable.join(", "))
+    };
+    Some(format!(
+        "{mitigated} mitigated, {} vulnerable{names}, {unaffected} not affected",
+        vulnerable.len()
+    ))
+}

@@ -1,0 +1,290 @@
+//! What processes cost: processor time and memory of a whole tree of them, and of our own threads.
+//!
+//! Processor time is read from the process's own clock (clock_getcpuclockid(3)): nanoseconds, and
+//! threads that have exited are still in it, which the sum over /proc/PID/task is not, while the
+//! utime and stime of /proc/PID/stat count in ticks of several milliseconds. A *process* that has
+//! exited is gone from everywhere but its parent's account of reaped children; [`TreeWatch`] keeps
+//! what it last saw of it, and that account as a floor.
+
+use crate::host::{entry, kibibytes};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// What a tree of processes has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time in nanoseconds, of the exited processes and threads, too.
+    pub cpu_ns: u64,
+    /// Time spent ready to run but waiting for a processor, in nanoseconds. Time that a thread
+    /// waited between the last sample and its exit is not in it.
+    pub wait_ns: u64,
+    /// Processes that are alive.
+    pub processes: u32,
+    /// Threads that are alive.
+    pub threads: u32,
+}
+
+/// The memory of a tree of processes at one moment, in bytes. Unreadable counts as nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Resident memory; pages shared by several processes count once for each (VmRSS).
+    pub resident_bytes: u64,
+    /// Resident memory that is no file's (RssAnon).
+    pub anonymous_bytes: u64,
+    /// Resident memory with shared pages divided among their users (Pss); none if it may not be
+    /// read for one of the processes. It costs the kernel a walk over the page tables.
+    pub proportional_bytes: Option<u64>,
+    /// The sum of each process's own peak of resident memory (VmHWM): an upper bound.
+    pub peak_bytes: u64,
+}
+
+/// Processor time of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Nanoseconds on a processor.
+    pub run_ns: u64,
+    /// Nanoseconds ready to run but waiting for a processor.
+    pub wait_ns: u64,
+}
+
+/// The processes that belong to `root`: itself, its descendants, and the members of its session or
+/// process group if it leads one, since a daemon's children lose their parent but not these.
+/// Empty if `root` is gone and has left nobody. Ascending.
+pub fn tree(root: u32) -> Vec<u32> {
+    let all: Vec<Stat> = processes().filter_map(Stat::read).collect();
+    let mut members: BTreeSet<u32> = all
+        .iter()
+        .filter(|stat| stat.pid == root || stat.session == root || stat.group == root)
+        .map(|stat| stat.pid)
+        .collect();
+    loop {
+        let before = members.len();
+        for stat in &all {
+            if members.contains(&stat.parent) {
+                members.insert(stat.pid);
+            }
+        }
+        if members.len() == before {
+            return members.into_iter().collect();
+        }
+    }
+}
+
+/// Processor time of process `pid` in nanoseconds, all its threads, the exited ones, too.
+pub fn cpu_ns(pid: u32) -> Option<u64> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?);
+    let time = clock_getcpuclockid(pid).ok()?.now().ok()?;
+    u64::try_from(time.tv_sec())
+        .ok()?
+        .checked_mul(1_000_000_000)?
+        .checked_add(u64::try_from(time.tv_nsec()).ok()?)
+}
+
+/// The memory of `pids` together, now.
+pub fn memory(pids: &[u32]) -> Memory {
+    let mut sum = Memory {
+        proportional_bytes: Some(0),
+        ..Memory::default()
+    };
+    for pid in pids {
+        // A process may exit between the listing and here: it has no memory any more.
+        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+            continue;
+        };
+        let bytes = |name| entry(&status, name).and_then(kibibytes).unwrap_or(0);
+        sum.resident_bytes += bytes("VmRSS");
+        sum.anonymous_bytes += bytes("RssAnon");
+        sum.peak_bytes += bytes("VmHWM");
+        let share = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
+            .ok()
+            .and_then(|text| entry(&text, "Pss").and_then(kibibytes));
+        sum.proportional_bytes = sum
+            .proportional_bytes
+            .zip(share)
+            .map(|(sum, one)| sum + one);
+    }
+    sum
+}
+
+/// The number of the calling thread, for [`thread_time`].
+pub fn own_thread() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
+}
+
+/// Processor time of a thread of this process (proc(5), schedstat).
+pub fn thread_time(thread: u32) -> Option<ThreadTime> {
+    schedstat(&format!("/proc/self/task/{thread}/schedstat"))
+}
+
+/// Processor time of this process in nanoseconds.
+pub fn own_cpu_ns() -> Option<u64> {
+    cpu_ns(std::process::id())
+}
+
+/// Peak resident memory of this process in bytes. From VmHWM, since getrusage(2) would report the
+/// peak of whoever called exec.
+pub fn own_peak_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    entry(&status, "VmHWM").and_then(kibibytes)
+}
+
+/// Watches a tree of processes, so that what exits is not forgotten.
+#[derive(Debug)]
+pub struct TreeWatch {
+    root: u32,
+    cpu: Ledger<u32>,
+    wait: Ledger<(u32, u32)>,
+    memory_peak: Memory,
+}
+
+impl TreeWatch {
+    /// Watches `root` and what belongs to it (see [`tree`]).
+    pub fn new(root: u32) -> TreeWatch {
+        TreeWatch {
+            root,
+            cpu: Ledger::default(),
+            wait: Ledger::default(),
+            memory_peak: Memory::default(),
+        }
+    }
+
+    /// What the tree has used until now. What lives shorter than the time between two samples is
+    /// seen only through its parent's account of reaped children, which counts in ticks.
+    pub fn sample(&mut self) -> Usage {
+        let pids = tree(self.root);
+        let mut waits = BTreeMap::new();
+        for &pid in &pids {
+            for thread in threads(pid) {
+                let path = format!("/proc/{pid}/task/{thread}/schedstat");
+                if let Some(time) = schedstat(&path) {
+                    waits.insert((pid, thread), time.wait_ns);
+                }
+            }
+        }
+        let threads = waits.len() as u32;
+        let times = pids.iter().filter_map(|&pid| Some((pid, cpu_ns(pid)?)));
+        self.cpu.update(times.collect());
+        self.wait.update(waits);
+        let reaped = pids.iter().filter_map(|&pid| Stat::read(pid));
+        self.cpu.floor(reaped.map(|stat| stat.reaped_ns).sum());
+        Usage {
+            cpu_ns: self.cpu.total(),
+            wait_ns: self.wait.total(),
+            processes: pids.len() as u32,
+            threads,
+        }
+    }
+
+    /// The memory of the tree now. The largest values of all calls are in [`TreeWatch::peak`].
+    pub fn memory(&mut self) -> Memory {
+        let now = memory(&tree(self.root));
+        let peak = &mut self.memory_peak;
+        peak.resident_bytes = peak.resident_bytes.max(now.resident_bytes);
+        peak.anonymous_bytes = peak.anonymous_bytes.max(now.anonymous_bytes);
+        peak.proportional_bytes = peak.proportional_bytes.max(now.proportional_bytes);
+        peak.peak_bytes = peak.peak_bytes.max(now.peak_bytes);
+        now
+    }
+
+    /// The largest memory that was seen, each field for itself.
+    pub fn peak(&self) -> Memory {
+        self.memory_peak
+    }
+}
+
+/// Counters that grow while their owner lives, and what the owners that are gone had reached.
+#[derive(Debug)]
+struct Ledger<K> {
+    alive: BTreeMap<K, u64>,
+    gone: u64,
+}
+
+impl<K> Default for Ledger<K> {
+    fn default() -> Ledger<K> {
+        Ledger {
+            alive: BTreeMap::new(),
+            gone: 0,
+        }
+    }
+}
+
+impl<K: Ord> Ledger<K> {
+    fn update(&mut self, now: BTreeMap<K, u64>) {
+        let before = std::mem::replace(&mut self.alive, now);
+        for (key, last) in before {
+            // A counter that fell is that of another owner, who got the number of one that exited.
+            if self.alive.get(&key).is_none_or(|value| *value < last) {
+                self.gone += last;
+            }
+        }
+    }
+
+    /// The owners that are gone had reached at least this, says someone else.
+    fn floor(&mut self, gone: u64) {
+        self.gone = self.gone.max(gone);
+    }
+
+    fn total(&self) -> u64 {
+        self.alive.values().sum::<u64>() + self.gone
+    }
+}
+
+/// The fields of /proc/PID/stat (proc(5)) that matter here.
+struct Stat {
+    pid: u32,
+    parent: u32,
+    group: u32,
+    session: u32,
+    /// User and system time of children that were waited for, and of theirs.
+    reaped_ns: u64,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Option<Stat> {
+        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Stat> {
+        // The name stands in parentheses and may hold anything, parentheses and blanks, too.
+        let pid = text.split_once(' ')?.0.parse().ok()?;
+        let rest: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |number: usize| rest.get(number - 3)?.parse::<u64>().ok();
+        let small = |number: usize| u32::try_from(field(number)?).ok();
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Some(Stat {
+            pid,
+            parent: small(4)?,
+            group: small(5)?,
+            session: small(6)?,
+            reaped_ns: (field(16)? + field(17)?) * tick_ns,
+        })
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    numbers("/proc")
+}
+
+fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    numbers(&format!("/proc/{pid}/task"))
+}
+
+/// The names in a directory that are numbers; none if it cannot be read.
+fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn schedstat(path: &str) -> Option<ThreadTime> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut fields = text.split_whitespace().map(str::parse);
+    Some(ThreadTime {
+        run_ns: fields.next()?.ok()?,
+        wait_ns: fields.next()?.ok()?,
+    })
+}

@@ -1,0 +1,324 @@
+//! The record of a run: everything that was measured, what was asked for, and what it ran on.
+//!
+//! The names in it are a promise to whoever reads records; [`SCHEMA_VERSION`] counts the times the
+//! promise was broken. `P` is the plan, which this crate only carries. Times are microseconds,
+//! except in the histograms, which say that theirs are nanoseconds.
+
+use crate::histogram::Histogram;
+use crate::host::Host;
+use crate::series::Row;
+use crate::tally::{Loop, Tally};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the record's schema that this crate writes and reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record<P> {
+    /// The version of this schema.
+    pub schema_version: u32,
+    /// What was asked for.
+    pub plan: P,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// The generator itself: what it ran on, what it cost, whether it was the limit.
+    pub generator: Generator,
+    /// How the exchanges ended.
+    pub exchanges: Exchanges,
+    /// Length of the measured window in seconds.
+    pub duration_s: f64,
+    /// Exchanges per second that the schedule asked for; null in a closed loop.
+    pub offered_rate: Option<f64>,
+    /// Completed exchanges per second.
+    pub achieved_rate: f64,
+    /// Bytes on the wire, as the generator saw them.
+    pub bytes: Bytes,
+    /// From intended to done, in microseconds; censored samples included as lower bounds.
+    pub response_time_us: Times,
+    /// From sent to done, in microseconds; censored samples included as lower bounds.
+    pub service_time_us: Times,
+    /// From intended to sent, in microseconds; all null in a closed loop.
+    pub lateness_us: Times,
+    /// Answers by status.
+    pub status: BTreeMap<String, u64>,
+    /// Errors by kind, those of connections among them.
+    pub errors: BTreeMap<String, u64>,
+    /// The connections.
+    pub connections: Connections,
+    /// The run over time, a row a second (longer rows in runs of more than an hour).
+    pub series: Vec<Row>,
+    /// The whole distributions.
+    pub histograms: Histograms,
+    /// Whether the figures mean what they say; if not, `warnings` says why.
+    pub valid: bool,
+    /// What a reader of the figures must know.
+    pub warnings: Vec<String>,
+    /// What ended the run.
+    pub ended_by: EndedBy,
+}
+
+/// The generator itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// The version of ringside.
+    pub version: String,
+    /// The I/O engine that ran.
+    pub engine: String,
+    /// Why it was that engine.
+    pub engine_reason: String,
+    /// Number of workers.
+    pub threads: u32,
+    /// Processor time of all workers in the measured window, in seconds; null if unreadable.
+    pub cpu_seconds: Option<f64>,
+    /// Processor time per answered exchange, in microseconds.
+    pub cpu_us_per_exchange: Option<f64>,
+    /// Whether the generator, and not what it measured, was the limit.
+    pub limited: bool,
+    /// How that is known, in a sentence.
+    pub limited_reason: String,
+    /// Processor time of the busiest worker as a share of the window, 0 to 1.
+    pub cpu_share_max: Option<f64>,
+    /// Largest share of the window that a worker was ready to run but waited for a processor.
+    pub run_queue_share_max: Option<f64>,
+    /// 1 − throughput × mean response time ÷ connections (closed loop): the share of the
+    /// connections' time that went by inside the generator.
+    pub littles_law_gap: Option<f64>,
+    /// Peak resident memory of the generator's process in bytes.
+    pub memory_peak_bytes: Option<u64>,
+    /// The engine's own counters, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// How the exchanges ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exchanges {
+    /// A whole answer of an expected status.
+    pub completed: u64,
+    /// Anything else; `errors` tells the kinds apart.
+    pub failed: u64,
+    /// Due, but neither completed nor failed when the run ended.
+    pub unfinished: u64,
+    /// Of those that failed or are unfinished: in the histograms with a lower bound.
+    pub censored: u64,
+}
+
+/// Bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Bytes that came in.
+    pub received: u64,
+    /// Bytes that went out.
+    pub sent: u64,
+}
+
+/// The summary of a distribution of times in microseconds; all null where there are no samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)] // The names are the explanation: pN_M is the N.M-th percentile.
+pub struct Times {
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p75: Option<f64>,
+    pub p90: Option<f64>,
+    pub p99: Option<f64>,
+    pub p99_9: Option<f64>,
+    pub p99_99: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// The connections of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Connections that were set up.
+    pub opened: u64,
+    /// Of those: in the place of one that had died.
+    pub reconnects: u64,
+    /// How long the set-up took, in microseconds.
+    pub set_up_time_us: Times,
+}
+
+/// Whole distributions in HdrHistogram's format V2, deflated, in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// The unit of the values: always "ns".
+    pub unit: String,
+    /// From intended to done.
+    pub response_time: String,
+    /// From sent to done.
+    pub service_time: String,
+    /// From intended to sent; null in a closed loop.
+    pub lateness: Option<String>,
+}
+
+/// What ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The time asked for had passed.
+    Duration,
+    /// The number of exchanges asked for was reached.
+    Count,
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// The last stage had ended.
+    Stages,
+}
+
+/// What a record needs besides the tally.
+#[derive(Clone, Debug)]
+pub struct Facts<P> {
+    /// What was asked for.
+    pub plan: P,
+    /// The machine.
+    pub host: Host,
+    /// The generator; `cpu_us_per_exchange` is computed by [`Record::assemble`].
+    pub generator: Generator,
+    /// Length of the measured window in seconds.
+    pub duration_s: f64,
+    /// Exchanges per second that the schedule asked for; none in a closed loop.
+    pub offered_rate: Option<f64>,
+    /// Whether the figures mean what they say.
+    pub valid: bool,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// What ended the run.
+    pub ended_by: EndedBy,
+}
+
+impl<P> Record<P> {
+    /// The record of a run: `tally` is what all workers recorded, merged.
+    pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {
+        let mut generator = facts.generator;
+        let answered = tally.answered_exchanges();
+        generator.cpu_us_per_exchange = generator
+            .cpu_seconds
+            .filter(|_| answered > 0)
+            .map(|seconds| seconds * 1e6 / answered as f64);
+        let errors = tally.errors.iter();
+        let statuses = tally.statuses.iter();
+        Record {
+            schema_version: SCHEMA_VERSION,
+            plan: facts.plan,
+            host: facts.host,
+            generator,
+            exchanges: Exchanges {
+                completed: tally.completed,
+                failed: tally.failed,
+                unfinished: tally.unfinished,
+                censored: tally.censored,
+            },
+            duration_s: facts.duration_s,
+            offered_rate: facts.offered_rate,
+            achieved_rate: rate(tally.completed, facts.duration_s),
+            bytes: Bytes {
+                received: tally.bytes_received,
+                sent: tally.bytes_sent,
+            },
+            response_time_us: Times::of(&tally.response),
+            service_time_us: Times::of(&tally.service),
+            lateness_us: Times::of(&tally.lateness),
+            status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
+            errors: errors
+                .map(|(kind, n)| (kind.name().to_owned(), n))
+                .collect(),
+            connections: Connections {
+                opened: tally.connections_opened,
+                reconnects: tally.reconnects,
+                set_up_time_us: Times::of(&tally.connect),
+            },
+            series: tally.series.rows(tally.kind() == Loop::Open),
+            histograms: Histograms::of(tally),
+            valid: facts.valid,
+            warnings: facts.warnings,
+            ended_by: facts.ended_by,
+        }
+    }
+}
+
+impl<P: Serialize> Record<P> {
+    /// The record as indented JSON with a line feed at its end. The error is the plan's: one that
+    /// cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, String> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| format!("the record cannot be written as JSON: {error}"))?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+impl<P: DeserializeOwned> Record<P> {
+    /// Reads a record. An error says what is wrong with `text`, first of all another version.
+    pub fn from_json(text: &str) -> Result<Record<P>, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema_version: Option<u64>,
+        }
+        let version: Version =
+            serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))?;
+        match version.schema_version {
+            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+            Some(version) => {
+                return Err(format!(
+                    "record has schema {version}, this ringside reads {SCHEMA_VERSION}"
+                ));
+            }
+            None => return Err("not a record: it has no schema_version".to_owned()),
+        }
+        serde_json::from_str(text).map_err(|error| format!("the record is damaged: {error}"))
+    }
+}
+
+impl Times {
+    /// The summary of `histogram`, whose values are nanoseconds.
+    pub fn of(histogram: &Histogram) -> Times {
+        if histogram.is_empty() {
+            return Times::default();
+        }
+        let us = |nanoseconds: u64| Some(nanoseconds as f64 / 1000.0);
+        Times {
+            min: us(histogram.min()),
+            mean: Some(histogram.mean() / 1000.0),
+            p50: us(histogram.quantile(0.50)),
+            p75: us(histogram.quantile(0.75)),
+            p90: us(histogram.quantile(0.90)),
+            p99: us(histogram.quantile(0.99)),
+            p99_9: us(histogram.quantile(0.999)),
+            p99_99: us(histogram.quantile(0.9999)),
+            max: us(histogram.max()),
+        }
+    }
+}
+
+impl Histograms {
+    fn of(tally: &Tally) -> Histograms {
+        let lateness = (tally.kind() == Loop::Open).then(|| tally.lateness.to_hdr_v2_base64());
+        Histograms {
+            unit: "ns".to_owned(),
+            response_time: tally.response.to_hdr_v2_base64(),
+            service_time: tally.service.to_hdr_v2_base64(),
+            lateness,
+        }
+    }
+}
+
+/// The JSON Schema of a record with plans of type `P`, as indented JSON with a line feed at its end.
+pub fn schema_json<P: JsonSchema>() -> String {
+    let schema = schemars::schema_for!(Record<P>);
+    let mut text = format!("{:#}", schema.as_value());
+    text.push('\n');
+    text
+}
+
+fn rate(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        count as f64 / seconds
+    } else {
+        0.0
+    }
+}

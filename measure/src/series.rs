@@ -1,0 +1,383 @@
+//! The run over time: one row a second, in constant memory.
+//!
+//! A row is what the counters gained while it was open, so that nothing is counted twice on the hot
+//! path, and the response times of that row in a histogram of two digits. A closed row keeps that
+//! histogram packed, because rows have to be merged: by worker, and with their neighbours when
+//! there are too many of them, and percentiles cannot be averaged. At 3600 rows, or at 4 MiB of
+//! packed histograms, neighbours merge and every row is twice as long from then on.
+
+use crate::histogram::{Layout, rank};
+use crate::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A series has at most this many rows.
+pub const ROWS_MAX: usize = 3600;
+
+const PACKED_BYTES_MAX: usize = 4 << 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Two digits: a value is known to better than 0.8 %.
+type Coarse = Layout<8>;
+/// 2^38 ns are about 275 seconds; a longer response counts as this in its row.
+const COARSE_LONGEST_NS: u64 = (1 << 38) - 1;
+const COARSE_CELLS: usize = Coarse::index(COARSE_LONGEST_NS) + 1;
+
+/// One row of the series, as it stands in the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Seconds from the start of the measured window to the start of this row.
+    pub at_s: f64,
+    /// The length of this row in seconds.
+    pub seconds: f64,
+    /// Exchanges that were completed in this row.
+    pub completed: u64,
+    /// Exchanges that failed in this row.
+    pub failed: u64,
+    /// Exchanges that fell due in this row; null in a closed loop.
+    pub offered: Option<u64>,
+    /// Bytes received in this row.
+    pub bytes_received: u64,
+    /// Median response time in microseconds, to two digits; null if nothing was answered.
+    pub response_p50_us: Option<f64>,
+    /// 99th percentile of the response time in microseconds, to two digits; null likewise.
+    pub response_p99_us: Option<f64>,
+    /// Longest response time in microseconds; null likewise.
+    pub response_max_us: Option<f64>,
+}
+
+/// What is counted over time: the sums since the start, or what a row gained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    pub(crate) intended: u64,
+    pub(crate) bytes_received: u64,
+}
+
+impl Counts {
+    fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            completed: self.completed.saturating_sub(earlier.completed),
+            failed: self.failed.saturating_sub(earlier.failed),
+            intended: self.intended.saturating_sub(earlier.intended),
+            bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.intended += other.intended;
+        self.bytes_received += other.bytes_received;
+    }
+}
+
+/// The rows of one worker, or of a run after merging.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Every row but the last covers this many seconds; a power of two.
+    width_s: u64,
+    closed: Vec<Closed>,
+    packed_bytes: usize,
+    open: Open,
+    /// Where the open row begins and ends; never before the start.
+    open_from: Time,
+    open_until: Time,
+    /// The counters when the open row began.
+    before: Counts,
+}
+
+/// A row that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Closed {
+    length_ns: u64,
+    counts: Counts,
+    max_ns: u64,
+    cells: Box<[u8]>,
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series::new()
+    }
+}
+
+impl Series {
+    /// A series that has not started.
+    pub fn new() -> Series {
+        Series {
+            width_s: 1,
+            closed: Vec::with_capacity(ROWS_MAX),
+            packed_bytes: 0,
+            open: Open::new(),
+            open_from: Time::NEVER,
+            open_until: Time::NEVER,
+            before: Counts::default(),
+        }
+    }
+
+    /// The rows that are closed, in order; `open_loop` says whether they have an offered rate.
+    pub fn rows(&self, open_loop: bool) -> Vec<Row> {
+        let mut open = Open::new();
+        let places = 0..self.closed.len();
+        places
+            .map(|place| self.row(place, open_loop, &mut open))
+            .collect()
+    }
+
+    /// The row that was closed last, for whoever watches a run.
+    pub fn last(&self, open_loop: bool) -> Option<Row> {
+        let place = self.closed.len().checked_sub(1)?;
+        Some(self.row(place, open_loop, &mut Open::new()))
+    }
+
+    /// Adds the rows of `other`, second by second from the start of the window. Both are finished.
+    pub fn merge(&mut self, other: &Series) {
+        let mut other = other.clone();
+        while self.width_s < other.width_s {
+            self.halve();
+        }
+        while other.width_s < self.width_s {
+            other.halve();
+        }
+        for (place, row) in other.closed.into_iter().enumerate() {
+            match self.closed.get_mut(place) {
+                Some(mine) => {
+                    mine.length_ns = mine.length_ns.max(row.length_ns);
+                    mine.join(&row, &mut self.open);
+                }
+                None => self.closed.push(row),
+            }
+        }
+        while self.closed.len() > ROWS_MAX {
+            self.halve();
+        }
+        self.packed_bytes = self.closed.iter().map(|row| row.cells.len()).sum();
+    }
+
+    pub(crate) fn start(&mut self, now: Time, counts: Counts) {
+        self.closed.clear();
+        self.packed_bytes = 0;
+        self.width_s = 1;
+        self.open.clear();
+        self.open_from = now;
+        self.open_until = now.plus(SECOND_NS);
+        self.before = counts;
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, nanoseconds: u64) {
+        self.open.record(nanoseconds);
+    }
+
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        now >= self.open_until
+    }
+
+    #[cold]
+    pub(crate) fn close_due(&mut self, now: Time, counts: Counts) {
+        while self.open_until <= now && self.open_until != Time::NEVER {
+            self.close_at(self.open_until, counts);
+            if self.is_full() {
+                self.halve();
+            }
+            self.open_until = self.open_from.plus(self.width_s * SECOND_NS);
+        }
+    }
+
+    pub(crate) fn finish(&mut self, now: Time, counts: Counts) {
+        if self.open_until == Time::NEVER {
+            return;
+        }
+        self.close_due(now, counts);
+        // What was counted at the very end of the last whole row has no row of its own.
+        if now > self.open_from || counts != self.before || self.open.max_ns > 0 {
+            self.close_at(now, counts);
+        }
+        self.open_until = Time::NEVER;
+    }
+
+    fn close_at(&mut self, end: Time, counts: Counts) {
+        let cells = self.open.pack();
+        self.packed_bytes += cells.len();
+        self.closed.push(Closed {
+            length_ns: end.since(self.open_from),
+            counts: counts.since(&self.before),
+            max_ns: self.open.max_ns,
+            cells,
+        });
+        self.open.clear();
+        self.open_from = end;
+        self.before = counts;
+    }
+
+    /// Rows merge in pairs, so there must be an even number of them for the open row to go on.
+    fn is_full(&self) -> bool {
+        let rows = self.closed.len();
+        rows >= ROWS_MAX || (self.packed_bytes > PACKED_BYTES_MAX && rows.is_multiple_of(2))
+    }
+
+    fn halve(&mut self) {
+        let rows = std::mem::replace(&mut self.closed, Vec::with_capacity(ROWS_MAX));
+        let mut scratch = Open::new();
+        for (place, row) in rows.into_iter().enumerate() {
+            match self.closed.last_mut() {
+                Some(first) if place % 2 == 1 => {
+                    first.length_ns += row.length_ns;
+                    first.join(&row, &mut scratch);
+                }
+                _ => self.closed.push(row),
+            }
+        }
+        self.packed_bytes = self.closed.iter().map(|row| row.cells.len()).sum();
+        self.width_s *= 2;
+    }
+
+    fn row(&self, place: usize, open_loop: bool, open: &mut Open) -> Row {
+        let closed = &self.closed[place];
+        open.clear();
+        open.unpack(&closed.cells);
+        open.max_ns = closed.max_ns;
+        let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
+        Row {
+            at_s: place as f64 * self.width_s as f64,
+            seconds: closed.length_ns as f64 / SECOND_NS as f64,
+            completed: closed.counts.completed,
+            failed: closed.counts.failed,
+            offered: open_loop.then_some(closed.counts.intended),
+            bytes_received: closed.counts.bytes_received,
+            response_p50_us: open.quantile(0.50).map(us),
+            response_p99_us: open.quantile(0.99).map(us),
+            response_max_us: open.quantile(1.0).map(us),
+        }
+    }
+}
+
+impl Closed {
+    /// Takes the counts and response times of `other` in; the length is the caller's to set.
+    fn join(&mut self, other: &Closed, scratch: &mut Open) {
+        self.counts.add(&other.counts);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        scratch.clear();
+        scratch.unpack(&self.cells);
+        scratch.unpack(&other.cells);
+        self.cells = scratch.pack();
+        scratch.clear();
+    }
+}
+
+/// The response times of the row that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Open {
+    cells: Box<[u32]>,
+    /// The cells in use; empty while `first` is beyond `last`.
+    first: usize,
+    last: usize,
+    max_ns: u64,
+}
+
+impl Open {
+    fn new() -> Open {
+        Open {
+            cells: vec![0; COARSE_CELLS].into_boxed_slice(),
+            first: COARSE_CELLS,
+            last: 0,
+            max_ns: 0,
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, nanoseconds: u64) {
+        self.max_ns = self.max_ns.max(nanoseconds);
+        self.add(Coarse::index(nanoseconds.min(COARSE_LONGEST_NS)), 1);
+    }
+
+    #[inline]
+    fn add(&mut self, index: usize, n: u32) {
+        if let Some(cell) = self.cells.get_mut(index) {
+            *cell = cell.saturating_add(n);
+            self.first = self.first.min(index);
+            self.last = self.last.max(index);
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.first <= self.last {
+            self.cells[self.first..=self.last].fill(0);
+        }
+        self.first = COARSE_CELLS;
+        self.last = 0;
+        self.max_ns = 0;
+    }
+
+    fn used(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        (self.first..=self.last)
+            .map(|index| (index, self.cells[index]))
+            .filter(|(_, n)| *n > 0)
+    }
+
+    /// Pairs of (cells skipped, count), each a little-endian base-128 number: mostly two bytes.
+    fn pack(&self) -> Box<[u8]> {
+        let mut bytes = Vec::new();
+        let mut next = 0;
+        for (index, n) in self.used() {
+            push_number(&mut bytes, (index - next) as u32);
+            push_number(&mut bytes, n);
+            next = index + 1;
+        }
+        bytes.into_boxed_slice()
+    }
+
+    /// Adds what was packed.
+    fn unpack(&mut self, mut bytes: &[u8]) {
+        let mut next = 0;
+        while !bytes.is_empty() {
+            let index = next + take_number(&mut bytes) as usize;
+            self.add(index, take_number(&mut bytes));
+            next = index + 1;
+        }
+    }
+
+    fn quantile(&self, q: f64) -> Option<u64> {
+        let count: u64 = self.used().map(|(_, n)| u64::from(n)).sum();
+        let wanted = rank(q, count);
+        let mut seen = 0;
+        for (index, n) in self.used() {
+            seen += u64::from(n);
+            if seen >= wanted {
+                // The last cell stands for everything beyond it, too.
+                let highest = if seen == count {
+                    u64::MAX
+                } else {
+                    Coarse::highest(index)
+                };
+                return Some(highest.min(self.max_ns));
+            }
+        }
+        None
+    }
+}
+
+fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> u32 {
+    let mut number = 0;
+    let mut shift = 0;
+    while let Some((&byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= u32::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}

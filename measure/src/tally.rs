@@ -1,0 +1,221 @@
+//! What one worker recorded in the measured phase. Merging tallies gives the tally of the run.
+//!
+//! Every method that stands on the path of an exchange adds to counters and histogram cells that
+//! were allocated before, and does nothing else. A tally does not read the clock, and does not
+//! know why an exchange was due when it was: its owner says so with three times for each exchange,
+//! *intended*, *sent* and *done*. Response time = done − intended, service time = done − sent,
+//! lateness = sent − intended.
+
+use crate::counters::{ErrorKind, Errors, Statuses};
+use crate::histogram::Histogram;
+use crate::series::{Counts, Series};
+use crate::time::Time;
+
+/// Who decides when the next exchange is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loop {
+    /// The answer to the one before: there is no offered rate and no lateness.
+    Closed,
+    /// A schedule, whatever the peer does.
+    Open,
+}
+
+/// What one worker recorded in the measured phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Done − intended of every answered exchange, and a lower bound for every censored one.
+    pub response: Histogram,
+    /// Done − sent of every answered exchange, and a lower bound for every censored one.
+    pub service: Histogram,
+    /// Sent − intended of every exchange that was sent; empty in a closed loop.
+    pub lateness: Histogram,
+    /// From the start of a connection's set-up to its first use.
+    pub connect: Histogram,
+    /// Exchanges with a whole answer of an expected status.
+    pub completed: u64,
+    /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
+    pub failed: u64,
+    /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
+    pub unfinished: u64,
+    /// Samples that are only lower bounds: the exchange was given up before it was answered.
+    pub censored: u64,
+    /// Exchanges that fell due in the measured window.
+    pub intended: u64,
+    /// Connections that were set up, the reopened ones among them.
+    pub connections_opened: u64,
+    /// Connections that were set up in the place of one that had died.
+    pub reconnects: u64,
+    /// Bytes that came in.
+    pub bytes_received: u64,
+    /// Bytes that went out.
+    pub bytes_sent: u64,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// Errors by kind; those of connections, too, so that there may be more than failed exchanges.
+    pub errors: Errors,
+    /// The same over time.
+    pub series: Series,
+    kind: Loop,
+}
+
+impl Tally {
+    /// An empty tally; all memory of the hot path is taken here.
+    pub fn new(kind: Loop) -> Tally {
+        Tally {
+            response: Histogram::new(),
+            service: Histogram::new(),
+            lateness: Histogram::new(),
+            connect: Histogram::new(),
+            completed: 0,
+            failed: 0,
+            unfinished: 0,
+            censored: 0,
+            intended: 0,
+            connections_opened: 0,
+            reconnects: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            statuses: Statuses::default(),
+            errors: Errors::default(),
+            series: Series::new(),
+            kind,
+        }
+    }
+
+    /// The measured window begins at `now`. All workers of a run give the same time, because their
+    /// rows are merged by their distance from it. What was counted before stays counted (the set-up
+    /// of connections happens before the window), but is in no row.
+    pub fn start(&mut self, now: Time) {
+        let counts = self.counts();
+        self.series.start(now, counts);
+    }
+
+    /// An exchange has its whole answer, and `status` is an expected one.
+    #[inline]
+    pub fn completed(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
+        self.completed += 1;
+        self.answered(intended, sent, done, status);
+    }
+
+    /// An exchange has its whole answer, but `status` is not an expected one: a failure whose times
+    /// are as good as any.
+    #[inline]
+    pub fn unexpected(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
+        self.failed(ErrorKind::UnexpectedStatus);
+        self.answered(intended, sent, done, status);
+    }
+
+    /// An exchange failed. If it had waited for its answer, [`Tally::censored`] says how long.
+    #[inline]
+    pub fn failed(&mut self, kind: ErrorKind) {
+        self.failed += 1;
+        self.errors.add(kind);
+    }
+
+    /// Something went wrong that is no exchange: setting up a connection, for instance.
+    #[inline]
+    pub fn error(&mut self, kind: ErrorKind) {
+        self.errors.add(kind);
+    }
+
+    /// An exchange was given up at `given_up`: its times are at least this long. Leaving them out
+    /// would make the slowest exchanges invisible. `sent` is none for one that still waited for a
+    /// connection; then only its response time is known. Counts a sample, not an exchange: call
+    /// [`Tally::failed`] or add to `unfinished` as well.
+    #[inline]
+    pub fn censored(&mut self, intended: Time, sent: Option<Time>, given_up: Time) {
+        self.censored += 1;
+        self.responded(intended, given_up);
+        if let Some(sent) = sent {
+            self.sent(intended, sent, given_up);
+        }
+    }
+
+    /// A connection was set up in `nanoseconds`; `again` if it replaces one that had died.
+    #[inline]
+    pub fn connected(&mut self, nanoseconds: u64, again: bool) {
+        self.connect.record(nanoseconds);
+        self.connections_opened += 1;
+        self.reconnects += u64::from(again);
+    }
+
+    /// Closes the rows of the series that are over at `now`. Call it about once a second, before
+    /// the exchanges of a turn are counted; it may allocate.
+    #[inline]
+    pub fn tick(&mut self, now: Time) {
+        if self.series.is_due(now) {
+            let counts = self.counts();
+            self.series.close_due(now, counts);
+        }
+    }
+
+    /// Nothing more will be counted: closes the last row, which may be shorter than the others.
+    pub fn finish(&mut self, now: Time) {
+        let counts = self.counts();
+        self.series.finish(now, counts);
+    }
+
+    /// Adds everything that `other` counted. Both are finished. Associative and commutative.
+    pub fn merge(&mut self, other: &Tally) {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.lateness.merge(&other.lateness);
+        self.connect.merge(&other.connect);
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        self.censored += other.censored;
+        self.intended += other.intended;
+        self.connections_opened += other.connections_opened;
+        self.reconnects += other.reconnects;
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+        self.statuses.merge(&other.statuses);
+        self.errors.merge(&other.errors);
+        self.series.merge(&other.series);
+        if other.kind == Loop::Open {
+            self.kind = Loop::Open;
+        }
+    }
+
+    /// Exchanges with a whole answer of any status.
+    pub fn answered_exchanges(&self) -> u64 {
+        self.response.count() - self.censored
+    }
+
+    /// Which loop made the exchanges.
+    pub fn kind(&self) -> Loop {
+        self.kind
+    }
+
+    #[inline]
+    fn answered(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
+        self.statuses.add(status);
+        self.responded(intended, done);
+        self.sent(intended, sent, done);
+    }
+
+    #[inline]
+    fn responded(&mut self, intended: Time, done: Time) {
+        let nanoseconds = done.since(intended);
+        self.response.record(nanoseconds);
+        self.series.record(nanoseconds);
+    }
+
+    #[inline]
+    fn sent(&mut self, intended: Time, sent: Time, done: Time) {
+        self.service.record(done.since(sent));
+        if self.kind == Loop::Open {
+            self.lateness.record(sent.since(intended));
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            completed: self.completed,
+            failed: self.failed,
+            intended: self.intended,
+            bytes_received: self.bytes_received,
+        }
+    }
+}

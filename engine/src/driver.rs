@@ -31,7 +31,9 @@ use crate::waker::Waker;
 /// How many unanswered bytes a peer may be owed by quiet sends on one socket.
 ///
 /// Linux never lets a send buffer fall below 4,608 bytes (socket(7), `SO_SNDBUF`), so sends that
-/// stay within half of it cannot be short, and their success needs no completion.
+/// stay within half of it cannot be short, and their success needs no completion. Each send is also
+/// charged about 1,280 bytes for its `sk_buff`: where [`SocketOptions::send_buffer_bytes`] is set
+/// low, at most three quiet sends may be unanswered. A buffer of the kernel's own choice holds many.
 pub const QUIET_BYTES_MAX: usize = 2048;
 
 /// Names one socket: a slot and the generation of its use.
@@ -71,7 +73,11 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { sockets: 1024, buffers: 256, buffer_bytes: 16 * 1024 }
+        Config {
+            sockets: 1024,
+            buffers: 256,
+            buffer_bytes: 16 * 1024,
+        }
     }
 }
 
@@ -277,6 +283,23 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
+/// Why a driver cannot be opened here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenError {
+    /// What is missing or forbidden: the kernel feature, sysctl, seccomp rule or limit, by name.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.remedy)
+    }
+}
+
+impl std::error::Error for OpenError {}
+
 /// Facts about an open driver, for the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
@@ -347,7 +370,8 @@ pub trait Driver {
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused>;
 
     /// One turn: submits, sleeps as allowed, reports. Empties `completions` first, which ends the
-    /// loan of its bytes. Returns the time read after sleeping.
+    /// loan of its bytes. Returns the time read after sleeping. A signal or a wake may end the
+    /// sleep early with nothing to report.
     fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken>;
 
     /// A handle by which another thread ends a sleep.

@@ -1,2 +1,20 @@
 //! Sockets to bytes and back on io_uring, epoll or a simulator. No protocols.
+//!
+//! [`driver`] is the interface, and the file to read first. Every driver is compiled in and chosen
+//! at run time. Unsafe code stands only in the files that allow it in their first lines.
 #![deny(unsafe_code)]
+
+pub mod completions;
+pub mod driver;
+mod pool;
+mod slots;
+mod socket;
+pub mod waker;
+
+pub use completions::Completions;
+pub use driver::{
+    Address, Broken, Capabilities, Close, Completion, Config, Driver, EngineCounters, Event, Fault,
+    Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, SocketOptions, Template, Token,
+    Until,
+};
+pub use waker::Waker;

@@ -1,0 +1,206 @@
+//! What one turn reported, and the received bytes it lends.
+//!
+//! The list knows which buffers of the driver's pool are lent and gives them back when it is used
+//! for the next turn or dropped. Until then neither the driver nor the kernel writes to them.
+
+use std::rc::Rc;
+
+use crate::driver::{Completion, Event, Lent, Token};
+use crate::pool::{Pool, Spare};
+
+/// The completions of one turn of one driver, in the order in which they happened.
+///
+/// Read it by position, so that the driver stays free to be called in between:
+///
+/// ```no_run
+/// # fn turn(driver: &mut impl engine::Driver, completions: &mut engine::Completions) {
+/// # use engine::{Event, Until};
+/// driver.wait(Until::Event, completions).expect("the driver works");
+/// for position in 0..completions.len() {
+///     let completion = completions.get(position);
+///     if let Event::Received(lent) = completion.event {
+///         println!("{} bytes", completions.bytes(lent).len());
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct Completions {
+    list: Vec<Completion>,
+    loans: Vec<Loan>,
+    /// Where the lent buffers lie. `None` until the first turn.
+    pool: Option<Rc<Pool>>,
+}
+
+#[derive(Debug)]
+struct Loan {
+    spare: Spare,
+    length: u32,
+}
+
+impl Completions {
+    /// An empty list. It grows in its first turns and is reused from then on.
+    pub fn new() -> Completions {
+        Completions::default()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether the turn reported nothing.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The completion at `position`.
+    ///
+    /// # Panics
+    ///
+    /// If `position` is not below [`Completions::len`].
+    #[inline]
+    pub fn get(&self, position: usize) -> Completion {
+        self.list[position]
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Completion> + '_ {
+        self.list.iter().copied()
+    }
+
+    /// The received bytes that `lent` names.
+    ///
+    /// A `lent` of an earlier turn is an error of the caller. It reads as no bytes, or as other
+    /// bytes received in this turn; never as memory that is being written to.
+    #[inline]
+    pub fn bytes(&self, lent: Lent) -> &[u8] {
+        match (&self.pool, self.loans.get(lent.index as usize)) {
+            (Some(pool), Some(loan)) if loan.length == lent.length => {
+                &pool.bytes(&loan.spare)[..loan.length as usize]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Begins a turn of the driver that owns `pool`: empties the list and ends its loans.
+    pub(crate) fn begin(&mut self, pool: &Rc<Pool>) {
+        self.list.clear();
+        self.end_loans();
+        if !self
+            .pool
+            .as_ref()
+            .is_some_and(|mine| Rc::ptr_eq(mine, pool))
+        {
+            self.pool = Some(Rc::clone(pool));
+        }
+    }
+
+    /// Reports `event` on `socket`.
+    #[inline]
+    pub(crate) fn push(&mut self, socket: Token, event: Event) {
+        self.list.push(Completion { socket, event });
+    }
+
+    /// Reports the first `length` bytes of `spare` as received on `socket`, and lends them. `spare`
+    /// comes from the pool that the turn began with.
+    #[inline]
+    pub(crate) fn lend(&mut self, socket: Token, spare: Spare, length: usize) {
+        let lent = Lent {
+            index: self.loans.len() as u32,
+            length: length as u32,
+        };
+        self.loans.push(Loan {
+            spare,
+            length: lent.length,
+        });
+        self.push(socket, Event::Received(lent));
+    }
+
+    fn end_loans(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.give_back(self.loans.drain(..).map(|loan| loan.spare));
+        }
+    }
+}
+
+impl Drop for Completions {
+    fn drop(&mut self) {
+        self.end_loans();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(completions: &Completions, position: usize) -> Lent {
+        match completions.get(position).event {
+            Event::Received(lent) => lent,
+            other => panic!("not received: {other:?}"),
+        }
+    }
+
+    fn lend(completions: &mut Completions, pool: &Pool, bytes: &[u8]) {
+        let mut spare = pool.take().expect("a free buffer");
+        pool.bytes_mut(&mut spare)[..bytes.len()].copy_from_slice(bytes);
+        completions.lend(Token::new(0, 0), spare, bytes.len());
+    }
+
+    #[test]
+    fn lent_bytes_are_read_back() {
+        let pool = Pool::new(4, 64).expect("memory");
+        let mut completions = Completions::new();
+        completions.begin(&pool);
+        lend(&mut completions, &pool, b"one");
+        lend(&mut completions, &pool, b"three");
+        assert_eq!(completions.bytes(received(&completions, 0)), b"one");
+        assert_eq!(completions.bytes(received(&completions, 1)), b"three");
+    }
+
+    #[test]
+    fn a_loan_of_an_earlier_turn_never_reaches_a_buffer_that_is_not_lent() {
+        let pool = Pool::new(4, 64).expect("memory");
+        let mut completions = Completions::new();
+        completions.begin(&pool);
+        lend(&mut completions, &pool, b"secret");
+        let stale = received(&completions, 0);
+        completions.begin(&pool);
+        assert_eq!(completions.bytes(stale), b"");
+        lend(&mut completions, &pool, b"ok");
+        assert_eq!(
+            completions.bytes(stale),
+            b"",
+            "another length is seen to be stale"
+        );
+    }
+
+    #[test]
+    fn buffers_return_with_the_next_turn_and_with_the_end_of_the_list() {
+        let pool = Pool::new(2, 64).expect("memory");
+        let mut completions = Completions::new();
+        completions.begin(&pool);
+        lend(&mut completions, &pool, b"a");
+        lend(&mut completions, &pool, b"b");
+        assert!(pool.take().is_none());
+        completions.begin(&pool);
+        lend(&mut completions, &pool, b"c");
+        drop(completions);
+        assert!(pool.take().is_some());
+        assert!(pool.take().is_some());
+    }
+
+    #[test]
+    fn a_list_that_changes_drivers_gives_each_its_own_buffers_back() {
+        let first = Pool::new(1, 64).expect("memory");
+        let second = Pool::new(1, 64).expect("memory");
+        let mut completions = Completions::new();
+        completions.begin(&first);
+        lend(&mut completions, &first, b"a");
+        completions.begin(&second);
+        lend(&mut completions, &second, b"b");
+        assert_eq!(completions.bytes(received(&completions, 0)), b"b");
+        assert!(first.take().is_some());
+        assert!(second.take().is_none());
+    }
+}

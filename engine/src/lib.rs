@@ -5,10 +5,13 @@
 #![deny(unsafe_code)]
 
 pub mod completions;
+pub mod cpu;
 pub mod driver;
 mod pool;
+pub mod signal;
 mod slots;
 mod socket;
+pub mod timers;
 pub mod waker;
 
 pub use completions::Completions;

@@ -1,6 +1,9 @@
 //! The client role: bytes from a server become the answers to the requests that were sent.
 
-use super::HeadMemo;
+use super::chunked::{Chunked, Piece};
+use super::faults::{self, Fault};
+use super::head::{Bounds, Kept, Place, ResponseBody, ResponseHead};
+use super::{HeadMemo, take};
 use crate::{Misuse, Violation};
 
 /// Bounds on what a server may send.
@@ -71,34 +74,80 @@ pub struct End {
 }
 
 /// The client role of one connection.
+///
+/// Small, since there may be millions: about a hundred bytes, and memory for a head only once one
+/// came in pieces.
 #[derive(Debug)]
 pub struct Client {
+    /// Bit n is set if the n-th outstanding answer is [`Answer::HeadOnly`].
+    head_only: u128,
+    outstanding: u32,
     limits: Limits,
+    state: State,
+    kept: Kept,
+    /// Whether the connection lasts beyond the response that is being read.
+    keep_alive: bool,
 }
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Before or inside a head.
+    Head,
+    /// So many bytes of the body are to come; with 0 the end is to be told.
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    /// No further response comes.
+    Closed,
+    Failed(Fault),
+}
+
+/// Requests outstanding at most.
+const OUTSTANDING_MAX: u32 = u128::BITS;
 
 impl Client {
     /// A connection on which nothing was sent yet.
     pub fn new(limits: Limits) -> Client {
-        Client { limits }
+        Client {
+            head_only: 0,
+            outstanding: 0,
+            limits,
+            state: State::Head,
+            kept: Kept::default(),
+            keep_alive: true,
+        }
     }
 
     /// Says that one request was sent, and what kind of answer it will have.
     ///
     /// # Errors
     /// More requests than [`Client::capacity`] allowed.
+    #[inline]
     pub fn sent(&mut self, answer: Answer) -> Result<(), Misuse> {
-        let _ = (answer, self.limits);
+        if self.capacity() == 0 {
+            return Err(Misuse::new(
+                "a request was sent on a connection without capacity for it",
+            ));
+        }
+        self.head_only |= u128::from(answer == Answer::HeadOnly) << self.outstanding;
+        self.outstanding += 1;
         Ok(())
     }
 
     /// Requests sent whose answers are not complete.
+    #[inline]
     pub fn outstanding(&self) -> usize {
-        0
+        self.outstanding as usize
     }
 
     /// How many more requests may be sent now: 0 once the server ended the connection.
+    #[inline]
     pub fn capacity(&self) -> usize {
-        1
+        match self.state {
+            State::UntilClose | State::Closed | State::Failed(_) => 0,
+            _ if !self.keep_alive => 0,
+            _ => (OUTSTANDING_MAX - self.outstanding) as usize,
+        }
     }
 
     /// The next event out of `input`, which is advanced past what was used.
@@ -107,14 +156,37 @@ impl Client {
     ///
     /// # Errors
     /// The server's violation. Every further call repeats it.
+    #[inline]
     pub fn next<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],
         memo: &mut HeadMemo,
     ) -> Result<Option<Event<'a>>, Violation> {
-        let _ = memo;
-        *input = &[];
-        Ok(None)
+        match &mut self.state {
+            State::Head if input.is_empty() => Ok(None),
+            State::Head => match self.read_head(input, memo) {
+                Ok(None) => Ok(None),
+                Ok(Some((head, place))) => Ok(Some(self.begin(head, place))),
+                Err(fault) => Err(self.fail(fault)),
+            },
+            State::Length(0) => Ok(Some(Event::End(self.finish()))),
+            State::Length(_) | State::UntilClose if input.is_empty() => Ok(None),
+            State::Length(left) => {
+                let taken = (*left).min(input.len() as u64);
+                *left -= taken;
+                Ok(Some(Event::Body(take(input, taken as usize))))
+            }
+            State::Chunked(body) => match body.next(input, self.limits.head_bytes) {
+                Ok(Piece::Data(data)) => Ok(Some(Event::Body(data))),
+                Ok(Piece::End) => Ok(Some(Event::End(self.finish()))),
+                Ok(Piece::More) => Ok(None),
+                Err(fault) => Err(self.fail(fault)),
+            },
+            State::UntilClose => Ok(Some(Event::Body(take(input, input.len())))),
+            State::Closed if input.is_empty() => Ok(None),
+            State::Closed => Err(self.fail(&faults::AFTER_CLOSE)),
+            State::Failed(fault) => Err(fault.violation),
+        }
     }
 
     /// Says that the server ended its side of the connection.
@@ -125,6 +197,105 @@ impl Client {
     /// # Errors
     /// A response was cut off.
     pub fn ended(&mut self) -> Result<Option<End>, Violation> {
-        Ok(None)
+        self.keep_alive = false;
+        match self.state {
+            State::Head if self.kept.is_empty() => {
+                self.state = State::Closed;
+                Ok(None)
+            }
+            State::Head => Err(self.fail(&faults::HEAD_CUT_OFF)),
+            State::Length(0) | State::UntilClose => Ok(Some(self.finish())),
+            State::Length(_) | State::Chunked(_) => Err(self.fail(&faults::BODY_CUT_OFF)),
+            State::Closed => Ok(None),
+            State::Failed(fault) => Err(fault.violation),
+        }
+    }
+
+    /// A whole head, if `input` completes one: what it means and where its bytes are.
+    #[inline]
+    fn read_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        memo: &mut HeadMemo,
+    ) -> Result<Option<(ResponseHead, Place<'i>)>, Fault> {
+        if self.outstanding == 0 {
+            return Err(&faults::UNASKED_RESPONSE);
+        }
+        if self.kept.is_empty()
+            && let Some((head, bytes)) = memo.response(input)
+            && bytes <= self.limits.head_bytes as usize
+            && head.fields <= self.limits.fields
+        {
+            return Ok(Some((head, Place::Input(take(input, bytes)))));
+        }
+        self.read_new_head(input, memo)
+    }
+
+    #[inline(never)]
+    fn read_new_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        memo: &mut HeadMemo,
+    ) -> Result<Option<(ResponseHead, Place<'i>)>, Fault> {
+        let bounds = Bounds {
+            bytes_max: self.limits.head_bytes as usize,
+            starts: |bytes| {
+                bytes
+                    .iter()
+                    .zip(b"HTTP/")
+                    .all(|(byte, expected)| byte == expected)
+            },
+            start_fault: &faults::NOT_A_RESPONSE,
+        };
+        let Some(place) = self.kept.take_head(input, bounds)? else {
+            return Ok(None);
+        };
+        let bytes = self.kept.at(place);
+        let head = ResponseHead::read(bytes, self.limits.fields)?;
+        memo.remember_response(bytes, head);
+        Ok(Some((head, place)))
+    }
+
+    /// Enters the body of a response whose head is whole.
+    #[inline]
+    fn begin<'a>(&'a mut self, head: ResponseHead, place: Place<'a>) -> Event<'a> {
+        let status = head.status;
+        if status < 200 {
+            self.kept.clear();
+            return Event::Informational { status };
+        }
+        self.keep_alive = head.keep_alive;
+        self.state = match head.body {
+            _ if self.head_only & 1 == 1 => State::Length(0),
+            ResponseBody::Length(bytes) => State::Length(bytes),
+            ResponseBody::Chunked => State::Chunked(Chunked::new(u64::MAX)),
+            ResponseBody::UntilClose => State::UntilClose,
+        };
+        Event::Head {
+            status,
+            head: self.kept.at(place),
+        }
+    }
+
+    /// Leaves a response that is complete.
+    #[inline]
+    fn finish(&mut self) -> End {
+        self.outstanding -= 1;
+        self.head_only >>= 1;
+        self.kept.clear();
+        self.state = if self.keep_alive {
+            State::Head
+        } else {
+            State::Closed
+        };
+        End {
+            keep_alive: self.keep_alive,
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, fault: Fault) -> Violation {
+        self.state = State::Failed(fault);
+        fault.violation
     }
 }

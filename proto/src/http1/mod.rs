@@ -10,6 +10,7 @@
 
 mod chunked;
 pub mod client;
+mod faults;
 mod fields;
 mod head;
 mod memo;
@@ -27,4 +28,11 @@ pub enum Version {
     Http10,
     /// HTTP/1.1: a connection lasts unless one side says `close`.
     Http11,
+}
+
+/// Takes the first `bytes` of `input`.
+fn take<'i>(input: &mut &'i [u8], bytes: usize) -> &'i [u8] {
+    let (taken, rest) = input.split_at(bytes);
+    *input = rest;
+    taken
 }

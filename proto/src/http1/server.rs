@@ -1,6 +1,9 @@
 //! The server role: bytes from a client become requests.
 
-use super::{HeadMemo, Version};
+use super::chunked::{Chunked, Piece};
+use super::faults::{self, Fault};
+use super::head::{Bounds, Kept, Place, RequestHead, TOKEN, authority_start};
+use super::{HeadMemo, Version, take};
 use crate::Violation;
 
 /// Bounds on what a client may send, each with the status that answers its breach.
@@ -59,14 +62,32 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The path of the target, without authority and query; `*` for the whole server.
+    /// The path of the target, without authority and query; `*` for the server as a whole.
     pub fn path(&self) -> &'a [u8] {
-        self.target
+        match self.split().0 {
+            b"" => b"/",
+            path => path,
+        }
     }
 
     /// What follows the path after a `?`, if there is one.
     pub fn query(&self) -> Option<&'a [u8]> {
-        None
+        self.split().1
+    }
+
+    fn split(&self) -> (&'a [u8], Option<&'a [u8]>) {
+        let mut path = self.target;
+        if let Some(start) = authority_start(path) {
+            let authority = &path[start..];
+            let end = authority
+                .iter()
+                .position(|byte| matches!(byte, b'/' | b'?'));
+            path = &authority[end.unwrap_or(authority.len())..];
+        }
+        match memchr::memchr(b'?', path) {
+            Some(at) => (&path[..at], Some(&path[at + 1..])),
+            None => (path, None),
+        }
     }
 }
 
@@ -89,15 +110,49 @@ pub struct Rejection {
 }
 
 /// The server role of one connection.
+///
+/// Small, since there may be millions: about a hundred bytes, and memory for a head only once one
+/// came in pieces.
 #[derive(Debug)]
 pub struct Server {
     limits: Limits,
+    state: State,
+    kept: Kept,
+    /// What came of the one empty line that may precede a request (RFC 9112 §2.2).
+    blank: Blank,
+    /// Whether the connection lasts beyond the request that is being read.
+    keep_alive: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Before or inside a head.
+    Head,
+    /// So many bytes of the body are to come; with 0 the end is to be told.
+    Length(u64),
+    Chunked(Chunked),
+    /// Nothing further is read.
+    Closed,
+    Failed(Fault),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blank {
+    None,
+    Cr,
+    CrLf,
 }
 
 impl Server {
     /// A connection on which nothing was received yet.
     pub fn new(limits: Limits) -> Server {
-        Server { limits }
+        Server {
+            limits,
+            state: State::Head,
+            kept: Kept::default(),
+            blank: Blank::None,
+            keep_alive: true,
+        }
     }
 
     /// The next event out of `input`, which is advanced past what was used.
@@ -107,23 +162,172 @@ impl Server {
     ///
     /// # Errors
     /// The request is refused. Every further call repeats it.
+    #[inline]
     pub fn next<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],
         memo: &mut HeadMemo,
     ) -> Result<Option<Event<'a>>, Rejection> {
-        let _ = (memo, self.limits);
-        *input = &[];
-        Ok(None)
+        match &mut self.state {
+            State::Head if input.is_empty() => Ok(None),
+            State::Head => match self.read_head(input, memo) {
+                Ok(None) => Ok(None),
+                Ok(Some((head, place))) => Ok(Some(Event::Request(self.begin(head, place)))),
+                Err(fault) => Err(self.fail(fault)),
+            },
+            State::Length(0) => Ok(Some(self.finish())),
+            State::Length(_) if input.is_empty() => Ok(None),
+            State::Length(left) => {
+                let taken = (*left).min(input.len() as u64);
+                *left -= taken;
+                Ok(Some(Event::Body(take(input, taken as usize))))
+            }
+            State::Chunked(body) => match body.next(input, self.limits.head_bytes) {
+                Ok(Piece::Data(data)) => Ok(Some(Event::Body(data))),
+                Ok(Piece::End) => Ok(Some(self.finish())),
+                Ok(Piece::More) => Ok(None),
+                Err(fault) => Err(self.fail(fault)),
+            },
+            State::Closed => {
+                *input = &[];
+                Ok(None)
+            }
+            State::Failed(fault) => Err(**fault),
+        }
     }
 
     /// Whether a head has begun and is not complete: a deadline for slow heads applies.
+    #[inline]
     pub fn head_started(&self) -> bool {
-        false
+        matches!(self.state, State::Head) && !(self.kept.is_empty() && self.blank != Blank::Cr)
     }
 
     /// Whether no request is under way: the connection may be closed without loss.
+    #[inline]
     pub fn between_requests(&self) -> bool {
-        true
+        match self.state {
+            State::Head => !self.head_started(),
+            State::Closed | State::Failed(_) => true,
+            State::Length(_) | State::Chunked(_) => false,
+        }
+    }
+
+    /// A whole head, if `input` completes one: what it means and where its bytes are.
+    #[inline]
+    fn read_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        memo: &mut HeadMemo,
+    ) -> Result<Option<(RequestHead, Place<'i>)>, Fault> {
+        if self.kept.is_empty()
+            && self.blank != Blank::Cr
+            && let Some((head, bytes)) = memo.request(input)
+            && bytes <= self.limits.head_bytes as usize
+            && self.within_limits(&head).is_ok()
+        {
+            return Ok(Some((head, Place::Input(take(input, bytes)))));
+        }
+        self.read_new_head(input, memo)
+    }
+
+    #[inline(never)]
+    fn read_new_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        memo: &mut HeadMemo,
+    ) -> Result<Option<(RequestHead, Place<'i>)>, Fault> {
+        if !self.skip_blank(input)? {
+            return Ok(None);
+        }
+        let bounds = Bounds {
+            bytes_max: self.limits.head_bytes as usize,
+            starts: |bytes| bytes.first().is_none_or(|&byte| TOKEN[byte as usize]),
+            start_fault: &faults::NOT_A_REQUEST,
+        };
+        let Some(place) = self.kept.take_head(input, bounds)? else {
+            return Ok(None);
+        };
+        let bytes = self.kept.at(place);
+        let head = RequestHead::read(bytes, self.limits.fields)?;
+        self.within_limits(&head)?;
+        memo.remember_request(bytes, head);
+        Ok(Some((head, place)))
+    }
+
+    /// Skips the empty line that may precede a request; says whether something follows.
+    fn skip_blank(&mut self, input: &mut &[u8]) -> Result<bool, Fault> {
+        if !self.kept.is_empty() {
+            return Ok(true);
+        }
+        if self.blank == Blank::None && input.starts_with(b"\r") {
+            *input = &input[1..];
+            self.blank = Blank::Cr;
+        }
+        if self.blank == Blank::Cr {
+            match input.split_first() {
+                None => return Ok(false),
+                Some((b'\n', rest)) => *input = rest,
+                Some(_) => return Err(&faults::BARE_CR),
+            }
+            self.blank = Blank::CrLf;
+        }
+        Ok(!input.is_empty())
+    }
+
+    /// The limits that are this connection's own: a memo is shared, and may come from another.
+    #[inline]
+    fn within_limits(&self, head: &RequestHead) -> Result<(), Fault> {
+        if head.target_end - head.method_end - 1 > self.limits.target_bytes {
+            return Err(&faults::TARGET_TOO_LONG);
+        }
+        if head.fields > self.limits.fields {
+            return Err(&faults::TOO_MANY_FIELDS);
+        }
+        match head.body {
+            BodyLength::Known(bytes) if bytes > self.limits.body_bytes => {
+                Err(&faults::BODY_TOO_LONG)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Enters the body of a request whose head is whole.
+    #[inline]
+    fn begin<'a>(&'a mut self, head: RequestHead, place: Place<'a>) -> Request<'a> {
+        self.keep_alive = head.keep_alive;
+        self.state = match head.body {
+            BodyLength::Known(bytes) => State::Length(bytes),
+            BodyLength::Chunked => State::Chunked(Chunked::new(self.limits.body_bytes)),
+        };
+        let bytes = self.kept.at(place);
+        let (method_end, target_end) = (head.method_end as usize, head.target_end as usize);
+        Request {
+            method: &bytes[..method_end],
+            target: &bytes[method_end + 1..target_end],
+            version: head.version,
+            head: bytes,
+            keep_alive: head.keep_alive,
+            expect_continue: head.expect_continue,
+            body: head.body,
+        }
+    }
+
+    /// Leaves a request that is complete.
+    #[inline]
+    fn finish(&mut self) -> Event<'static> {
+        self.kept.clear();
+        self.blank = Blank::None;
+        self.state = if self.keep_alive {
+            State::Head
+        } else {
+            State::Closed
+        };
+        Event::End
+    }
+
+    #[cold]
+    fn fail(&mut self, fault: Fault) -> Rejection {
+        self.state = State::Failed(fault);
+        *fault
     }
 }

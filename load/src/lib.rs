@@ -1,2 +1,38 @@
 //! The generator: plan, schedule, workload, sessions, the one worker loop, recorder.
+//!
+//! A [`plan::Plan`] says all that a run needs; [`run()`] carries it out and brings back a [`Record`].
+//! Inside, each worker is one pinned thread with a driver of its own and one loop for every kind of
+//! load (`worker`). The schedule is a pure function of plan and seed (`schedule`), a session is the
+//! client side of one connection (`session`), and what belongs to the measured window goes into a
+//! tally (`recorder`). Whether the generator itself was the limit is judged in `limit`.
+//!
+//! Knows nothing of the server, of subjects, of arguments and of how a record is shown.
 #![forbid(unsafe_code)]
+
+pub mod check;
+mod gate;
+mod limit;
+pub mod plan;
+mod probe;
+mod random;
+mod recorder;
+mod run;
+pub mod schedule;
+mod session;
+mod target;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use plan::Plan;
+pub use probe::{Answer, probe};
+pub use run::{Progress, RunError, run};
+
+/// The record of a run of this crate.
+pub type Record = measure::record::Record<Plan>;
+
+/// The JSON Schema of [`Record`], as indented JSON.
+pub fn record_schema() -> String {
+    measure::record::schema_json::<Plan>()
+}

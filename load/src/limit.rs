@@ -1,0 +1,202 @@
+//! Was the generator the limit? And is the run what it says it is?
+//!
+//! Four signs, each named in the verdict. *Own processor time*: a worker of a closed loop that never
+//! sleeps cannot take answers faster, whatever the subject holds. (A worker of an open loop spins on
+//! purpose, so there the sign is lateness.) *Run queue*: time a worker was ready to run and another
+//! thread had its processor. *Little's law*: in a closed loop, throughput × mean time must equal the
+//! connections; what is missing went by outside any exchange. *Own lateness*: an exchange that found
+//! a free connection and was sent late was held up by nobody but the generator.
+
+use measure::histogram::Histogram;
+
+use crate::plan::Plan;
+use crate::worker::Outcome;
+
+/// A worker of a closed loop that is busier than this is taken to be the limit.
+const CPU_SHARE_MAX: f64 = 0.95;
+/// A worker this busy is close to it: said as a warning.
+const CPU_SHARE_WARN: f64 = 0.80;
+/// Share of the window that a worker may wait for its processor.
+const RUN_QUEUE_SHARE_MAX: f64 = 0.02;
+/// Share of the connections' time that may go by outside exchanges.
+const LITTLES_LAW_GAP_MAX: f64 = 0.05;
+/// Own lateness at the 99th percentile: this, or a twentieth of the median response time.
+const LATENESS_P99_MAX_NS: f64 = 50_000.0;
+/// Achieved ÷ offered below this is not the load that was asked for.
+const ACHIEVED_SHARE_MIN: f64 = 0.99;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    pub limited: bool,
+    pub reason: String,
+    pub valid: bool,
+    pub warnings: Vec<String>,
+    pub cpu_share_max: Option<f64>,
+    pub run_queue_share_max: Option<f64>,
+    pub littles_law_gap: Option<f64>,
+}
+
+/// What the workers' outcomes say about the generator.
+pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdict {
+    let mut verdict = Verdict {
+        limited: false,
+        reason: String::new(),
+        valid: true,
+        warnings: Vec::new(),
+        cpu_share_max: share_max(outcomes, duration_s, |cpu| cpu.run_ns),
+        run_queue_share_max: share_max(outcomes, duration_s, |cpu| cpu.wait_ns),
+        littles_law_gap: None,
+    };
+    let open = plan.schedule.is_open();
+    let mut signs = Vec::new();
+    if open {
+        signs.extend(late(&mut verdict, outcomes));
+    } else {
+        verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
+        signs.extend(busy(&mut verdict));
+    }
+    if let Some(share) = verdict.run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_MAX) {
+        signs.push(format!(
+            "a worker was kept from its CPU by other threads for {:.1} % of the time; give the \
+             generator CPUs of its own (--cpus)",
+            share * 100.0
+        ));
+    }
+    verdict.limited = !signs.is_empty();
+    verdict.reason = if verdict.limited { signs.join("; ") } else { cleared(&verdict, open) };
+    check_validity(&mut verdict, plan, outcomes, open);
+    verdict
+}
+
+fn share_max(
+    outcomes: &[Outcome],
+    duration_s: f64,
+    part: impl Fn(measure::process::ThreadTime) -> u64,
+) -> Option<f64> {
+    if duration_s <= 0.0 {
+        return None;
+    }
+    let shares = outcomes.iter().map(|outcome| Some(part(outcome.cpu?) as f64 / 1e9 / duration_s));
+    shares.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+/// Closed loop: processor time and Little's law.
+fn busy(verdict: &mut Verdict) -> Vec<String> {
+    let mut signs = Vec::new();
+    match verdict.cpu_share_max {
+        Some(share) if share > CPU_SHARE_MAX => signs.push(format!(
+            "the busiest worker used {:.0} % of its CPU, so the rate is a lower bound of what the \
+             server holds, unless the server's own CPU was full, too",
+            share * 100.0
+        )),
+        Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
+            "the busiest worker used {:.0} % of its CPU: close to being the limit; add threads (-t)",
+            share * 100.0
+        )),
+        _ => {}
+    }
+    if let Some(gap) = verdict.littles_law_gap.filter(|gap| *gap > LITTLES_LAW_GAP_MAX) {
+        signs.push(format!(
+            "by Little's law {:.1} % of the connections' time went by outside any exchange",
+            gap * 100.0
+        ));
+    }
+    signs
+}
+
+/// Open loop: lateness that no busy connection explains.
+fn late(verdict: &mut Verdict, outcomes: &[Outcome]) -> Option<String> {
+    let merged = |of: fn(&Outcome) -> &Histogram| {
+        outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
+            sum.merge(of(outcome));
+            sum
+        })
+    };
+    let own = merged(|outcome| &outcome.recorder.own_lateness);
+    let response = merged(|outcome| &outcome.recorder.tally.response);
+    let blocked: u64 = outcomes.iter().map(|outcome| outcome.recorder.blocked).sum();
+    if blocked > 0 {
+        verdict.warnings.push(format!(
+            "{blocked} exchanges were due while every connection was busy; their wait is in the \
+             response time. More connections (-c) or --pipeline would let them go at once"
+        ));
+    }
+    if own.is_empty() {
+        return None;
+    }
+    let p99 = own.quantile(0.99) as f64;
+    let allowed = LATENESS_P99_MAX_NS.max(response.quantile(0.5) as f64 / 20.0);
+    (p99 > allowed).then(|| {
+        format!(
+            "1 % of the exchanges that could be sent at once were sent {:.0} µs late or more \
+             (allowed: {:.0} µs); ask for a lower rate or add threads (-t)",
+            p99 / 1000.0,
+            allowed / 1000.0
+        )
+    })
+}
+
+fn cleared(verdict: &Verdict, open: bool) -> String {
+    let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
+    if open {
+        return format!(
+            "sends were on time, and no worker waited for its CPU ({queue:.1} % of the time)"
+        );
+    }
+    let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
+    let gap = verdict.littles_law_gap.unwrap_or(0.0) * 100.0;
+    format!(
+        "the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it; Little's law \
+         leaves {gap:.1} % unexplained"
+    )
+}
+
+fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
+    let (mut answered, mut spent_ns) = (0, 0.0);
+    for outcome in outcomes {
+        let response = &outcome.recorder.tally.response;
+        answered += response.count();
+        spent_ns += response.sum() as f64;
+    }
+    let places = f64::from(plan.connections) * f64::from(plan.pipeline);
+    // The first and the last exchange of each place overlap the edges of the window by half.
+    (answered > 0 && duration_s > 0.0).then(|| 1.0 - spent_ns / 1e9 / duration_s / places)
+}
+
+fn check_validity(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome], open: bool) {
+    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
+    let completed: u64 = tallies().map(|tally| tally.completed).sum();
+    let intended: u64 = tallies().map(|tally| tally.intended).sum();
+    let mut void = |why: String| {
+        verdict.valid = false;
+        verdict.warnings.push(why);
+    };
+    if completed == 0 {
+        void("not one exchange was completed, so there is nothing to compare".into());
+    }
+    if open && verdict.limited {
+        void("the generator did not keep to the schedule, so the times are not the server's".into());
+    }
+    if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {
+        verdict.warnings.push(format!(
+            "{completed} of {intended} exchanges that were due were completed: the rate asked for \
+             was not reached"
+        ));
+    }
+    if outcomes.iter().any(|outcome| outcome.counters.overflows > 0) {
+        void("the completion queue overflowed; ask for fewer connections per worker (-t)".into());
+    }
+    if outcomes.iter().any(|outcome| outcome.backlog_cut) {
+        void("more exchanges were due and never sent than are entered one by one".into());
+    }
+    if let Some(violation) = outcomes.iter().find_map(|outcome| outcome.violation.as_ref()) {
+        verdict.warnings.push(format!("the server broke the protocol: {violation}"));
+    }
+    if !open && plan.timeout_s > 0.0 {
+        verdict.warnings.push(
+            "closed loop: the times are those of one connection in turn, not of users who arrive \
+             by themselves; ask for a rate (-R) to see these"
+                .into(),
+        );
+    }
+}

@@ -1,0 +1,361 @@
+//! A plan: everything a run needs, validated and serialisable. Two runs of one plan do the same work.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use proto::http1::request::RequestSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::Schedule;
+
+/// The most connections one plan may ask for.
+pub const CONNECTIONS_MAX: u32 = 1_000_000;
+/// The most unanswered requests on one connection.
+pub const PIPELINE_MAX: u32 = 1024;
+/// The most worker threads.
+pub const THREADS_MAX: u32 = 256;
+
+/// All a run needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Where the load goes.
+    pub target: Target,
+    /// What is sent.
+    pub request: Request,
+    /// When it is sent.
+    pub schedule: Schedule,
+    /// Connections over all workers.
+    pub connections: u32,
+    /// Worker threads, each pinned and with a driver of its own.
+    pub threads: u32,
+    /// The most unanswered requests on one connection.
+    pub pipeline: u32,
+    /// False: a new connection for each exchange.
+    pub keep_alive: bool,
+    /// Length of the measured phase in seconds; null where `count` or the stages end it.
+    pub duration_s: Option<f64>,
+    /// Stop after this many exchanges; null where time ends it.
+    pub count: Option<u64>,
+    /// Seconds of load before the measured phase.
+    pub warm_up_s: f64,
+    /// Seconds after which an unanswered exchange is given up, counted from its sending.
+    pub timeout_s: f64,
+    /// Local addresses that connections take in turn; empty: the kernel chooses.
+    pub source_addresses: Vec<IpAddr>,
+    /// CPUs that the workers are pinned to in turn; empty: the allowed ones in order.
+    pub cpus: Vec<usize>,
+    /// `SO_RCVBUF` in bytes; null: the kernel's own.
+    pub receive_buffer_bytes: Option<usize>,
+    /// `SO_SNDBUF` in bytes; null: the kernel's own.
+    pub send_buffer_bytes: Option<usize>,
+    /// `auto`, `uring` or `epoll`.
+    pub engine: String,
+    /// Seed of arrivals and back-off.
+    pub seed: u64,
+}
+
+/// Where the load goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Only `http` so far.
+    pub scheme: String,
+    /// Name or address, as in the URL, without brackets.
+    pub host: String,
+    /// Port, 80 where the URL has none.
+    pub port: u16,
+    /// Path and query, as sent.
+    pub path: String,
+    /// Connect here and not over TCP.
+    pub unix_socket: Option<PathBuf>,
+    /// Connect to another host and port than the URL names.
+    pub connect_to: Option<HostPort>,
+}
+
+/// A host with a port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostPort {
+    /// Name or address without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// What is sent, the same for each exchange.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// HTTP method.
+    pub method: String,
+    /// Fields besides the ones that ringside sets; these win.
+    pub headers: Vec<(String, String)>,
+    /// Body; base64 in JSON.
+    #[serde(with = "body_base64")]
+    #[schemars(with = "String")]
+    pub body: Vec<u8>,
+}
+
+/// The plan cannot be run, and why. The sentence says what to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(pub String);
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Plan {
+    /// A closed loop on one URL with wrk's defaults: 10 connections, 10 s, timeout 2 s, 1 thread.
+    pub fn new(url: &str) -> Result<Plan, Invalid> {
+        Ok(Plan {
+            target: Target::parse(url)?,
+            request: Request { method: "GET".into(), headers: Vec::new(), body: Vec::new() },
+            schedule: Schedule::Closed,
+            connections: 10,
+            threads: 1,
+            pipeline: 1,
+            keep_alive: true,
+            duration_s: Some(10.0),
+            count: None,
+            warm_up_s: 0.0,
+            timeout_s: 2.0,
+            source_addresses: Vec::new(),
+            cpus: Vec::new(),
+            receive_buffer_bytes: None,
+            send_buffer_bytes: None,
+            engine: "auto".into(),
+            seed: 1,
+        })
+    }
+
+    /// Checks that the parts fit together. Says what to change where they do not.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
+        within("-t/--threads", self.threads, THREADS_MAX)?;
+        within("--pipeline", self.pipeline, PIPELINE_MAX)?;
+        if self.connections < self.threads {
+            return Err(Invalid(format!(
+                "{} connections cannot be shared out to {} threads: ask for at least {} \
+                 connections (-c) or fewer threads (-t)",
+                self.connections, self.threads, self.threads
+            )));
+        }
+        if !self.keep_alive && self.pipeline > 1 {
+            return Err(Invalid(
+                "--no-keepalive opens a connection for each request, so --pipeline must be 1".into(),
+            ));
+        }
+        if self.duration_s.is_none()
+            && self.count.is_none()
+            && !matches!(self.schedule, Schedule::Stages { .. })
+        {
+            return Err(Invalid("the run has no end: give a duration (-d) or a count (-n)".into()));
+        }
+        positive("-d/--duration", self.duration_s.unwrap_or(1.0))?;
+        positive("--timeout", self.timeout_s)?;
+        if self.count == Some(0) {
+            return Err(Invalid("-n 0 asks for no request at all: give at least 1".into()));
+        }
+        if self.warm_up_s != 0.0 {
+            positive("--warmup", self.warm_up_s)?;
+            if matches!(self.schedule, Schedule::Stages { .. }) {
+                return Err(Invalid(
+                    "--warmup does not go with --stages: make the first stage the warm-up".into(),
+                ));
+            }
+        }
+        self.schedule.validate()?;
+        self.encode().map(drop)
+    }
+
+    /// The bytes of one request.
+    pub fn encode(&self) -> Result<Vec<u8>, Invalid> {
+        RequestSpec {
+            method: &self.request.method,
+            target: &self.target.path,
+            host: &self.target.authority(),
+            headers: &self.request.headers,
+            body: &self.request.body,
+            keep_alive: self.keep_alive,
+        }
+        .encode()
+        .map_err(|misuse| Invalid(misuse.to_string()))
+    }
+}
+
+impl Target {
+    /// Reads `http://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
+    pub fn parse(url: &str) -> Result<Target, Invalid> {
+        let bad = |why: &str| {
+            Invalid(format!("{url:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"))
+        };
+        let rest = match url.split_once("://") {
+            None => url,
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) => return Err(unknown_scheme(url, &scheme.to_ascii_lowercase())),
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(bad("credentials in URLs are not sent; use -H 'Authorization: …'"));
+        }
+        let (host, port) = split_port(authority).ok_or_else(|| bad("the port is not a number"))?;
+        if host.is_empty() {
+            return Err(bad("the host is missing"));
+        }
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(bad("the path has a character that must be percent-encoded"));
+        }
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(Target {
+            scheme: "http".into(),
+            host: host.to_owned(),
+            port: port.unwrap_or(80),
+            path,
+            unix_socket: None,
+            connect_to: None,
+        })
+    }
+
+    /// The `Host` field's value (RFC 9110 §7.2): the port only where it is not the scheme's own.
+    pub fn authority(&self) -> String {
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// The whole URL.
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.authority(), self.path)
+    }
+}
+
+/// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`; `None` where the port is no number.
+fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Some((host, Some(port.parse().ok()?))),
+            None => rest.is_empty().then_some((host, None)),
+        };
+    }
+    match authority.split_once(':') {
+        Some((host, port)) => Some((host, Some(port.parse().ok()?))),
+        None => Some((authority, None)),
+    }
+}
+
+fn unknown_scheme(url: &str, scheme: &str) -> Invalid {
+    Invalid(match scheme {
+        "https" | "wss" => format!("{url}: TLS is not there yet; only http:// can be loaded"),
+        "ws" | "grpc" | "grpcs" | "h2c" => {
+            format!("{url}: {scheme}:// is not there yet; only http:// can be loaded")
+        }
+        _ => format!("{url}: {scheme}:// is no scheme that ringside knows; write http://…"),
+    })
+}
+
+fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
+    if (1..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(Invalid(format!("{flag} {value} is out of range: give 1 to {max}")))
+}
+
+fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
+    if seconds > 0.0 && seconds <= 366.0 * 86_400.0 {
+        return Ok(());
+    }
+    Err(Invalid(format!("{flag} must be above zero and at most a year")))
+}
+
+mod body_base64 {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(body))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        STANDARD.decode(text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_into_their_parts() {
+        let table = [
+            ("http://localhost", "localhost", 80, "/", "localhost"),
+            ("http://localhost:8080/a?b=c#d", "localhost", 8080, "/a?b=c", "localhost:8080"),
+            ("HTTP://[::1]:81?x", "::1", 81, "/?x", "[::1]:81"),
+            ("127.0.0.1:9/x", "127.0.0.1", 9, "/x", "127.0.0.1:9"),
+        ];
+        for (url, host, port, path, authority) in table {
+            let target = Target::parse(url).unwrap();
+            assert_eq!((&*target.host, target.port, &*target.path), (host, port, path), "{url}");
+            assert_eq!(target.authority(), authority, "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_that_cannot_be_loaded_say_why() {
+        let table = [
+            ("https://x/", "TLS is not there yet"),
+            ("grpc://x/", "not there yet"),
+            ("gopher://x/", "no scheme that ringside knows"),
+            ("http://", "host is missing"),
+            ("http://x:port/", "port is not a number"),
+            ("http://x:70000/", "port is not a number"),
+            ("http://me:secret@x/", "Authorization"),
+            ("http://x/ä", "percent-encoded"),
+        ];
+        for (url, part) in table {
+            let Invalid(text) = Target::parse(url).unwrap_err();
+            assert!(text.contains(part), "{url}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_plan_survives_json() {
+        let mut plan = Plan::new("http://localhost:81/x").unwrap();
+        plan.request.body = vec![0, 159, 146, 150];
+        plan.schedule = Schedule::Poisson { rate: 12.5 };
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_a_way_out() {
+        let base = Plan::new("http://localhost/").unwrap();
+        let table: [(&str, fn(&mut Plan)); 7] = [
+            ("at least 4 connections", |plan| (plan.connections, plan.threads) = (2, 4)),
+            ("--pipeline must be 1", |plan| (plan.keep_alive, plan.pipeline) = (false, 2)),
+            ("has no end", |plan| plan.duration_s = None),
+            ("out of range", |plan| plan.connections = 0),
+            ("at least 1", |plan| plan.count = Some(0)),
+            ("--timeout", |plan| plan.timeout_s = 0.0),
+            ("rate", |plan| plan.schedule = Schedule::Constant { rate: f64::NAN }),
+        ];
+        for (part, spoil) in table {
+            let mut plan = base.clone();
+            spoil(&mut plan);
+            let Invalid(text) = plan.validate().unwrap_err();
+            assert!(text.contains(part), "{text}");
+        }
+        base.validate().unwrap();
+    }
+}

@@ -1,0 +1,116 @@
+//! What becomes of each exchange, put into the tally if it belongs to the measured window.
+//!
+//! An exchange belongs to the window in which it was *intended*. One that was due inside the window
+//! and answered after it counts; one that was due before it does not, however late its answer.
+
+use measure::counters::ErrorKind;
+use measure::histogram::Histogram;
+use measure::tally::{Loop, Tally};
+use measure::time::Time;
+
+use crate::session::Exchange;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub tally: Tally,
+    /// Lateness of the exchanges that found a free connection: the generator's own.
+    pub own_lateness: Histogram,
+    /// Exchanges that were due while every connection was busy.
+    pub blocked: u64,
+    start: Time,
+    end: Time,
+    /// When the last exchange of the window was settled.
+    pub settled: Time,
+}
+
+impl Recorder {
+    pub(crate) fn new(kind: Loop) -> Recorder {
+        Recorder {
+            tally: Tally::new(kind),
+            own_lateness: Histogram::new(),
+            blocked: 0,
+            start: Time::NEVER,
+            end: Time::NEVER,
+            settled: Time(0),
+        }
+    }
+
+    /// The measured window is from `start` to `end`; [`Time::NEVER`] where a count ends it.
+    pub(crate) fn set_window(&mut self, start: Time, end: Time) {
+        (self.start, self.end) = (start, end);
+        self.settled = start;
+        self.tally.start(start);
+    }
+
+    /// The window ends sooner than planned.
+    pub(crate) fn cut(&mut self, end: Time) {
+        self.end = self.end.min(end);
+    }
+
+    /// The measured window.
+    pub(crate) fn window(&self) -> (Time, Time) {
+        (self.start, self.end)
+    }
+
+    fn measured(&self, exchange: &Exchange) -> bool {
+        exchange.intended >= self.start && exchange.intended < self.end
+    }
+
+    /// An exchange was handed to the driver, or to a connection that is being opened for it.
+    #[inline]
+    pub(crate) fn begun(&mut self, exchange: &Exchange) {
+        self.tally.intended += u64::from(self.measured(exchange));
+    }
+
+    /// An exchange of an open loop was sent at once, or only after a connection became free.
+    #[inline]
+    pub(crate) fn dispatched(&mut self, intended: Time, now: Time, was_blocked: bool) {
+        if intended < self.start || intended >= self.end {
+            return;
+        }
+        if was_blocked {
+            self.blocked += 1;
+        } else {
+            self.own_lateness.record(now.since(intended));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, status: u16) {
+        if !self.measured(exchange) {
+            return;
+        }
+        self.settled = done;
+        if (200..400).contains(&status) {
+            self.tally.completed(exchange.intended, exchange.sent, done, status);
+        } else {
+            self.tally.unexpected(exchange.intended, exchange.sent, done, status);
+        }
+    }
+
+    /// An exchange failed at `now`. One that was given up waiting enters as a censored sample.
+    pub(crate) fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, now: Time) {
+        if !self.measured(exchange) {
+            return;
+        }
+        self.settled = now;
+        self.tally.failed(kind);
+        if matches!(kind, ErrorKind::Timeout | ErrorKind::ConnectTimeout) {
+            self.censor(exchange, now);
+        }
+    }
+
+    /// An exchange was neither answered nor failed when the run ended.
+    pub(crate) fn unfinished(&mut self, exchange: &Exchange, now: Time) {
+        if self.measured(exchange) {
+            self.settled = now;
+            self.tally.unfinished += 1;
+            self.censor(exchange, now);
+        }
+    }
+
+    fn censor(&mut self, exchange: &Exchange, now: Time) {
+        let sent = (exchange.sent != Time::NEVER).then_some(exchange.sent);
+        self.tally.censored(exchange.intended, sent, now);
+    }
+}

@@ -1,0 +1,358 @@
+//! Runs a plan: workers on their CPUs, the gate between them, and one record out of it all.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use engine::choice::{self, EngineChoice, Kind};
+use engine::signal::{Signal, Stop};
+use engine::{Config, Driver, SocketOptions, cpu};
+use measure::host::Host;
+use measure::process;
+use measure::record::{EndedBy as Ended, Facts, Generator};
+use measure::time::{self, Time};
+use proto::http1::client::Answer;
+
+use crate::Record;
+use crate::gate::Gate;
+use crate::limit;
+use crate::plan::{Invalid, Plan};
+use crate::schedule::Marks;
+use crate::target;
+use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
+
+/// How often `progress` is called.
+const PROGRESS_NS: u64 = 500_000_000;
+/// How often the main thread looks whether the workers have ended.
+const POLL_NS: u64 = 20_000_000;
+/// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// A run could not take place, or broke. Each variant holds a sentence that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The plan does not hold together.
+    Invalid(String),
+    /// The target's name has no address.
+    Unresolved(String),
+    /// Nobody can be connected to.
+    Unreachable(String),
+    /// A limit of this host forbids it.
+    Limits(String),
+    /// The engine could not be opened, or broke.
+    Engine(String),
+    /// A single exchange failed.
+    Probe(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Invalid(text)
+            | RunError::Unresolved(text)
+            | RunError::Unreachable(text)
+            | RunError::Limits(text)
+            | RunError::Engine(text)
+            | RunError::Probe(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Invalid> for RunError {
+    fn from(invalid: Invalid) -> RunError {
+        RunError::Invalid(invalid.0)
+    }
+}
+
+/// How far a run is, for whoever watches it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Seconds since the load began; zero while connections are being opened.
+    pub elapsed_s: f64,
+    /// Length of the load with its warm-up, where time ends it.
+    pub total_s: Option<f64>,
+    /// Connections that stand.
+    pub connected: u64,
+    /// Exchanges completed and failed in the measured window so far.
+    pub completed: u64,
+    /// Exchanges that failed in the measured window so far.
+    pub failed: u64,
+}
+
+/// Runs `plan` to its end or until `stop`, and says twice a second how far it is.
+///
+/// # Errors
+/// Where nothing could be measured. A run that was stopped early, or met errors, has a record.
+pub fn run(
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Record, RunError> {
+    plan.validate()?;
+    target::check_sources(&plan.source_addresses)?;
+    let choice: EngineChoice = plan.engine.parse().map_err(RunError::Invalid)?;
+    let (kind, engine_reason) =
+        choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
+    let addresses = target::resolve(plan)?;
+    target::reach(plan, &addresses)?;
+    check_limits(plan, kind)?;
+    let processors = cpu::place(plan.threads as usize, &plan.cpus);
+    let gate = Gate::new(plan.threads);
+    let watch = Watch { plan, stop, gate: &gate };
+    let outcomes = std::thread::scope(|scope| {
+        let workers: Result<Vec<_>, RunError> = (0..plan.threads)
+            .map(|worker| {
+                let assignment = assign(plan, worker, &addresses)?;
+                let (gate, stop) = (&gate, stop.clone());
+                let processor = processors[worker as usize];
+                std::thread::Builder::new()
+                    .name(format!("load-{worker}"))
+                    .spawn_scoped(scope, move || {
+                        let outcome = work(kind, processor, assignment, gate, stop.clone());
+                        if outcome.is_err() {
+                            // The others must not wait for this worker for ever.
+                            stop.request(Signal::Terminate);
+                            gate.arrive(Time::now());
+                        }
+                        outcome
+                    })
+                    .map_err(|why| RunError::Limits(format!("no thread for a worker: {why}")))
+            })
+            .collect();
+        let workers = workers.inspect_err(|_| stop.request(Signal::Terminate))?;
+        watch.until(|| workers.iter().all(|worker| worker.is_finished()), progress);
+        let joined = workers.into_iter().map(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|_| Err(RunError::Engine("a worker panicked: a bug".into())))
+        });
+        joined.collect::<Result<Vec<Outcome>, RunError>>()
+    })?;
+    Ok(assemble(plan, kind, engine_reason, outcomes))
+}
+
+/// One worker's thread.
+fn work(
+    kind: Kind,
+    processor: usize,
+    assignment: Assignment,
+    gate: &Gate,
+    stop: Stop,
+) -> Result<Outcome, RunError> {
+    let broken = |why: &dyn fmt::Display| RunError::Engine(why.to_string());
+    cpu::pin(processor).map_err(|why| RunError::Limits(why.to_string()))?;
+    cpu::sharpen_sleep();
+    let config = Config { sockets: sockets_for(assignment.sessions), ..Config::default() };
+    match kind {
+        Kind::Uring => {
+            let driver = engine::uring::open(&config).map_err(|why| broken(&why))?;
+            drive(driver, assignment, gate, stop)
+        }
+        Kind::Epoll => {
+            let driver = engine::epoll::open(&config).map_err(|why| broken(&why))?;
+            drive(driver, assignment, gate, stop)
+        }
+    }
+}
+
+fn drive<D: Driver>(
+    driver: D,
+    assignment: Assignment,
+    gate: &Gate,
+    stop: Stop,
+) -> Result<Outcome, RunError> {
+    let _registration = stop.register(driver.waker());
+    let worker = Worker::new(driver, gate, stop, assignment);
+    worker.and_then(Worker::run).map_err(|broken| RunError::Engine(broken.to_string()))
+}
+
+/// The main thread's part while the workers run.
+struct Watch<'a> {
+    plan: &'a Plan,
+    stop: &'a Stop,
+    gate: &'a Gate,
+}
+
+impl Watch<'_> {
+    fn until(&self, finished: impl Fn() -> bool, progress: &mut dyn FnMut(&Progress)) {
+        let total_s = self
+            .plan
+            .duration_s
+            .or(self.plan.schedule.length_s())
+            .filter(|_| self.plan.count.is_none())
+            .map(|seconds| seconds + self.plan.warm_up_s);
+        let mut next = Time::now().plus(PROGRESS_NS);
+        while !finished() {
+            let now = Time::now();
+            if now >= next && self.stop.requested().is_none() {
+                next = now.plus(PROGRESS_NS);
+                let (completed, failed, connected) = self.gate.sums();
+                let start = self.gate.start().unwrap_or(now);
+                let elapsed_s = (now - start).as_secs_f64();
+                progress(&Progress { elapsed_s, total_s, connected, completed, failed });
+            }
+            time::sleep_until(now.plus(POLL_NS));
+        }
+    }
+}
+
+/// A worker's share of the plan.
+pub(crate) fn assign(
+    plan: &Plan,
+    worker: u32,
+    addresses: &[engine::Address],
+) -> Result<Assignment, RunError> {
+    let share = |whole: u64| {
+        let (whole_share, rest) = (whole / u64::from(plan.threads), whole % u64::from(plan.threads));
+        whole_share + u64::from(u64::from(worker) < rest)
+    };
+    let ns = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos() as u64;
+    let profile_s = plan.schedule.length_s();
+    let (duration_s, time_end) = match (plan.duration_s, profile_s) {
+        (Some(duration), Some(profile)) if duration < profile => (Some(duration), EndedBy::Duration),
+        (_, Some(profile)) => (Some(profile), EndedBy::Stages),
+        (duration, None) => (duration, EndedBy::Duration),
+    };
+    Ok(Assignment {
+        worker,
+        sessions: share(plan.connections.into()) as usize,
+        addresses: addresses.to_vec(),
+        sources: plan.source_addresses.clone(),
+        options: SocketOptions {
+            source: None,
+            receive_buffer_bytes: plan.receive_buffer_bytes,
+            send_buffer_bytes: plan.send_buffer_bytes,
+            reset_on_close: false,
+        },
+        request: plan.encode()?,
+        answer: Answer::to(&plan.request.method),
+        pipeline: plan.pipeline,
+        keep_alive: plan.keep_alive,
+        marks: Marks::new(&plan.schedule, plan.seed, worker, plan.threads),
+        quota: plan.count.map(share),
+        duration_ns: duration_s.map(ns),
+        time_end,
+        warm_up_ns: ns(plan.warm_up_s),
+        timeout_ns: ns(plan.timeout_s),
+        seed: plan.seed,
+    })
+}
+
+fn check_limits(plan: &Plan, kind: Kind) -> Result<(), RunError> {
+    let Some(limit) = Host::read().descriptor_limit else { return Ok(()) };
+    // Registered descriptors are limited for each ring; ordinary ones for the process.
+    let wanted = match kind {
+        Kind::Uring => sockets_for(plan.connections.div_ceil(plan.threads) as usize) as u64,
+        Kind::Epoll => u64::from(plan.connections) + DESCRIPTORS_SPARE,
+    };
+    if wanted <= limit {
+        return Ok(());
+    }
+    let more_threads = match kind {
+        Kind::Uring => " per worker; more threads (-t) have more in sum",
+        Kind::Epoll => "",
+    };
+    Err(RunError::Limits(format!(
+        "{} connections need {wanted} descriptors and the limit is {limit}{more_threads}: raise it \
+         with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), or ask for fewer (-c)",
+        plan.connections
+    )))
+}
+
+/// One record out of the workers' outcomes. Also used on outcomes of the simulator.
+pub(crate) fn assemble(
+    plan: &Plan,
+    kind: Kind,
+    engine_reason: String,
+    outcomes: Vec<Outcome>,
+) -> Record {
+    let start = outcomes.iter().map(|outcome| outcome.start).min().unwrap_or_default();
+    let end = outcomes.iter().map(|outcome| outcome.end).max().unwrap_or_default();
+    let duration_s = (end - start).as_secs_f64();
+    let verdict = limit::judge(plan, duration_s, &outcomes);
+    let offered_rate = offered_rate(plan, duration_s, &outcomes);
+    let generator = Generator {
+        version: env!("CARGO_PKG_VERSION").into(),
+        engine: kind.name().into(),
+        engine_reason,
+        threads: plan.threads,
+        cpu_seconds: outcomes
+            .iter()
+            .map(|outcome| outcome.cpu.map(|cpu| cpu.run_ns as f64 / 1e9))
+            .sum::<Option<f64>>(),
+        cpu_us_per_exchange: None, // Computed by `Record::assemble`.
+        limited: verdict.limited,
+        limited_reason: verdict.reason,
+        cpu_share_max: verdict.cpu_share_max,
+        run_queue_share_max: verdict.run_queue_share_max,
+        littles_law_gap: verdict.littles_law_gap,
+        memory_peak_bytes: process::own_peak_bytes(),
+        counters: counters(&outcomes),
+    };
+    let ended_by = ended_by(&outcomes);
+    let mut outcomes = outcomes.into_iter();
+    let Some(first) = outcomes.next() else {
+        unreachable!("a plan has at least one thread, and each brings an outcome")
+    };
+    let mut tally = first.recorder.tally;
+    outcomes.for_each(|outcome| tally.merge(&outcome.recorder.tally));
+    Record::assemble(
+        &tally,
+        Facts {
+            plan: plan.clone(),
+            host: Host::read(),
+            generator,
+            duration_s,
+            offered_rate,
+            valid: verdict.valid,
+            warnings: verdict.warnings,
+            ended_by,
+        },
+    )
+}
+
+/// What was due in the window, per second; what was asked for, where the window is whole.
+fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
+    if !plan.schedule.is_open() || duration_s <= 0.0 {
+        return None;
+    }
+    let due: u64 = outcomes.iter().map(|outcome| outcome.recorder.tally.intended).sum();
+    Some(due as f64 / duration_s)
+}
+
+fn ended_by(outcomes: &[Outcome]) -> Ended {
+    let all = || outcomes.iter().map(|outcome| outcome.ended_by);
+    if let Some(EndedBy::Signal(signal)) = all().find(|by| matches!(by, EndedBy::Signal(_))) {
+        return match signal {
+            Signal::Interrupt => Ended::Interrupt,
+            Signal::Terminate => Ended::Terminate,
+        };
+    }
+    match all().next() {
+        Some(EndedBy::Count) => Ended::Count,
+        Some(EndedBy::Stages) => Ended::Stages,
+        Some(EndedBy::PeerGone) => Ended::PeerGone,
+        _ => Ended::Duration,
+    }
+}
+
+fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for outcome in outcomes {
+        let counted = &outcome.counters;
+        for (name, count) in [
+            ("enters", counted.enters),
+            ("sleeps", counted.sleeps),
+            ("completions", counted.completions),
+            ("starved", counted.starved),
+            ("overflows", counted.overflows),
+            ("short_sends", counted.short_sends),
+            ("blocked_exchanges", outcome.recorder.blocked),
+        ] {
+            *sums.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    sums
+}

@@ -1,0 +1,100 @@
+use super::*;
+
+fn times(schedule: &Schedule, seed: u64, worker: u32, workers: u32, until_ns: u64) -> Vec<u64> {
+    let mut marks = Marks::new(schedule, seed, worker, workers).unwrap();
+    let mut times = Vec::new();
+    while let Some(time) = marks.peek().filter(|time| *time < until_ns) {
+        times.push(time);
+        marks.advance();
+    }
+    times
+}
+
+#[test]
+fn constant_arrivals_are_evenly_spaced_and_shared_out_in_turn() {
+    let schedule = Schedule::Constant { rate: 1000.0 };
+    let mut all = times(&schedule, 1, 0, 2, 1_000_000_000);
+    all.extend(times(&schedule, 1, 1, 2, 1_000_000_000));
+    all.sort_unstable();
+    let expected: Vec<u64> = (0..1000).map(|n| n * 1_000_000).collect();
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_rate_below_one_a_second_is_exact() {
+    let all = times(&Schedule::Constant { rate: 0.25 }, 1, 0, 1, 13_000_000_000);
+    assert_eq!(all, [0, 4_000_000_000, 8_000_000_000, 12_000_000_000]);
+}
+
+#[test]
+fn a_billion_exchanges_in_the_spacing_has_not_drifted() {
+    let mut marks = Marks::new(&Schedule::Constant { rate: 150_000.0 }, 1, 0, 1).unwrap();
+    marks.index = 1_499_999_999;
+    marks.advance();
+    assert_eq!(marks.peek(), Some(10_000_000_000_000));
+}
+
+#[test]
+fn poisson_arrivals_have_the_mean_and_the_spread_of_the_law() {
+    let all = times(&Schedule::Poisson { rate: 10_000.0 }, 7, 0, 1, 10_000_000_000);
+    let gaps: Vec<f64> = all.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    // 100,000 unit exponentials: both are 1 with a standard error of 0.3 % and 0.9 %.
+    assert!((mean - 1.0).abs() < 0.02, "mean {mean}");
+    assert!((variance - 1.0).abs() < 0.05, "variance {variance}");
+    // The median of the law is ln 2; an even or normal spacing would be far from it.
+    let below = gaps.iter().filter(|gap| **gap < std::f64::consts::LN_2).count();
+    assert!((below as f64 / gaps.len() as f64 - 0.5).abs() < 0.01, "{below}");
+}
+
+#[test]
+fn the_same_seed_brings_the_same_times_and_another_seed_others() {
+    let schedule = Schedule::Poisson { rate: 1000.0 };
+    let first = times(&schedule, 5, 0, 2, 1_000_000_000);
+    assert_eq!(first, times(&schedule, 5, 0, 2, 1_000_000_000));
+    assert_ne!(first, times(&schedule, 6, 0, 2, 1_000_000_000));
+    assert_ne!(first, times(&schedule, 5, 1, 2, 1_000_000_000));
+}
+
+#[test]
+fn a_ramp_holds_the_area_under_it_and_ends() {
+    let stages = parse_stages("0:1000@10s,1000@1s,5000@100ms").unwrap();
+    let schedule = Schedule::Stages { arrivals: Arrivals::Constant, stages };
+    let all = times(&schedule, 1, 0, 1, u64::MAX);
+    assert_eq!(all.len(), 5000 + 1000 + 500);
+    // Half of the ramp's time holds a quarter of its exchanges.
+    let first_half = all.iter().filter(|time| **time < 5_000_000_000).count();
+    assert!((1249..=1251).contains(&first_half), "{first_half}");
+    assert!(all.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(*all.last().unwrap() < 11_100_000_000);
+    assert_eq!(schedule.length_s(), Some(11.1));
+    let mean = schedule.mean_rate(11.1).unwrap();
+    assert!((mean - 6500.0 / 11.1).abs() < 1e-6, "{mean}");
+}
+
+#[test]
+fn a_pause_between_stages_is_a_pause() {
+    let stages = parse_stages("10@1s, 0@5s, 10@1s").unwrap();
+    let schedule = Schedule::Stages { arrivals: Arrivals::Constant, stages };
+    let all = times(&schedule, 1, 0, 1, u64::MAX);
+    assert_eq!(all.len(), 20);
+    assert_eq!(all[10], 6_000_000_000);
+}
+
+#[test]
+fn profiles_that_make_no_sense_are_refused_by_name() {
+    let table = [
+        ("", "`@TIME` is missing"),
+        ("10", "`@TIME` is missing"),
+        ("x@1s", "x"),
+        ("10@soon", "soon"),
+        ("10@0s", "longer than nothing"),
+        ("0@1s,0:0@2s", "rate zero"),
+        ("-5@1s", "-5"),
+    ];
+    for (text, part) in table {
+        let Invalid(message) = parse_stages(text).unwrap_err();
+        assert!(message.contains(part), "{text:?}: {message}");
+    }
+}

@@ -1,0 +1,82 @@
+//! From a plan's target to addresses, and what to say when nobody is there.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+use engine::Address;
+
+use crate::plan::Plan;
+use crate::run::RunError;
+
+/// The addresses to connect to, in the resolver's order. Connections take them in turn.
+pub(crate) fn resolve(plan: &Plan) -> Result<Vec<Address>, RunError> {
+    let target = &plan.target;
+    if let Some(path) = &target.unix_socket {
+        return Ok(vec![Address::Unix(path.clone())]);
+    }
+    let (host, port) = match &target.connect_to {
+        Some(instead) => (&*instead.host, instead.port),
+        None => (&*target.host, target.port),
+    };
+    let found = (host, port).to_socket_addrs().map_err(|why| {
+        RunError::Unresolved(format!(
+            "{host:?} has no address ({why}): check the name, or give another with --connect-to"
+        ))
+    })?;
+    let family = plan.source_addresses.first().map(IpAddr::is_ipv4);
+    let found: Vec<SocketAddr> =
+        found.filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4)).collect();
+    // `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one.
+    let alive: Vec<Address> = found.iter().copied().filter(listens).map(Address::Tcp).collect();
+    if !alive.is_empty() {
+        return Ok(alive);
+    }
+    let first = found.first().copied().ok_or_else(|| {
+        RunError::Unresolved(format!("{host:?} has no address of the family of --source-ip"))
+    })?;
+    Ok(vec![Address::Tcp(first)])
+}
+
+fn listens(address: &SocketAddr) -> bool {
+    !address.ip().is_loopback() || std::net::TcpStream::connect(address).is_ok()
+}
+
+/// Fails early, and in words, where nobody listens at all.
+pub(crate) fn reach(plan: &Plan, addresses: &[Address]) -> Result<(), RunError> {
+    let timeout = std::time::Duration::from_secs_f64(plan.timeout_s.min(3600.0));
+    for address in addresses {
+        let tried = match address {
+            Address::Tcp(tcp) => std::net::TcpStream::connect_timeout(tcp, timeout).map(drop),
+            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        };
+        tried.map_err(|why| unreachable(plan, address, &why))?;
+    }
+    Ok(())
+}
+
+/// The sentence for a peer that cannot be connected to.
+pub(crate) fn unreachable(plan: &Plan, address: &Address, why: &io::Error) -> RunError {
+    let advice = match why.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens there: start the server or check the port",
+        io::ErrorKind::NotFound => "there is no such socket file: start the server or check the path",
+        io::ErrorKind::PermissionDenied => "this user may not connect to it: check its permissions",
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "it does not answer: check the address and the firewall"
+        }
+        _ => "check the address",
+    };
+    RunError::Unreachable(format!("{}: cannot connect to {address} ({why}); {advice}", plan.target.url()))
+}
+
+/// Checks that every source address belongs to this host (bind(2), `EADDRNOTAVAIL`).
+pub(crate) fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
+    for source in sources {
+        UdpSocket::bind((*source, 0)).map_err(|why| {
+            RunError::Unreachable(format!(
+                "--source-ip {source} is not an address of this host ({why}): add it with \
+                 `ip address add {source} dev …`, or use one of 127.0.0.0/8 towards loopback"
+            ))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Opening, losing, retiring and reopening the connections of a worker.
+
+use engine::{Close, Driver, Fault, Refused};
+use measure::counters::ErrorKind;
+use measure::time::Time;
+
+use super::{Phase, Worker};
+use crate::session::{State, error_kind};
+
+/// Connections of one worker that are being opened at once; more would only overflow the backlog.
+const CONNECTING_MAX: usize = 256;
+/// The wait before the second attempt to reopen a connection; it doubles with each one after.
+const BACK_OFF_FIRST_NS: u64 = 10_000_000;
+/// The longest wait between attempts.
+const BACK_OFF_MAX_NS: u64 = 1_000_000_000;
+/// How long a retired connection waits for the peer to close first.
+const LINGER_NS: u64 = 50_000_000;
+
+impl<D: Driver> Worker<'_, D> {
+    /// Before the load begins: opens the next connections, not too many at once.
+    pub(super) fn open_more(&mut self, now: Time) {
+        while self.next_to_open < self.sessions.len() && self.connecting < CONNECTING_MAX {
+            let index = self.next_to_open;
+            self.next_to_open += 1;
+            if self.assignment.keep_alive {
+                self.open(index, now);
+            } else {
+                self.settled += 1;
+            }
+        }
+    }
+
+    /// Starts to connect a session that is down.
+    pub(super) fn open(&mut self, index: usize, now: Time) {
+        let share = &self.assignment;
+        let number = index + self.assignment.worker as usize;
+        let mut options = share.options.clone();
+        if !share.sources.is_empty() {
+            options.source = Some(share.sources[number % share.sources.len()]);
+        }
+        let address = &share.addresses[number % share.addresses.len()];
+        match self.driver.connect(address, &options) {
+            Ok(token) => {
+                self.by_slot[token.slot()] = index as u32;
+                let session = &mut self.sessions[index];
+                session.socket = Some(token);
+                session.state = State::Connecting(now);
+                session.reset();
+                self.connecting += 1;
+                self.set_timer(index, now.plus(self.assignment.timeout_ns));
+            }
+            // Sockets that are still closing hold the last slots: the back-off gives them time.
+            Err(Refused::SocketsFull) => self.retry_later(index, now),
+            Err(Refused::Kernel(fault)) => {
+                self.connecting += 1; // `lose` takes it off again.
+                self.sessions[index].state = State::Connecting(now);
+                self.lose(index, error_kind(fault), now);
+            }
+            Err(_) => self.lose(index, ErrorKind::Other, now),
+        }
+    }
+
+    /// A connection stands.
+    pub(super) fn stands(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        let State::Connecting(since) = session.state else { return };
+        session.state = State::Open;
+        let again = std::mem::replace(&mut session.was_open, true) && self.assignment.keep_alive;
+        self.recorder.tally.connected(now.since(since), again);
+        self.connecting -= 1;
+        self.connected += 1;
+        self.last_connected = now;
+        self.attempt_ended(index);
+        if self.sessions[index].ring.unanswered() > 0 {
+            self.send_waiting(index, now);
+        } else {
+            self.more(index, now);
+        }
+    }
+
+    /// The driver says that the socket is dead.
+    pub(super) fn socket_failed(&mut self, index: usize, fault: Fault, now: Time) {
+        if self.sessions[index].state == State::Closing {
+            self.closed(index, now);
+        } else if self.sessions[index].ring.unanswered() == 0
+            && self.sessions[index].state == State::Open
+        {
+            // An idle connection that the peer gave up is no error of any exchange.
+            self.closed(index, now);
+        } else {
+            self.lose(index, error_kind(fault), now);
+        }
+    }
+
+    /// The peer sends no more: the end of an answer, of an idle connection, or a truncation.
+    pub(super) fn peer_ended(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        match session.state {
+            State::Open if session.ring.unanswered() > 0 => match session.wire.ended() {
+                Ok(Some(status)) => {
+                    if let Some(exchange) = self.flights.pop(index, &mut session.ring) {
+                        self.recorder.answered(&exchange, now, status);
+                    }
+                    if session.ring.unanswered() > 0 {
+                        self.lose(index, ErrorKind::EarlyClose, now);
+                    } else {
+                        self.closed(index, now);
+                    }
+                }
+                Ok(None) | Err(_) => self.lose(index, ErrorKind::EarlyClose, now),
+            },
+            _ => self.closed(index, now),
+        }
+    }
+
+    /// The peer announced that it closes after this answer, or each exchange has a connection of
+    /// its own. Requests behind it were not read (RFC 9112 §9.6).
+    pub(super) fn retire(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        while let Some(exchange) = self.flights.pop(index, &mut session.ring) {
+            self.recorder.failed(&exchange, ErrorKind::EarlyClose, now);
+        }
+        session.state = State::Closing;
+        self.set_timer(index, now.plus(LINGER_NS));
+    }
+
+    /// A connection has ended in good order; the next one may begin.
+    pub(super) fn closed(&mut self, index: usize, now: Time) {
+        self.drop_socket(index, Close::Graceful);
+        self.revive(index, now);
+    }
+
+    /// A connection is lost, and every exchange on it has failed.
+    pub(super) fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
+        let session = &mut self.sessions[index];
+        if matches!(session.state, State::Connecting(_)) {
+            self.connecting -= 1;
+            if session.ring.unanswered() == 0 {
+                self.recorder.tally.error(kind);
+            }
+            self.attempt_ended(index);
+        }
+        let session = &mut self.sessions[index];
+        while let Some(exchange) = self.flights.pop(index, &mut session.ring) {
+            self.recorder.failed(&exchange, kind, now);
+        }
+        self.drop_socket(index, Close::Reset);
+        self.retry_later(index, now);
+    }
+
+    fn retry_later(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        session.state = State::Down;
+        let failures = session.failures;
+        session.failures = failures.saturating_add(1);
+        let delay = if failures == 0 {
+            0
+        } else {
+            let doubled = BACK_OFF_FIRST_NS << (failures - 1).min(7);
+            let jitter = 0.75 + self.random.unit() / 2.0;
+            (doubled.min(BACK_OFF_MAX_NS) as f64 * jitter) as u64
+        };
+        self.set_timer(index, now.plus(delay));
+    }
+
+    /// A session that is down may be used again.
+    pub(super) fn revive(&mut self, index: usize, now: Time) {
+        match self.phase {
+            Phase::Done => {}
+            // No exchange can come any more, unless the schedule still owes some.
+            Phase::Draining { .. } if self.due.is_none() => {}
+            _ if self.assignment.keep_alive => self.open(index, now),
+            _ => self.more(index, now),
+        }
+    }
+
+    fn drop_socket(&mut self, index: usize, how: Close) {
+        let session = &mut self.sessions[index];
+        if matches!(session.state, State::Open | State::Closing) {
+            self.connected -= 1;
+        }
+        session.state = State::Down;
+        session.sending = false;
+        if let Some(token) = session.socket.take() {
+            self.by_slot[token.slot()] = u32::MAX;
+            // A stale token only says that the driver knew before us.
+            let _ = self.driver.close(token, how);
+        }
+        if let Some(timer) = session.timer.take() {
+            self.timers.cancel(timer);
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, index: usize, at: Time) {
+        let session = &mut self.sessions[index];
+        if let Some(timer) = session.timer.take() {
+            self.timers.cancel(timer);
+        }
+        session.timer = Some(self.timers.insert(at, index as u32));
+    }
+
+    /// In the connecting phase each session's first attempt counts once.
+    fn attempt_ended(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.sessions[index].tried, true) {
+            self.settled += 1;
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! The one loop for all load: every schedule, every limit and every driver goes through it.
+//!
+//! A turn is: wait on the driver; read what completed; expire timers; move the phase on; send what
+//! is due; work out how long the next wait may sleep. In a closed loop an answer is followed by the
+//! next request at once. In an open loop the schedule says when, and a due exchange takes the
+//! connection that has been free for longest; where none is free it waits, and the wait counts.
+//!
+//! The clock is read once a turn, by the driver. Between phases nothing is allocated.
+
+mod connections;
+mod exchanges;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use engine::signal::Stop;
+use engine::timers::Wheel;
+use engine::{
+    Address, Broken, Completions, Driver, EngineCounters, Event, SocketOptions, Template, Until,
+};
+use measure::counters::ErrorKind;
+use measure::process::ThreadCpu;
+use measure::tally::Loop;
+use measure::time::Time;
+use proto::Violation;
+use proto::http1::HeadMemo;
+use proto::http1::client::Answer;
+
+use crate::gate::Gate;
+use crate::random::Random;
+use crate::recorder::Recorder;
+use crate::schedule::Marks;
+use crate::session::{Flights, Session, State};
+
+/// After a send or an answer a worker of an open loop spins this long for the next one, because
+/// waking up from sleep would be measured as the subject's time.
+const SPIN_NS: u64 = 200_000;
+/// How much earlier than a send is due the worker wakes up, at least and at most.
+const WAKE_EARLY_NS: std::ops::RangeInclusive<u64> = 30_000..=500_000;
+/// How long an interrupted run waits for the answers that are on their way.
+const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
+/// How often a worker looks for the others while it waits to begin.
+const GATE_POLL_NS: u64 = 1_000_000;
+/// A counted run in which no connection stands for this long will not end by itself.
+const GIVE_UP_NS: u64 = 10_000_000_000;
+/// The most unsent exchanges that are entered one by one when a run ends.
+const BACKLOG_ENTRIES_MAX: u64 = 10_000_000;
+
+/// What one worker is to do: its share of a plan, resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub worker: u32,
+    pub sessions: usize,
+    pub addresses: Vec<Address>,
+    pub sources: Vec<IpAddr>,
+    pub options: SocketOptions,
+    /// The bytes of one request, and how its answer is framed.
+    pub request: Vec<u8>,
+    pub answer: Answer,
+    pub pipeline: u32,
+    pub keep_alive: bool,
+    /// Due times; none in a closed loop.
+    pub marks: Option<Marks>,
+    /// This worker's share of a counted run.
+    pub quota: Option<u64>,
+    pub duration_ns: Option<u64>,
+    /// What it is called when the duration is over.
+    pub time_end: EndedBy,
+    pub warm_up_ns: u64,
+    pub timeout_ns: u64,
+    pub seed: u64,
+}
+
+/// Why the measured phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    Duration,
+    Count,
+    Stages,
+    /// No connection could be opened for a long time, and only answers could have ended the run.
+    PeerGone,
+    Signal(engine::signal::Signal),
+}
+
+/// What a worker brings back.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub recorder: Recorder,
+    pub start: Time,
+    pub end: Time,
+    pub ended_by: EndedBy,
+    /// Processor time of this thread in the measured window.
+    pub cpu: ThreadCpu,
+    pub counters: EngineCounters,
+    /// The first protocol violation, for the record's warnings.
+    pub violation: Option<Violation>,
+    /// More exchanges were due and never sent than are entered one by one.
+    pub backlog_cut: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Opening connections; nothing is sent.
+    Connecting { announced: bool },
+    /// Sending: warm-up, then the measured window.
+    Loading,
+    /// The window is over; answers that are due are still awaited, until then.
+    Draining { until: Time },
+    Done,
+}
+
+pub(crate) struct Worker<'a, D: Driver> {
+    driver: D,
+    gate: &'a Gate,
+    stop: Stop,
+    assignment: Assignment,
+    sessions: Vec<Session>,
+    /// Session by the slot of its socket.
+    by_slot: Vec<u32>,
+    flights: Flights,
+    memo: HeadMemo,
+    template: Template,
+    /// How many requests the template holds one behind the other.
+    copies: u32,
+    /// Whether a burst is small enough to be sent without a completion.
+    quiet: bool,
+    timers: Wheel<u32>,
+    expired: Vec<u32>,
+    /// Open loop: connections that can take an exchange, longest free first.
+    free: VecDeque<u32>,
+    recorder: Recorder,
+    random: Random,
+    phase: Phase,
+    ended_by: EndedBy,
+    /// The beginning of the schedule.
+    origin: Time,
+    /// When the next exchange is due; `None` in a closed loop and when the schedule is over.
+    due: Option<Time>,
+    /// An exchange was due at this time and no connection was free.
+    blocked_at: Time,
+    /// Exchanges sent of the quota.
+    begun: u64,
+    next_to_open: usize,
+    connecting: usize,
+    /// Sessions whose first connection attempt has ended, either way.
+    settled: usize,
+    /// Connections that stand, and when the last one did.
+    connected: u64,
+    last_connected: Time,
+    last_activity: Time,
+    wake_early_ns: u64,
+    cpu_at_start: Option<ThreadCpu>,
+    cpu_at_end: Option<ThreadCpu>,
+    counters_at_start: EngineCounters,
+    violation: Option<Violation>,
+    backlog_cut: bool,
+}
+
+impl<'a, D: Driver> Worker<'a, D> {
+    pub(crate) fn new(
+        mut driver: D,
+        gate: &'a Gate,
+        stop: Stop,
+        assignment: Assignment,
+    ) -> Result<Worker<'a, D>, Broken> {
+        let (copies, quiet) = exchanges::burst(assignment.request.len(), assignment.pipeline);
+        let template = driver
+            .register(&assignment.request.repeat(copies as usize))
+            .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
+        let now = driver.now();
+        let sessions = assignment.sessions;
+        let kind = if assignment.marks.is_some() { Loop::Open } else { Loop::Closed };
+        Ok(Worker {
+            gate,
+            stop,
+            sessions: (0..sessions).map(|_| Session::new()).collect(),
+            by_slot: vec![u32::MAX; sockets_for(sessions)],
+            flights: Flights::new(sessions, assignment.pipeline),
+            memo: HeadMemo::new(),
+            template,
+            copies,
+            quiet,
+            timers: Wheel::new(now, sessions),
+            expired: Vec::with_capacity(sessions),
+            free: VecDeque::with_capacity(sessions),
+            recorder: Recorder::new(kind),
+            random: Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
+            phase: Phase::Connecting { announced: false },
+            ended_by: EndedBy::Duration,
+            origin: Time::NEVER,
+            due: None,
+            blocked_at: Time(0),
+            begun: 0,
+            next_to_open: 0,
+            connecting: 0,
+            settled: 0,
+            connected: 0,
+            last_connected: now,
+            last_activity: now,
+            wake_early_ns: *WAKE_EARLY_NS.start(),
+            cpu_at_start: None,
+            cpu_at_end: None,
+            counters_at_start: EngineCounters::default(),
+            violation: None,
+            backlog_cut: false,
+            assignment,
+            driver,
+        })
+    }
+
+    /// Runs the whole plan. Errors only where the driver itself breaks.
+    pub(crate) fn run(mut self) -> Result<Outcome, Broken> {
+        let mut completions = Completions::new();
+        let mut until = Until::Now;
+        while self.phase != Phase::Done {
+            let now = self.driver.wait(until, &mut completions)?;
+            self.learn_wake(until, now, completions.is_empty());
+            for index in 0..completions.len() {
+                let completion = completions.get(index);
+                let slot = completion.socket.slot();
+                let session = self.by_slot.get(slot).copied().unwrap_or(u32::MAX) as usize;
+                if session >= self.sessions.len() {
+                    continue;
+                }
+                match completion.event {
+                    Event::Received(lent) => self.received(session, completions.bytes(lent), now),
+                    Event::Sent => self.send_finished(session, now),
+                    Event::Connected => self.stands(session, now),
+                    Event::Ended => self.peer_ended(session, now),
+                    Event::Failed(fault) => self.socket_failed(session, fault, now),
+                    Event::Accepted { .. } => {}
+                }
+            }
+            if !completions.is_empty() {
+                self.last_activity = now;
+            }
+            self.expire_timers(now);
+            self.step_phase(now);
+            if self.due.is_some_and(|due| due <= now) {
+                self.dispatch(now);
+            }
+            until = self.next_wait(now);
+        }
+        self.finish()
+    }
+
+    /// Moves on to the next phase where its time has come.
+    fn step_phase(&mut self, now: Time) {
+        match self.phase {
+            Phase::Connecting { announced } => self.step_connecting(announced, now),
+            Phase::Loading => {
+                let (start, end) = self.recorder.window();
+                if now >= start && self.cpu_at_start.is_none() {
+                    self.cpu_at_start = Some(ThreadCpu::of_this_thread());
+                    self.counters_at_start = self.driver.counters();
+                }
+                self.tick(now);
+                if let Some(signal) = self.stop.requested() {
+                    let until = now.plus(INTERRUPT_DRAIN_NS.min(self.assignment.timeout_ns));
+                    self.drain(now, until, EndedBy::Signal(signal));
+                } else if now >= end {
+                    let until = now.plus(self.assignment.timeout_ns);
+                    self.drain(end, until, self.assignment.time_end);
+                } else if self.nothing_left_to_begin() {
+                    // Every exchange is begun: the window ends with the last answer.
+                    if self.flights.total() == 0 {
+                        self.drain(now, now, EndedBy::Count);
+                    }
+                } else if end == Time::NEVER
+                    && self.connected == 0
+                    && now.since(self.last_connected) > GIVE_UP_NS
+                {
+                    self.drain(now, now, EndedBy::PeerGone);
+                }
+            }
+            Phase::Draining { until } => {
+                let idle = self.flights.total() == 0 && self.due.is_none();
+                if idle || now >= until {
+                    self.phase = Phase::Done;
+                } else if self.stop.requested().is_some() {
+                    let sooner = now.plus(INTERRUPT_DRAIN_NS);
+                    self.phase = Phase::Draining { until: until.min(sooner) };
+                }
+            }
+            Phase::Done => {}
+        }
+    }
+
+    fn step_connecting(&mut self, announced: bool, now: Time) {
+        if let Some(signal) = self.stop.requested() {
+            if !announced {
+                self.gate.arrive(now);
+            }
+            self.recorder.set_window(now, now);
+            self.ended_by = EndedBy::Signal(signal);
+            self.phase = Phase::Done;
+            return;
+        }
+        self.open_more(now);
+        if !announced && self.settled == self.sessions.len() {
+            self.phase = Phase::Connecting { announced: true };
+            self.gate.arrive(now);
+        }
+        self.gate.live(self.assignment.worker).publish(0, 0, self.connected);
+        if let Some(start) = self.gate.start().filter(|start| *start <= now) {
+            self.begin(start, now);
+        }
+    }
+
+    /// The load begins: `start` is the same time in all workers.
+    fn begin(&mut self, start: Time, now: Time) {
+        self.phase = Phase::Loading;
+        self.origin = start;
+        let window = start.plus(self.assignment.warm_up_ns);
+        let end = self.assignment.duration_ns.map_or(Time::NEVER, |length| window.plus(length));
+        self.recorder.set_window(window, end);
+        if self.assignment.marks.is_some() {
+            self.look_ahead();
+            for index in 0..self.sessions.len() {
+                self.offer(index);
+            }
+        } else {
+            for index in 0..self.sessions.len() {
+                self.refill(index, now);
+            }
+        }
+    }
+
+    /// The quota is used up; only answers are missing.
+    fn nothing_left_to_begin(&self) -> bool {
+        self.assignment.quota.is_some_and(|quota| self.begun >= quota)
+    }
+
+    /// The measured window ends at `end`; its answers are awaited until `until`.
+    fn drain(&mut self, end: Time, until: Time, ended_by: EndedBy) {
+        self.recorder.cut(end);
+        self.ended_by = ended_by;
+        self.cpu_at_end = Some(ThreadCpu::of_this_thread());
+        self.count_bytes();
+        if self.due.is_some_and(|due| due >= end) {
+            self.due = None;
+        }
+        self.phase = Phase::Draining { until };
+    }
+
+    /// Once a second: the row of the series. Every turn: the counts for the progress line.
+    fn tick(&mut self, now: Time) {
+        if now >= self.recorder.tally.next_tick() {
+            self.count_bytes();
+            self.recorder.tally.tick(now);
+        }
+        let tally = &self.recorder.tally;
+        let live = self.gate.live(self.assignment.worker);
+        live.publish(tally.completed, tally.failed, self.connected);
+    }
+
+    fn count_bytes(&mut self) {
+        let counters = self.driver.counters();
+        let start = &self.counters_at_start;
+        self.recorder.tally.bytes_received = counters.bytes_received - start.bytes_received;
+        self.recorder.tally.bytes_sent = counters.bytes_sent - start.bytes_sent;
+    }
+
+    /// How long the driver may sleep before the next turn.
+    fn next_wait(&self, now: Time) -> Until {
+        let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
+        match self.phase {
+            Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
+            Phase::Loading => {
+                let (start, end) = self.recorder.window();
+                wake = wake.min(if now < start { start } else { end });
+                wake = wake.min(self.recorder.tally.next_tick());
+            }
+            Phase::Draining { until } => wake = wake.min(until),
+            Phase::Done => return Until::Now,
+        }
+        if self.assignment.marks.is_some() {
+            let blocked = self.free.is_empty();
+            if let Some(due) = self.due.filter(|_| !blocked) {
+                if now.plus(self.wake_early_ns) >= due {
+                    return Until::Now;
+                }
+                wake = wake.min(Time(due.0 - self.wake_early_ns));
+            }
+            if self.flights.total() > 0 && now.since(self.last_activity) < SPIN_NS {
+                return Until::Now;
+            }
+        }
+        if wake == Time::NEVER { Until::Event } else { Until::Time(wake) }
+    }
+
+    /// Learns how late the kernel wakes this thread, so as to wake that much earlier.
+    fn learn_wake(&mut self, until: Until, now: Time, idle: bool) {
+        if let (Until::Time(wanted), true) = (until, idle) {
+            let late = now.since(wanted);
+            let slower = self.wake_early_ns - self.wake_early_ns / 16;
+            let early = slower.max(late + late / 4);
+            self.wake_early_ns = early.clamp(*WAKE_EARLY_NS.start(), *WAKE_EARLY_NS.end());
+        }
+    }
+
+    /// Counts what was never answered, closes every connection and hands the tally over.
+    fn finish(mut self) -> Result<Outcome, Broken> {
+        let now = self.driver.now();
+        for index in 0..self.sessions.len() {
+            while let Some(exchange) = self.flights.pop(index, &mut self.sessions[index].ring) {
+                self.recorder.unfinished(&exchange, now);
+            }
+        }
+        self.enter_backlog(now);
+        let (start, end) = self.recorder.window();
+        let end = match self.ended_by {
+            EndedBy::Count => self.recorder.settled,
+            _ => end.min(now),
+        };
+        self.recorder.tally.finish(now);
+        let cpu_at_end = self.cpu_at_end.unwrap_or_else(ThreadCpu::of_this_thread);
+        let cpu = self.cpu_at_start.map_or_else(ThreadCpu::default, |from| cpu_at_end.since(from));
+        for session in &mut self.sessions {
+            if let Some(socket) = session.socket.take() {
+                // A stale token only says that the peer was quicker.
+                let _ = self.driver.close(socket, engine::Close::Graceful);
+            }
+        }
+        let mut completions = Completions::new();
+        self.driver.wait(Until::Now, &mut completions)?;
+        Ok(Outcome {
+            start,
+            end,
+            ended_by: self.ended_by,
+            cpu,
+            counters: self.driver.counters(),
+            violation: self.violation,
+            backlog_cut: self.backlog_cut,
+            recorder: self.recorder,
+        })
+    }
+
+    fn expire_timers(&mut self, now: Time) {
+        if self.timers.next_deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        let mut expired = std::mem::take(&mut self.expired);
+        self.timers.expire(now, &mut expired);
+        for index in expired.drain(..) {
+            self.timer_fired(index as usize, now);
+        }
+        self.expired = expired;
+    }
+
+    fn timer_fired(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        session.timer = None;
+        match session.state {
+            State::Down => self.revive(index, now),
+            State::Connecting(since) => {
+                let deadline = since.plus(self.assignment.timeout_ns);
+                if deadline <= now {
+                    self.lose(index, ErrorKind::ConnectTimeout, now);
+                } else {
+                    self.set_timer(index, deadline);
+                }
+            }
+            State::Open => {
+                let Some(oldest) = self.flights.oldest(index, session.ring) else { return };
+                let deadline = oldest.sent.plus(self.assignment.timeout_ns);
+                if deadline <= now {
+                    self.lose(index, ErrorKind::Timeout, now);
+                } else {
+                    self.set_timer(index, deadline);
+                }
+            }
+            State::Closing => self.closed(index, now),
+        }
+    }
+}
+
+/// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.
+pub(crate) fn sockets_for(sessions: usize) -> usize {
+    sessions + sessions / 8 + 16
+}

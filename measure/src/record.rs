@@ -168,6 +168,8 @@ pub enum EndedBy {
     Terminate,
     /// The last stage had ended.
     Stages,
+    /// A counted run could not go on: for a long time no connection could be opened.
+    PeerGone,
 }
 
 /// What a record needs besides the tally.

@@ -171,6 +171,11 @@ impl Series {
         self.open.record(nanoseconds);
     }
 
+    /// When the open row is over; [`Time::NEVER`] while none is open.
+    pub(crate) fn due(&self) -> Time {
+        self.open_until
+    }
+
     #[inline]
     pub(crate) fn is_due(&self, now: Time) -> bool {
         now >= self.open_until

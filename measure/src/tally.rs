@@ -149,6 +149,11 @@ impl Tally {
         }
     }
 
+    /// When the next row is over: from then on [`Tally::tick`] has something to do.
+    pub fn next_tick(&self) -> Time {
+        self.series.due()
+    }
+
     /// Nothing more will be counted: closes the last row, which may be shorter than the others.
     pub fn finish(&mut self, now: Time) {
         let counts = self.counts();

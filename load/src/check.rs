@@ -69,7 +69,9 @@ impl FromStr for Threshold {
                  'mean<1ms', 'errors<0.1%' or 'rate>50k'"
             ))
         };
-        let sign = text.find(['<', '>']).ok_or_else(|| bad("`<` or `>` is missing".into()))?;
+        let sign = text
+            .find(['<', '>'])
+            .ok_or_else(|| bad("`<` or `>` is missing".into()))?;
         let (name, rest) = text.split_at(sign);
         let (comparison, limit) = match (rest.strip_prefix("<="), rest.strip_prefix(">=")) {
             (Some(limit), _) => (Comparison::LessOrEqual, limit),
@@ -80,8 +82,14 @@ impl FromStr for Threshold {
         let limit = limit.trim();
         let (figure, limit) = match name.trim() {
             "errors" => match limit.strip_suffix('%') {
-                Some(percent) => (Figure::ErrorShare, percent.trim().parse().ok().map(|p: f64| p / 100.0)),
-                None => (Figure::ErrorCount, units::parse_count(limit).ok().map(|n| n as f64)),
+                Some(percent) => (
+                    Figure::ErrorShare,
+                    percent.trim().parse().ok().map(|p: f64| p / 100.0),
+                ),
+                None => (
+                    Figure::ErrorCount,
+                    units::parse_count(limit).ok().map(|n| n as f64),
+                ),
             },
             "rate" => (Figure::Rate, units::parse_rate(limit).ok()),
             name => {
@@ -94,7 +102,12 @@ impl FromStr for Threshold {
         let limit = limit
             .filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)
             .ok_or_else(|| bad("the limit is not a number of its kind".into()))?;
-        Ok(Threshold { text: text.to_owned(), figure, comparison, limit })
+        Ok(Threshold {
+            text: text.to_owned(),
+            figure,
+            comparison,
+            limit,
+        })
     }
 }
 
@@ -132,7 +145,11 @@ impl Threshold {
             Comparison::MoreOrEqual => value >= self.limit,
         });
         let measured = measured.map(|value| self.print(value));
-        Outcome { threshold: self.text.clone(), measured, ok }
+        Outcome {
+            threshold: self.text.clone(),
+            measured,
+            ok,
+        }
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
@@ -164,7 +181,7 @@ impl Threshold {
 
     fn print(&self, value: f64) -> String {
         match self.figure {
-            Figure::Time { .. } => units::format_time_us(value / 1000.0),
+            Figure::Time { .. } => units::wrk_time_us(value / 1000.0),
             Figure::ErrorShare => format!("{:.3}%", value * 100.0),
             Figure::ErrorCount => format!("{value:.0}"),
             Figure::Rate => format!("{value:.2}"),
@@ -180,7 +197,10 @@ impl fmt::Display for Threshold {
 
 /// Holds all conditions against a record.
 pub fn evaluate(thresholds: &[Threshold], record: &Record) -> Vec<Outcome> {
-    thresholds.iter().map(|threshold| threshold.evaluate(record)).collect()
+    thresholds
+        .iter()
+        .map(|threshold| threshold.evaluate(record))
+        .collect()
 }
 
 #[cfg(test)]
@@ -193,22 +213,46 @@ mod tests {
 
     #[test]
     fn conditions_are_read() {
-        let read = |text: &str| text.parse::<Threshold>().map(|read| (read.figure, read.limit));
-        let response = |what| Figure::Time { service: false, what };
-        assert_eq!(read("p99<5ms"), Ok((response(OfTimes::Quantile(0.99)), 5e6)));
+        let read = |text: &str| {
+            text.parse::<Threshold>()
+                .map(|read| (read.figure, read.limit))
+        };
+        let response = |what| Figure::Time {
+            service: false,
+            what,
+        };
+        assert_eq!(
+            read("p99<5ms"),
+            Ok((response(OfTimes::Quantile(0.99)), 5e6))
+        );
         assert_eq!(read("p(95) < 1s").is_err(), true);
         assert_eq!(read("mean <= 250us"), Ok((response(OfTimes::Mean), 250e3)));
         assert_eq!(read("errors<0.1%"), Ok((Figure::ErrorShare, 0.001)));
         assert_eq!(read("errors<1"), Ok((Figure::ErrorCount, 1.0)));
         assert_eq!(read("rate>=50k"), Ok((Figure::Rate, 50_000.0)));
-        let service = Figure::Time { service: true, what: OfTimes::Max };
+        let service = Figure::Time {
+            service: true,
+            what: OfTimes::Max,
+        };
         assert_eq!(read("service:max<2ms"), Ok((service, 2e6)));
     }
 
     #[test]
     fn conditions_that_say_nothing_are_refused_with_an_example() {
-        for text in ["p99", "p99=5ms", "p101<1ms", "speed<1ms", "p99<fast", "errors<-1%", "rate>x"] {
-            assert!(refusal(text).contains("write for example"), "{text}: {}", refusal(text));
+        for text in [
+            "p99",
+            "p99=5ms",
+            "p101<1ms",
+            "speed<1ms",
+            "p99<fast",
+            "errors<-1%",
+            "rate>x",
+        ] {
+            assert!(
+                refusal(text).contains("write for example"),
+                "{text}: {}",
+                refusal(text)
+            );
         }
     }
 }

@@ -53,13 +53,15 @@ impl Gate {
 
     /// Sums over the workers: completed, failed, connected.
     pub(crate) fn sums(&self) -> (u64, u64, u64) {
-        self.lives.iter().fold((0, 0, 0), |(completed, failed, connected), live| {
-            (
-                completed + live.completed.load(Ordering::Relaxed),
-                failed + live.failed.load(Ordering::Relaxed),
-                connected + live.connected.load(Ordering::Relaxed),
-            )
-        })
+        self.lives
+            .iter()
+            .fold((0, 0, 0), |(completed, failed, connected), live| {
+                (
+                    completed + live.completed.load(Ordering::Relaxed),
+                    failed + live.failed.load(Ordering::Relaxed),
+                    connected + live.connected.load(Ordering::Relaxed),
+                )
+            })
     }
 }
 

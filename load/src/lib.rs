@@ -22,9 +22,6 @@ mod session;
 mod target;
 mod worker;
 
-#[cfg(test)]
-mod tests;
-
 pub use plan::Plan;
 pub use probe::{Answer, probe};
 pub use run::{Progress, RunError, run};

@@ -55,7 +55,10 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict));
     }
-    if let Some(share) = verdict.run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_MAX) {
+    if let Some(share) = verdict
+        .run_queue_share_max
+        .filter(|share| *share > RUN_QUEUE_SHARE_MAX)
+    {
         signs.push(format!(
             "a worker was kept from its CPU by other threads for {:.1} % of the time; give the \
              generator CPUs of its own (--cpus)",
@@ -63,8 +66,12 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
         ));
     }
     verdict.limited = !signs.is_empty();
-    verdict.reason = if verdict.limited { signs.join("; ") } else { cleared(&verdict, open) };
-    check_validity(&mut verdict, plan, outcomes, open);
+    verdict.reason = if verdict.limited {
+        signs.join("; ")
+    } else {
+        cleared(&verdict, open)
+    };
+    check_validity(&mut verdict, outcomes, open);
     verdict
 }
 
@@ -76,8 +83,13 @@ fn share_max(
     if duration_s <= 0.0 {
         return None;
     }
-    let shares = outcomes.iter().map(|outcome| Some(part(outcome.cpu?) as f64 / 1e9 / duration_s));
-    shares.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    let shares = outcomes
+        .iter()
+        .map(|outcome| Some(part(outcome.cpu?) as f64 / 1e9 / duration_s));
+    shares
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .reduce(f64::max)
 }
 
 /// Closed loop: processor time and Little's law.
@@ -95,7 +107,10 @@ fn busy(verdict: &mut Verdict) -> Vec<String> {
         )),
         _ => {}
     }
-    if let Some(gap) = verdict.littles_law_gap.filter(|gap| *gap > LITTLES_LAW_GAP_MAX) {
+    if let Some(gap) = verdict
+        .littles_law_gap
+        .filter(|gap| *gap > LITTLES_LAW_GAP_MAX)
+    {
         signs.push(format!(
             "by Little's law {:.1} % of the connections' time went by outside any exchange",
             gap * 100.0
@@ -114,7 +129,10 @@ fn late(verdict: &mut Verdict, outcomes: &[Outcome]) -> Option<String> {
     };
     let own = merged(|outcome| &outcome.recorder.own_lateness);
     let response = merged(|outcome| &outcome.recorder.tally.response);
-    let blocked: u64 = outcomes.iter().map(|outcome| outcome.recorder.blocked).sum();
+    let blocked: u64 = outcomes
+        .iter()
+        .map(|outcome| outcome.recorder.blocked)
+        .sum();
     if blocked > 0 {
         verdict.warnings.push(format!(
             "{blocked} exchanges were due while every connection was busy; their wait is in the \
@@ -159,44 +177,43 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         spent_ns += response.sum() as f64;
     }
     let places = f64::from(plan.connections) * f64::from(plan.pipeline);
-    // The first and the last exchange of each place overlap the edges of the window by half.
     (answered > 0 && duration_s > 0.0).then(|| 1.0 - spent_ns / 1e9 / duration_s / places)
 }
 
-fn check_validity(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome], open: bool) {
+fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
     let completed: u64 = tallies().map(|tally| tally.completed).sum();
     let intended: u64 = tallies().map(|tally| tally.intended).sum();
-    let mut void = |why: String| {
-        verdict.valid = false;
-        verdict.warnings.push(why);
-    };
+    let mut void = Vec::new();
     if completed == 0 {
-        void("not one exchange was completed, so there is nothing to compare".into());
+        void.push("not one exchange was completed, so there is nothing to compare");
     }
     if open && verdict.limited {
-        void("the generator did not keep to the schedule, so the times are not the server's".into());
+        void.push("the generator did not keep to the schedule, so the times are not the server's");
     }
+    if outcomes
+        .iter()
+        .any(|outcome| outcome.counters.overflows > 0)
+    {
+        void.push("the completion queue overflowed; ask for fewer connections per worker (-t)");
+    }
+    if outcomes.iter().any(|outcome| outcome.backlog_cut) {
+        void.push("more exchanges were due and never sent than are entered one by one");
+    }
+    verdict.valid = void.is_empty();
+    verdict.warnings.extend(void.into_iter().map(String::from));
     if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {
         verdict.warnings.push(format!(
             "{completed} of {intended} exchanges that were due were completed: the rate asked for \
              was not reached"
         ));
     }
-    if outcomes.iter().any(|outcome| outcome.counters.overflows > 0) {
-        void("the completion queue overflowed; ask for fewer connections per worker (-t)".into());
-    }
-    if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        void("more exchanges were due and never sent than are entered one by one".into());
-    }
-    if let Some(violation) = outcomes.iter().find_map(|outcome| outcome.violation.as_ref()) {
-        verdict.warnings.push(format!("the server broke the protocol: {violation}"));
-    }
-    if !open && plan.timeout_s > 0.0 {
-        verdict.warnings.push(
-            "closed loop: the times are those of one connection in turn, not of users who arrive \
-             by themselves; ask for a rate (-R) to see these"
-                .into(),
-        );
+    if let Some(violation) = outcomes
+        .iter()
+        .find_map(|outcome| outcome.violation.as_ref())
+    {
+        verdict
+            .warnings
+            .push(format!("the server broke the protocol: {violation}"));
     }
 }

@@ -116,7 +116,11 @@ impl Plan {
     pub fn new(url: &str) -> Result<Plan, Invalid> {
         Ok(Plan {
             target: Target::parse(url)?,
-            request: Request { method: "GET".into(), headers: Vec::new(), body: Vec::new() },
+            request: Request {
+                method: "GET".into(),
+                headers: Vec::new(),
+                body: Vec::new(),
+            },
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -149,19 +153,24 @@ impl Plan {
         }
         if !self.keep_alive && self.pipeline > 1 {
             return Err(Invalid(
-                "--no-keepalive opens a connection for each request, so --pipeline must be 1".into(),
+                "--no-keepalive opens a connection for each request, so --pipeline must be 1"
+                    .into(),
             ));
         }
         if self.duration_s.is_none()
             && self.count.is_none()
             && !matches!(self.schedule, Schedule::Stages { .. })
         {
-            return Err(Invalid("the run has no end: give a duration (-d) or a count (-n)".into()));
+            return Err(Invalid(
+                "the run has no end: give a duration (-d) or a count (-n)".into(),
+            ));
         }
         positive("-d/--duration", self.duration_s.unwrap_or(1.0))?;
         positive("--timeout", self.timeout_s)?;
         if self.count == Some(0) {
-            return Err(Invalid("-n 0 asks for no request at all: give at least 1".into()));
+            return Err(Invalid(
+                "-n 0 asks for no request at all: give at least 1".into(),
+            ));
         }
         if self.warm_up_s != 0.0 {
             positive("--warmup", self.warm_up_s)?;
@@ -177,11 +186,17 @@ impl Plan {
 
     /// The bytes of one request.
     pub fn encode(&self) -> Result<Vec<u8>, Invalid> {
+        let fields: Vec<(&str, &str)> = self
+            .request
+            .headers
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
         RequestSpec {
             method: &self.request.method,
             target: &self.target.path,
             host: &self.target.authority(),
-            headers: &self.request.headers,
+            fields: &fields,
             body: &self.request.body,
             keep_alive: self.keep_alive,
         }
@@ -194,7 +209,9 @@ impl Target {
     /// Reads `http://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
     pub fn parse(url: &str) -> Result<Target, Invalid> {
         let bad = |why: &str| {
-            Invalid(format!("{url:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"))
+            Invalid(format!(
+                "{url:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
+            ))
         };
         let rest = match url.split_once("://") {
             None => url,
@@ -205,7 +222,9 @@ impl Target {
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(bad("credentials in URLs are not sent; use -H 'Authorization: …'"));
+            return Err(bad(
+                "credentials in URLs are not sent; use -H 'Authorization: …'",
+            ));
         }
         let (host, port) = split_port(authority).ok_or_else(|| bad("the port is not a number"))?;
         if host.is_empty() {
@@ -214,7 +233,11 @@ impl Target {
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("the path has a character that must be percent-encoded"));
         }
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let path = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("/{path}")
+        };
         Ok(Target {
             scheme: "http".into(),
             host: host.to_owned(),
@@ -227,9 +250,16 @@ impl Target {
 
     /// The `Host` field's value (RFC 9110 §7.2): the port only where it is not the scheme's own.
     pub fn authority(&self) -> String {
-        let host =
-            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        if self.port == 80 {
+            host
+        } else {
+            format!("{host}:{}", self.port)
+        }
     }
 
     /// The whole URL.
@@ -267,14 +297,18 @@ fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
     if (1..=max).contains(&value) {
         return Ok(());
     }
-    Err(Invalid(format!("{flag} {value} is out of range: give 1 to {max}")))
+    Err(Invalid(format!(
+        "{flag} {value} is out of range: give 1 to {max}"
+    )))
 }
 
 fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
     if seconds > 0.0 && seconds <= 366.0 * 86_400.0 {
         return Ok(());
     }
-    Err(Invalid(format!("{flag} must be above zero and at most a year")))
+    Err(Invalid(format!(
+        "{flag} must be above zero and at most a year"
+    )))
 }
 
 mod body_base64 {
@@ -300,13 +334,23 @@ mod tests {
     fn urls_are_read_into_their_parts() {
         let table = [
             ("http://localhost", "localhost", 80, "/", "localhost"),
-            ("http://localhost:8080/a?b=c#d", "localhost", 8080, "/a?b=c", "localhost:8080"),
+            (
+                "http://localhost:8080/a?b=c#d",
+                "localhost",
+                8080,
+                "/a?b=c",
+                "localhost:8080",
+            ),
             ("HTTP://[::1]:81?x", "::1", 81, "/?x", "[::1]:81"),
             ("127.0.0.1:9/x", "127.0.0.1", 9, "/x", "127.0.0.1:9"),
         ];
         for (url, host, port, path, authority) in table {
             let target = Target::parse(url).unwrap();
-            assert_eq!((&*target.host, target.port, &*target.path), (host, port, path), "{url}");
+            assert_eq!(
+                (&*target.host, target.port, &*target.path),
+                (host, port, path),
+                "{url}"
+            );
             assert_eq!(target.authority(), authority, "{url}");
         }
     }
@@ -342,13 +386,19 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         let table: [(&str, fn(&mut Plan)); 7] = [
-            ("at least 4 connections", |plan| (plan.connections, plan.threads) = (2, 4)),
-            ("--pipeline must be 1", |plan| (plan.keep_alive, plan.pipeline) = (false, 2)),
+            ("at least 4 connections", |plan| {
+                (plan.connections, plan.threads) = (2, 4)
+            }),
+            ("--pipeline must be 1", |plan| {
+                (plan.keep_alive, plan.pipeline) = (false, 2)
+            }),
             ("has no end", |plan| plan.duration_s = None),
             ("out of range", |plan| plan.connections = 0),
             ("at least 1", |plan| plan.count = Some(0)),
             ("--timeout", |plan| plan.timeout_s = 0.0),
-            ("rate", |plan| plan.schedule = Schedule::Constant { rate: f64::NAN }),
+            ("rate", |plan| {
+                plan.schedule = Schedule::Constant { rate: f64::NAN }
+            }),
         ];
         for (part, spoil) in table {
             let mut plan = base.clone();

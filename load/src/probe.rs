@@ -45,14 +45,16 @@ pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
         Address::Tcp(tcp) => {
             let stream = connect(plan, tcp, timeout).map_err(|why| failed(address, &why))?;
             let timed = stream.set_read_timeout(Some(timeout));
-            timed.and_then(|()| stream.set_write_timeout(Some(timeout)))
+            timed
+                .and_then(|()| stream.set_write_timeout(Some(timeout)))
                 .map_err(|why| failed(address, &why))?;
             exchange(plan, stream, &request)
         }
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).map_err(|why| failed(address, &why))?;
             let timed = stream.set_read_timeout(Some(timeout));
-            timed.and_then(|()| stream.set_write_timeout(Some(timeout)))
+            timed
+                .and_then(|()| stream.set_write_timeout(Some(timeout)))
                 .map_err(|why| failed(address, &why))?;
             exchange(plan, stream, &request)
         }
@@ -66,15 +68,25 @@ fn connect(plan: &Plan, to: &SocketAddr, timeout: Duration) -> std::io::Result<T
     Ok(stream)
 }
 
-fn exchange(plan: &Plan, mut stream: impl Read + Write, request: &[u8]) -> Result<Answer, RunError> {
+fn exchange(
+    plan: &Plan,
+    mut stream: impl Read + Write,
+    request: &[u8],
+) -> Result<Answer, RunError> {
     let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.target.url()));
-    stream.write_all(request).map_err(|why| broken(format!("the request was not taken: {why}")))?;
+    stream
+        .write_all(request)
+        .map_err(|why| broken(format!("the request was not taken: {why}")))?;
     let mut client = Client::new(Limits::default());
     client
         .sent(Framing::to(&plan.request.method))
         .map_err(|misuse| broken(misuse.to_string()))?;
     let mut memo = HeadMemo::new();
-    let mut answer = Answer { status: 0, head: Vec::new(), body: Vec::new() };
+    let mut answer = Answer {
+        status: 0,
+        head: Vec::new(),
+        body: Vec::new(),
+    };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = match stream.read(&mut buffer) {
@@ -92,8 +104,9 @@ fn exchange(plan: &Plan, mut stream: impl Read + Write, request: &[u8]) -> Resul
             };
         }
         let mut input = &buffer[..count];
-        while let Some(event) =
-            client.next(&mut input, &mut memo).map_err(|violation| broken(violation.to_string()))?
+        while let Some(event) = client
+            .next(&mut input, &mut memo)
+            .map_err(|violation| broken(violation.to_string()))?
         {
             match event {
                 Event::Informational { .. } => {}

@@ -82,9 +82,11 @@ impl Recorder {
         }
         self.settled = done;
         if (200..400).contains(&status) {
-            self.tally.completed(exchange.intended, exchange.sent, done, status);
+            self.tally
+                .completed(exchange.intended, exchange.sent, done, status);
         } else {
-            self.tally.unexpected(exchange.intended, exchange.sent, done, status);
+            self.tally
+                .unexpected(exchange.intended, exchange.sent, done, status);
         }
     }
 

@@ -100,7 +100,11 @@ pub fn run(
     check_limits(plan, kind)?;
     let processors = cpu::place(plan.threads as usize, &plan.cpus);
     let gate = Gate::new(plan.threads);
-    let watch = Watch { plan, stop, gate: &gate };
+    let watch = Watch {
+        plan,
+        stop,
+        gate: &gate,
+    };
     let outcomes = std::thread::scope(|scope| {
         let workers: Result<Vec<_>, RunError> = (0..plan.threads)
             .map(|worker| {
@@ -122,7 +126,10 @@ pub fn run(
             })
             .collect();
         let workers = workers.inspect_err(|_| stop.request(Signal::Terminate))?;
-        watch.until(|| workers.iter().all(|worker| worker.is_finished()), progress);
+        watch.until(
+            || workers.iter().all(|worker| worker.is_finished()),
+            progress,
+        );
         let joined = workers.into_iter().map(|worker| {
             worker
                 .join()
@@ -144,7 +151,10 @@ fn work(
     let broken = |why: &dyn fmt::Display| RunError::Engine(why.to_string());
     cpu::pin(processor).map_err(|why| RunError::Limits(why.to_string()))?;
     cpu::sharpen_sleep();
-    let config = Config { sockets: sockets_for(assignment.sessions), ..Config::default() };
+    let config = Config {
+        sockets: sockets_for(assignment.sessions),
+        ..Config::default()
+    };
     match kind {
         Kind::Uring => {
             let driver = engine::uring::open(&config).map_err(|why| broken(&why))?;
@@ -165,7 +175,9 @@ fn drive<D: Driver>(
 ) -> Result<Outcome, RunError> {
     let _registration = stop.register(driver.waker());
     let worker = Worker::new(driver, gate, stop, assignment);
-    worker.and_then(Worker::run).map_err(|broken| RunError::Engine(broken.to_string()))
+    worker
+        .and_then(Worker::run)
+        .map_err(|broken| RunError::Engine(broken.to_string()))
 }
 
 /// The main thread's part while the workers run.
@@ -191,7 +203,13 @@ impl Watch<'_> {
                 let (completed, failed, connected) = self.gate.sums();
                 let start = self.gate.start().unwrap_or(now);
                 let elapsed_s = (now - start).as_secs_f64();
-                progress(&Progress { elapsed_s, total_s, connected, completed, failed });
+                progress(&Progress {
+                    elapsed_s,
+                    total_s,
+                    connected,
+                    completed,
+                    failed,
+                });
             }
             time::sleep_until(now.plus(POLL_NS));
         }
@@ -205,13 +223,18 @@ pub(crate) fn assign(
     addresses: &[engine::Address],
 ) -> Result<Assignment, RunError> {
     let share = |whole: u64| {
-        let (whole_share, rest) = (whole / u64::from(plan.threads), whole % u64::from(plan.threads));
+        let (whole_share, rest) = (
+            whole / u64::from(plan.threads),
+            whole % u64::from(plan.threads),
+        );
         whole_share + u64::from(u64::from(worker) < rest)
     };
     let ns = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos() as u64;
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
-        (Some(duration), Some(profile)) if duration < profile => (Some(duration), EndedBy::Duration),
+        (Some(duration), Some(profile)) if duration < profile => {
+            (Some(duration), EndedBy::Duration)
+        }
         (_, Some(profile)) => (Some(profile), EndedBy::Stages),
         (duration, None) => (duration, EndedBy::Duration),
     };
@@ -241,7 +264,9 @@ pub(crate) fn assign(
 }
 
 fn check_limits(plan: &Plan, kind: Kind) -> Result<(), RunError> {
-    let Some(limit) = Host::read().descriptor_limit else { return Ok(()) };
+    let Some(limit) = Host::read().descriptor_limit else {
+        return Ok(());
+    };
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = match kind {
         Kind::Uring => sockets_for(plan.connections.div_ceil(plan.threads) as usize) as u64,
@@ -268,8 +293,16 @@ pub(crate) fn assemble(
     engine_reason: String,
     outcomes: Vec<Outcome>,
 ) -> Record {
-    let start = outcomes.iter().map(|outcome| outcome.start).min().unwrap_or_default();
-    let end = outcomes.iter().map(|outcome| outcome.end).max().unwrap_or_default();
+    let start = outcomes
+        .iter()
+        .map(|outcome| outcome.start)
+        .min()
+        .unwrap_or_default();
+    let end = outcomes
+        .iter()
+        .map(|outcome| outcome.end)
+        .max()
+        .unwrap_or_default();
     let duration_s = (end - start).as_secs_f64();
     let verdict = limit::judge(plan, duration_s, &outcomes);
     let offered_rate = offered_rate(plan, duration_s, &outcomes);
@@ -318,7 +351,10 @@ fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f6
     if !plan.schedule.is_open() || duration_s <= 0.0 {
         return None;
     }
-    let due: u64 = outcomes.iter().map(|outcome| outcome.recorder.tally.intended).sum();
+    let due: u64 = outcomes
+        .iter()
+        .map(|outcome| outcome.recorder.tally.intended)
+        .sum();
     Some(due as f64 / duration_s)
 }
 

@@ -63,7 +63,9 @@ impl FromStr for Arrivals {
         match text {
             "constant" => Ok(Arrivals::Constant),
             "poisson" => Ok(Arrivals::Poisson),
-            _ => Err(Invalid(format!("{text:?}: arrivals are `constant` or `poisson`"))),
+            _ => Err(Invalid(format!(
+                "{text:?}: arrivals are `constant` or `poisson`"
+            ))),
         }
     }
 }
@@ -132,11 +134,18 @@ fn validate_stages(stages: &[Stage]) -> Result<(), Invalid> {
         check_rate(stage.from, false)?;
         check_rate(stage.to, false)?;
         if !(stage.seconds > 0.0 && stage.seconds < 1e8) {
-            return Err(Invalid("a stage must last longer than nothing: FROM:TO@TIME".into()));
+            return Err(Invalid(
+                "a stage must last longer than nothing: FROM:TO@TIME".into(),
+            ));
         }
     }
-    if stages.iter().all(|stage| stage.from == 0.0 && stage.to == 0.0) {
-        return Err(Invalid("every stage has rate zero, so nothing would be sent".into()));
+    if stages
+        .iter()
+        .all(|stage| stage.from == 0.0 && stage.to == 0.0)
+    {
+        return Err(Invalid(
+            "every stage has rate zero, so nothing would be sent".into(),
+        ));
     }
     Ok(())
 }
@@ -146,7 +155,9 @@ fn check_rate(rate: f64, positive: bool) -> Result<(), Invalid> {
     if low_enough && (rate > 0.0 || !positive) {
         return Ok(());
     }
-    Err(Invalid(format!("the rate {rate} is out of range: above 0 and at most {RATE_MAX:e}/s")))
+    Err(Invalid(format!(
+        "the rate {rate} is out of range: above 0 and at most {RATE_MAX:e}/s"
+    )))
 }
 
 /// Reads a profile: `FROM:TO@TIME` or `RATE@TIME`, separated by commas, such as
@@ -164,11 +175,17 @@ fn parse_stage(text: &str) -> Result<Stage, Invalid> {
         ))
     };
     let text = text.trim();
-    let (rates, time) = text.split_once('@').ok_or_else(|| bad(&"`@TIME` is missing"))?;
+    let (rates, time) = text
+        .split_once('@')
+        .ok_or_else(|| bad(&"`@TIME` is missing"))?;
     let (from, to) = rates.split_once(':').unwrap_or((rates, rates));
     let rate = |text: &str| measure::units::parse_rate(text.trim()).map_err(|why| bad(&why));
     let length = measure::units::parse_duration(time.trim()).map_err(|why| bad(&why))?;
-    Ok(Stage { from: rate(from)?, to: rate(to)?, seconds: length.as_secs_f64() })
+    Ok(Stage {
+        from: rate(from)?,
+        to: rate(to)?,
+        seconds: length.as_secs_f64(),
+    })
 }
 
 /// The intended times of one worker, in order, in nanoseconds from the beginning of the load.
@@ -198,15 +215,21 @@ impl Marks {
             Schedule::Stages { arrivals, stages } => (Curve::new(stages), *arrivals),
         };
         let spacing = match arrivals {
-            Arrivals::Constant => {
-                Spacing::Even { workers: workers.into(), worker: worker.into() }
-            }
+            Arrivals::Constant => Spacing::Even {
+                workers: workers.into(),
+                worker: worker.into(),
+            },
             Arrivals::Poisson => Spacing::Exponential {
                 workers: workers.into(),
                 random: Random::new(seed, u64::from(worker)),
             },
         };
-        let mut marks = Marks { curve, spacing, mark: 0.0, index: 0 };
+        let mut marks = Marks {
+            curve,
+            spacing,
+            mark: 0.0,
+            index: 0,
+        };
         marks.mark = match &mut marks.spacing {
             Spacing::Even { worker, .. } => *worker as f64,
             Spacing::Exponential { workers, random } => random.exponential() * *workers,
@@ -266,7 +289,10 @@ impl Curve {
             seconds: forever,
             count: forever,
         };
-        Curve { pieces: vec![piece], cursor: 0 }
+        Curve {
+            pieces: vec![piece],
+            cursor: 0,
+        }
     }
 
     fn new(stages: &[Stage]) -> Curve {
@@ -284,7 +310,10 @@ impl Curve {
             start_count += piece.count;
             piece
         });
-        Curve { pieces: pieces.collect(), cursor: 0 }
+        Curve {
+            pieces: pieces.collect(),
+            cursor: 0,
+        }
     }
 
     /// Λ⁻¹, for marks that do not fall.
@@ -315,7 +344,9 @@ impl Piece {
         if count == 0.0 && self.rate == 0.0 {
             return 0.0;
         }
-        let root = (self.rate * self.rate + 2.0 * self.slope * count).max(0.0).sqrt();
+        let root = (self.rate * self.rate + 2.0 * self.slope * count)
+            .max(0.0)
+            .sqrt();
         2.0 * count / (self.rate + root)
     }
 }

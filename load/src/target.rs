@@ -24,15 +24,23 @@ pub(crate) fn resolve(plan: &Plan) -> Result<Vec<Address>, RunError> {
         ))
     })?;
     let family = plan.source_addresses.first().map(IpAddr::is_ipv4);
-    let found: Vec<SocketAddr> =
-        found.filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4)).collect();
+    let found: Vec<SocketAddr> = found
+        .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
+        .collect();
     // `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one.
-    let alive: Vec<Address> = found.iter().copied().filter(listens).map(Address::Tcp).collect();
+    let alive: Vec<Address> = found
+        .iter()
+        .copied()
+        .filter(listens)
+        .map(Address::Tcp)
+        .collect();
     if !alive.is_empty() {
         return Ok(alive);
     }
     let first = found.first().copied().ok_or_else(|| {
-        RunError::Unresolved(format!("{host:?} has no address of the family of --source-ip"))
+        RunError::Unresolved(format!(
+            "{host:?} has no address of the family of --source-ip"
+        ))
     })?;
     Ok(vec![Address::Tcp(first)])
 }
@@ -57,15 +65,22 @@ pub(crate) fn reach(plan: &Plan, addresses: &[Address]) -> Result<(), RunError> 
 /// The sentence for a peer that cannot be connected to.
 pub(crate) fn unreachable(plan: &Plan, address: &Address, why: &io::Error) -> RunError {
     let advice = match why.kind() {
-        io::ErrorKind::ConnectionRefused => "nobody listens there: start the server or check the port",
-        io::ErrorKind::NotFound => "there is no such socket file: start the server or check the path",
+        io::ErrorKind::ConnectionRefused => {
+            "nobody listens there: start the server or check the port"
+        }
+        io::ErrorKind::NotFound => {
+            "there is no such socket file: start the server or check the path"
+        }
         io::ErrorKind::PermissionDenied => "this user may not connect to it: check its permissions",
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             "it does not answer: check the address and the firewall"
         }
         _ => "check the address",
     };
-    RunError::Unreachable(format!("{}: cannot connect to {address} ({why}); {advice}", plan.target.url()))
+    RunError::Unreachable(format!(
+        "{}: cannot connect to {address} ({why}); {advice}",
+        plan.target.url()
+    ))
 }
 
 /// Checks that every source address belongs to this host (bind(2), `EADDRNOTAVAIL`).

@@ -36,16 +36,31 @@ fn a_billion_exchanges_in_the_spacing_has_not_drifted() {
 
 #[test]
 fn poisson_arrivals_have_the_mean_and_the_spread_of_the_law() {
-    let all = times(&Schedule::Poisson { rate: 10_000.0 }, 7, 0, 1, 10_000_000_000);
-    let gaps: Vec<f64> = all.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
+    let all = times(
+        &Schedule::Poisson { rate: 10_000.0 },
+        7,
+        0,
+        1,
+        10_000_000_000,
+    );
+    let gaps: Vec<f64> = all
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as f64 / 1e5)
+        .collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
     // 100,000 unit exponentials: both are 1 with a standard error of 0.3 % and 0.9 %.
     assert!((mean - 1.0).abs() < 0.02, "mean {mean}");
     assert!((variance - 1.0).abs() < 0.05, "variance {variance}");
     // The median of the law is ln 2; an even or normal spacing would be far from it.
-    let below = gaps.iter().filter(|gap| **gap < std::f64::consts::LN_2).count();
-    assert!((below as f64 / gaps.len() as f64 - 0.5).abs() < 0.01, "{below}");
+    let below = gaps
+        .iter()
+        .filter(|gap| **gap < std::f64::consts::LN_2)
+        .count();
+    assert!(
+        (below as f64 / gaps.len() as f64 - 0.5).abs() < 0.01,
+        "{below}"
+    );
 }
 
 #[test]
@@ -60,7 +75,10 @@ fn the_same_seed_brings_the_same_times_and_another_seed_others() {
 #[test]
 fn a_ramp_holds_the_area_under_it_and_ends() {
     let stages = parse_stages("0:1000@10s,1000@1s,5000@100ms").unwrap();
-    let schedule = Schedule::Stages { arrivals: Arrivals::Constant, stages };
+    let schedule = Schedule::Stages {
+        arrivals: Arrivals::Constant,
+        stages,
+    };
     let all = times(&schedule, 1, 0, 1, u64::MAX);
     assert_eq!(all.len(), 5000 + 1000 + 500);
     // Half of the ramp's time holds a quarter of its exchanges.
@@ -76,7 +94,10 @@ fn a_ramp_holds_the_area_under_it_and_ends() {
 #[test]
 fn a_pause_between_stages_is_a_pause() {
     let stages = parse_stages("10@1s, 0@5s, 10@1s").unwrap();
-    let schedule = Schedule::Stages { arrivals: Arrivals::Constant, stages };
+    let schedule = Schedule::Stages {
+        arrivals: Arrivals::Constant,
+        stages,
+    };
     let all = times(&schedule, 1, 0, 1, u64::MAX);
     assert_eq!(all.len(), 20);
     assert_eq!(all[10], 6_000_000_000);

@@ -14,7 +14,10 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) fn new() -> Wire {
-        Wire { machine: Client::new(Limits::default()), status: 0 }
+        Wire {
+            machine: Client::new(Limits::default()),
+            status: 0,
+        }
     }
 
     /// `count` requests were sent.

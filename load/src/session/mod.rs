@@ -99,7 +99,11 @@ pub(crate) struct Flights {
 
 impl Flights {
     pub(crate) fn new(sessions: usize, depth: u32) -> Flights {
-        Flights { places: vec![Exchange::default(); sessions * depth as usize], depth, total: 0 }
+        Flights {
+            places: vec![Exchange::default(); sessions * depth as usize],
+            depth,
+            total: 0,
+        }
     }
 
     /// How many more exchanges a session may take.
@@ -124,7 +128,11 @@ impl Flights {
     /// Takes the oldest exchange of a ring.
     pub(crate) fn pop(&mut self, index: usize, ring: &mut Ring) -> Option<Exchange> {
         let oldest = self.oldest(index, *ring)?;
-        ring.head = if ring.head + 1 == self.depth { 0 } else { ring.head + 1 };
+        ring.head = if ring.head + 1 == self.depth {
+            0
+        } else {
+            ring.head + 1
+        };
         ring.unanswered -= 1;
         self.total -= 1;
         Some(oldest)
@@ -142,7 +150,11 @@ impl Flights {
     }
 
     fn place(&self, index: usize, offset: u32) -> usize {
-        let offset = if offset >= self.depth { offset - self.depth } else { offset };
+        let offset = if offset >= self.depth {
+            offset - self.depth
+        } else {
+            offset
+        };
         index * self.depth as usize + offset as usize
     }
 }
@@ -169,14 +181,20 @@ mod tests {
     fn answers_are_matched_to_exchanges_in_the_order_of_sending() {
         let mut flights = Flights::new(2, 3);
         let mut sessions = [Session::new(), Session::new()];
-        let exchange = |n| Exchange { intended: Time(n), sent: Time(n + 1) };
+        let exchange = |n| Exchange {
+            intended: Time(n),
+            sent: Time(n + 1),
+        };
         // Twice around the ring, with another session beside it that must stay untouched.
         flights.push(1, &mut sessions[1].ring, exchange(1000));
         let mut expected = 0;
         for n in 0..7 {
             flights.push(0, &mut sessions[0].ring, exchange(n));
             if flights.room(sessions[0].ring) == 0 {
-                assert_eq!(flights.pop(0, &mut sessions[0].ring), Some(exchange(expected)));
+                assert_eq!(
+                    flights.pop(0, &mut sessions[0].ring),
+                    Some(exchange(expected))
+                );
                 expected += 1;
             }
         }

@@ -63,7 +63,9 @@ impl<D: Driver> Worker<'_, D> {
     /// A connection stands.
     pub(super) fn stands(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
-        let State::Connecting(since) = session.state else { return };
+        let State::Connecting(since) = session.state else {
+            return;
+        };
         session.state = State::Open;
         let again = std::mem::replace(&mut session.was_open, true) && self.assignment.keep_alive;
         self.recorder.tally.connected(now.since(since), again);

@@ -115,12 +115,14 @@ impl<D: Driver> Worker<'_, D> {
             session.queued = false;
             match session.state {
                 State::Open if !session.sending && self.flights.room(session.ring) > 0 => {
-                    self.recorder.dispatched(intended, now, intended <= self.blocked_at);
+                    self.recorder
+                        .dispatched(intended, now, intended <= self.blocked_at);
                     self.send(index, 1, intended, now);
                     self.offer(index);
                 }
                 State::Down if !self.assignment.keep_alive && session.timer.is_none() => {
-                    self.recorder.dispatched(intended, now, intended <= self.blocked_at);
+                    self.recorder
+                        .dispatched(intended, now, intended <= self.blocked_at);
                     self.send_anew(index, intended, now);
                 }
                 _ => continue,
@@ -132,7 +134,10 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Finds out when the next exchange is due.
     pub(super) fn look_ahead(&mut self) {
-        let over = self.assignment.quota.is_some_and(|quota| self.begun >= quota);
+        let over = self
+            .assignment
+            .quota
+            .is_some_and(|quota| self.begun >= quota);
         let (_, end) = self.recorder.window();
         self.due = match self.assignment.marks.as_mut().filter(|_| !over) {
             Some(marks) => marks.peek().map(|offset| self.origin.plus(offset)),
@@ -151,7 +156,10 @@ impl<D: Driver> Worker<'_, D> {
     fn send(&mut self, index: usize, count: u32, intended: Time, now: Time) {
         let session = &mut self.sessions[index];
         let Some(token) = session.socket else { return };
-        let exchange = Exchange { intended, sent: now };
+        let exchange = Exchange {
+            intended,
+            sent: now,
+        };
         for _ in 0..count {
             self.flights.push(index, &mut session.ring, exchange);
             self.recorder.begun(&exchange);
@@ -167,8 +175,12 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Opens a connection for one exchange, which waits for it.
     fn send_anew(&mut self, index: usize, intended: Time, now: Time) {
-        let exchange = Exchange { intended, sent: Time::NEVER };
-        self.flights.push(index, &mut self.sessions[index].ring, exchange);
+        let exchange = Exchange {
+            intended,
+            sent: Time::NEVER,
+        };
+        self.flights
+            .push(index, &mut self.sessions[index].ring, exchange);
         self.recorder.begun(&exchange);
         self.begun += 1;
         self.open(index, now);
@@ -189,7 +201,12 @@ impl<D: Driver> Worker<'_, D> {
     fn hand_over(&mut self, index: usize, token: engine::Token, count: u32, now: Time) {
         let end = self.template.len() as u32 / self.copies * count;
         let (template, quiet) = (self.template, self.quiet);
-        let payload = Payload::Template { template, start: 0, end, quiet };
+        let payload = Payload::Template {
+            template,
+            start: 0,
+            end,
+            quiet,
+        };
         if self.driver.send(token, payload).is_err() {
             // The driver knows already that the socket is dead; its completion may come too late.
             self.lose(index, ErrorKind::BrokenPipe, now);
@@ -201,7 +218,10 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn enter_backlog(&mut self, now: Time) {
         let mut entered = 0;
         while let Some(intended) = self.due {
-            let exchange = Exchange { intended, sent: Time::NEVER };
+            let exchange = Exchange {
+                intended,
+                sent: Time::NEVER,
+            };
             self.recorder.begun(&exchange);
             self.recorder.unfinished(&exchange, now);
             self.begun += 1;

@@ -19,7 +19,7 @@ use engine::{
     Address, Broken, Completions, Driver, EngineCounters, Event, SocketOptions, Template, Until,
 };
 use measure::counters::ErrorKind;
-use measure::process::ThreadCpu;
+use measure::process::{self, ThreadTime};
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
@@ -90,7 +90,7 @@ pub(crate) struct Outcome {
     pub end: Time,
     pub ended_by: EndedBy,
     /// Processor time of this thread in the measured window.
-    pub cpu: ThreadCpu,
+    pub cpu: Option<ThreadTime>,
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
@@ -101,11 +101,15 @@ pub(crate) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Opening connections; nothing is sent.
-    Connecting { announced: bool },
+    Connecting {
+        announced: bool,
+    },
     /// Sending: warm-up, then the measured window.
     Loading,
     /// The window is over; answers that are due are still awaited, until then.
-    Draining { until: Time },
+    Draining {
+        until: Time,
+    },
     Done,
 }
 
@@ -149,8 +153,10 @@ pub(crate) struct Worker<'a, D: Driver> {
     last_connected: Time,
     last_activity: Time,
     wake_early_ns: u64,
-    cpu_at_start: Option<ThreadCpu>,
-    cpu_at_end: Option<ThreadCpu>,
+    cpu_at_start: Option<ThreadTime>,
+    cpu_at_end: Option<ThreadTime>,
+    /// The window has begun, and what was counted then is noted.
+    opened: bool,
     counters_at_start: EngineCounters,
     violation: Option<Violation>,
     backlog_cut: bool,
@@ -169,7 +175,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
         let now = driver.now();
         let sessions = assignment.sessions;
-        let kind = if assignment.marks.is_some() { Loop::Open } else { Loop::Closed };
+        let kind = if assignment.marks.is_some() {
+            Loop::Open
+        } else {
+            Loop::Closed
+        };
         Ok(Worker {
             gate,
             stop,
@@ -200,6 +210,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             wake_early_ns: *WAKE_EARLY_NS.start(),
             cpu_at_start: None,
             cpu_at_end: None,
+            opened: false,
             counters_at_start: EngineCounters::default(),
             violation: None,
             backlog_cut: false,
@@ -250,8 +261,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             Phase::Connecting { announced } => self.step_connecting(announced, now),
             Phase::Loading => {
                 let (start, end) = self.recorder.window();
-                if now >= start && self.cpu_at_start.is_none() {
-                    self.cpu_at_start = Some(ThreadCpu::of_this_thread());
+                if now >= start && !self.opened {
+                    self.opened = true;
+                    self.cpu_at_start = own_time();
                     self.counters_at_start = self.driver.counters();
                 }
                 self.tick(now);
@@ -279,7 +291,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                     self.phase = Phase::Done;
                 } else if self.stop.requested().is_some() {
                     let sooner = now.plus(INTERRUPT_DRAIN_NS);
-                    self.phase = Phase::Draining { until: until.min(sooner) };
+                    self.phase = Phase::Draining {
+                        until: until.min(sooner),
+                    };
                 }
             }
             Phase::Done => {}
@@ -301,7 +315,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.phase = Phase::Connecting { announced: true };
             self.gate.arrive(now);
         }
-        self.gate.live(self.assignment.worker).publish(0, 0, self.connected);
+        self.gate
+            .live(self.assignment.worker)
+            .publish(0, 0, self.connected);
         if let Some(start) = self.gate.start().filter(|start| *start <= now) {
             self.begin(start, now);
         }
@@ -312,7 +328,10 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.phase = Phase::Loading;
         self.origin = start;
         let window = start.plus(self.assignment.warm_up_ns);
-        let end = self.assignment.duration_ns.map_or(Time::NEVER, |length| window.plus(length));
+        let end = self
+            .assignment
+            .duration_ns
+            .map_or(Time::NEVER, |length| window.plus(length));
         self.recorder.set_window(window, end);
         if self.assignment.marks.is_some() {
             self.look_ahead();
@@ -328,14 +347,16 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// The quota is used up; only answers are missing.
     fn nothing_left_to_begin(&self) -> bool {
-        self.assignment.quota.is_some_and(|quota| self.begun >= quota)
+        self.assignment
+            .quota
+            .is_some_and(|quota| self.begun >= quota)
     }
 
     /// The measured window ends at `end`; its answers are awaited until `until`.
     fn drain(&mut self, end: Time, until: Time, ended_by: EndedBy) {
         self.recorder.cut(end);
         self.ended_by = ended_by;
-        self.cpu_at_end = Some(ThreadCpu::of_this_thread());
+        self.cpu_at_end = own_time();
         self.count_bytes();
         if self.due.is_some_and(|due| due >= end) {
             self.due = None;
@@ -386,7 +407,11 @@ impl<'a, D: Driver> Worker<'a, D> {
                 return Until::Now;
             }
         }
-        if wake == Time::NEVER { Until::Event } else { Until::Time(wake) }
+        if wake == Time::NEVER {
+            Until::Event
+        } else {
+            Until::Time(wake)
+        }
     }
 
     /// Learns how late the kernel wakes this thread, so as to wake that much earlier.
@@ -414,8 +439,13 @@ impl<'a, D: Driver> Worker<'a, D> {
             _ => end.min(now),
         };
         self.recorder.tally.finish(now);
-        let cpu_at_end = self.cpu_at_end.unwrap_or_else(ThreadCpu::of_this_thread);
-        let cpu = self.cpu_at_start.map_or_else(ThreadCpu::default, |from| cpu_at_end.since(from));
+        let cpu = self
+            .cpu_at_start
+            .zip(self.cpu_at_end)
+            .map(|(from, to)| ThreadTime {
+                run_ns: to.run_ns.saturating_sub(from.run_ns),
+                wait_ns: to.wait_ns.saturating_sub(from.wait_ns),
+            });
         for session in &mut self.sessions {
             if let Some(socket) = session.socket.take() {
                 // A stale token only says that the peer was quicker.
@@ -437,7 +467,11 @@ impl<'a, D: Driver> Worker<'a, D> {
     }
 
     fn expire_timers(&mut self, now: Time) {
-        if self.timers.next_deadline().is_none_or(|deadline| deadline > now) {
+        if self
+            .timers
+            .next_deadline()
+            .is_none_or(|deadline| deadline > now)
+        {
             return;
         }
         let mut expired = std::mem::take(&mut self.expired);
@@ -462,7 +496,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             State::Open => {
-                let Some(oldest) = self.flights.oldest(index, session.ring) else { return };
+                let Some(oldest) = self.flights.oldest(index, session.ring) else {
+                    return;
+                };
                 let deadline = oldest.sent.plus(self.assignment.timeout_ns);
                 if deadline <= now {
                     self.lose(index, ErrorKind::Timeout, now);
@@ -473,6 +509,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             State::Closing => self.closed(index, now),
         }
     }
+}
+
+/// Processor time of the calling thread so far.
+fn own_time() -> Option<ThreadTime> {
+    process::thread_time(process::own_thread())
 }
 
 /// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.

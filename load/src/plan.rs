@@ -13,7 +13,7 @@ use crate::schedule::Schedule;
 /// The most connections one plan may ask for.
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
 /// The most unanswered requests on one connection.
-pub const PIPELINE_MAX: u32 = 1024;
+pub const PIPELINE_MAX: u32 = 128;
 /// The most worker threads.
 pub const THREADS_MAX: u32 = 256;
 

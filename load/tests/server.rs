@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use engine::Address;
 use engine::choice::{self, EngineChoice};
 use engine::signal::{Signal, Stop};
-use engine::Address;
 use load::plan::Plan;
 use load::schedule::{Arrivals, Schedule, parse_stages};
 use load::{Record, RunError};
@@ -24,10 +24,19 @@ impl Server {
     fn start(engine: EngineChoice) -> Server {
         let stop = Stop::new();
         let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let config = server::Config { engine, ..server::Config::new(address) };
+        let config = server::Config {
+            engine,
+            ..server::Config::new(address)
+        };
         let running = server::start(config, stop.clone()).unwrap();
-        let Address::Tcp(address) = running.address().clone() else { panic!("not TCP") };
-        Server { port: address.port(), stop, running: Some(running) }
+        let Address::Tcp(address) = running.address().clone() else {
+            panic!("not TCP")
+        };
+        Server {
+            port: address.port(),
+            stop,
+            running: Some(running),
+        }
     }
 
     fn plan(&self, path: &str, engine: EngineChoice) -> Plan {
@@ -68,7 +77,12 @@ fn run(plan: &Plan) -> Record {
 }
 
 fn errors(record: &Record) -> Vec<(&str, u64)> {
-    record.errors.iter().filter(|(_, n)| **n > 0).map(|(kind, n)| (&**kind, *n)).collect()
+    record
+        .errors
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(kind, n)| (&**kind, *n))
+        .collect()
 }
 
 #[test]
@@ -80,7 +94,10 @@ fn a_counted_run_makes_exactly_as_many_exchanges() {
         let record = run(&plan);
         assert_eq!(record.exchanges.completed, 1003);
         assert_eq!(record.status["200"], 1003);
-        assert_eq!((record.exchanges.failed, record.exchanges.unfinished), (0, 0));
+        assert_eq!(
+            (record.exchanges.failed, record.exchanges.unfinished),
+            (0, 0)
+        );
         assert_eq!(record.ended_by, EndedBy::Count);
         assert_eq!(record.connections.opened, 5);
         assert_eq!(record.offered_rate, None);
@@ -107,7 +124,10 @@ fn every_framing_of_an_answer_is_read() {
             plan.request.method = method.into();
             plan.count = Some(20);
             let record = run(&plan);
-            assert_eq!(record.exchanges.completed, 20, "{method} {path}: {record:?}");
+            assert_eq!(
+                record.exchanges.completed, 20,
+                "{method} {path}: {record:?}"
+            );
         }
     });
 }
@@ -136,7 +156,9 @@ fn pipelined_answers_are_all_counted() {
         let record = run(&plan);
         assert_eq!(record.exchanges.completed, 5001);
         // A request too long for quiet sends takes the other way through the worker.
-        plan.request.headers.push(("X-Long".into(), "x".repeat(3000)));
+        plan.request
+            .headers
+            .push(("X-Long".into(), "x".repeat(3000)));
         let record = run(&plan);
         assert_eq!(record.exchanges.completed, 5001);
     });
@@ -164,15 +186,24 @@ fn an_open_loop_sends_what_the_schedule_says() {
         plan.duration_s = Some(0.5);
         plan.schedule = Schedule::Constant { rate: 2000.0 };
         let record = run(&plan);
-        assert_eq!(record.exchanges.completed + record.exchanges.unfinished, 1000);
+        assert_eq!(
+            record.exchanges.completed + record.exchanges.unfinished,
+            1000
+        );
         assert_eq!(record.offered_rate.map(f64::round), Some(2000.0));
         assert!(record.lateness_us.p50.is_some());
 
         plan.duration_s = None;
         let stages = parse_stages("0:1000@200ms,1000@200ms").unwrap();
-        plan.schedule = Schedule::Stages { arrivals: Arrivals::Constant, stages };
+        plan.schedule = Schedule::Stages {
+            arrivals: Arrivals::Constant,
+            stages,
+        };
         let record = run(&plan);
-        assert_eq!(record.exchanges.completed + record.exchanges.unfinished, 300);
+        assert_eq!(
+            record.exchanges.completed + record.exchanges.unfinished,
+            300
+        );
         assert_eq!(record.ended_by, EndedBy::Stages);
     });
 }
@@ -193,7 +224,10 @@ fn each_fault_of_a_server_is_counted_by_its_kind() {
             assert_eq!(errors(&record), [(kind, 12)], "{path}");
             assert_eq!(record.exchanges.failed, 12, "{path}");
             assert_eq!(record.exchanges.completed, 0, "{path}");
-            assert!(!record.valid, "{path}: a run without one good exchange is not valid");
+            assert!(
+                !record.valid,
+                "{path}: a run without one good exchange is not valid"
+            );
         }
     });
 }
@@ -208,7 +242,10 @@ fn a_server_that_never_answers_is_a_timeout_with_a_censored_sample() {
         assert_eq!(errors(&record), [("timeout", 8)]);
         assert_eq!(record.exchanges.censored, 8);
         assert!(record.response_time_us.min.unwrap() >= 100_000.0);
-        assert_eq!(record.connections.reconnects, 4, "each connection was opened again once");
+        assert_eq!(
+            record.connections.reconnects, 4,
+            "each connection was opened again once"
+        );
     });
 }
 
@@ -235,7 +272,11 @@ fn a_delay_is_never_measured_as_less() {
         plan.count = Some(20);
         let record = run(&plan);
         assert_eq!(record.exchanges.completed, 20);
-        assert!(record.service_time_us.min.unwrap() >= 20_000.0, "{:?}", record.service_time_us);
+        assert!(
+            record.service_time_us.min.unwrap() >= 20_000.0,
+            "{:?}",
+            record.service_time_us
+        );
     });
 }
 
@@ -269,7 +310,10 @@ fn a_unix_socket_is_loaded_like_any_other() {
         let path = std::env::temp_dir().join(name);
         let stop = Stop::new();
         let address = Address::Unix(path.clone());
-        let config = server::Config { engine, ..server::Config::new(address) };
+        let config = server::Config {
+            engine,
+            ..server::Config::new(address)
+        };
         let running = server::start(config, stop.clone()).unwrap();
         let mut plan = Plan::new("http://localhost/json").unwrap();
         plan.engine = engine.to_string();
@@ -278,7 +322,10 @@ fn a_unix_socket_is_loaded_like_any_other() {
         let record = run(&plan);
         assert_eq!(record.exchanges.completed, 50);
         let answer = load::probe(&plan, Duration::from_secs(5)).unwrap();
-        assert_eq!((answer.status, &*answer.body), (200, &b"{\"status\":\"ok\"}"[..]));
+        assert_eq!(
+            (answer.status, &*answer.body),
+            (200, &b"{\"status\":\"ok\"}"[..])
+        );
         stop.request(Signal::Terminate);
         running.join();
     });
@@ -286,13 +333,16 @@ fn a_unix_socket_is_loaded_like_any_other() {
 
 #[test]
 fn a_dead_port_is_told_before_anything_is_sent() {
-    // Bound and not listening: nobody else can take the port in the meantime.
-    let holder = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = holder.local_addr().unwrap().port();
-    let plan = Plan::new(&format!("http://127.0.0.1:{port}/")).unwrap();
+    // Port 1, tcpmux (RFC 1078), which nobody has served for decades.
+    let plan = Plan::new("http://127.0.0.1:1/").unwrap();
     let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-    let RunError::Unreachable(text) = error else { panic!("{error:?}") };
-    assert!(text.contains("start the server or check the port"), "{text}");
+    let RunError::Unreachable(text) = error else {
+        panic!("{error:?}")
+    };
+    assert!(
+        text.contains("start the server or check the port"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -300,18 +350,28 @@ fn limits_of_the_host_are_told_before_anything_is_opened() {
     let server = Server::start(EngineChoice::Epoll);
     let mut plan = server.plan("/", EngineChoice::Epoll);
     plan.connections = 1_000_000;
-    if measure::host::Host::read().descriptor_limit.is_none_or(|limit| limit > 1_000_000) {
+    if measure::host::Host::read()
+        .descriptor_limit
+        .is_none_or(|limit| limit > 1_000_000)
+    {
         eprintln!("this host would allow it; nothing to refuse");
         return;
     }
     let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-    let RunError::Limits(text) = error else { panic!("{error:?}") };
+    let RunError::Limits(text) = error else {
+        panic!("{error:?}")
+    };
     assert!(text.contains("ulimit -n"), "{text}");
 
     plan.connections = 4;
     plan.source_addresses = vec!["192.0.2.1".parse().unwrap()];
     let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("192.0.2.1 is not an address of this host"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("192.0.2.1 is not an address of this host"),
+        "{error}"
+    );
 }
 
 #[test]

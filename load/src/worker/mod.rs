@@ -16,7 +16,8 @@ use std::net::IpAddr;
 use engine::signal::Stop;
 use engine::timers::Wheel;
 use engine::{
-    Address, Broken, Completions, Driver, EngineCounters, Event, SocketOptions, Template, Until,
+    Address, Broken, Completions, Driver, EngineCounters, Event, SocketOptions, Template, Token,
+    Until,
 };
 use measure::counters::ErrorKind;
 use measure::process::{self, ThreadTime};
@@ -228,11 +229,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.learn_wake(until, now, completions.is_empty());
             for index in 0..completions.len() {
                 let completion = completions.get(index);
-                let slot = completion.socket.slot();
-                let session = self.by_slot.get(slot).copied().unwrap_or(u32::MAX) as usize;
-                if session >= self.sessions.len() {
+                let Some(session) = self.owner(completion.socket) else {
                     continue;
-                }
+                };
                 match completion.event {
                     Event::Received(lent) => self.received(session, completions.bytes(lent), now),
                     Event::Sent => self.send_finished(session, now),
@@ -253,6 +252,13 @@ impl<'a, D: Driver> Worker<'a, D> {
             until = self.next_wait(now);
         }
         self.finish()
+    }
+
+    /// Whose socket it is; none for one that was closed earlier in this very turn.
+    #[inline]
+    fn owner(&self, socket: Token) -> Option<usize> {
+        let index = *self.by_slot.get(socket.slot())? as usize;
+        (self.sessions.get(index)?.socket == Some(socket)).then_some(index)
     }
 
     /// Moves on to the next phase where its time has come.

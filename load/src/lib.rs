@@ -22,9 +22,10 @@ mod session;
 mod target;
 mod worker;
 
+pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;
 pub use probe::{Answer, probe};
-pub use run::{Progress, RunError, run};
+pub use run::{Phase, Progress, RunError, run};
 
 /// The record of a run of this crate.
 pub type Record = measure::record::Record<Plan>;

@@ -66,9 +66,22 @@ impl From<Invalid> for RunError {
     }
 }
 
+/// What a run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Opening connections, or sending what is not measured.
+    WarmUp,
+    /// The measured window is open.
+    Measure,
+    /// The window is over; answers that are due are still awaited.
+    Drain,
+}
+
 /// How far a run is, for whoever watches it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
     /// Seconds since the load began; zero while connections are being opened.
     pub elapsed_s: f64,
     /// Length of the load with its warm-up, where time ends it.
@@ -81,7 +94,9 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// Runs `plan` to its end or until `stop`, and says twice a second how far it is.
+/// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
+/// when the measured window opens, and when its time is over, so that a caller can account for what
+/// others did in that window; a run that ends in another way leaves the latter out.
 ///
 /// # Errors
 /// Where nothing could be measured. A run that was stopped early, or met errors, has a record.
@@ -100,16 +115,19 @@ pub fn run(
     check_limits(plan, kind)?;
     let processors = cpu::place(plan.threads as usize, &plan.cpus);
     let gate = Gate::new(plan.threads);
+    // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
+    let ending = Stop::new();
     let watch = Watch {
         plan,
         stop,
+        ending: &ending,
         gate: &gate,
     };
     let outcomes = std::thread::scope(|scope| {
         let workers: Result<Vec<_>, RunError> = (0..plan.threads)
             .map(|worker| {
                 let assignment = assign(plan, worker, &addresses)?;
-                let (gate, stop) = (&gate, stop.clone());
+                let (gate, stop) = (&gate, ending.clone());
                 let processor = processors[worker as usize];
                 std::thread::Builder::new()
                     .name(format!("load-{worker}"))
@@ -125,7 +143,7 @@ pub fn run(
                     .map_err(|why| RunError::Limits(format!("no thread for a worker: {why}")))
             })
             .collect();
-        let workers = workers.inspect_err(|_| stop.request(Signal::Terminate))?;
+        let workers = workers.inspect_err(|_| ending.request(Signal::Terminate))?;
         watch.until(
             || workers.iter().all(|worker| worker.is_finished()),
             progress,
@@ -184,34 +202,78 @@ fn drive<D: Driver>(
 struct Watch<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
+    ending: &'a Stop,
     gate: &'a Gate,
 }
 
 impl Watch<'_> {
     fn until(&self, finished: impl Fn() -> bool, progress: &mut dyn FnMut(&Progress)) {
+        let mut phase = Phase::WarmUp;
+        let mut next = Time::now().plus(PROGRESS_NS);
+        while !finished() {
+            let now = Time::now();
+            if let Some(signal) = self.stop.requested() {
+                self.ending.request(signal);
+                time::sleep_until(now.plus(POLL_NS));
+                continue;
+            }
+            let (opens, closes) = self.window();
+            let entered = match now {
+                now if now >= closes => Phase::Drain,
+                now if now >= opens => Phase::Measure,
+                _ => Phase::WarmUp,
+            };
+            if entered != phase || now >= next {
+                (phase, next) = (entered, now.plus(PROGRESS_NS));
+                progress(&self.progress(phase, now));
+            }
+            let edge = if phase == Phase::WarmUp {
+                opens
+            } else {
+                closes
+            };
+            let poll = Time::now().plus(POLL_NS);
+            time::sleep_until(if phase == Phase::Drain {
+                poll
+            } else {
+                poll.min(edge)
+            });
+        }
+    }
+
+    /// When the measured window opens and closes, as far as that is known.
+    fn window(&self) -> (Time, Time) {
+        let after = |time: Time, seconds: Option<f64>| match (time, seconds) {
+            (Time::NEVER, _) | (_, None) => Time::NEVER,
+            (time, Some(seconds)) => time + Duration::from_secs_f64(seconds),
+        };
+        let start = self.gate.start().unwrap_or(Time::NEVER);
+        let opens = after(start, Some(self.plan.warm_up_s));
+        (
+            opens,
+            after(
+                opens,
+                self.plan.duration_s.or(self.plan.schedule.length_s()),
+            ),
+        )
+    }
+
+    fn progress(&self, phase: Phase, now: Time) -> Progress {
         let total_s = self
             .plan
             .duration_s
             .or(self.plan.schedule.length_s())
             .filter(|_| self.plan.count.is_none())
             .map(|seconds| seconds + self.plan.warm_up_s);
-        let mut next = Time::now().plus(PROGRESS_NS);
-        while !finished() {
-            let now = Time::now();
-            if now >= next && self.stop.requested().is_none() {
-                next = now.plus(PROGRESS_NS);
-                let (completed, failed, connected) = self.gate.sums();
-                let start = self.gate.start().unwrap_or(now);
-                let elapsed_s = (now - start).as_secs_f64();
-                progress(&Progress {
-                    elapsed_s,
-                    total_s,
-                    connected,
-                    completed,
-                    failed,
-                });
-            }
-            time::sleep_until(now.plus(POLL_NS));
+        let (completed, failed, connected) = self.gate.sums();
+        let elapsed_s = (now - self.gate.start().unwrap_or(now)).as_secs_f64();
+        Progress {
+            phase,
+            elapsed_s,
+            total_s,
+            connected,
+            completed,
+            failed,
         }
     }
 }

@@ -7,6 +7,8 @@
 pub mod completions;
 pub mod cpu;
 pub mod driver;
+pub mod epoll;
+mod payloads;
 mod pool;
 pub mod signal;
 mod slots;

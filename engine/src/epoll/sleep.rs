@@ -1,0 +1,225 @@
+//! Looking for events, and sleeping until there are some.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use measure::time::Time;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use crate::driver::Until;
+
+/// The user data of the timer; no socket has this slot.
+pub(super) const TIMER_DATA: u64 = u64::MAX - 1;
+
+const ZERO: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// An epoll(7) instance and the events of one turn.
+pub(super) struct Poller {
+    epoll: OwnedFd,
+    /// Only where the kernel lacks epoll_pwait2(2).
+    timer: Option<OwnedFd>,
+    pub(super) events: Vec<epoll::Event>,
+}
+
+/// What one look for events took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Looked {
+    /// Calls of epoll_wait(2) and timerfd_settime(2).
+    pub(super) calls: u64,
+    /// Whether nothing was there at first.
+    pub(super) slept: bool,
+}
+
+impl Poller {
+    /// At most `events` events a turn.
+    pub(super) fn new(events: usize) -> Result<Poller, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut poller = Poller {
+            epoll,
+            timer: None,
+            events: Vec::with_capacity(events),
+        };
+        // Linux 5.11 has epoll_pwait2(2), the only one that takes nanoseconds. Sandboxes refuse
+        // system calls that they do not know with various errors, so any of them will do.
+        let shortest = Timespec {
+            tv_sec: 0,
+            tv_nsec: 1,
+        };
+        if !matches!(poller.poll(Some(&shortest)), Ok(()) | Err(Errno::INTR)) {
+            poller.use_timer()?;
+        }
+        Ok(poller)
+    }
+
+    /// Sleeps by timerfd_create(2) from now on: one more system call for each sleep.
+    pub(super) fn use_timer(&mut self) -> Result<(), Errno> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let interest = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        self.add(&timer, TIMER_DATA, interest)?;
+        self.timer = Some(timer);
+        Ok(())
+    }
+
+    /// Whether sleeps need no timer.
+    pub(super) fn has_pwait2(&self) -> bool {
+        self.timer.is_none()
+    }
+
+    /// Watches `descriptor` from now on until it is closed.
+    pub(super) fn add(
+        &self,
+        descriptor: impl AsFd,
+        data: u64,
+        interest: epoll::EventFlags,
+    ) -> Result<(), Errno> {
+        epoll::add(
+            &self.epoll,
+            descriptor,
+            epoll::EventData::new_u64(data),
+            interest,
+        )
+    }
+
+    /// Changes what is watched for.
+    pub(super) fn modify(
+        &self,
+        descriptor: impl AsFd,
+        data: u64,
+        interest: epoll::EventFlags,
+    ) -> Result<(), Errno> {
+        epoll::modify(
+            &self.epoll,
+            descriptor,
+            epoll::EventData::new_u64(data),
+            interest,
+        )
+    }
+
+    /// Fills `events`. Looks first without sleeping, which is all there is to it on a busy turn;
+    /// the second call and the reading of the clock come only where there is time for them.
+    ///
+    /// A signal ends the sleep early, with no events.
+    pub(super) fn look(&mut self, until: Until) -> Result<Looked, Errno> {
+        self.poll(Some(&ZERO))?;
+        if !self.events.is_empty() {
+            return Ok(Looked {
+                calls: 1,
+                slept: false,
+            });
+        }
+        let mut calls = 2;
+        match until {
+            Until::Now => calls = 1,
+            Until::Event => self.poll(None)?,
+            Until::Time(deadline) => {
+                let now = Time::now();
+                if now >= deadline {
+                    calls = 1;
+                } else if self.timer.is_some() {
+                    calls = 3;
+                    self.set_timer(deadline)?;
+                    self.poll(None)?;
+                } else {
+                    self.poll(Some(&timespec(deadline.since(now))))?;
+                }
+            }
+        }
+        Ok(Looked { calls, slept: true })
+    }
+
+    fn poll(&mut self, timeout: Option<&Timespec>) -> Result<(), Errno> {
+        self.events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn set_timer(&self, deadline: Time) -> Result<(), Errno> {
+        let Some(timer) = &self.timer else {
+            return Ok(());
+        };
+        // A zero would disarm it; a deadline of zero has passed and never comes here.
+        let once = Itimerspec {
+            it_interval: ZERO,
+            it_value: timespec(deadline.0),
+        };
+        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        Ok(())
+    }
+}
+
+fn timespec(nanoseconds: u64) -> Timespec {
+    Timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as _,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waker::Waker;
+
+    fn watching(waker: &Waker) -> Poller {
+        let poller = Poller::new(16).expect("an epoll instance");
+        let descriptor = waker.descriptor().expect("a waker of the kernel");
+        let interest = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        poller.add(descriptor, 7, interest).expect("watched");
+        poller
+    }
+
+    #[test]
+    fn both_ways_to_sleep_end_at_the_deadline_and_not_before() {
+        let waker = Waker::event().expect("an eventfd");
+        for with_timer in [false, true] {
+            let mut poller = watching(&waker);
+            if with_timer {
+                poller.use_timer().expect("a timer");
+            }
+            for length_ns in [1, 1_000, 300_000, 3_000_000] {
+                let deadline = Time::now().plus(length_ns);
+                let looked = poller
+                    .look(Until::Time(deadline))
+                    .expect("the kernel sleeps");
+                assert!(looked.slept);
+                assert!(
+                    Time::now() >= deadline,
+                    "timer {with_timer}: {length_ns} ns"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_there_costs_one_call_and_no_sleep() {
+        let waker = Waker::event().expect("an eventfd");
+        let mut poller = watching(&waker);
+        waker.wake();
+        let looked = poller.look(Until::Event).expect("the kernel looks");
+        assert_eq!(
+            looked,
+            Looked {
+                calls: 1,
+                slept: false
+            }
+        );
+        assert_eq!(poller.events.len(), 1);
+        let looked = poller.look(Until::Now).expect("the kernel looks");
+        assert_eq!(
+            looked,
+            Looked {
+                calls: 1,
+                slept: true
+            }
+        );
+    }
+}

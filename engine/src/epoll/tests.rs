@@ -1,0 +1,1 @@
+//! What only this driver does; the rest is in the conformance suite.

@@ -1,0 +1,136 @@
+//! Bytes to send: registered templates, and buffers that travel between owner and driver.
+//!
+//! Used by the drivers that copy into the kernel at once, or have none.
+
+use crate::driver::{Payload, Refused, Template};
+
+/// Buffers kept for reuse; beyond it they are freed.
+const SPARE_MAX: usize = 4096;
+/// A buffer that grew beyond this is not kept, so that one large body does not stay for ever.
+const SPARE_BYTES_MAX: usize = 1 << 20;
+
+/// The templates and spare buffers of one driver.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    templates: Vec<Box<[u8]>>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// What one send still has to deliver.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    source: Source,
+    /// The next byte to be sent, and one past the last.
+    start: usize,
+    end: usize,
+    /// Report only failure.
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    Template(u32),
+    Buffer(Vec<u8>),
+}
+
+impl Outgoing {
+    /// How many bytes are left.
+    pub(crate) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Moves on by the bytes that were delivered.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.len());
+        self.start += bytes;
+    }
+}
+
+impl Payloads {
+    pub(crate) fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+        let length = u32::try_from(bytes.len()).map_err(|_| Refused::EmptyOrOutOfRange)?;
+        if length == 0 {
+            return Err(Refused::EmptyOrOutOfRange);
+        }
+        self.templates.push(bytes.into());
+        Ok(Template {
+            index: (self.templates.len() - 1) as u32,
+            length,
+        })
+    }
+
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        let worth_keeping = 1..=SPARE_BYTES_MAX;
+        if worth_keeping.contains(&buffer.capacity()) && self.spare.len() < SPARE_MAX {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Takes a payload over if its bytes exist and are not empty.
+    #[inline]
+    pub(crate) fn accept(&mut self, payload: Payload) -> Result<Outgoing, Refused> {
+        match payload {
+            Payload::Template {
+                template,
+                start,
+                end,
+                quiet,
+            } => {
+                let known = self.templates.get(template.index as usize);
+                if known.is_none_or(|bytes| end as usize > bytes.len()) || start >= end {
+                    return Err(Refused::EmptyOrOutOfRange);
+                }
+                let source = Source::Template(template.index);
+                Ok(Outgoing {
+                    source,
+                    start: start as usize,
+                    end: end as usize,
+                    quiet,
+                })
+            }
+            Payload::Buffer(bytes) if bytes.is_empty() => {
+                self.recycle(bytes);
+                Err(Refused::EmptyOrOutOfRange)
+            }
+            Payload::Buffer(bytes) => {
+                let end = bytes.len();
+                Ok(Outgoing {
+                    source: Source::Buffer(bytes),
+                    start: 0,
+                    end,
+                    quiet: false,
+                })
+            }
+        }
+    }
+
+    /// Takes back the buffer of a payload that was refused.
+    #[cold]
+    pub(crate) fn reject(&mut self, payload: Payload) {
+        if let Payload::Buffer(bytes) = payload {
+            self.recycle(bytes);
+        }
+    }
+
+    /// The bytes that are left.
+    #[inline]
+    pub(crate) fn bytes<'a>(&'a self, outgoing: &'a Outgoing) -> &'a [u8] {
+        let whole = match &outgoing.source {
+            Source::Template(index) => &*self.templates[*index as usize],
+            Source::Buffer(bytes) => bytes,
+        };
+        &whole[outgoing.start..outgoing.end]
+    }
+
+    /// Ends a send; its buffer may be used again.
+    pub(crate) fn finish(&mut self, outgoing: Outgoing) {
+        if let Source::Buffer(bytes) = outgoing.source {
+            self.recycle(bytes);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! The workbench of the suite: one driver, a record of all it reported, and the rules that hold
+//! for every report whatever the case is about.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use engine::{
+    Address, Close, Completions, Config, Driver, Event, Fault, Listen, Payload, Refused,
+    SocketOptions, Token, Until,
+};
+
+/// No case needs more turns or more time; virtual time in the simulator.
+const TURNS_MAX: usize = 2_000_000;
+const CASE_NS_MAX: u64 = 20_000_000_000;
+/// How long a turn sleeps at most, so that a case that hangs fails with its own words.
+const TURN_NS: u64 = 20_000_000;
+
+/// How a case opens its driver.
+pub type Open<'a, D> = &'a dyn Fn(&Config) -> D;
+
+/// What was reported of one socket so far.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    pub connected: bool,
+    pub accepted_by: Option<Token>,
+    pub received: Vec<u8>,
+    /// Completions of sends.
+    pub sent: usize,
+    pub ended: bool,
+    pub failed: Option<Fault>,
+    /// Sends that must still be reported.
+    unfinished: usize,
+}
+
+pub struct Bench<D> {
+    pub driver: D,
+    pub completions: Completions,
+    pub accepted: Vec<Token>,
+    stories: HashMap<Token, Story>,
+    nothing: Story,
+    closed: HashSet<Token>,
+    sockets_max: usize,
+}
+
+impl<D: Driver> Bench<D> {
+    pub fn new(open: Open<'_, D>) -> Bench<D> {
+        Bench::with(open, Config::default())
+    }
+
+    pub fn with(open: Open<'_, D>, config: Config) -> Bench<D> {
+        Bench {
+            driver: open(&config),
+            completions: Completions::new(),
+            accepted: Vec::new(),
+            stories: HashMap::new(),
+            nothing: Story::default(),
+            closed: HashSet::new(),
+            sockets_max: config.sockets,
+        }
+    }
+
+    /// A listener on a port of the kernel's choice.
+    pub fn listen(&mut self) -> (Token, Address) {
+        self.listen_with(SocketOptions::default())
+    }
+
+    pub fn listen_with(&mut self, options: SocketOptions) -> (Token, Address) {
+        let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let listen = Listen {
+            address,
+            share_port: false,
+            backlog: 1024,
+            options,
+        };
+        let token = self.driver.listen(&listen).expect("a listener");
+        let address = self
+            .driver
+            .local_address(token)
+            .expect("a listener has an address");
+        (token, address)
+    }
+
+    pub fn connect(&mut self, to: &Address) -> Token {
+        self.connect_with(to, &SocketOptions::default())
+    }
+
+    pub fn connect_with(&mut self, to: &Address, options: &SocketOptions) -> Token {
+        self.driver
+            .connect(to, options)
+            .expect("a connection begins")
+    }
+
+    /// Two ends of one connection: who connected and who accepted.
+    pub fn pair(&mut self) -> (Token, Token) {
+        self.pair_with(&SocketOptions::default())
+    }
+
+    pub fn pair_with(&mut self, options: &SocketOptions) -> (Token, Token) {
+        let (listener, address) = self.listen_with(options.clone());
+        let client = self.connect_with(&address, options);
+        let accepted = self.accepted.len();
+        self.until("both ends of a connection stand", |bench| {
+            bench.story(client).connected && bench.accepted.len() > accepted
+        });
+        self.close(listener, Close::Graceful);
+        (client, self.accepted[accepted])
+    }
+
+    /// A number of connections to one listener, in the order of the clients.
+    pub fn pairs(&mut self, count: usize) -> Vec<(Token, Token)> {
+        let (_, address) = self.listen();
+        let clients: Vec<Token> = (0..count).map(|_| self.connect(&address)).collect();
+        let before = self.accepted.len();
+        self.until("all connections stand", |bench| {
+            let connected = clients.iter().all(|&client| bench.story(client).connected);
+            connected && bench.accepted.len() - before == count
+        });
+        // Who belongs to whom only the bytes tell.
+        for (index, &client) in (0u32..).zip(&clients) {
+            self.send(client, &index.to_le_bytes());
+        }
+        let servers = self.accepted[before..].to_vec();
+        self.until("every server knows its client", |bench| {
+            servers
+                .iter()
+                .all(|&server| bench.story(server).received.len() == 4)
+                && clients.iter().all(|&client| bench.story(client).sent == 1)
+        });
+        let mut pairs: Vec<_> = servers
+            .into_iter()
+            .map(|s| (self.take_index(s), s))
+            .collect();
+        pairs.sort_unstable_by_key(|&(index, _)| index);
+        pairs
+            .into_iter()
+            .zip(clients)
+            .map(|((_, server), client)| (client, server))
+            .collect()
+    }
+
+    fn take_index(&mut self, server: Token) -> u32 {
+        let story = self.stories.get_mut(&server).expect("it has received");
+        let index = story.received.drain(..4).collect::<Vec<u8>>();
+        u32::from_le_bytes(index.try_into().expect("four bytes"))
+    }
+
+    /// Sends by a buffer of the driver.
+    pub fn send(&mut self, socket: Token, bytes: &[u8]) {
+        let mut buffer = self.driver.buffer();
+        assert!(buffer.is_empty(), "a buffer from the pool is empty");
+        buffer.extend_from_slice(bytes);
+        self.send_payload(socket, Payload::Buffer(buffer))
+            .expect("a send begins");
+    }
+
+    pub fn send_payload(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        let quiet = matches!(payload, Payload::Template { quiet: true, .. });
+        self.driver.send(socket, payload)?;
+        if !quiet {
+            self.stories.entry(socket).or_default().unfinished += 1;
+        }
+        Ok(())
+    }
+
+    pub fn close(&mut self, socket: Token, how: Close) {
+        self.driver
+            .close(socket, how)
+            .expect("an open socket can be closed");
+        assert!(self.closed.insert(socket), "{socket:?} was closed twice");
+    }
+
+    /// What was reported of a socket so far, also of one that is closed.
+    pub fn story(&self, socket: Token) -> &Story {
+        self.stories.get(&socket).unwrap_or(&self.nothing)
+    }
+
+    /// How much was received.
+    pub fn received_len(&self, socket: Token) -> usize {
+        self.story(socket).received.len()
+    }
+
+    /// One turn that sleeps only if nothing happens.
+    pub fn turn(&mut self) {
+        let deadline = self.driver.clock().plus(TURN_NS);
+        self.turn_until(Until::Time(deadline));
+    }
+
+    pub fn turn_until(&mut self, until: Until) {
+        let now = self
+            .driver
+            .wait(until, &mut self.completions)
+            .expect("the driver works");
+        assert_eq!(
+            now,
+            self.driver.now(),
+            "now() is what the last wait returned"
+        );
+        for position in 0..self.completions.len() {
+            self.write_down(position);
+        }
+    }
+
+    /// Turns until `done`, or fails saying what was awaited.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&Bench<D>) -> bool) {
+        let deadline = self.driver.clock().plus(CASE_NS_MAX);
+        for turns in 0..TURNS_MAX {
+            if done(self) {
+                return;
+            }
+            let late = self.driver.now() > deadline;
+            assert!(
+                !late,
+                "not within 20 s, {turns} turns: {what}\n{}",
+                self.summary()
+            );
+            self.turn();
+        }
+        panic!("not within {TURNS_MAX} turns: {what}\n{}", self.summary());
+    }
+
+    /// What is known of each socket, for a failing case to print.
+    fn summary(&self) -> String {
+        let mut lines = vec![format!("{:?}", self.driver.counters())];
+        for (token, story) in &self.stories {
+            let Story {
+                connected,
+                accepted_by,
+                received,
+                sent,
+                ended,
+                failed,
+                unfinished,
+            } = story;
+            lines.push(format!(
+                "{token:?}: connected {connected}, accepted {}, {} bytes, {sent} sent, \
+                 {unfinished} not, ended {ended}, failed {failed:?}, closed {}",
+                accepted_by.is_some(),
+                received.len(),
+                self.closed.contains(token),
+            ));
+        }
+        lines.truncate(40);
+        lines.join("\n")
+    }
+
+    /// A number of turns in which something forbidden had its chance to show.
+    pub fn some_turns(&mut self) {
+        for _ in 0..20 {
+            let deadline = self.driver.clock().plus(500_000);
+            self.turn_until(Until::Time(deadline));
+        }
+    }
+
+    /// Forgets the stories of closed sockets, so that a long case stays fast.
+    pub fn forget_closed(&mut self) {
+        let closed = &self.closed;
+        self.stories.retain(|token, _| !closed.contains(token));
+    }
+
+    fn write_down(&mut self, position: usize) {
+        let completion = self.completions.get(position);
+        let socket = completion.socket;
+        assert!(
+            socket.slot() < self.sockets_max,
+            "{completion:?} is beyond Config::sockets"
+        );
+        assert!(
+            !self.closed.contains(&socket),
+            "{completion:?} came after its close"
+        );
+        let story = self.stories.entry(socket).or_default();
+        assert_eq!(story.failed, None, "{completion:?} came after a failure");
+        match completion.event {
+            Event::Accepted { listener } => {
+                assert!(
+                    !self.closed.contains(&listener),
+                    "accepted by a closed listener"
+                );
+                assert!(
+                    story.accepted_by.is_none() && !story.connected,
+                    "{completion:?} again"
+                );
+                story.accepted_by = Some(listener);
+                self.accepted.push(socket);
+            }
+            Event::Connected => {
+                assert!(
+                    story.accepted_by.is_none() && !story.connected,
+                    "{completion:?} again"
+                );
+                story.connected = true;
+            }
+            Event::Received(lent) => {
+                let stands = story.connected || story.accepted_by.is_some();
+                assert!(stands, "{completion:?} before the connection stood");
+                assert!(!story.ended, "{completion:?} came after the end");
+                let bytes = self.completions.bytes(lent);
+                assert!(!bytes.is_empty(), "received no bytes");
+                story.received.extend_from_slice(bytes);
+            }
+            Event::Sent => {
+                assert!(story.unfinished > 0, "{completion:?} for no send");
+                story.unfinished -= 1;
+                story.sent += 1;
+            }
+            Event::Ended => {
+                assert!(!story.ended, "{completion:?} again");
+                story.ended = true;
+            }
+            Event::Failed(fault) => story.failed = Some(fault),
+        }
+    }
+}
+
+/// A path for a unix(7) socket that no other case uses.
+pub fn unix_path() -> PathBuf {
+    static USED: AtomicU32 = AtomicU32::new(0);
+    let number = USED.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("ringside-{}-{number}.sock", std::process::id()))
+}
+
+/// Bytes that show a gap, a repetition or an exchange anywhere.
+pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        bytes.extend_from_slice(&random.next().to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// xorshift64*: small, and the same everywhere. Cases print its seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+/// Compares long byte strings without printing them.
+#[track_caller]
+pub fn assert_same(got: &[u8], expected: &[u8], what: &str) {
+    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
+    assert_eq!(differs, None, "{what}: first difference");
+    assert_eq!(got.len(), expected.len(), "{what}: length");
+}

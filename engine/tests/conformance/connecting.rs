@@ -1,0 +1,248 @@
+//! Listeners, connects and accepts.
+
+use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, SocketOptions, Token};
+
+use crate::bench::{Bench, Open, assert_same, unix_path};
+
+pub fn connects_accepts_and_echoes<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (client, server) = bench.pair();
+    bench.send(client, b"over there");
+    bench.until("the request", |bench| bench.received_len(server) == 10);
+    assert_eq!(bench.story(server).received, b"over there");
+    bench.send(server, b"and back");
+    bench.until("the answer", |bench| bench.received_len(client) == 8);
+    assert_eq!(bench.story(client).received, b"and back");
+    bench.until("both sends end", |bench| {
+        bench.story(client).sent == 1 && bench.story(server).sent == 1
+    });
+}
+
+pub fn an_accepted_connection_names_its_listener<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (first, to_first) = bench.listen();
+    let (second, to_second) = bench.listen();
+    for (listener, address) in [(second, to_second), (first, to_first)] {
+        let accepted = bench.accepted.len();
+        bench.connect(&address);
+        bench.until("an accept", |bench| bench.accepted.len() > accepted);
+        assert_eq!(
+            bench.story(bench.accepted[accepted]).accepted_by,
+            Some(listener)
+        );
+    }
+}
+
+pub fn a_connect_where_nobody_listens_is_refused<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (listener, address) = bench.listen();
+    bench.close(listener, Close::Graceful);
+    bench.some_turns();
+    let client = bench.connect(&address);
+    bench.until("the refusal", |bench| bench.story(client).failed.is_some());
+    let story = bench.story(client);
+    assert_eq!(
+        (story.failed, story.connected),
+        (Some(Fault::Refused), false)
+    );
+    bench.close(client, Close::Graceful);
+    bench.some_turns();
+}
+
+pub fn unix_sockets_work_like_tcp<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let address = Address::Unix(unix_path());
+    let listener = listen_on(&mut bench, &address, 64);
+    assert_eq!(bench.driver.local_address(listener), Some(address.clone()));
+    let client = bench.connect(&address);
+    bench.until("both ends", |bench| {
+        bench.story(client).connected && bench.accepted.len() == 1
+    });
+    let server = bench.accepted[0];
+    bench.send(client, b"request");
+    bench.until("the request", |bench| bench.received_len(server) == 7);
+    bench.send(server, b"answer");
+    bench.until("the answer", |bench| bench.received_len(client) == 6);
+    bench.until("both sends end", |bench| {
+        bench.story(client).sent == 1 && bench.story(server).sent == 1
+    });
+    bench.close(client, Close::Graceful);
+    bench.until("the end", |bench| bench.story(server).ended);
+}
+
+pub fn a_unix_path_without_listener_fails<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let address = Address::Unix(unix_path());
+    let early = bench.connect(&address);
+    bench.until("the first failure", |bench| {
+        bench.story(early).failed.is_some()
+    });
+    let listener = listen_on(&mut bench, &address, 64);
+    bench.close(listener, Close::Graceful);
+    bench.some_turns();
+    let late = bench.connect(&address);
+    bench.until("the second failure", |bench| {
+        bench.story(late).failed.is_some()
+    });
+}
+
+pub fn unix_connects_beyond_the_backlog_stand_in_the_end<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let address = Address::Unix(unix_path());
+    listen_on(&mut bench, &address, 4);
+    let clients: Vec<Token> = (0..50).map(|_| bench.connect(&address)).collect();
+    bench.until("all connections stand", |bench| {
+        let connected = clients.iter().all(|&client| bench.story(client).connected);
+        connected && bench.accepted.len() == clients.len()
+    });
+    for &client in &clients {
+        bench.send(client, b"here");
+    }
+    bench.until("all bytes", |bench| {
+        bench
+            .accepted
+            .iter()
+            .all(|&server| bench.received_len(server) == 4)
+    });
+}
+
+pub fn a_connection_leaves_from_its_source_address<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_, address) = bench.listen();
+    let source = Some("127.0.0.2".parse().expect("an address"));
+    let client = bench.connect_with(
+        &address,
+        &SocketOptions {
+            source,
+            ..Default::default()
+        },
+    );
+    bench.until("both ends", |bench| {
+        bench.story(client).connected && bench.accepted.len() == 1
+    });
+    // An address of nobody (RFC 5737) cannot be one of this host.
+    let source = Some("192.0.2.1".parse().expect("an address"));
+    let options = SocketOptions {
+        source,
+        ..Default::default()
+    };
+    match bench.driver.connect(&address, &options) {
+        Err(Refused::Kernel(_)) => {}
+        Err(other) => panic!("a foreign source address is {other:?}"),
+        Ok(client) => bench.until("a failure", |bench| bench.story(client).failed.is_some()),
+    }
+}
+
+pub fn a_closed_listener_takes_no_more_and_its_connections_live_on<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (listener, address) = bench.listen();
+    let client = bench.connect(&address);
+    bench.until("both ends", |bench| {
+        bench.story(client).connected && bench.accepted.len() == 1
+    });
+    bench.close(listener, Close::Graceful);
+    assert_eq!(bench.driver.local_address(listener), None);
+    bench.some_turns();
+    let late = bench.connect(&address);
+    bench.until("a refusal", |bench| bench.story(late).failed.is_some());
+    assert_eq!(bench.story(late).failed, Some(Fault::Refused));
+    let server = bench.accepted[0];
+    bench.send(client, b"still here");
+    bench.until("the bytes", |bench| bench.received_len(server) == 10);
+    assert_same(
+        &bench.story(server).received,
+        b"still here",
+        "after the listener's end",
+    );
+}
+
+pub fn only_listeners_have_an_address<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (client, server) = bench.pair();
+    assert_eq!(bench.driver.local_address(client), None);
+    assert_eq!(bench.driver.local_address(server), None);
+}
+
+pub fn a_taken_address_is_refused_unless_shared<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_, address) = bench.listen();
+    let listen = Listen {
+        address,
+        share_port: false,
+        backlog: 16,
+        options: SocketOptions::default(),
+    };
+    let refused = bench.driver.listen(&listen);
+    assert!(
+        matches!(refused, Err(Refused::Kernel(_))),
+        "a taken port was {refused:?}"
+    );
+    let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+    let shared = Listen {
+        address: any,
+        share_port: true,
+        ..listen
+    };
+    let first = bench.driver.listen(&shared).expect("a listener");
+    let address = bench.driver.local_address(first).expect("its address");
+    let again = Listen {
+        address: address.clone(),
+        ..shared
+    };
+    bench
+        .driver
+        .listen(&again)
+        .expect("a second listener on the same port");
+    let clients: Vec<Token> = (0..32).map(|_| bench.connect(&address)).collect();
+    bench.until("either listener takes each connection", |bench| {
+        let connected = clients.iter().all(|&client| bench.story(client).connected);
+        connected && bench.accepted.len() == clients.len()
+    });
+}
+
+pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::with(
+        open,
+        Config {
+            sockets: 4,
+            ..Config::default()
+        },
+    );
+    let (_, address) = bench.listen();
+    let client = bench.connect(&address);
+    bench.until("three sockets", |bench| {
+        bench.story(client).connected && bench.accepted.len() == 1
+    });
+    let last = bench.connect(&address);
+    let options = SocketOptions::default();
+    assert_eq!(
+        bench.driver.connect(&address, &options),
+        Err(Refused::SocketsFull)
+    );
+    bench.until("the last connection", |bench| bench.story(last).connected);
+    // Its other end has to wait at the listener until there is room, and is then taken.
+    bench.some_turns();
+    assert_eq!(bench.accepted.len(), 1, "there was no slot for another");
+    bench.send(last, b"waiting");
+    bench.close(client, Close::Graceful);
+    bench.until("the waiting connection is taken", |bench| {
+        bench.accepted.len() == 2
+    });
+    let server = bench.accepted[1];
+    bench.until("its bytes", |bench| bench.received_len(server) == 7);
+    assert_eq!(
+        bench.driver.connect(&address, &options),
+        Err(Refused::SocketsFull)
+    );
+}
+
+fn listen_on<D: Driver>(bench: &mut Bench<D>, address: &Address, backlog: u32) -> Token {
+    let options = SocketOptions::default();
+    let listen = Listen {
+        address: address.clone(),
+        share_port: false,
+        backlog,
+        options,
+    };
+    bench.driver.listen(&listen).expect("a listener")
+}

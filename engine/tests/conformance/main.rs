@@ -1,0 +1,116 @@
+//! One suite for every driver: what `engine::driver` promises, checked on io_uring, on epoll and
+//! in the simulator with the same code.
+//!
+//! A driver listens and connects to itself, so a case needs no peer. Cases are listed once, below;
+//! each becomes one test for each driver. Where this machine refuses io_uring, its tests are
+//! skipped, which is said aloud and counted; with `CI=true` a skip is a failure.
+#![allow(unreachable_pub)] // A test binary exports nothing; `pub` is enough between its files.
+
+mod bench;
+mod bytes;
+mod connecting;
+mod ending;
+mod outside;
+mod waiting;
+
+use engine::{Config, epoll};
+
+fn open_epoll(config: &Config) -> epoll::Epoll {
+    epoll::open(config).expect("every Linux has epoll")
+}
+
+/// Makes each case a test under the name of the driver that `$run` gives it.
+macro_rules! tests {
+    ($run:ident: $($module:ident: $($case:ident,)*;)*) => {
+        $($(
+            #[test]
+            fn $case() {
+                super::$run!(super::$module::$case);
+            }
+        )*)*
+    };
+}
+
+/// Cases that hold for every driver.
+macro_rules! every_driver {
+    ($run:ident) => {
+        tests! { $run:
+            connecting:
+                connects_accepts_and_echoes,
+                an_accepted_connection_names_its_listener,
+                a_connect_where_nobody_listens_is_refused,
+                unix_sockets_work_like_tcp,
+                a_unix_path_without_listener_fails,
+                unix_connects_beyond_the_backlog_stand_in_the_end,
+                a_connection_leaves_from_its_source_address,
+                a_closed_listener_takes_no_more_and_its_connections_live_on,
+                only_listeners_have_an_address,
+                a_taken_address_is_refused_unless_shared,
+                the_table_of_sockets_is_bounded,
+            ;
+            bytes:
+                buffers_of_any_size_arrive_whole_and_in_order,
+                templates_of_any_size_and_parts_of_them_arrive,
+                quiet_sends_arrive_and_are_not_reported,
+                a_second_send_waits_for_the_first,
+                empty_sends_and_ranges_that_do_not_exist_are_refused,
+                a_send_the_peer_does_not_read_ends_when_it_does,
+                a_stopped_receiver_gets_its_bytes_later,
+                both_directions_at_once_do_not_disturb_each_other,
+                random_traffic_on_many_connections_is_delivered_exactly,
+                many_sockets_and_few_buffers_lose_nothing,
+                lent_bytes_end_with_the_next_turn,
+                steady_traffic_uses_the_same_buffers,
+                the_counters_add_up,
+            ;
+            ending:
+                the_end_is_seen_after_all_bytes,
+                a_graceful_close_delivers_what_was_sent_before,
+                a_reset_shows_as_one,
+                the_option_to_reset_makes_every_close_one,
+                sending_to_one_who_left_fails_once,
+                a_reset_ends_an_unfinished_send,
+                a_stale_token_is_refused_everywhere,
+                a_listener_neither_sends_nor_receives,
+                a_stale_token_never_reaches_who_took_the_slot,
+                ten_thousand_connections_come_and_go_in_a_few_slots,
+                nothing_comes_after_a_close_in_the_middle_of_things,
+            ;
+            waiting:
+                a_wait_ends_at_its_deadline_and_not_before,
+                a_deadline_in_the_past_does_not_sleep,
+                a_wait_for_now_does_not_sleep_and_time_goes_on,
+                a_wait_ends_as_soon_as_something_happens,
+                a_wake_before_the_sleep_ends_it,
+            ;
+        }
+    };
+}
+
+/// Cases for the drivers on the kernel's sockets and the kernel's clock.
+macro_rules! kernel_drivers {
+    ($run:ident) => {
+        tests! { $run:
+            outside:
+                after_half_a_close_the_other_half_still_sends,
+                bytes_and_the_end_at_once_are_both_seen,
+                bytes_before_a_reset_do_not_hang,
+            ;
+            waiting:
+                a_wake_from_another_thread_ends_a_sleep,
+            ;
+        }
+    };
+}
+
+macro_rules! run_on_epoll {
+    ($case:path) => {
+        $case(&super::open_epoll)
+    };
+}
+use run_on_epoll;
+
+mod on_epoll {
+    every_driver!(run_on_epoll);
+    kernel_drivers!(run_on_epoll);
+}

@@ -1,0 +1,86 @@
+//! With a peer from outside, who does what no driver does. For the kernel's sockets only; the
+//! simulator has scripted peers and tests of its own.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use engine::{Address, Close, Driver};
+
+use crate::bench::{Bench, Open, assert_same, pattern};
+
+fn tcp(address: &Address) -> SocketAddr {
+    match address {
+        Address::Tcp(address) => *address,
+        Address::Unix(_) => panic!("a TCP listener has a TCP address"),
+    }
+}
+
+fn peer<D: Driver>(bench: &mut Bench<D>) -> (TcpStream, engine::Token) {
+    let (listener, address) = bench.listen();
+    let stream = TcpStream::connect(tcp(&address)).expect("the backlog takes it");
+    let accepted = bench.accepted.len();
+    bench.until("the accept", |bench| bench.accepted.len() > accepted);
+    bench.close(listener, Close::Graceful);
+    (stream, bench.accepted[accepted])
+}
+
+pub fn after_half_a_close_the_other_half_still_sends<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (mut stream, server) = peer(&mut bench);
+    stream
+        .write_all(b"the last request")
+        .expect("there is room");
+    stream.shutdown(Shutdown::Write).expect("half a close");
+    bench.until("the end", |bench| bench.story(server).ended);
+    assert_eq!(bench.story(server).received, b"the last request");
+    let answer = pattern(100_000, 21);
+    bench.send(server, &answer);
+    let reader = std::thread::spawn(move || {
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).map(|_| received)
+    });
+    bench.until("the send ends", |bench| bench.story(server).sent == 1);
+    bench.close(server, Close::Graceful);
+    bench.some_turns();
+    let received = reader
+        .join()
+        .expect("the reader ends well")
+        .expect("no reset");
+    assert_same(&received, &answer, "after half a close");
+}
+
+pub fn bytes_and_the_end_at_once_are_both_seen<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    for size in [1, 16_383, 16_384, 16_385, 40_000] {
+        let (listener, address) = bench.listen();
+        // All of it lies in the kernel before the driver has even accepted.
+        let mut stream = TcpStream::connect(tcp(&address)).expect("the backlog takes it");
+        let bytes = pattern(size, 22);
+        stream.write_all(&bytes).expect("there is room");
+        drop(stream);
+        let accepted = bench.accepted.len();
+        bench.until("the end", |bench| {
+            bench
+                .accepted
+                .get(accepted)
+                .is_some_and(|&server| bench.story(server).ended)
+        });
+        assert_same(
+            &bench.story(bench.accepted[accepted]).received,
+            &bytes,
+            "before the end",
+        );
+        bench.close(listener, Close::Graceful);
+    }
+}
+
+pub fn bytes_before_a_reset_do_not_hang<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (mut stream, server) = peer(&mut bench);
+    // Unread bytes of ours make the peer's close a reset (RFC 1122 §4.2.2.13).
+    bench.send(server, b"never read");
+    bench.until("the send ends", |bench| bench.story(server).sent == 1);
+    stream.write_all(b"last words").expect("there is room");
+    drop(stream);
+    bench.until("the failure", |bench| bench.story(server).failed.is_some());
+}

@@ -50,6 +50,10 @@ impl Kept {
         self.bytes.is_empty()
     }
 
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         if self.bytes.capacity() > KEPT_BYTES_MAX {

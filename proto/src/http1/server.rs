@@ -212,6 +212,12 @@ impl Server {
         }
     }
 
+    /// Bytes of memory that this connection holds besides itself: none until a head comes in
+    /// pieces, then at most 4 KiB between messages and twice the limit of a head inside one.
+    pub fn memory_bytes(&self) -> usize {
+        self.kept.memory_bytes()
+    }
+
     /// A whole head, if `input` completes one: what it means and where its bytes are.
     #[inline]
     fn read_head<'i>(

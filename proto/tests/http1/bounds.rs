@@ -134,6 +134,52 @@ fn no_more_requests_are_outstanding_than_there_is_capacity() {
 }
 
 #[test]
+fn heads_that_come_whole_take_no_memory_and_heads_in_pieces_always_the_same() {
+    let head = "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n".repeat(2);
+    let (mut server, mut memo) = (Server::new(server::Limits::default()), HeadMemo::new());
+    let mut memory_after = |pieces: &[&str]| {
+        for piece in pieces {
+            let mut input = piece.as_bytes();
+            while server
+                .next(&mut input, &mut memo)
+                .expect("a valid request")
+                .is_some()
+            {}
+        }
+        server.memory_bytes()
+    };
+    assert_eq!(memory_after(&[&head]), 0);
+    let warm = memory_after(&[&head[..30], &head[30..]]);
+    assert!(
+        (30..=128).contains(&warm),
+        "{warm} bytes for a head of {}",
+        head.len() / 2
+    );
+    for cut in 1..head.len() {
+        assert_eq!(
+            memory_after(&[&head[..cut], &head[cut..]]),
+            warm,
+            "cut at {cut}"
+        );
+    }
+}
+
+#[test]
+fn the_memory_of_a_long_head_is_given_back() {
+    let (mut server, mut memo) = (Server::new(server::Limits::default()), HeadMemo::new());
+    let start = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(9000));
+    assert_eq!(server.next(&mut start.as_bytes(), &mut memo), Ok(None));
+    assert!(server.memory_bytes() > 9000);
+    let mut end = &b"\r\n\r\n"[..];
+    while server
+        .next(&mut end, &mut memo)
+        .expect("a valid request")
+        .is_some()
+    {}
+    assert_eq!(server.memory_bytes(), 0);
+}
+
+#[test]
 fn a_machine_is_small() {
     assert!(size_of::<Client>() <= 128, "{} bytes", size_of::<Client>());
     assert!(size_of::<Server>() <= 128, "{} bytes", size_of::<Server>());

@@ -1,8 +1,14 @@
 //! The bytes of requests and responses, as they must be.
 
-use proto::http1::Version;
+use proto::http1::client::{self, Answer};
 use proto::http1::request::RequestSpec;
 use proto::http1::response::{self, Head, Length};
+use proto::http1::server::{self, Server};
+use proto::http1::{Version, field};
+
+use crate::harness::{Seen, client_after, in_every_chopping};
+
+const SEED: u64 = 0x5eed_0004;
 
 const GET: RequestSpec<'static> = RequestSpec {
     method: "GET",
@@ -271,6 +277,59 @@ fn chunks_have_these_bytes() {
     out.clear();
     response::chunk(&mut out, &[0; 0xabcdef]);
     assert!(out.starts_with(b"abcdef\r\n\0"));
+}
+
+#[test]
+fn an_encoded_request_is_read_back() {
+    let spec = RequestSpec {
+        method: "POST",
+        target: "/a?b=c",
+        fields: &[("Accept", "text/html, */*;q=0.1")],
+        body: b"GET / HTTP/1.1\r\n\r\n",
+        keep_alive: false,
+        ..GET
+    };
+    let bytes = spec.encode().expect("a valid request");
+    let machine = || Server::new(server::Limits::default());
+    let seen = in_every_chopping(machine, &bytes, false, SEED);
+    let [Seen::Request { text, head }, Seen::Body(body), Seen::End(_)] = &seen[..] else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(text, "POST /a?b=c close 18 bytes");
+    assert_eq!(field(head, "accept"), Some(&b"text/html, */*;q=0.1"[..]));
+    assert_eq!(body, spec.body);
+}
+
+#[test]
+fn encoded_responses_are_read_back() {
+    let mut bytes = Vec::new();
+    response::head(
+        &mut bytes,
+        &Head {
+            length: Length::Chunked,
+            ..OK
+        },
+    )
+    .expect("a valid head");
+    response::chunk(&mut bytes, b"hello, ");
+    response::chunk(&mut bytes, b"world");
+    response::last_chunk(&mut bytes);
+    bytes.extend_from_slice(response::CONTINUE);
+    response::head(
+        &mut bytes,
+        &Head {
+            keep_alive: false,
+            ..OK
+        },
+    )
+    .expect("a valid head");
+    bytes.extend_from_slice(b"Hello, World!");
+    let machine = || client_after(client::Limits::default(), &[Answer::Usual; 2]);
+    let seen = in_every_chopping(machine, &bytes, false, SEED);
+    let texts: Vec<_> = seen.iter().map(Seen::text).collect();
+    let first = ["200", "body hello, world", "end"];
+    let second = ["interim 100", "200", "body Hello, World!", "end, close"];
+    assert_eq!(texts, [&first[..], &second].concat());
 }
 
 #[test]

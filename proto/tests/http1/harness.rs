@@ -37,6 +37,8 @@ pub(crate) trait Machine {
     fn feed(&mut self, piece: &[u8], memo: &mut HeadMemo, seen: &mut Vec<Seen>);
     /// Says that the peer ended the connection.
     fn end(&mut self, seen: &mut Vec<Seen>);
+    /// Memory it holds besides itself.
+    fn memory_bytes(&self) -> usize;
 }
 
 impl Machine for Client {
@@ -78,6 +80,10 @@ impl Machine for Client {
             "there is capacity on a connection that ended"
         );
     }
+
+    fn memory_bytes(&self) -> usize {
+        Client::memory_bytes(self)
+    }
 }
 
 impl Machine for Server {
@@ -104,6 +110,10 @@ impl Machine for Server {
     }
 
     fn end(&mut self, _: &mut Vec<Seen>) {}
+
+    fn memory_bytes(&self) -> usize {
+        Server::memory_bytes(self)
+    }
 }
 
 /// `METHOD TARGET`, then what is not usual: the version, `close`, `expects`, the length.
@@ -160,9 +170,14 @@ pub(crate) fn run<'p>(
     memo: &mut HeadMemo,
     ended: bool,
 ) -> Vec<Seen> {
+    const MEMORY_BYTES_MAX: usize = 2 * 16 * 1024;
     let mut seen = Vec::new();
     for piece in pieces {
         machine.feed(piece, memo, &mut seen);
+        assert!(
+            machine.memory_bytes() <= MEMORY_BYTES_MAX,
+            "too much memory is held"
+        );
     }
     if ended {
         machine.end(&mut seen);
@@ -170,9 +185,29 @@ pub(crate) fn run<'p>(
     seen
 }
 
-/// Checks that every chopping says what the whole input says, with an empty memo and with one that
-/// knows the heads; returns that. `seed` chooses the random choppings.
+/// Checks that every chopping says what the whole input says; returns that. `seed` chooses the
+/// random choppings.
 pub(crate) fn in_every_chopping<M: Machine>(
+    machine: impl Fn() -> M,
+    input: &[u8],
+    ended: bool,
+    seed: u64,
+) -> Vec<Seen> {
+    let expected = in_some_choppings(&machine, input, ended, seed);
+    for at in 0..input.len().min(400) {
+        let (a, b) = input.split_at(at);
+        let halves = run(machine(), [a, b].into_iter(), &mut HeadMemo::new(), ended);
+        assert_eq!(halves, expected, "cut at {at}");
+    }
+    for round in 1..16 {
+        in_some_choppings(&machine, input, ended, seed.wrapping_add(round));
+    }
+    expected
+}
+
+/// Checks that the input says the same whole, byte by byte and in the random pieces of `seed`, with
+/// an empty memo and with one that knows the heads; returns what it says.
+pub(crate) fn in_some_choppings<M: Machine>(
     machine: impl Fn() -> M,
     input: &[u8],
     ended: bool,
@@ -190,16 +225,8 @@ pub(crate) fn in_every_chopping<M: Machine>(
     for mut memo in [HeadMemo::new(), known] {
         let bytes = run(machine(), input.chunks(1), &mut memo, ended);
         assert_eq!(bytes, expected, "byte by byte");
-    }
-    for at in 0..input.len().min(400) {
-        let (a, b) = input.split_at(at);
-        let halves = run(machine(), [a, b].into_iter(), &mut HeadMemo::new(), ended);
-        assert_eq!(halves, expected, "cut at {at}");
-    }
-    for round in 0..16 {
-        let seed = seed.wrapping_add(round);
-        let pieces = random_pieces(input, seed);
-        let random = run(machine(), pieces.into_iter(), &mut HeadMemo::new(), ended);
+        let pieces = random_pieces(input, seed).into_iter();
+        let random = run(machine(), pieces, &mut memo, ended);
         assert_eq!(random, expected, "random pieces, seed {seed}");
     }
     expected

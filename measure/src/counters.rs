@@ -216,3 +216,50 @@ impl Statuses {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_place_a_name_and_a_sentence_of_its_own() {
+        let mut names = std::collections::BTreeSet::new();
+        for (place, kind) in ErrorKind::all().into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            let name = kind.name();
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+            assert!(names.insert(name), "{name} twice");
+            assert!(kind.text().ends_with('.') && !kind.text().contains("  "));
+        }
+    }
+
+    #[test]
+    fn errors_are_counted_by_kind_and_merged() {
+        let mut errors = Errors::default();
+        errors.add(ErrorKind::Timeout);
+        errors.add(ErrorKind::Timeout);
+        errors.add(ErrorKind::Other);
+        let mut sum = errors;
+        sum.merge(&errors);
+        assert_eq!(sum.total(), 6);
+        let counts: Vec<_> = sum.iter().collect();
+        assert_eq!(counts, [(ErrorKind::Timeout, 4), (ErrorKind::Other, 2)]);
+    }
+
+    #[test]
+    fn statuses_are_counted_as_they_came() {
+        let mut statuses = Statuses::default();
+        for status in [200, 404, 200, 302, 799, 65535, 100] {
+            statuses.add(status);
+        }
+        let mut sum = Statuses::default();
+        sum.merge(&statuses);
+        let counts: Vec<_> = sum.iter().collect();
+        assert_eq!(
+            counts,
+            [(100, 1), (200, 2), (302, 1), (404, 1), (799, 1), (999, 1)]
+        );
+        assert_eq!((sum.total(), sum.not_2xx_or_3xx()), (7, 4));
+        assert_eq!((sum.count(200), sum.count(201), sum.count(5000)), (2, 0, 0));
+    }
+}

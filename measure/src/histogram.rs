@@ -236,8 +236,12 @@ impl Histogram {
             .map_err(|error| format!("the histogram is not in HdrHistogram's V2: {error}"))?;
         let mut histogram = Histogram::new();
         for step in read.iter_recorded() {
-            let value = read.lowest_equivalent(step.value_iterated_to());
-            histogram.record_n(value, step.count_at_value());
+            let n = step.count_at_value();
+            if histogram.count.checked_add(n).is_none() {
+                return Err("the histogram counts more than 2^64 values".to_owned());
+            }
+            let value = read.median_equivalent(step.value_iterated_to());
+            histogram.record_n(value, n);
         }
         Ok(histogram)
     }
@@ -273,3 +277,6 @@ pub(crate) fn rank(q: f64, count: u64) -> u64 {
 fn middle(index: usize) -> f64 {
     (Fine::lowest(index) as f64 + Fine::highest(index) as f64) / 2.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,8 @@ pub struct Host {
     pub somaxconn: Option<u32>,
     /// net.ipv4.ip_local_port_range: the first and the last port of outgoing connections.
     pub port_range: Option<(u16, u16)>,
-    /// The limit of file descriptors that this process runs under (RLIMIT_NOFILE, soft).
+    /// The limit of file descriptors that this process runs under (RLIMIT_NOFILE, soft); null if
+    /// there is none.
     pub descriptor_limit: Option<u64>,
     /// The largest packet on the loopback interface in bytes.
     pub loopback_mtu: Option<u32>,
@@ -75,7 +76,6 @@ impl Host {
             somaxconn: number("/proc/sys/net/core/somaxconn"),
             port_range: word("/proc/sys/net/ipv4/ip_local_port_range")
                 .and_then(|text| port_range(&text)),
-            // No limit is a limit that no record has to write down as a number.
             descriptor_limit: getrlimit(Resource::Nofile).current,
             loopback_mtu: number("/sys/class/net/lo/mtu"),
             io_uring_disabled: number("/proc/sys/kernel/io_uring_disabled"),
@@ -150,4 +150,90 @@ fn mitigations(directory: &Path) -> Option<String> {
         "{mitigated} mitigated, {} vulnerable{names}, {unaffected} not affected",
         vulnerable.len()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_can_be_read() {
+        let host = Host::read();
+        assert!(
+            host.kernel
+                .as_deref()
+                .is_some_and(|name| name.starts_with("Linux "))
+        );
+        assert_eq!(host.architecture.as_deref(), Some(std::env::consts::ARCH));
+        let usable = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        assert!(
+            host.cpus_online.is_none_or(|online| online >= usable),
+            "{host:?}"
+        );
+        let sane = |bytes| (64 << 20..1 << 50).contains(&bytes);
+        assert!(host.memory_bytes.is_none_or(sane), "{host:?}");
+        assert!(
+            host.port_range.is_none_or(|(first, last)| first < last),
+            "{host:?}"
+        );
+        assert!(host.loopback_mtu.is_none_or(|mtu| mtu >= 576), "{host:?}");
+    }
+
+    #[test]
+    fn facts_survive_the_record() {
+        let host = Host::read();
+        let text = serde_json::to_string(&host).expect("JSON");
+        assert_eq!(serde_json::from_str::<Host>(&text).expect("JSON"), host);
+    }
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        for (text, length) in [
+            ("0", Some(1)),
+            ("0-1", Some(2)),
+            ("0,2-5,9", Some(6)),
+            ("", None),
+            ("3-1", None),
+            ("0-4294967295", None),
+        ] {
+            assert_eq!(list_length(text), length, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_of_proc_are_taken_apart() {
+        let text = "model name\t: AMD EPYC\nflags\t\t: fpu hypervisor\nMemTotal:  2048 kB\n";
+        assert_eq!(entry(text, "model name"), Some("AMD EPYC"));
+        assert_eq!(entry(text, "model"), None);
+        assert_eq!(entry(text, "MemTotal").and_then(kibibytes), Some(2 << 20));
+        assert_eq!(virtualised(text), Some(true));
+        assert_eq!(virtualised("flags : fpu\n"), Some(false));
+        assert_eq!(virtualised("Features : fp asimd\n"), None);
+        assert_eq!(port_range("32768\t60999"), Some((32_768, 60_999)));
+        assert_eq!(port_range("32768"), None);
+        assert_eq!(kibibytes("2048"), None);
+    }
+
+    #[test]
+    fn mitigations_are_summed_up_and_the_holes_named() {
+        let directory = std::env::temp_dir().join(format!("measure-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory");
+        for (name, state) in [
+            (
+                "mds",
+                "Vulnerable: Clear CPU buffers attempted, no microcode\n",
+            ),
+            ("meltdown", "Not affected\n"),
+            ("retbleed", "Mitigation: IBPB\n"),
+        ] {
+            fs::write(directory.join(name), state).expect("a file");
+        }
+        let told = mitigations(&directory);
+        fs::remove_dir_all(&directory).expect("our directory");
+        assert_eq!(
+            told.as_deref(),
+            Some("1 mitigated, 1 vulnerable (mds), 1 not affected")
+        );
+        assert_eq!(mitigations(&directory), None);
+    }
 }

@@ -2,8 +2,8 @@
 //! facts, units. Knows nothing of sockets, protocols or load.
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
-//! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here reads
-//! the clock but [`time`], and nothing reads the machine but [`host`] and [`process`].
+//! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here
+//! reads the clock but [`time`], and nothing reads the machine but [`host`] and [`process`].
 #![forbid(unsafe_code)]
 
 pub mod counters;
@@ -15,3 +15,6 @@ pub mod series;
 pub mod tally;
 pub mod time;
 pub mod units;
+
+#[cfg(test)]
+mod random;

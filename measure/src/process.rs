@@ -51,9 +51,10 @@ pub struct ThreadTime {
 
 /// The processes that belong to `root`: itself, its descendants, and the members of its session or
 /// process group if it leads one, since a daemon's children lose their parent but not these.
-/// Empty if `root` is gone and has left nobody. Ascending.
+/// Empty if `root` is gone and has left nobody. Parents come before their children.
 pub fn tree(root: u32) -> Vec<u32> {
-    let all: Vec<Stat> = processes().filter_map(Stat::read).collect();
+    let mut all: Vec<Stat> = processes().filter_map(Stat::read).collect();
+    all.sort_by_key(|stat| (stat.started, stat.pid));
     let mut members: BTreeSet<u32> = all
         .iter()
         .filter(|stat| stat.pid == root || stat.session == root || stat.group == root)
@@ -67,9 +68,11 @@ pub fn tree(root: u32) -> Vec<u32> {
             }
         }
         if members.len() == before {
-            return members.into_iter().collect();
+            break;
         }
     }
+    let pids = all.iter().map(|stat| stat.pid);
+    pids.filter(|pid| members.contains(pid)).collect()
 }
 
 /// Processor time of process `pid` in nanoseconds, all its threads, the exited ones, too.
@@ -157,6 +160,10 @@ impl TreeWatch {
     /// seen only through its parent's account of reaped children, which counts in ticks.
     pub fn sample(&mut self) -> Usage {
         let pids = tree(self.root);
+        // Before the clocks, and parents first: what is reaped in between is missed now and seen
+        // the next time, where the other order would count it twice for good.
+        let stats = pids.iter().filter_map(|&pid| Stat::read(pid));
+        let reaped_ns = stats.map(|stat| stat.reaped_ns).sum();
         let mut waits = BTreeMap::new();
         for &pid in &pids {
             for thread in threads(pid) {
@@ -170,8 +177,7 @@ impl TreeWatch {
         let times = pids.iter().filter_map(|&pid| Some((pid, cpu_ns(pid)?)));
         self.cpu.update(times.collect());
         self.wait.update(waits);
-        let reaped = pids.iter().filter_map(|&pid| Stat::read(pid));
-        self.cpu.floor(reaped.map(|stat| stat.reaped_ns).sum());
+        self.cpu.floor(reaped_ns);
         Usage {
             cpu_ns: self.cpu.total(),
             wait_ns: self.wait.total(),
@@ -242,6 +248,8 @@ struct Stat {
     session: u32,
     /// User and system time of children that were waited for, and of theirs.
     reaped_ns: u64,
+    /// When it started, in ticks since the machine did.
+    started: u64,
 }
 
 impl Stat {
@@ -262,6 +270,7 @@ impl Stat {
             group: small(5)?,
             session: small(6)?,
             reaped_ns: (field(16)? + field(17)?) * tick_ns,
+            started: field(22)?,
         })
     }
 }
@@ -288,3 +297,6 @@ fn schedstat(path: &str) -> Option<ThreadTime> {
         wait_ns: fields.next()?.ok()?,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -309,7 +309,8 @@ impl Histograms {
     }
 }
 
-/// The JSON Schema of a record with plans of type `P`, as indented JSON with a line feed at its end.
+/// The JSON Schema of a record with plans of type `P`, as indented JSON with a line feed at its
+/// end.
 pub fn schema_json<P: JsonSchema>() -> String {
     let schema = schemars::schema_for!(Record<P>);
     let mut text = format!("{:#}", schema.as_value());
@@ -324,3 +325,6 @@ fn rate(count: u64, seconds: f64) -> f64 {
         0.0
     }
 }
+
+#[cfg(test)]
+mod tests;

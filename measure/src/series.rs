@@ -74,7 +74,7 @@ impl Counts {
 }
 
 /// The rows of one worker, or of a run after merging.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Series {
     /// Every row but the last covers this many seconds; a power of two.
     width_s: u64,
@@ -89,7 +89,7 @@ pub struct Series {
 }
 
 /// A row that is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Closed {
     length_ns: u64,
     counts: Counts,
@@ -135,6 +135,7 @@ impl Series {
     /// Adds the rows of `other`, second by second from the start of the window. Both are finished.
     pub fn merge(&mut self, other: &Series) {
         let mut other = other.clone();
+        let mut scratch = Open::new();
         while self.width_s < other.width_s {
             self.halve();
         }
@@ -145,7 +146,7 @@ impl Series {
             match self.closed.get_mut(place) {
                 Some(mine) => {
                     mine.length_ns = mine.length_ns.max(row.length_ns);
-                    mine.join(&row, &mut self.open);
+                    mine.join(&row, &mut scratch);
                 }
                 None => self.closed.push(row),
             }
@@ -197,11 +198,18 @@ impl Series {
             return;
         }
         self.close_due(now, counts);
-        // What was counted at the very end of the last whole row has no row of its own.
-        if now > self.open_from || counts != self.before || self.open.max_ns > 0 {
-            self.close_at(now, counts);
-        }
+        let ends_with_row = now <= self.open_from;
+        self.close_at(now, counts);
         self.open_until = Time::NEVER;
+        // What was counted after the end of the last whole row belongs to it, since a row without
+        // length would have no rate.
+        if ends_with_row
+            && self.closed.len() > 1
+            && let Some(rest) = self.closed.pop()
+            && let Some(last) = self.closed.last_mut()
+        {
+            last.join(&rest, &mut self.open);
+        }
     }
 
     fn close_at(&mut self, end: Time, counts: Counts) {
@@ -274,7 +282,7 @@ impl Closed {
 }
 
 /// The response times of the row that is open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Open {
     cells: Box<[u32]>,
     /// The cells in use; empty while `first` is beyond `last`.
@@ -386,3 +394,6 @@ fn take_number(bytes: &mut &[u8]) -> u32 {
     }
     number
 }
+
+#[cfg(test)]
+mod tests;

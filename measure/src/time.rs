@@ -76,3 +76,37 @@ fn wall_clock() -> Duration {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_goes_forward_and_sleep_waits_for_it() {
+        let before = Time::now();
+        let until = before + Duration::from_millis(2);
+        sleep_until(until);
+        assert!(Time::now() >= until);
+        sleep_until(before);
+    }
+
+    #[test]
+    fn lengths_never_go_below_zero_nor_beyond_never() {
+        assert_eq!(Time(5).since(Time(7)), 0);
+        assert_eq!(Time(7) - Time(5), Duration::from_nanos(2));
+        assert_eq!(Time(7) - Time::NEVER, Duration::ZERO);
+        assert_eq!(Time(7).plus(u64::MAX), Time::NEVER);
+        assert_eq!(Time(7) + Duration::MAX, Time::NEVER);
+    }
+
+    #[test]
+    fn the_wall_clock_counts_from_1970() {
+        let seconds = unix_seconds();
+        // 2020-01-01 and 2100-01-01.
+        assert!(
+            (1_577_836_800..4_102_444_800).contains(&seconds),
+            "{seconds}"
+        );
+        assert!(unix_nanoseconds() / 1_000_000_000 >= u128::from(seconds));
+    }
+}

@@ -1,0 +1,247 @@
+use super::*;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const MS: u64 = 1_000_000;
+
+/// Enough turns of a shell's loop to be seen in ticks: a tenth of a second or more.
+const BURN: &str = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done";
+
+/// A shell in a process group of its own, which says how far it is and waits for an answer: no
+/// test has to guess how long anything takes.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn start(script: &str) -> Shell {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("a shell");
+        let input = child.stdin.take().expect("piped");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Shell {
+            child,
+            input,
+            output,
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("a line");
+        line.trim().to_owned()
+    }
+
+    fn hears(&mut self, word: &str) {
+        assert_eq!(self.word(), word);
+    }
+
+    fn goes_on(&mut self) {
+        self.input.write_all(b"\n").expect("the shell reads");
+    }
+
+    fn ends(mut self) {
+        self.goes_on();
+        assert!(self.child.wait().expect("our child").success());
+    }
+}
+
+/// Processor time as the kernel's other account has it: user and system time, in ticks.
+fn stat_cpu_ns(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("alive");
+    let rest: Vec<&str> = text
+        .rsplit_once(')')
+        .expect("a name")
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u64 =
+        rest[11].parse::<u64>().expect("utime") + rest[12].parse::<u64>().expect("stime");
+    ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second()
+}
+
+#[test]
+fn the_processor_time_of_a_child_is_that_of_the_kernels_other_account() {
+    let mut shell = Shell::start(&format!("{BURN}; echo done; read answer"));
+    shell.hears("done");
+    let pid = shell.child.id();
+    let (told, ticks) = (cpu_ns(pid).expect("alive"), stat_cpu_ns(pid));
+    assert!(
+        told > 10 * MS,
+        "{told} ns: the loop is too short to test anything"
+    );
+    assert!(
+        told.abs_diff(ticks) <= 25 * MS,
+        "{told} ns against {ticks} ns"
+    );
+    let usage = TreeWatch::new(pid).sample();
+    assert_eq!((usage.processes, usage.threads), (1, 1));
+    assert!(usage.cpu_ns >= told);
+    shell.ends();
+    assert_eq!(cpu_ns(pid), None);
+}
+
+#[test]
+fn what_a_process_used_is_kept_when_it_exits() {
+    let inner = format!("/bin/sh -c '{BURN}; echo burnt; read answer'");
+    let mut shell = Shell::start(&format!("{inner}; echo alone; read answer; :"));
+    let mut watch = TreeWatch::new(shell.child.id());
+    shell.hears("burnt");
+    let both = watch.sample();
+    assert_eq!(both.processes, 2);
+    assert!(both.cpu_ns > 10 * MS);
+    shell.goes_on();
+    shell.hears("alone");
+    let one = watch.sample();
+    assert_eq!(one.processes, 1);
+    assert!(one.cpu_ns >= both.cpu_ns, "{one:?} after {both:?}");
+    assert!(one.wait_ns >= both.wait_ns);
+    assert!(
+        one.cpu_ns < both.cpu_ns + both.cpu_ns / 2,
+        "counted twice: {one:?} after {both:?}"
+    );
+    shell.ends();
+    let none = watch.sample();
+    assert_eq!((none.processes, none.threads), (0, 0));
+    assert!(none.cpu_ns >= one.cpu_ns);
+}
+
+#[test]
+fn a_process_that_no_sample_saw_is_found_in_its_parents_account() {
+    let inner = format!("/bin/sh -c '{BURN}; :'");
+    let mut shell = Shell::start(&format!(
+        "echo ready; read answer; {inner}; echo over; read a; :"
+    ));
+    let mut watch = TreeWatch::new(shell.child.id());
+    shell.hears("ready");
+    let before = watch.sample();
+    shell.goes_on();
+    shell.hears("over");
+    let after = watch.sample();
+    assert_eq!((before.processes, after.processes), (1, 1));
+    assert!(
+        after.cpu_ns > before.cpu_ns + 10 * MS,
+        "{after:?} after {before:?}"
+    );
+    shell.ends();
+}
+
+#[test]
+fn a_tree_holds_descendants_and_orphans_but_not_us() {
+    // The subshell exits at once; its child loses its parent, but stays in the group.
+    let orphan = "/bin/sh -c 'echo orphan; read answer; echo bye' <&3 &";
+    let mut shell = Shell::start(&format!("exec 3<&0; ({orphan}); echo root; read answer; :"));
+    let root = shell.child.id();
+    // Both words, in whichever order: then the subshell is gone and its child is running.
+    let mut words = [shell.word(), shell.word()];
+    words.sort_unstable();
+    assert_eq!(words, ["orphan", "root"]);
+    let pids = tree(root);
+    assert_eq!(pids.first(), Some(&root), "{pids:?}");
+    assert_eq!(pids.len(), 2, "{pids:?}");
+    let parents: Vec<u32> = pids
+        .iter()
+        .filter_map(|pid| Some(Stat::read(*pid)?.parent))
+        .collect();
+    assert_eq!(parents[0], std::process::id());
+    assert_ne!(parents[1], root, "it is no orphan");
+    let ours = tree(std::process::id());
+    assert!(ours.contains(&root), "a child in another group: {ours:?}");
+    // One line for each of the two, whoever reads first.
+    shell.goes_on();
+    shell.goes_on();
+    shell.hears("bye");
+    assert!(shell.child.wait().expect("our child").success());
+}
+
+#[test]
+fn threads_that_exited_are_still_in_the_time_of_their_process() {
+    let before = own_cpu_ns().expect("our own");
+    let burnt = std::thread::spawn(|| {
+        let thread = own_thread();
+        loop {
+            let time = thread_time(thread).expect("our own");
+            if time.run_ns > 30 * MS {
+                return time.run_ns;
+            }
+        }
+    });
+    let burnt = burnt.join().expect("it counts only");
+    let after = own_cpu_ns().expect("our own");
+    assert!(
+        after - before >= burnt,
+        "{before} + {burnt} is more than {after}"
+    );
+}
+
+#[test]
+fn a_thread_that_is_not_ours_has_no_time() {
+    assert!(thread_time(own_thread()).is_some());
+    assert_eq!(thread_time(1), None);
+}
+
+#[test]
+fn memory_that_is_used_is_seen() {
+    let own = [std::process::id()];
+    let before = memory(&own);
+    let heap = std::hint::black_box(vec![1u8; 64 << 20]);
+    let after = memory(&own);
+    drop(heap);
+    let grown = after.anonymous_bytes.saturating_sub(before.anonymous_bytes);
+    assert!(grown > 48 << 20, "{before:?}, then {after:?}");
+    assert!(after.anonymous_bytes <= after.resident_bytes);
+    assert!(after.resident_bytes <= after.peak_bytes);
+    assert!(
+        after
+            .proportional_bytes
+            .is_none_or(|bytes| bytes <= after.peak_bytes)
+    );
+    assert!(own_peak_bytes().expect("our own") >= after.anonymous_bytes);
+    let mut watch = TreeWatch::new(std::process::id());
+    let now = watch.memory();
+    assert!(watch.peak().resident_bytes >= now.resident_bytes);
+}
+
+#[test]
+fn the_dead_have_no_memory() {
+    let nobody = memory(&[u32::MAX]);
+    assert_eq!(nobody.resident_bytes, 0);
+    assert!(tree(u32::MAX).is_empty());
+}
+
+#[test]
+fn names_of_processes_may_hold_anything() {
+    let fields = "S 1 2 3 0 -1 4194560 1 2 3 4 50 60 70 80 20 0 1 0 99 1000 1";
+    let stat = Stat::parse(&format!("4711 (a) b (c) {fields}")).expect("whole");
+    assert_eq!(
+        (stat.pid, stat.parent, stat.group, stat.session),
+        (4711, 1, 2, 3)
+    );
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!((stat.reaped_ns, stat.started), (150 * tick_ns, 99));
+    assert!(Stat::parse("4711 (sh) S 1 2").is_none());
+    assert!(Stat::parse("").is_none());
+}
+
+#[test]
+fn a_ledger_keeps_what_is_gone_and_notices_reuse() {
+    let mut ledger = Ledger::default();
+    ledger.update(BTreeMap::from([(1, 10), (2, 20)]));
+    ledger.update(BTreeMap::from([(1, 11)]));
+    assert_eq!(ledger.total(), 31);
+    // Number 1 exited at 11 or more, and another process got its number.
+    ledger.update(BTreeMap::from([(1, 3)]));
+    assert_eq!(ledger.total(), 34);
+    ledger.floor(30);
+    assert_eq!(ledger.total(), 34);
+    ledger.floor(40);
+    assert_eq!(ledger.total(), 43);
+}

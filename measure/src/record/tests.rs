@@ -1,0 +1,221 @@
+use super::*;
+use crate::counters::ErrorKind;
+use crate::time::Time;
+use serde_json::Value;
+
+/// A plan, as far as this crate needs one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Plan {
+    url: String,
+}
+
+const RECORD: &[&str] = &[
+    "schema_version",
+    "plan",
+    "host",
+    "generator",
+    "exchanges",
+    "duration_s",
+    "offered_rate",
+    "achieved_rate",
+    "bytes",
+    "response_time_us",
+    "service_time_us",
+    "lateness_us",
+    "status",
+    "errors",
+    "connections",
+    "series",
+    "histograms",
+    "valid",
+    "warnings",
+    "ended_by",
+];
+const TIMES: &[&str] = &[
+    "min", "mean", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max",
+];
+const GENERATOR: &[&str] = &[
+    "version",
+    "engine",
+    "engine_reason",
+    "threads",
+    "cpu_seconds",
+    "cpu_us_per_exchange",
+    "limited",
+    "limited_reason",
+    "cpu_share_max",
+    "run_queue_share_max",
+    "littles_law_gap",
+    "memory_peak_bytes",
+    "counters",
+];
+const ROW: &[&str] = &[
+    "at_s",
+    "seconds",
+    "completed",
+    "failed",
+    "offered",
+    "bytes_received",
+    "response_p50_us",
+    "response_p99_us",
+    "response_max_us",
+];
+
+/// Where the names of the record stand, and which they are: nothing more, nothing less.
+fn names() -> Vec<(&'static str, &'static [&'static str])> {
+    vec![
+        ("", RECORD),
+        ("/generator", GENERATOR),
+        (
+            "/exchanges",
+            &["completed", "failed", "unfinished", "censored"],
+        ),
+        ("/bytes", &["received", "sent"]),
+        ("/response_time_us", TIMES),
+        ("/service_time_us", TIMES),
+        ("/lateness_us", TIMES),
+        ("/connections", &["opened", "reconnects", "set_up_time_us"]),
+        ("/connections/set_up_time_us", TIMES),
+        ("/series/0", ROW),
+        (
+            "/histograms",
+            &["unit", "response_time", "service_time", "lateness"],
+        ),
+        ("/status", &["200", "404"]),
+        ("/errors", &["timeout", "unexpected_status"]),
+    ]
+}
+
+fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
+    Facts {
+        plan: Plan {
+            url: "http://127.0.0.1/".to_owned(),
+        },
+        host: Host::read(),
+        generator: Generator {
+            engine: "epoll".to_owned(),
+            threads: 2,
+            cpu_seconds: Some(0.5),
+            ..Generator::default()
+        },
+        duration_s: 2.0,
+        offered_rate,
+        valid: true,
+        warnings: vec!["mind the gap".to_owned()],
+        ended_by: EndedBy::Duration,
+    }
+}
+
+fn record_of_a_run() -> Record<Plan> {
+    let ms = 1_000_000;
+    let start = Time(5_000 * ms);
+    let mut tally = Tally::new(Loop::Open);
+    tally.connected(50_000, false);
+    tally.start(start);
+    for n in 1..=1000 {
+        let intended = start.plus(n * ms);
+        tally.intended += 1;
+        tally.completed(intended, intended.plus(n), intended.plus(n * 1000), 200);
+    }
+    tally.unexpected(start, start, start.plus(ms), 404);
+    tally.failed(ErrorKind::Timeout);
+    tally.censored(start, Some(start), start.plus(2 * ms));
+    tally.finish(start.plus(2000 * ms));
+    Record::assemble(&tally, facts(Some(500.0)))
+}
+
+fn json(record: &Record<Plan>) -> Value {
+    serde_json::from_str(&record.to_json().expect("JSON")).expect("JSON")
+}
+
+#[test]
+fn the_names_are_those_that_were_promised() {
+    let json = json(&record_of_a_run());
+    for (place, names) in names() {
+        let object = json.pointer(place).and_then(Value::as_object).expect(place);
+        let mut found: Vec<&str> = object.keys().map(String::as_str).collect();
+        let mut wanted = names.to_vec();
+        found.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "in {place}");
+    }
+    assert_eq!(json["ended_by"], "duration");
+    assert_eq!(json["histograms"]["unit"], "ns");
+    assert_eq!(json["schema_version"], 1);
+    assert!(json["host"].get("hostname").is_none());
+}
+
+#[test]
+fn figures_come_from_the_tally() {
+    let record = record_of_a_run();
+    let near = |told: Option<f64>, truth: f64| {
+        let told = told.expect("samples");
+        assert!((told / truth - 1.0).abs() <= 0.001, "{told} for {truth}");
+    };
+    assert_eq!(record.exchanges.completed, 1000);
+    assert_eq!((record.exchanges.failed, record.exchanges.censored), (2, 1));
+    assert_eq!(record.achieved_rate, 500.0);
+    near(record.response_time_us.p50, 501.0);
+    near(record.response_time_us.p99, 992.0);
+    near(record.lateness_us.max, 1.0);
+    assert_eq!(record.response_time_us.max, Some(2000.0));
+    // 1001 answers cost half a second.
+    near(record.generator.cpu_us_per_exchange, 500_000.0 / 1001.0);
+    assert_eq!(record.status.get("200"), Some(&1000));
+    assert_eq!(record.errors.get("timeout"), Some(&1));
+    assert_eq!(record.connections.set_up_time_us.p50, Some(50.0));
+    let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time);
+    assert_eq!(response.map(|histogram| histogram.count()), Ok(1002));
+}
+
+#[test]
+fn what_has_no_samples_is_null() {
+    let record = Record::assemble(&Tally::new(Loop::Closed), facts(None));
+    let json = json(&record);
+    assert!(json["offered_rate"].is_null());
+    assert!(json["response_time_us"]["p99"].is_null());
+    assert!(json["lateness_us"]["max"].is_null());
+    assert!(json["histograms"]["lateness"].is_null());
+    assert!(json["generator"]["cpu_us_per_exchange"].is_null());
+    assert_eq!(json["achieved_rate"], 0.0);
+}
+
+#[test]
+fn a_record_reads_back_as_it_was_written() {
+    let record = record_of_a_run();
+    let text = record.to_json().expect("JSON");
+    assert!(text.ends_with("}\n"));
+    assert_eq!(Record::from_json(&text), Ok(record));
+}
+
+#[test]
+fn other_versions_and_damaged_records_are_refused_with_a_reason() {
+    let reason = |text: &str| Record::<Plan>::from_json(text).expect_err(text);
+    let text = record_of_a_run().to_json().expect("JSON");
+    let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");
+    assert_eq!(reason(&other), "record has schema 7, this ringside reads 1");
+    assert_eq!(reason("{}"), "not a record: it has no schema_version");
+    assert!(reason("hello").starts_with("not a record: "));
+    assert!(reason(&text[..text.len() / 2]).starts_with("not a record: "));
+    let without = text.replace("\"duration_s\"", "\"duration\"");
+    assert!(reason(&without).contains("missing field `duration_s`"));
+}
+
+#[test]
+fn the_schema_describes_every_name() {
+    let schema: Value = serde_json::from_str(&schema_json::<Plan>()).expect("JSON");
+    let properties = schema["properties"].as_object().expect("an object");
+    let mut found: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let mut wanted = RECORD.to_vec();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+    for (name, fields) in [("Generator", GENERATOR), ("Times", TIMES), ("Row", ROW)] {
+        let described = &schema["$defs"][name]["properties"];
+        assert!(
+            fields.iter().all(|field| !described[field].is_null()),
+            "{name}"
+        );
+    }
+    assert!(!schema["$defs"]["Plan"].is_null());
+}

@@ -4,18 +4,22 @@
 //! at run time. Unsafe code stands only in the files that allow it in their first lines.
 #![deny(unsafe_code)]
 
+pub mod choice;
 pub mod completions;
 pub mod cpu;
 pub mod driver;
 pub mod epoll;
 mod payloads;
 mod pool;
+pub mod probe;
 pub mod signal;
 mod slots;
 mod socket;
 pub mod timers;
+pub mod uring;
 pub mod waker;
 
+pub use choice::{EngineChoice, Kind, decide};
 pub use completions::Completions;
 pub use driver::{
     Address, Broken, Capabilities, Close, Completion, Config, Driver, EngineCounters, Event, Fault,

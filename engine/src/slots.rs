@@ -81,6 +81,13 @@ impl<T> Slots<T> {
         closing.then_some(&mut entry.state)
     }
 
+    /// The state of the socket that `token` names or named, open or closing.
+    #[inline]
+    pub(crate) fn taken_mut(&mut self, token: Token) -> Option<&mut T> {
+        let entry = self.entries.get_mut(token.slot())?;
+        (entry.generation.wrapping_sub(token.generation()) <= 1).then_some(&mut entry.state)
+    }
+
     /// Ends the closing of a slot: every operation on it has ended, it may be opened again.
     pub(crate) fn free(&mut self, slot: usize) {
         debug_assert!(
@@ -90,15 +97,14 @@ impl<T> Slots<T> {
         self.free.push(slot as u32);
     }
 
-    /// Every slot that was ever used, with its token while open.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<Token>, &T)> + '_ {
-        self.entries.iter().enumerate().map(|(slot, entry)| {
-            let open = entry.generation % 2 == 0;
-            (
-                open.then(|| Token::new(slot as u32, entry.generation)),
-                &entry.state,
-            )
-        })
+    /// The state of every slot that was ever used, the free ones included.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &T> + '_ {
+        self.entries.iter().map(|entry| &entry.state)
+    }
+
+    /// Whether every slot is open or closing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.taken() == self.limit
     }
 
     /// How many slots are open or closing.
@@ -121,6 +127,7 @@ mod tests {
         assert_eq!(slots.get_mut(token), None);
         assert_eq!(slots.retire(token), None);
         assert_eq!(slots.closing_mut(token), Some(&mut "a"));
+        assert_eq!(slots.taken_mut(token), Some(&mut "a"));
     }
 
     #[test]

@@ -1,0 +1,262 @@
+//! What completions mean: from the kernel's results to the events of the contract.
+
+use super::ring::{Completed, File};
+use super::socket::{Kind, Phase, Sending, Socket, untag};
+use super::{Accepting, Uring};
+use crate::completions::Completions;
+use crate::driver::{Close, Event, Fault, Token};
+
+impl Uring {
+    /// Takes every completion that is there and reports what concerns the owner.
+    pub(super) fn complete(&mut self, completions: &mut Completions) {
+        for _ in 0..self.ring.ready() {
+            let Some(completed) = self.ring.take() else {
+                break;
+            };
+            let (kind, socket) = untag(completed.tag);
+            match kind {
+                Kind::Receive => self.received(socket, completed, completions),
+                Kind::Send => self.sent(socket, completed.result, completions),
+                Kind::QuietSend => self.quiet_send_failed(socket, completed.result, completions),
+                Kind::Connect => self.connected(socket, completed.result, completions),
+                Kind::Accept => self.accepted(socket.slot(), completed.result, completions),
+                Kind::Close => self.operation_ended(socket, completions),
+                Kind::CloseFile => {
+                    self.unfinished -= 1;
+                    self.files.release(File(socket.slot() as u32));
+                    self.retry_accepts();
+                }
+                Kind::Wake if !completed.more => self.watch_waker(),
+                Kind::Wake | Kind::Ignored | Kind::CancelAll => {}
+            }
+        }
+        self.counters.completions += completions.len() as u64;
+    }
+
+    #[inline]
+    fn received(&mut self, socket: Token, completed: Completed, completions: &mut Completions) {
+        let spare = completed.buffer.map(|used| self.buffers.take(used));
+        let Some(state) = self.sockets.get_mut(socket) else {
+            self.buffers.pool().give_back(spare.into_iter());
+            if !completed.more {
+                self.operation_ended(socket, completions);
+            }
+            return;
+        };
+        match spare {
+            Some(spare) if completed.result > 0 && !state.failed => {
+                self.counters.bytes_received += completed.result as u64;
+                completions.lend(socket, spare, completed.result as usize);
+            }
+            spare => self.buffers.pool().give_back(spare.into_iter()),
+        }
+        if !completed.more {
+            state.receiving = false;
+            state.operations -= 1;
+            self.unfinished -= 1;
+            self.receiving_ended(socket, completed.result, completions);
+        }
+    }
+
+    /// A receive ended: what it says of the connection, and whether to start another.
+    fn receiving_ended(&mut self, socket: Token, result: i32, completions: &mut Completions) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        match -result {
+            0 => {
+                state.phase = Phase::Ended;
+                if !state.failed {
+                    completions.push(socket, Event::Ended);
+                }
+            }
+            libc::ENOBUFS => {
+                self.counters.starved += 1;
+                self.buffers.widen();
+                self.starved.push(socket);
+            }
+            // The kernel stops at times, for fairness or because completions overflowed; and a
+            // cancellation that the owner has thought better of may have come to pass.
+            ..0 | libc::ECANCELED | libc::EAGAIN | libc::EINTR => {
+                if state.wanted {
+                    self.receive(socket, false);
+                }
+            }
+            errno => self.fail(socket, Fault::from_errno(errno), completions),
+        }
+    }
+
+    fn sent(&mut self, socket: Token, result: i32, completions: &mut Completions) {
+        let Some(state) = self.sockets.taken_mut(socket) else {
+            return;
+        };
+        let whole = state.sending.len();
+        let again = match result {
+            1.. => {
+                state.sent += result as u32;
+                self.counters.short_sends += u64::from((state.sent as usize) < whole);
+                (state.sent as usize) < whole
+            }
+            result => matches!(-result, libc::EAGAIN | libc::EINTR),
+        };
+        // A reset does not wait for what is left, and its send was cancelled anyway.
+        if again && state.phase != Phase::Closing {
+            self.submit_send(socket);
+            return;
+        }
+        state.sent = 0;
+        let finishing = state.phase == Phase::Finishing;
+        let sending = std::mem::replace(&mut state.sending, Sending::Nothing);
+        if let Sending::Buffer(buffer) = sending {
+            self.keep_buffer(buffer);
+        }
+        if finishing {
+            self.close_retired(socket, Close::Graceful);
+        }
+        let Some(state) = self.sockets.get_mut(socket) else {
+            self.operation_ended(socket, completions);
+            return;
+        };
+        state.operations -= 1;
+        self.unfinished -= 1;
+        if result > 0 {
+            if !state.failed {
+                completions.push(socket, Event::Sent);
+            }
+        } else {
+            self.fail(socket, Fault::from_errno(-result), completions);
+        }
+    }
+
+    /// A quiet send completes only if it failed, or broke off: then some of it went out, and the
+    /// reason is not told.
+    fn quiet_send_failed(&mut self, socket: Token, result: i32, completions: &mut Completions) {
+        let errno = if result < 0 { -result } else { libc::EPIPE };
+        self.fail(socket, Fault::from_errno(errno), completions);
+    }
+
+    fn connected(&mut self, socket: Token, result: i32, completions: &mut Completions) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            self.operation_ended(socket, completions);
+            return;
+        };
+        state.operations -= 1;
+        self.unfinished -= 1;
+        if result < 0 {
+            self.fail(socket, Fault::from_errno(-result), completions);
+            return;
+        }
+        state.phase = Phase::Connected;
+        let wanted = state.wanted;
+        completions.push(socket, Event::Connected);
+        if wanted {
+            // Nobody has been asked for anything yet, so there is nothing to receive.
+            self.receive(socket, true);
+        }
+    }
+
+    fn accepted(&mut self, position: usize, result: i32, completions: &mut Completions) {
+        let accept = &mut self.accepts[position];
+        let listener = accept.listener;
+        let into = accept.into.take();
+        accept.state = Accepting::Waiting;
+        if result < 0 {
+            if let Some(file) = into {
+                self.files.release(file);
+            }
+            self.accept_failed(position, -result, completions);
+        } else {
+            let file = into.unwrap_or(File(result as u32));
+            if self.sockets.get(listener).is_some() {
+                self.take_in(listener, file, completions);
+            } else {
+                self.close_file(file);
+            }
+        }
+        if let Some(state) = self.sockets.get_mut(listener) {
+            state.operations -= 1;
+            self.unfinished -= 1;
+            if !state.failed && self.accepts[position].state == Accepting::Waiting && result >= 0 {
+                self.accept(position);
+            }
+        } else {
+            self.accepts[position].state = Accepting::Idle;
+            self.operation_ended(listener, completions);
+        }
+    }
+
+    /// accept(2) lists errors that belong to the one connection; those are passed over. Where this
+    /// host has nothing left, accepting waits for a socket to be closed. Anything else is the end.
+    fn accept_failed(&mut self, position: usize, errno: i32, completions: &mut Completions) {
+        let listener = self.accepts[position].listener;
+        let fault = Fault::from_errno(errno);
+        match errno {
+            libc::ECONNABORTED
+            | libc::EINTR
+            | libc::EAGAIN
+            | libc::EPROTO
+            | libc::EPERM
+            | libc::ENETDOWN
+            | libc::ENOPROTOOPT
+            | libc::EHOSTDOWN
+            | libc::ENONET
+            | libc::EHOSTUNREACH
+            | libc::EOPNOTSUPP
+            | libc::ENETUNREACH => self.accept(position),
+            libc::ECANCELED => {}
+            _ if fault == Fault::Exhausted && self.sockets.taken() > self.listeners.len() => {}
+            _ => self.fail(listener, fault, completions),
+        }
+    }
+
+    /// Makes an accepted file a socket, or keeps it until one can be made.
+    fn take_in(&mut self, listener: Token, file: File, completions: &mut Completions) {
+        match self.sockets.open(Socket::new(file, Phase::Connected)) {
+            Ok(socket) => {
+                completions.push(socket, Event::Accepted { listener });
+                self.receive(socket, false);
+            }
+            Err(_) => self.parked.push_back((listener, file)),
+        }
+    }
+
+    /// Reports the end of a socket, once.
+    fn fail(&mut self, socket: Token, fault: Fault, completions: &mut Completions) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        if !state.failed {
+            state.failed = true;
+            state.wanted = false;
+            completions.push(socket, Event::Failed(fault));
+        }
+    }
+
+    /// One operation of a closing socket has ended. With the last one its slot becomes free.
+    fn operation_ended(&mut self, socket: Token, completions: &mut Completions) {
+        let Some(state) = self.sockets.closing_mut(socket) else {
+            return;
+        };
+        state.operations -= 1;
+        self.unfinished -= 1;
+        if state.operations > 0 {
+            return;
+        }
+        let file = state.file;
+        self.files.release(file);
+        self.sockets.free(socket.slot());
+        if let Some((listener, file)) = self.parked.pop_front() {
+            self.take_in(listener, file, completions);
+        }
+        self.retry_accepts();
+    }
+
+    /// Submits the accepts that waited for something to become free.
+    fn retry_accepts(&mut self) {
+        for position in 0..self.accepts.len() {
+            if self.accepts[position].state == Accepting::Waiting {
+                self.accept(position);
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a ring can do here, and what it costs where it cannot.
+
+/// Something that newer kernels have and older ones have not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// Completions are worked off in enter, by the thread itself, in batches.
+    DeferTaskrun,
+    /// The weaker form of the same.
+    CoopTaskrun,
+    /// A bad submission does not stop the batch.
+    SubmitAll,
+    /// Submissions are read in place.
+    NoSqarray,
+    /// The ring is named without a descriptor.
+    RegisteredRing,
+    /// Sleeps end at a time instead of after a length.
+    AbsoluteTimer,
+    /// Sleeping in the ring is not accounted as waiting for a disk.
+    NoIowait,
+    /// A ring of receive buffers that the kernel picks from.
+    ProvidedBuffers,
+    /// Sockets live in the ring's own table.
+    DirectDescriptors,
+}
+
+impl Feature {
+    const ALL: [Feature; 9] = [
+        Feature::DeferTaskrun,
+        Feature::CoopTaskrun,
+        Feature::SubmitAll,
+        Feature::NoSqarray,
+        Feature::RegisteredRing,
+        Feature::AbsoluteTimer,
+        Feature::NoIowait,
+        Feature::ProvidedBuffers,
+        Feature::DirectDescriptors,
+    ];
+
+    /// The name in `linux/io_uring.h`, or of the thing in its manual pages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Feature::DeferTaskrun => "DEFER_TASKRUN",
+            Feature::CoopTaskrun => "COOP_TASKRUN",
+            Feature::SubmitAll => "SUBMIT_ALL",
+            Feature::NoSqarray => "NO_SQARRAY",
+            Feature::RegisteredRing => "REGISTERED_RING",
+            Feature::AbsoluteTimer => "ABS_TIMER",
+            Feature::NoIowait => "NO_IOWAIT",
+            Feature::ProvidedBuffers => "provided buffer ring",
+            Feature::DirectDescriptors => "direct descriptors",
+        }
+    }
+
+    /// The first kernel that has it.
+    pub(crate) fn since(self) -> &'static str {
+        match self {
+            Feature::SubmitAll | Feature::RegisteredRing => "5.18",
+            Feature::CoopTaskrun | Feature::ProvidedBuffers => "5.19",
+            Feature::DeferTaskrun => "6.1",
+            Feature::NoSqarray => "6.6",
+            Feature::DirectDescriptors => "6.7",
+            Feature::AbsoluteTimer => "6.12",
+            Feature::NoIowait => "6.15",
+        }
+    }
+
+    /// What its absence costs.
+    pub(crate) fn cost(self) -> &'static str {
+        match self {
+            Feature::DeferTaskrun => {
+                "completions interrupt the thread between its turns, so batches are smaller"
+            }
+            Feature::CoopTaskrun => "completions interrupt the thread by signals of the scheduler",
+            Feature::SubmitAll => "a submission in error costs one more system call",
+            Feature::NoSqarray => "one more memory access for each submission",
+            Feature::RegisteredRing => "two more atomic operations for each system call",
+            Feature::AbsoluteTimer => {
+                "one more reading of the clock for each sleep with a deadline"
+            }
+            Feature::NoIowait => "sleeping is shown as waiting for disks in /proc/stat and PSI",
+            Feature::ProvidedBuffers => "receiving needs it, so this driver cannot be used",
+            Feature::DirectDescriptors => {
+                "connections occupy descriptors of the process, all threads sharing one limit"
+            }
+        }
+    }
+}
+
+/// What was found about each [`Feature`]; those that do not matter here are in neither list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    present: u16,
+    absent: u16,
+}
+
+impl Features {
+    /// Notes whether `feature` is there, and says so again.
+    pub(crate) fn note(&mut self, feature: Feature, present: bool) -> bool {
+        let bit = 1 << feature as u16;
+        if present {
+            self.present |= bit;
+        } else {
+            self.absent |= bit;
+        }
+        present
+    }
+
+    /// Whether `feature` was found.
+    pub(crate) fn has(self, feature: Feature) -> bool {
+        self.present & (1 << feature as u16) != 0
+    }
+
+    /// Those that are there.
+    pub(crate) fn present(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL
+            .into_iter()
+            .filter(move |&feature| self.has(feature))
+    }
+
+    /// Those that are not.
+    pub(crate) fn absent(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL
+            .into_iter()
+            .filter(move |&feature| self.absent & (1 << feature as u16) != 0)
+    }
+}

@@ -1,0 +1,282 @@
+//! Opening the driver: finding out what the kernel allows, and saying so when it does not.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::os::fd::AsRawFd;
+
+use measure::time::Time;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{Resource, getrlimit};
+
+use super::buffers::ReceiveBuffers;
+use super::features::{Feature, Features};
+use super::files::Files;
+use super::ring::{File, Ring, Sleep};
+use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
+use super::{ADDRESSES, Uring};
+use crate::driver::{Capabilities, Config, EngineCounters, OpenError};
+use crate::pool::Pool;
+use crate::slots::Slots;
+use crate::waker::Waker;
+
+/// Places in the file table beyond the sockets, for accepts that are under way.
+const PLACES_FOR_ACCEPTS: u64 = 64;
+
+/// The most places that a file table can have (`IORING_MAX_FIXED_FILES`).
+const PLACES_MAX: u64 = 1 << 20;
+
+pub(super) fn open(config: &Config) -> Result<Uring, OpenError> {
+    check(config)?;
+    let mut features = Features::default();
+    let completions = (config.sockets * 2).next_power_of_two().clamp(1024, 32_768);
+    let ring = Ring::new(completions as u32, &mut features);
+    let mut ring = ring.map_err(|errno| explain(errno, &Surroundings::read()))?;
+    let files = open_files(&mut ring, config.sockets, &mut features)?;
+    let pool = Pool::new(config.buffers, config.buffer_bytes);
+    let pool = pool.map_err(|error| OpenError {
+        what: format!("no memory for {} receive buffers: {error}", config.buffers),
+        remedy: "ask for fewer or smaller buffers".into(),
+    })?;
+    let buffers = ReceiveBuffers::new(&ring, pool);
+    features.note(Feature::ProvidedBuffers, buffers.is_ok());
+    let buffers = buffers.map_err(|errno| OpenError {
+        what: format!("this kernel gives io_uring no ring of receive buffers: {errno}"),
+        remedy: "use Linux 6.1 or newer, or the epoll driver".into(),
+    })?;
+    let waker = Waker::event().map_err(|errno| OpenError {
+        what: format!("no eventfd(2) for the waker: {errno}"),
+        remedy: "raise the limit of open files (`ulimit -n`)".into(),
+    })?;
+    let mut uring = Uring {
+        ring,
+        buffers,
+        sockets: Slots::new(config.sockets),
+        templates: Vec::new(),
+        addresses: Vec::with_capacity(ADDRESSES),
+        files,
+        listeners: Vec::new(),
+        accepts: Vec::new(),
+        parked: VecDeque::new(),
+        starved: Vec::new(),
+        send_buffers: Vec::new(),
+        unfinished: 0,
+        waker,
+        now: Time::now(),
+        features,
+        capabilities: capabilities(features),
+        counters: EngineCounters::default(),
+    };
+    uring.watch_waker();
+    Ok(uring)
+}
+
+fn check(config: &Config) -> Result<(), OpenError> {
+    if config.sockets == 0 || config.sockets > SLOTS_MAX {
+        return Err(OpenError {
+            what: format!("{} sockets were asked for", config.sockets),
+            remedy: format!("ask for at least one and at most {SLOTS_MAX}"),
+        });
+    }
+    if !config.buffers.is_power_of_two() || config.buffers > 32_768 || config.buffer_bytes == 0 {
+        return Err(OpenError {
+            what: format!(
+                "{} buffers of {} bytes",
+                config.buffers, config.buffer_bytes
+            ),
+            remedy: "ask for a power of two, at most 32768, and for at least one byte".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Makes a table for the files, or finds that they have to be descriptors.
+fn open_files(
+    ring: &mut Ring,
+    sockets: usize,
+    features: &mut Features,
+) -> Result<Files, OpenError> {
+    let limit = getrlimit(Resource::Nofile)
+        .current
+        .unwrap_or(u64::MAX)
+        .min(PLACES_MAX);
+    let sockets = sockets as u64;
+    // One place at least for accepting, so that a full driver can still tell that it is full.
+    if sockets >= limit {
+        return Err(OpenError {
+            what: format!(
+                "{sockets} sockets in one driver, but the limit of open files is {limit}"
+            ),
+            remedy: format!(
+                "raise it (`ulimit -n`), or use more threads: each may have {} sockets",
+                limit.saturating_sub(1)
+            ),
+        });
+    }
+    let places = (sockets + PLACES_FOR_ACCEPTS).min(limit) as u32;
+    let direct = ring.register_file_table(places).is_ok() && resets_direct_descriptors(ring);
+    if !features.note(Feature::DirectDescriptors, direct) {
+        // Not registered, or not of use.
+        let _ = ring.unregister_file_table();
+        return Ok(Files::descriptors());
+    }
+    Ok(Files::direct(places))
+}
+
+/// Whether options of a socket in the table can be set, which resetting connections needs. Kernels
+/// before 6.7 fail it.
+fn resets_direct_descriptors(ring: &mut Ring) -> bool {
+    let trial = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let Ok(trial) = trial else { return false };
+    if ring.set_file(0, trial.as_raw_fd()).is_err() {
+        return false;
+    }
+    let failed = tag_number(Kind::Ignored, 0);
+    ring.set_no_linger(File(0), failed);
+    ring.close(File(0), tag_number(Kind::CloseFile, 0));
+    let mut succeeded = ring.enter(Sleep::Completion).is_ok();
+    while let Some(completed) = ring.take() {
+        succeeded &= completed.tag != failed && completed.result == 0;
+    }
+    succeeded
+}
+
+fn capabilities(features: Features) -> Capabilities {
+    let missing = features.absent().map(|feature| {
+        format!(
+            "{} (Linux {}): {}",
+            feature.name(),
+            feature.since(),
+            feature.cost()
+        )
+    });
+    Capabilities {
+        name: "io_uring",
+        features: features
+            .present()
+            .map(|feature| feature.name().to_owned())
+            .collect(),
+        missing: missing.collect(),
+    }
+}
+
+/// What stands around a refusal and explains it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// `kernel.io_uring_disabled`; `None` before Linux 6.6.
+    disabled: Option<String>,
+    /// Whether a seccomp filter is at work (proc_pid_status(5), `Seccomp`).
+    filtered: bool,
+}
+
+impl Surroundings {
+    /// Reads them from `/proc`.
+    pub(crate) fn read() -> Surroundings {
+        let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let mode = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Seccomp:"));
+        Surroundings {
+            disabled: disabled.map(|value| value.trim().to_owned()),
+            filtered: mode.is_some_and(|mode| mode.trim() != "0"),
+        }
+    }
+}
+
+/// Why io_uring_setup(2) failed, and what to do.
+pub(crate) fn explain(errno: Errno, around: &Surroundings) -> OpenError {
+    let disabled = around.disabled.as_deref();
+    let (what, remedy) = match errno {
+        Errno::PERM | Errno::ACCESS => match disabled {
+            Some(value @ ("1" | "2")) => (
+                format!("the sysctl kernel.io_uring_disabled is {value}"),
+                "set it to 0, or, if it is 1, add the group of this process to \
+                 kernel.io_uring_group"
+                    .into(),
+            ),
+            _ if around.filtered => (
+                "a seccomp filter forbids io_uring_setup(2), as the default one of containers does"
+                    .into(),
+                "allow io_uring_setup, io_uring_enter and io_uring_register in its profile, \
+                 such as with `--security-opt seccomp=…`"
+                    .into(),
+            ),
+            _ => (
+                "io_uring_setup(2) is not permitted".into(),
+                "look for a security module that forbids it".into(),
+            ),
+        },
+        Errno::NOSYS => (
+            "this kernel has no io_uring".into(),
+            "use one built with CONFIG_IO_URING, Linux 6.1 or newer".into(),
+        ),
+        Errno::NOMEM => (
+            "no memory for an io_uring".into(),
+            "raise the limit of locked memory (`ulimit -l`), or that of the control group".into(),
+        ),
+        Errno::MFILE | Errno::NFILE => (
+            "no descriptor left for an io_uring".into(),
+            "raise the limit of open files (`ulimit -n`)".into(),
+        ),
+        other => (
+            format!("io_uring_setup(2) failed: {other}"),
+            "use the epoll driver".into(),
+        ),
+    };
+    OpenError { what, remedy }
+}
+
+impl Uring {
+    /// Cancels every operation and waits until the last has ended. Says whether it has.
+    pub(super) fn cancel_all(&mut self) -> bool {
+        const PATIENCE_NS: u64 = 1_000_000_000;
+        let deadline = Time::now().plus(PATIENCE_NS);
+        self.ring.cancel_all(tag_number(Kind::CancelAll, 0));
+        let mut cancelled = false;
+        while !cancelled || self.unfinished > 0 {
+            if Time::now() > deadline || self.ring.enter(Sleep::Time(deadline)).is_err() {
+                return false;
+            }
+            while let Some(completed) = self.ring.take() {
+                let (kind, _) = untag(completed.tag);
+                match kind {
+                    Kind::CancelAll => cancelled = true,
+                    Kind::Wake | Kind::Ignored | Kind::QuietSend => {}
+                    _ if completed.more => {}
+                    kind => {
+                        self.unfinished -= 1;
+                        if kind == Kind::Accept && completed.result >= 0 {
+                            self.ring.close_now(File(completed.result as u32));
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Closes what is still open. What is in the table would end with the ring too, only later, in
+    /// a thread of the kernel.
+    pub(super) fn close_files(&mut self) {
+        if self.files.are_direct() {
+            let _ = self.ring.unregister_file_table();
+            return;
+        }
+        for socket in self
+            .sockets
+            .states()
+            .filter(|socket| socket.phase != Phase::Closing)
+        {
+            self.ring.close_now(socket.file);
+        }
+        for &(_, file) in &self.parked {
+            self.ring.close_now(file);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Handing operations to the ring, and keeping their memory alive until they have ended.
+#![allow(unsafe_code)] // Connecting and sending let the kernel read memory of this driver.
+
+use rustix::net::SocketAddrAny;
+
+use super::ring::File;
+use super::socket::{Kind, Phase, Sending, tag, tag_number};
+use super::{ADDRESSES, Accept, Accepting, Part, Uring};
+use crate::driver::{Close, Fault, Refused, Token};
+
+impl Uring {
+    /// Puts `address` where it stays until the kernel has read it. Says where.
+    pub(super) fn keep_until_submitted(
+        &mut self,
+        address: SocketAddrAny,
+    ) -> Result<usize, Refused> {
+        if self.addresses.len() == ADDRESSES {
+            self.ring.flush();
+            if self.ring.queued() > 0 {
+                return Err(Refused::Kernel(Fault::Exhausted));
+            }
+            self.addresses.clear();
+        }
+        self.addresses.push(address);
+        Ok(self.addresses.len() - 1)
+    }
+
+    /// Connects to the address kept at `position`.
+    pub(super) fn submit_connect(&mut self, socket: Token, position: usize) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        state.operations += 1;
+        self.unfinished += 1;
+        let address = &raw const self.addresses[position];
+        // SAFETY: `addresses` has the capacity from the start and never grows beyond it, so the
+        // address stays in place, and it is cleared only when nothing is queued.
+        unsafe {
+            self.ring
+                .connect(state.file, address, tag(Kind::Connect, socket))
+        };
+    }
+
+    /// Receives on a connection until that ends.
+    pub(super) fn receive(&mut self, socket: Token, poll_first: bool) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        state.receiving = true;
+        state.operations += 1;
+        self.unfinished += 1;
+        self.ring
+            .receive(state.file, poll_first, tag(Kind::Receive, socket));
+    }
+
+    /// Lets those receive again that found no buffer. They wait before they pick one, as the kernel
+    /// would otherwise fail at once if there were none again (`IORING_RECVSEND_POLL_FIRST`).
+    pub(super) fn feed_starved(&mut self) {
+        while let Some(socket) = self.starved.pop() {
+            let state = self.sockets.get(socket);
+            if state.is_some_and(|state| state.wanted && !state.receiving && !state.failed) {
+                self.receive(socket, true);
+            }
+        }
+    }
+
+    /// Sends a part of a template.
+    pub(super) fn send_part(
+        &mut self,
+        socket: Token,
+        part: Part,
+        quiet: bool,
+    ) -> Result<(), Refused> {
+        let Part { index, start, end } = part;
+        let known = self.templates.get(index as usize);
+        let bytes = known.and_then(|bytes| bytes.get(start as usize..end as usize));
+        let bytes = bytes
+            .filter(|bytes| !bytes.is_empty())
+            .ok_or(Refused::EmptyOrOutOfRange)?;
+        let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
+        let (pointer, length) = (bytes.as_ptr(), bytes.len() as u32);
+        self.counters.bytes_sent += u64::from(length);
+        if quiet {
+            let tag = tag(Kind::QuietSend, socket);
+            // SAFETY: templates are neither changed nor freed before the ring has ended.
+            unsafe { self.ring.send(state.file, pointer, length, true, tag) };
+            return Ok(());
+        }
+        state.sending = Sending::Template { index, start, end };
+        state.operations += 1;
+        self.unfinished += 1;
+        self.submit_send(socket);
+        Ok(())
+    }
+
+    /// Sends a buffer.
+    pub(super) fn send_buffer(&mut self, socket: Token, buffer: Vec<u8>) -> Result<(), Refused> {
+        if buffer.is_empty() || u32::try_from(buffer.len()).is_err() {
+            return Err(Refused::EmptyOrOutOfRange);
+        }
+        let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
+        self.counters.bytes_sent += buffer.len() as u64;
+        state.sending = Sending::Buffer(buffer);
+        state.operations += 1;
+        self.unfinished += 1;
+        self.submit_send(socket);
+        Ok(())
+    }
+
+    /// Submits what is left of the unfinished send of an open or closing socket.
+    pub(super) fn submit_send(&mut self, socket: Token) {
+        let Some(state) = self.sockets.taken_mut(socket) else {
+            return;
+        };
+        let bytes = match &state.sending {
+            Sending::Nothing => return,
+            Sending::Template { index, start, end } => {
+                &self.templates[*index as usize][*start as usize..*end as usize]
+            }
+            Sending::Buffer(buffer) => buffer.as_slice(),
+        };
+        let rest = &bytes[state.sent as usize..];
+        let tag = tag(Kind::Send, socket);
+        // SAFETY: `state.sending` holds the buffer, or names a template that is never freed before
+        // the ring has ended, and is not changed before the completion of this send. A slot is not
+        // given to another socket before that either.
+        unsafe {
+            self.ring
+                .send(state.file, rest.as_ptr(), rest.len() as u32, false, tag)
+        };
+    }
+
+    /// Asks for the end of the operation of `kind` on `socket`. Its last completion still comes.
+    pub(super) fn cancel(&mut self, kind: Kind, socket: Token) {
+        self.ring
+            .cancel(tag(kind, socket), tag_number(Kind::Ignored, 0));
+    }
+
+    /// Closes the file of a socket whose token is stale already.
+    pub(super) fn close_retired(&mut self, socket: Token, how: Close) {
+        let Some(state) = self.sockets.closing_mut(socket) else {
+            return;
+        };
+        state.phase = Phase::Closing;
+        state.operations += 1;
+        self.unfinished += 1;
+        if how == Close::Reset {
+            self.ring
+                .set_no_linger(state.file, tag_number(Kind::Ignored, 0));
+        }
+        self.ring.close(state.file, tag(Kind::Close, socket));
+    }
+
+    /// Closes an accepted file that is no socket yet.
+    pub(super) fn close_file(&mut self, file: File) {
+        self.unfinished += 1;
+        self.ring.close(file, tag_number(Kind::CloseFile, file.0));
+    }
+
+    /// Gives a listener one accept more.
+    pub(super) fn begin_accepting(&mut self, listener: Token) {
+        let idle = self
+            .accepts
+            .iter()
+            .position(|accept| accept.state == Accepting::Idle);
+        let accept = Accept {
+            listener,
+            into: None,
+            state: Accepting::Waiting,
+        };
+        let position = match idle {
+            Some(position) => {
+                self.accepts[position] = accept;
+                position
+            }
+            None => {
+                self.accepts.push(accept);
+                self.accepts.len() - 1
+            }
+        };
+        self.accept(position);
+    }
+
+    /// Submits the accept at `position`, if there is a place for the connection.
+    pub(super) fn accept(&mut self, position: usize) {
+        let accept = &mut self.accepts[position];
+        let listener = self.sockets.get_mut(accept.listener);
+        let Some(listener) = listener.filter(|listener| !listener.failed) else {
+            accept.state = Accepting::Idle;
+            return;
+        };
+        // Nothing is accepted while what was accepted waits for a slot: the backlog of the listener
+        // is where connections belong that cannot be served.
+        let place = if self.parked.is_empty() {
+            self.files.place_for_accept()
+        } else {
+            None
+        };
+        let Some(place) = place else {
+            accept.state = Accepting::Waiting;
+            return;
+        };
+        accept.into = place;
+        accept.state = Accepting::UnderWay;
+        listener.operations += 1;
+        self.unfinished += 1;
+        let tag = tag_number(Kind::Accept, position as u32);
+        self.ring.accept(listener.file, accept.into, tag);
+    }
+
+    /// Ends the accepts of a listener that is about to be closed, and all else that it has.
+    pub(super) fn end_listening(&mut self, listener: Token) {
+        for position in 0..self.accepts.len() {
+            let accept = &mut self.accepts[position];
+            if accept.listener != listener {
+                continue;
+            }
+            match accept.state {
+                Accepting::UnderWay => {
+                    let target = tag_number(Kind::Accept, position as u32);
+                    self.ring.cancel(target, tag_number(Kind::Ignored, 0));
+                }
+                Accepting::Waiting => accept.state = Accepting::Idle,
+                Accepting::Idle => {}
+            }
+        }
+        for (owner, file) in std::mem::take(&mut self.parked) {
+            if owner == listener {
+                self.close_file(file);
+            } else {
+                self.parked.push_back((owner, file));
+            }
+        }
+        if let Some(position) = self
+            .listeners
+            .iter()
+            .position(|other| other.token == listener)
+        {
+            crate::socket::forget(&self.listeners.swap_remove(position).address);
+        }
+    }
+}

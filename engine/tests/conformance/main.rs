@@ -13,7 +13,9 @@ mod ending;
 mod outside;
 mod waiting;
 
-use engine::{Config, epoll};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use engine::{Config, epoll, uring};
 
 fn open_epoll(config: &Config) -> epoll::Epoll {
     epoll::open(config).expect("every Linux has epoll")
@@ -113,4 +115,32 @@ use run_on_epoll;
 mod on_epoll {
     every_driver!(run_on_epoll);
     kernel_drivers!(run_on_epoll);
+}
+
+/// Runs a case on io_uring, or says that it cannot be run here and counts that.
+macro_rules! run_on_uring {
+    ($case:path) => {
+        if super::uring_opens(stringify!($case)) {
+            $case(&|config| engine::uring::open(config).expect("it opened before"))
+        }
+    };
+}
+use run_on_uring;
+
+mod on_uring {
+    every_driver!(run_on_uring);
+    kernel_drivers!(run_on_uring);
+}
+
+/// Whether io_uring can be had. Where not, each case that is skipped says so.
+fn uring_opens(case: &str) -> bool {
+    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+    let Err(error) = uring::open(&Config::default()) else {
+        return true;
+    };
+    let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    eprintln!("SKIPPED ({count} so far): {case} on io_uring: {error}");
+    let strict = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!strict, "skipping is not allowed here: {error}");
+    false
 }

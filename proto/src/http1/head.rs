@@ -98,7 +98,7 @@ impl Kept {
     }
 }
 
-/// The length of the head that `input` starts with, if its end is there.
+/// The length of the head that `input` starts with, if its end is there and within bounds.
 fn head_length(input: &[u8], bounds: Bounds) -> Result<Option<usize>, Fault> {
     let window = &input[..input.len().min(bounds.bytes_max)];
     if !(bounds.starts)(window) {
@@ -108,9 +108,6 @@ fn head_length(input: &[u8], bounds: Bounds) -> Result<Option<usize>, Fault> {
         if line_ended(&window[..=line_feed])? {
             return Ok(Some(line_feed + 1));
         }
-    }
-    if window.len() == bounds.bytes_max {
-        return Err(too_long(window));
     }
     Ok(None)
 }

@@ -98,7 +98,12 @@ fn a_response_beyond_a_limit_is_a_violation() {
 #[test]
 fn a_memo_filled_under_wider_limits_does_not_widen_narrower_ones() {
     let mut memo = HeadMemo::new();
+    let long = format!(
+        "GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
+        "x".repeat(100)
+    );
     for input in [
+        &long,
         "GET /0123456789 HTTP/1.1\r\nHost: a\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nA: b\r\nC: d\r\nE: f\r\n\r\n",
@@ -110,6 +115,55 @@ fn a_memo_filled_under_wider_limits_does_not_widen_narrower_ones() {
             narrow.next(&mut input.as_bytes(), &mut memo).is_err(),
             "{input:?}"
         );
+    }
+    let response = "HTTP/1.1 204 \r\nA: b\r\nC: d\r\n\r\n";
+    for limits in [
+        client::Limits {
+            head_bytes: 20,
+            fields: 9,
+        },
+        client::Limits {
+            head_bytes: 99,
+            fields: 1,
+        },
+    ] {
+        let mut wide = client_after(client::Limits::default(), &[Answer::Usual]);
+        assert!(wide.next(&mut response.as_bytes(), &mut memo).is_ok());
+        let mut narrow = client_after(limits, &[Answer::Usual]);
+        assert!(
+            narrow.next(&mut response.as_bytes(), &mut memo).is_err(),
+            "{limits:?}"
+        );
+    }
+}
+
+#[test]
+fn trailers_may_be_exactly_as_long_as_the_limit() {
+    for (bytes, fits) in [(119, true), (120, true), (121, false)] {
+        let trailers = format!("A: {}\r\n\r\n", "x".repeat(bytes - 7));
+        let input = chunked_request(&format!("0\r\n{trailers}"));
+        let seen = in_every_chopping(|| Server::new(LIMITS), input.as_bytes(), false, SEED);
+        assert_eq!(
+            matches!(seen.last(), Some(Seen::End(_))),
+            fits,
+            "{bytes} bytes"
+        );
+    }
+}
+
+#[test]
+fn there_is_no_capacity_once_the_server_will_not_read_on() {
+    for head in [
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
+        "SSH-2.0",
+    ] {
+        let mut client = client_after(client::Limits::default(), &[Answer::Usual]);
+        assert!(client.capacity() > 0);
+        let _ = client.next(&mut head.as_bytes(), &mut HeadMemo::new());
+        assert_eq!(client.capacity(), 0, "{head:?}");
+        assert!(client.sent(Answer::Usual).is_err(), "{head:?}");
     }
 }
 

@@ -141,6 +141,11 @@ fn chunks_are_joined_and_what_surrounds_them_is_dropped() {
         ("5\r\nhel", "200 | body hel"),
         ("5\r\nhello\r\n0\r\nDigest: x\r\n", "200 | body hello"),
     ]);
+    let (many, body) = ("1;abcdefgh\r\nx\r\n".repeat(60), "x".repeat(60));
+    check_chunked(&[(
+        &format!("{many}0\r\n\r\n"),
+        &format!("200 | body {body} | end"),
+    )]);
     check(&[(
         "GET",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: , Chunked\r\n\r\n0\r\n\r\n",

@@ -48,6 +48,8 @@ fn requests_without_a_body() {
     ] {
         check(input, seen);
     }
+    let blank_before_each = "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2);
+    check(&blank_before_each, "GET / | end | GET / | end");
     check("GET / HTTP/1.1\r\nHost: a\r\n", "");
     check("\r", "");
     check("\r\n", "");
@@ -225,6 +227,7 @@ fn bad_request_lines_are_refused() {
         ("GET a HTTP/1.1", TARGET),
         ("GET * HTTP/1.1", TARGET),
         ("GET a:80 HTTP/1.1", TARGET),
+        ("GET http:// HTTP/1.1", TARGET),
         ("GET http:///b HTTP/1.1", TARGET),
         ("GET ftp://a/b HTTP/1.1", TARGET),
         ("GET / HTTP/1.1 ", VERSION),
@@ -285,6 +288,16 @@ fn bad_chunks_are_refused() {
             &format!("POST / chunked | {seen}"),
         );
     }
+}
+
+#[test]
+fn a_remembered_head_does_not_hide_what_came_before_it() {
+    let mut memo = HeadMemo::new();
+    let mut first = Server::new(Limits::default());
+    assert!(first.next(&mut GET.as_bytes(), &mut memo).is_ok());
+    let mut second = Server::new(Limits::default());
+    assert_eq!(second.next(&mut &b"\r"[..], &mut memo), Ok(None));
+    assert!(second.next(&mut GET.as_bytes(), &mut memo).is_err());
 }
 
 #[test]

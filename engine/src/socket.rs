@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -151,8 +152,11 @@ fn bind_path(socket: &OwnedFd, path: &Path) -> Result<(), Errno> {
     let address = SocketAddrUnix::new(path.as_os_str().as_bytes())?;
     match bind(socket, &address) {
         Err(Errno::ADDRINUSE) => {
+            // A file of any other kind refuses connections too (connect(2)), and is not ours.
+            let is_socket =
+                std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
             let trial = new(AddressFamily::UNIX, Mode::Nonblocking)?;
-            if connect(&trial, &address) != Err(Errno::CONNREFUSED) {
+            if !is_socket || connect(&trial, &address) != Err(Errno::CONNREFUSED) {
                 return Err(Errno::ADDRINUSE);
             }
             std::fs::remove_file(path).map_err(|error| errno(&error))?;
@@ -220,6 +224,17 @@ mod tests {
         drop(first);
         assert!(listener(&on(address.clone()), Mode::Blocking).is_ok());
         forget(&address);
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_never_taken_over() {
+        let name = format!("ringside-no-socket-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "precious").expect("a file");
+        let refused = listener(&on(Address::Unix(path.clone())), Mode::Blocking).err();
+        assert_eq!(refused, Some(Errno::ADDRINUSE));
+        assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
+        std::fs::remove_file(path).expect("still there");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Server {
             engine,
             ..server::Config::new(address)
         };
-        let running = server::start(config, stop.clone()).unwrap();
+        let running = server::start(config, &stop).unwrap();
         let Address::Tcp(address) = running.address().clone() else {
             panic!("not TCP")
         };
@@ -53,7 +53,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop.request(Signal::Terminate);
         if let Some(running) = self.running.take() {
-            running.join();
+            running.join().unwrap();
         }
     }
 }
@@ -314,7 +314,7 @@ fn a_unix_socket_is_loaded_like_any_other() {
             engine,
             ..server::Config::new(address)
         };
-        let running = server::start(config, stop.clone()).unwrap();
+        let running = server::start(config, &stop).unwrap();
         let mut plan = Plan::new("http://localhost/json").unwrap();
         plan.engine = engine.to_string();
         (plan.duration_s, plan.count) = (None, Some(50));
@@ -327,7 +327,7 @@ fn a_unix_socket_is_loaded_like_any_other() {
             (200, &b"{\"status\":\"ok\"}"[..])
         );
         stop.request(Signal::Terminate);
-        running.join();
+        running.join().unwrap();
     });
 }
 

@@ -1,0 +1,288 @@
+//! Answers become bytes.
+
+use std::time::Duration;
+
+use proto::http1::Version;
+use proto::http1::response::{self, Head, Length};
+
+use crate::pattern::Stream;
+use crate::service::{Body, Response};
+
+/// Bodies up to so long are copied behind their head; of longer ones the first so many bytes are,
+/// which saves a small packet with only the head in it.
+const COPIED_BYTES_MAX: usize = 16 * 1024;
+
+/// Answers up to so long are kept encoded.
+const KEPT_BYTES_MAX: usize = 32 * 1024;
+
+/// The `Server` field.
+const SERVER: (&str, &str) = ("Server", "ringside");
+
+/// How a request wants to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The version of the request.
+    pub(crate) version: Version,
+    /// The method is HEAD: the same head as for GET, and nothing after it (RFC 9110 §9.3.2).
+    pub(crate) head_only: bool,
+    /// The connection goes on afterwards.
+    pub(crate) keep_alive: bool,
+}
+
+impl Form {
+    /// This form as far as `response` can keep it: without chunks, which HTTP/1.0 does not know,
+    /// only the end of the connection ends a body of unannounced length (RFC 9112 §6.3).
+    pub(crate) fn fitting(self, response: &Response) -> Form {
+        let endless = matches!(response.body, Body::Chunked(_)) && self.version == Version::Http10;
+        Form {
+            keep_alive: self.keep_alive && (self.head_only || !endless),
+            ..self
+        }
+    }
+}
+
+/// Appends `response` to `out`, except for what is left of a long body, which is returned.
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    response: &Response,
+    form: Form,
+    date: &[u8; 29],
+) -> Option<Stream> {
+    let start = out.len();
+    let length = length(response, form);
+    let mut fields = [SERVER; 3];
+    let mut count = 1;
+    let named = [
+        ("Content-Type", response.content_type.as_deref()),
+        ("Allow", response.allow),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value {
+            fields[count] = (name, value);
+            count += 1;
+        }
+    }
+    let head = Head {
+        status: response.status,
+        version: form.version,
+        fields: &fields[..count],
+        date,
+        length,
+        keep_alive: form.keep_alive,
+    };
+    if response::head(out, &head).is_err() {
+        // A service asked for what cannot be said. The client learns whose fault it is.
+        out.truncate(start);
+        let length = Length::Known(0);
+        let _ = response::head(
+            out,
+            &Head {
+                status: 500,
+                fields: &[SERVER],
+                length,
+                ..head
+            },
+        );
+        return None;
+    }
+    if form.head_only || bodiless(response.status) {
+        return None;
+    }
+    match response.body {
+        Body::Empty => None,
+        Body::Static(bytes) => {
+            out.extend_from_slice(bytes);
+            None
+        }
+        Body::Bytes(ref bytes) => {
+            out.extend_from_slice(bytes);
+            None
+        }
+        Body::Pattern(bytes) => Stream::begin(false, bytes, COPIED_BYTES_MAX, out),
+        Body::Chunked(bytes) => {
+            Stream::begin(length == Length::Chunked, bytes, COPIED_BYTES_MAX, out)
+        }
+    }
+}
+
+fn length(response: &Response, form: Form) -> Length {
+    if bodiless(response.status) {
+        return Length::None;
+    }
+    match response.body {
+        Body::Empty => Length::Known(0),
+        Body::Static(bytes) => Length::Known(bytes.len() as u64),
+        Body::Bytes(ref bytes) => Length::Known(bytes.len() as u64),
+        Body::Pattern(bytes) => Length::Known(bytes),
+        Body::Chunked(_) if form.version == Version::Http10 => Length::None,
+        Body::Chunked(_) => Length::Chunked,
+    }
+}
+
+/// RFC 9110 §15.3.5 and §15.4.5: these never have a body.
+fn bodiless(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
+
+/// The answer to the last request whose like always gets the same, encoded.
+///
+/// Clients under load repeat themselves. The same head without a body takes the same route to the
+/// same answer, so a repeated request costs a comparison and a copy: no routing, no formatting.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    head: Vec<u8>,
+    answer: Vec<u8>,
+    /// Where the date stands in `answer`.
+    date_at: usize,
+}
+
+impl Kept {
+    /// The answer to the request with `head`, which had no body.
+    #[inline]
+    pub(crate) fn answer(&self, head: &[u8]) -> Option<&[u8]> {
+        (self.head == head).then_some(&self.answer[..])
+    }
+
+    /// Keeps `answer`, if it is not too long. It was encoded whole, with `date` in it.
+    pub(crate) fn keep(&mut self, head: &[u8], answer: &[u8], date: &[u8; 29]) {
+        let date_at = answer.windows(date.len()).position(|window| window == date);
+        let (Some(date_at), true) = (date_at, answer.len() <= KEPT_BYTES_MAX) else {
+            return;
+        };
+        self.forget();
+        self.head.extend_from_slice(head);
+        self.answer.extend_from_slice(answer);
+        self.date_at = date_at;
+    }
+
+    /// Puts a new date in.
+    pub(crate) fn renew(&mut self, date: &[u8; 29]) {
+        if let Some(place) = self.answer.get_mut(self.date_at..self.date_at + date.len()) {
+            place.copy_from_slice(date);
+        }
+    }
+
+    /// Keeps nothing any more. No request has an empty head.
+    pub(crate) fn forget(&mut self) {
+        self.head.clear();
+        self.answer.clear();
+    }
+}
+
+/// An answer that leaves byte by byte.
+#[derive(Debug)]
+pub(crate) struct Dribble {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) at: usize,
+    pub(crate) every: Duration,
+    pub(crate) beat: Beat,
+}
+
+/// Where a [`Dribble`] is between two bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// The next byte may go.
+    Due,
+    /// A byte has gone and no timer runs yet.
+    Gone,
+    /// The timer runs.
+    Waiting,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::TEXT;
+
+    const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+    const LATER: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:38 GMT";
+    const KEPT: Form = Form {
+        version: Version::Http11,
+        head_only: false,
+        keep_alive: true,
+    };
+
+    fn encoded(response: &Response, form: Form) -> String {
+        let mut out = Vec::new();
+        let _ = encode(&mut out, response, form.fitting(response), DATE);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn answers_are_these_bytes() {
+        let hello = Response::fixed(TEXT, b"Hello");
+        let head = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+                    Server: ringside\r\nContent-Type: text/plain\r\n";
+        let length = "Content-Length: 5\r\n";
+        assert_eq!(encoded(&hello, KEPT), format!("{head}{length}\r\nHello"));
+        let head_only = Form {
+            head_only: true,
+            ..KEPT
+        };
+        assert_eq!(encoded(&hello, head_only), format!("{head}{length}\r\n"));
+        let last = Form {
+            keep_alive: false,
+            ..KEPT
+        };
+        assert_eq!(
+            encoded(&hello, last),
+            format!("{head}{length}Connection: close\r\n\r\nHello")
+        );
+        let old = Form {
+            version: Version::Http10,
+            ..KEPT
+        };
+        let kept = format!("{head}{length}Connection: keep-alive\r\n\r\nHello");
+        assert_eq!(encoded(&hello, old), kept);
+        let chunks = Response::of(TEXT, Body::Chunked(12));
+        let coded =
+            format!("{head}Transfer-Encoding: chunked\r\n\r\nc\r\n012345678901\r\n0\r\n\r\n");
+        assert_eq!(encoded(&chunks, KEPT), coded);
+        let endless = format!("{head}Connection: close\r\n\r\n012345678901");
+        assert_eq!(encoded(&chunks, old), endless);
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_said_becomes_a_500() {
+        let content_type = Some("text/plain\r\nX: injected".into());
+        let response = Response {
+            content_type,
+            ..Response::empty(200)
+        };
+        let text = encoded(&response, KEPT);
+        assert!(
+            text.starts_with("HTTP/1.1 500 Internal Server Error\r\n"),
+            "{text}"
+        );
+        assert!(!text.contains("injected"), "{text}");
+    }
+
+    #[test]
+    fn a_kept_answer_fits_its_own_head_only_and_follows_the_date() {
+        let mut kept = Kept::default();
+        let answer = encoded(&Response::fixed(TEXT, b"Hello"), KEPT).into_bytes();
+        assert_eq!(kept.answer(b"GET /\r\n\r\n"), None);
+        kept.keep(b"GET /\r\n\r\n", &answer, DATE);
+        assert_eq!(kept.answer(b"GET /\r\n\r\n"), Some(&answer[..]));
+        assert_eq!(kept.answer(b"GET /x\r\n\r\n"), None);
+        kept.renew(LATER);
+        let renewed = kept.answer(b"GET /\r\n\r\n").expect("still kept");
+        assert_eq!(
+            renewed.windows(29).position(|window| window == LATER),
+            Some(23)
+        );
+        assert_eq!(renewed.len(), answer.len());
+        kept.forget();
+        kept.renew(DATE);
+        assert_eq!(kept.answer(b"GET /\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn long_answers_are_not_kept() {
+        let mut kept = Kept::default();
+        let mut answer = DATE.to_vec();
+        answer.resize(KEPT_BYTES_MAX + 1, b'x');
+        kept.keep(b"GET /\r\n\r\n", &answer, DATE);
+        assert_eq!(kept.answer(b"GET /\r\n\r\n"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a server needs to know before it starts.
+
+use std::time::Duration;
+
+use engine::{Address, EngineChoice};
+
+/// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where to listen. Port 0 lets the kernel choose, see
+    /// [`Running::address`](crate::Running::address).
+    pub address: Address,
+    /// Which engine drives the sockets.
+    pub engine: EngineChoice,
+    /// Workers, each with its own thread, driver and listener. A Unix socket takes exactly one,
+    /// since `SO_REUSEPORT` does not spread its connections (unix(7)).
+    pub threads: usize,
+    /// The processors of the workers, in order and from the start again; empty pins nobody.
+    pub cpus: Vec<usize>,
+    /// Connections that may wait to be accepted, per worker.
+    pub backlog: u32,
+    /// What a client may ask for.
+    pub limits: Limits,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// A server at `address` as it is without further wishes: one worker, any processor.
+    pub fn new(address: Address) -> Config {
+        Config {
+            address,
+            engine: EngineChoice::Auto,
+            threads: 1,
+            cpus: Vec::new(),
+            backlog: 65_535,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// What a client may ask for; more is refused with the status named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request head, from the request line to the empty line: 431, or 414 where the
+    /// target alone is too long.
+    pub head_bytes: usize,
+    /// Bytes of a request body: 413.
+    pub body_bytes: u64,
+    /// Connections per worker; more wait in the backlog. `None` takes as many as `RLIMIT_NOFILE`
+    /// allows.
+    pub connections: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head_bytes: 16 * 1024,
+            body_bytes: 1024 * 1024,
+            connections: None,
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a request head to its last: 408.
+    pub head: Duration,
+    /// Without a byte either way: between requests the connection is closed, in a request body it
+    /// is answered with 408, and a client that takes no bytes of its answer is reset.
+    pub idle: Duration,
+    /// From the wish to stop until connections that are still busy are cut.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            drain: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! HTTP/1 on one connection: requests in, answers out in their order. Knows no sockets.
+//!
+//! Requests are read as they come, also while earlier answers are still waited for; [`Outgoing`]
+//! keeps the order. Reading stops when output has piled up, and what was received by then is held.
+
+use engine::Token;
+use measure::time::Time;
+use proto::http1::server::{BodyLength, Event, Limits, Rejection, Request, Server};
+use proto::http1::{self, response};
+
+use super::outgoing::{Outgoing, Then};
+use crate::answer::{self, Beat, Dribble, Form};
+use crate::service::{self, Reply, Response};
+use crate::site::{Found, Site};
+
+/// Memory that an incoming body leaves behind is kept for the next up to so many bytes.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
+/// One connection as far as HTTP/1 goes.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    machine: Server,
+    talk: Talk,
+    /// Received and not read yet, because output had piled up.
+    held: Vec<u8>,
+    /// Since when a head is unfinished.
+    head_since: Time,
+}
+
+/// Everything but the machine, which lends what it has read.
+#[derive(Debug)]
+struct Talk {
+    out: Outgoing,
+    body: Option<Box<Incoming>>,
+    ending: Option<Ending>,
+    /// The client sends no more.
+    peer_ended: bool,
+    socket: Token,
+    /// Requests that needed more than a kept answer; the number of the last.
+    number: u32,
+}
+
+/// How a connection ends once its output is gone. Input is ignored from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With FIN.
+    Graceful,
+    /// With FIN, when the client has fallen silent. It is still sending, and bytes that arrive
+    /// after the end would make the kernel reset the connection, and the answer with it
+    /// (RFC 9112 §9.6).
+    Lingering,
+    /// With RST.
+    Reset,
+}
+
+/// What a connection is doing, as far as time limits go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No request is under way.
+    Idle,
+    /// A head began at this time.
+    Head(Time),
+    /// A body is coming.
+    Body,
+    /// A service has not answered yet.
+    Waiting,
+}
+
+/// A request whose body is on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    bytes: Vec<u8>,
+    target: Option<Target>,
+    parameter: String,
+    content_type: String,
+}
+
+#[derive(Debug)]
+struct Target {
+    answerer: Answerer,
+    form: Form,
+}
+
+/// Who answers a request.
+#[derive(Debug)]
+enum Answerer {
+    /// The service of the route of this index.
+    Route { index: usize, takes_body: bool },
+    /// Nobody; this is the answer.
+    Nobody(Response),
+}
+
+impl Incoming {
+    /// Makes it fit for another request. False if it is better dropped.
+    pub(crate) fn clear(&mut self) -> bool {
+        self.bytes.clear();
+        self.parameter.clear();
+        self.content_type.clear();
+        self.target = None;
+        self.bytes.capacity() <= SPARE_BYTES_MAX
+    }
+}
+
+impl Http1 {
+    pub(crate) fn new(socket: Token, limits: Limits) -> Http1 {
+        let out = Outgoing::default();
+        Http1 {
+            machine: Server::new(limits),
+            talk: Talk {
+                out,
+                body: None,
+                ending: None,
+                peer_ended: false,
+                socket,
+                number: 0,
+            },
+            held: Vec::new(),
+            head_since: Time::NEVER,
+        }
+    }
+
+    /// Whose bytes these are.
+    #[inline]
+    pub(crate) fn socket(&self) -> Token {
+        self.talk.socket
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
+        if self.held.is_empty() {
+            self.read(input, site);
+        } else {
+            self.held.extend_from_slice(input);
+        }
+    }
+
+    /// Reads on what was held, if there is room for answers. Reports whether anything was read.
+    pub(crate) fn resume(&mut self, site: &mut Site) -> bool {
+        if self.held.is_empty() || self.talk.out.is_heavy() {
+            return false;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.read(&held, site);
+        true
+    }
+
+    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+        let talk = &mut self.talk;
+        while talk.ending.is_none() {
+            if talk.out.is_heavy() && !input.is_empty() {
+                self.held.extend_from_slice(input);
+                return;
+            }
+            match self.machine.next(&mut input, &mut site.memo) {
+                Ok(Some(Event::Request(request))) => {
+                    self.head_since = Time::NEVER;
+                    talk.request(&request, site);
+                }
+                Ok(Some(Event::Body(bytes))) => talk.body(bytes),
+                Ok(Some(Event::End)) => talk.end(site),
+                Ok(None) => break,
+                Err(rejection) => talk.reject(rejection, site),
+            }
+        }
+        if !self.machine.head_started() {
+            self.head_since = Time::NEVER;
+        } else if self.head_since == Time::NEVER {
+            self.head_since = site.now;
+        }
+        self.settle();
+    }
+
+    /// The client will send no more. What it asked for is still answered.
+    pub(crate) fn peer_ended(&mut self) {
+        self.talk.peer_ended = true;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        if self.talk.peer_ended && self.held.is_empty() {
+            self.talk.ending.get_or_insert(Ending::Graceful);
+        }
+    }
+
+    /// The server stops: the connection ends as soon as nothing is under way.
+    pub(crate) fn drain(&mut self) {
+        if self.machine.between_requests() && self.held.is_empty() {
+            self.talk.ending.get_or_insert(Ending::Graceful);
+        }
+    }
+
+    /// The request under way came too slowly.
+    pub(crate) fn time_out(&mut self, site: &mut Site) {
+        let text = "the request took too long to arrive\n";
+        self.talk.refuse(408, text.into(), Ending::Lingering, site);
+    }
+
+    /// The answer to a request that had to wait. Nothing happens if it is not waited for.
+    pub(crate) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
+        self.talk.complete(number, response, site);
+    }
+
+    /// How the connection is to be closed, if it is time.
+    pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
+        let in_vain = (self.talk.peer_ended || site.draining) && self.talk.out.waits_for_ever();
+        self.talk
+            .ending
+            .filter(|_| self.talk.out.is_empty() || in_vain)
+    }
+
+    /// Whether reading should go on: it stops while output has piled up.
+    #[inline]
+    pub(crate) fn reads(&self) -> bool {
+        self.held.is_empty() && !self.talk.out.is_heavy()
+    }
+
+    /// What has to be said.
+    #[inline]
+    pub(crate) fn out(&mut self) -> &mut Outgoing {
+        &mut self.talk.out
+    }
+
+    /// What it is doing.
+    pub(crate) fn phase(&self) -> Phase {
+        if self.talk.out.waits() {
+            Phase::Waiting
+        } else if self.head_since != Time::NEVER {
+            Phase::Head(self.head_since)
+        } else if !self.machine.between_requests() {
+            Phase::Body
+        } else {
+            Phase::Idle
+        }
+    }
+
+    /// Since when a head is unfinished; [`Time::NEVER`] if none is.
+    #[inline]
+    pub(crate) fn head_since(&self) -> Time {
+        self.head_since
+    }
+}
+
+impl Talk {
+    #[inline]
+    fn request(&mut self, request: &Request<'_>, site: &mut Site) {
+        site.counts.requests += 1;
+        if request.body != BodyLength::Known(0) {
+            return self.begin(request, site);
+        }
+        match site.kept.answer(request.head) {
+            Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
+            None => self.answer_bodiless(request, site),
+        }
+    }
+
+    fn answer_bodiless(&mut self, request: &Request<'_>, site: &mut Site) {
+        let form = form(request, site);
+        let reply = match site.find(request.method, request.path()) {
+            Found::Route(route, parameter) => {
+                let content_type = content_type(request.head);
+                let given = service::Request {
+                    parameter,
+                    content_type,
+                    body: &[],
+                };
+                self.call(route, &given, site)
+            }
+            Found::Refusal(response) => Reply::Always(response),
+        };
+        match reply {
+            Reply::Always(response) => self.say(&response, form, Some(request.head), site),
+            reply => self.reply(reply, form, site),
+        }
+    }
+
+    fn begin(&mut self, request: &Request<'_>, site: &mut Site) {
+        let form = form(request, site);
+        let mut incoming = site.incoming();
+        let answerer = match site.find(request.method, request.path()) {
+            Found::Route(index, parameter) => {
+                incoming.parameter.push_str(parameter);
+                incoming
+                    .content_type
+                    .push_str(content_type(request.head).unwrap_or_default());
+                Answerer::Route {
+                    index,
+                    takes_body: site.takes_body(index),
+                }
+            }
+            Found::Refusal(response) if request.expect_continue => {
+                // The client asked whether to send the body. It may do so in spite of the answer,
+                // so this connection cannot be read any further (RFC 9110 §10.1.1).
+                self.say(
+                    &response,
+                    Form {
+                        keep_alive: false,
+                        ..form
+                    },
+                    None,
+                    site,
+                );
+                self.ending = Some(Ending::Lingering);
+                return site.recycle(incoming);
+            }
+            Found::Refusal(response) => Answerer::Nobody(response),
+        };
+        if request.expect_continue {
+            self.out
+                .append(|out| out.extend_from_slice(response::CONTINUE));
+        }
+        incoming.target = Some(Target { answerer, form });
+        self.body = Some(incoming);
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        let Some(incoming) = &mut self.body else {
+            return;
+        };
+        let answerer = incoming.target.as_ref().map(|target| &target.answerer);
+        if let Some(Answerer::Route {
+            takes_body: true, ..
+        }) = answerer
+        {
+            incoming.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// A request is complete. Without a body it has been answered already.
+    #[inline]
+    fn end(&mut self, site: &mut Site) {
+        if let Some(incoming) = self.body.take() {
+            self.answer_with_body(incoming, site);
+        }
+    }
+
+    fn answer_with_body(&mut self, mut incoming: Box<Incoming>, site: &mut Site) {
+        match incoming.target.take() {
+            Some(Target {
+                answerer: Answerer::Route { index, .. },
+                form,
+            }) => {
+                let content_type = Some(&incoming.content_type[..]);
+                let given = service::Request {
+                    parameter: &incoming.parameter,
+                    content_type: content_type.filter(|value| !value.is_empty()),
+                    body: &incoming.bytes,
+                };
+                let reply = self.call(index, &given, site);
+                self.reply(reply, form, site);
+            }
+            Some(Target {
+                answerer: Answerer::Nobody(response),
+                form,
+            }) => {
+                self.say(&response, form, None, site);
+            }
+            None => {}
+        }
+        site.recycle(incoming);
+    }
+
+    fn call(&mut self, route: usize, given: &service::Request<'_>, site: &mut Site) -> Reply {
+        self.number = self.number.wrapping_add(1);
+        site.call(route, given, self.socket, self.number)
+    }
+
+    fn reply(&mut self, reply: Reply, form: Form, site: &mut Site) {
+        let ending = match reply {
+            Reply::Now(response) | Reply::Always(response) => {
+                return self.say(&response, form, None, site);
+            }
+            Reply::Later => {
+                self.out.then(Then::Answer {
+                    number: self.number,
+                    form,
+                });
+                (!form.keep_alive).then_some(Ending::Graceful)
+            }
+            Reply::Never => {
+                self.out.then(Then::Silence);
+                Some(Ending::Graceful)
+            }
+            Reply::Dribble { response, every } => {
+                let mut bytes = Vec::new();
+                answer::encode(&mut bytes, &response, form, &site.date);
+                let dribble = Dribble {
+                    bytes,
+                    at: 0,
+                    every,
+                    beat: Beat::Due,
+                };
+                self.out.then(Then::Dribble(Box::new(dribble)));
+                (!form.keep_alive).then_some(Ending::Graceful)
+            }
+            Reply::Raw(bytes) => {
+                self.out.append(|out| out.extend_from_slice(&bytes));
+                Some(Ending::Graceful)
+            }
+            Reply::Reset => Some(Ending::Reset),
+        };
+        self.ending = self.ending.or(ending);
+    }
+
+    /// Appends an answer. With the head it answers, it is kept for every request with this head.
+    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, site: &mut Site) {
+        let (date, kept) = (&site.date, &mut site.kept);
+        let form = form.fitting(response);
+        let rest = self.out.append(|out| {
+            let start = out.len();
+            let rest = answer::encode(out, response, form, date);
+            if let (Some(head), None, true) = (always, rest, form.keep_alive) {
+                kept.keep(head, &out[start..], date);
+            }
+            rest
+        });
+        if let Some(rest) = rest {
+            self.out.then(Then::Body(rest));
+        }
+        if !form.keep_alive {
+            self.ending.get_or_insert(Ending::Graceful);
+        }
+    }
+
+    fn complete(&mut self, number: u32, response: &Response, site: &Site) {
+        let Some((form, last)) = self.out.awaited(number) else {
+            return;
+        };
+        let going_on = !(last && self.ending.is_some());
+        let form = Form {
+            keep_alive: form.keep_alive && going_on,
+            ..form
+        }
+        .fitting(response);
+        if !form.keep_alive {
+            self.out.cut_behind(number);
+            self.ending.get_or_insert(Ending::Graceful);
+        }
+        self.out.fill(number, |out| {
+            answer::encode(out, response, form, &site.date).map_or(Then::Nothing, Then::Body)
+        });
+    }
+
+    fn reject(&mut self, rejection: Rejection, site: &mut Site) {
+        let Rejection { status, violation } = rejection;
+        // Of these it is known that the client has more to send.
+        let ending = match status {
+            413 | 414 | 431 => Ending::Lingering,
+            _ => Ending::Graceful,
+        };
+        self.refuse(status, format!("{violation}\n"), ending, site);
+    }
+
+    fn refuse(&mut self, status: u16, text: String, ending: Ending, site: &mut Site) {
+        site.counts.rejections.count(status);
+        let version = http1::Version::Http11;
+        let form = Form {
+            version,
+            head_only: false,
+            keep_alive: false,
+        };
+        self.body = None;
+        self.say(&Response::sentence(status, text), form, None, site);
+        self.ending = Some(ending);
+    }
+}
+
+fn form(request: &Request<'_>, site: &Site) -> Form {
+    Form {
+        version: request.version,
+        head_only: request.method == b"HEAD",
+        keep_alive: request.keep_alive && !site.draining,
+    }
+}
+
+fn content_type(head: &[u8]) -> Option<&str> {
+    http1::field(head, "content-type").and_then(|value| std::str::from_utf8(value).ok())
+}

@@ -1,0 +1,11 @@
+use super::*;
+
+#[test]
+fn an_idle_connection_is_small() {
+    // Its buffers belong to the driver's pool while nothing is in them.
+    assert!(
+        size_of::<Option<Connection>>() <= 256,
+        "{}",
+        size_of::<Option<Connection>>()
+    );
+}

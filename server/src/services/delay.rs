@@ -1,0 +1,24 @@
+//! `/delay/50ms`: an answer after so long, counted from the turn that read the request. Also in
+//! `us` and `s`; a bare number is milliseconds.
+
+use super::parameter::{self, refusal};
+use super::{Context, Request, Response, Service};
+use crate::service::{Reply, TEXT, Ticket};
+
+pub(super) struct Delay;
+
+impl Service for Delay {
+    fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
+        match parameter::duration(request.parameter) {
+            Ok(delay) => {
+                context.wake_at(context.now + delay, context.ticket);
+                Reply::Later
+            }
+            Err(sentence) => refusal(sentence),
+        }
+    }
+
+    fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        context.complete(ticket, Response::fixed(TEXT, b"late\n"));
+    }
+}

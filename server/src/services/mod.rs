@@ -1,0 +1,103 @@
+//! The routes of this server. A new one is a file here and a line in [`routes`].
+
+mod bytes;
+mod chunked;
+mod delay;
+mod echo;
+mod garbage;
+mod health;
+mod hello;
+mod json;
+mod parameter;
+mod reset;
+mod slow;
+mod stall;
+mod status;
+mod truncate;
+
+use crate::service::{Context, Request, Response, Service};
+
+/// Where a service is reached, and by which methods.
+pub(crate) struct Route {
+    place: Place,
+    /// What `Allow` says.
+    pub(crate) methods: &'static str,
+    /// Whether the body is collected for the service; else it is read and thrown away.
+    pub(crate) takes_body: bool,
+    pub(crate) service: Box<dyn Service>,
+}
+
+enum Place {
+    /// This path.
+    At(&'static str),
+    /// Every path that begins so; the rest is the service's parameter.
+    Below(&'static str),
+}
+
+/// All routes. Their order only matters to how soon they are found.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::at("/", hello::Hello),
+        Route::at("/json", json::Json),
+        Route::below("/bytes/", bytes::Bytes),
+        Route::below("/delay/", delay::Delay),
+        Route::at("/echo", echo::Echo).taking_bodies(),
+        Route::below("/status/", status::Status),
+        Route::below("/chunked/", chunked::Chunked),
+        Route::at("/health", health::Health),
+        Route::at("/stall", stall::Stall),
+        Route::at("/reset", reset::Reset),
+        Route::at("/truncate", truncate::Truncate),
+        Route::below("/slow/", slow::Slow),
+        Route::at("/garbage", garbage::Garbage),
+    ]
+}
+
+impl Route {
+    fn at(path: &'static str, service: impl Service + 'static) -> Route {
+        Route::new(Place::At(path), service)
+    }
+
+    fn below(prefix: &'static str, service: impl Service + 'static) -> Route {
+        Route::new(Place::Below(prefix), service)
+    }
+
+    fn new(place: Place, service: impl Service + 'static) -> Route {
+        Route {
+            place,
+            methods: "GET, HEAD",
+            takes_body: false,
+            service: Box::new(service),
+        }
+    }
+
+    fn taking_bodies(self) -> Route {
+        Route {
+            methods: "GET, HEAD, POST, PUT, PATCH, DELETE",
+            takes_body: true,
+            ..self
+        }
+    }
+
+    /// Whether `method` may be used here.
+    pub(crate) fn allows(&self, method: &[u8]) -> bool {
+        self.methods
+            .split(", ")
+            .any(|allowed| allowed.as_bytes() == method)
+    }
+
+    fn parameter<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self.place {
+            Place::At(place) => (path == place).then_some(""),
+            Place::Below(prefix) => path.strip_prefix(prefix),
+        }
+    }
+}
+
+/// The route of a path, by its index, and the path's parameter.
+pub(crate) fn find<'a>(routes: &[Route], path: &'a str) -> Option<(usize, &'a str)> {
+    routes
+        .iter()
+        .enumerate()
+        .find_map(|(at, route)| Some((at, route.parameter(path)?)))
+}

@@ -1,0 +1,16 @@
+//! `/status/N`: an answer with that status, 200 to 599, and nothing in it.
+
+use super::parameter::refusal;
+use super::{Context, Request, Response, Service};
+use crate::service::Reply;
+
+pub(super) struct Status;
+
+impl Service for Status {
+    fn call(&mut self, request: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        match request.parameter.parse() {
+            Ok(status @ 200..=599) => Reply::Always(Response::empty(status)),
+            _ => refusal("the status of an answer is a number from 200 to 599\n".into()),
+        }
+    }
+}

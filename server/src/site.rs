@@ -1,0 +1,168 @@
+//! What all connections of one worker share: the routes and their services, the memory of the last
+//! request, the date, and what was counted.
+
+use engine::Token;
+use measure::time::{self, Time};
+use proto::http1::{HeadMemo, response};
+
+use crate::answer::Kept;
+use crate::connection::Incoming;
+use crate::service::{Agenda, Context, Reply, Request, Response, Ticket};
+use crate::services::{self, Route};
+use crate::summary::Counts;
+
+/// Incoming bodies end up in boxes that are used again; so many wait for that.
+const SPARE_MAX: usize = 16;
+
+/// See the module.
+pub(crate) struct Site {
+    pub(crate) memo: HeadMemo,
+    pub(crate) kept: Kept,
+    pub(crate) counts: Counts,
+    pub(crate) agenda: Agenda,
+    /// The server stops: answers say `Connection: close`.
+    pub(crate) draining: bool,
+    /// The time of this turn.
+    pub(crate) now: Time,
+    /// The value of `Date` fields.
+    pub(crate) date: [u8; 29],
+    date_until: Time,
+    wall: Wall,
+    routes: Vec<Route>,
+    spare: Vec<Box<Incoming>>,
+}
+
+/// Where the date comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wall {
+    /// This host's clock.
+    Host,
+    /// Always the same second since 1970, for tests that must repeat.
+    #[cfg(test)]
+    Fixed(u64),
+}
+
+/// What became of a method and a path.
+pub(crate) enum Found<'a> {
+    /// A route, by its index, and the parameter for its service.
+    Route(usize, &'a str),
+    /// 404 or 405.
+    Refusal(Response),
+}
+
+impl Site {
+    pub(crate) fn new(now: Time, wall: Wall) -> Site {
+        let mut site = Site {
+            memo: HeadMemo::new(),
+            kept: Kept::default(),
+            counts: Counts::default(),
+            agenda: Agenda::default(),
+            draining: false,
+            now,
+            date: [0; 29],
+            date_until: now,
+            wall,
+            routes: services::routes(),
+            spare: Vec::new(),
+        };
+        site.turn(now);
+        site
+    }
+
+    /// A turn begins at `now`.
+    #[inline]
+    pub(crate) fn turn(&mut self, now: Time) {
+        self.now = now;
+        if now >= self.date_until {
+            self.renew_date();
+        }
+    }
+
+    fn renew_date(&mut self) {
+        let nanoseconds = match self.wall {
+            Wall::Host => time::unix_nanoseconds(),
+            #[cfg(test)]
+            Wall::Fixed(seconds) => u128::from(seconds) * 1_000_000_000,
+        };
+        let (seconds, into) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+        self.date = response::date(seconds as u64);
+        self.date_until = self.now.plus(1_000_000_000 - into as u64);
+        self.kept.renew(&self.date);
+    }
+
+    /// From now on every answer ends its connection.
+    pub(crate) fn drain(&mut self) {
+        self.draining = true;
+        self.kept.forget();
+    }
+
+    /// Looks a request up.
+    pub(crate) fn find<'a>(&self, method: &[u8], path: &'a [u8]) -> Found<'a> {
+        let found = std::str::from_utf8(path).ok();
+        let Some((at, parameter)) = found.and_then(|path| services::find(&self.routes, path))
+        else {
+            let text = "nothing is served at this path\n";
+            return Found::Refusal(Response::sentence(404, text.into()));
+        };
+        let route = &self.routes[at];
+        if route.allows(method) {
+            return Found::Route(at, parameter);
+        }
+        let text = format!("this path takes {}\n", route.methods);
+        let allow = Some(route.methods);
+        Found::Refusal(Response {
+            allow,
+            ..Response::sentence(405, text)
+        })
+    }
+
+    /// Whether the service of a route wants the body.
+    pub(crate) fn takes_body(&self, route: usize) -> bool {
+        self.routes[route].takes_body
+    }
+
+    /// Has the service of a route answer.
+    pub(crate) fn call(
+        &mut self,
+        route: usize,
+        request: &Request<'_>,
+        socket: Token,
+        number: u32,
+    ) -> Reply {
+        let ticket = Ticket {
+            socket,
+            number,
+            route: route as u16,
+        };
+        let mut context = Context {
+            now: self.now,
+            ticket,
+            agenda: &mut self.agenda,
+        };
+        self.routes[route].service.call(request, &mut context)
+    }
+
+    /// Tells the service that took `ticket` that its timer is due.
+    pub(crate) fn due(&mut self, ticket: Ticket) {
+        let mut context = Context {
+            now: self.now,
+            ticket,
+            agenda: &mut self.agenda,
+        };
+        self.routes[ticket.route as usize]
+            .service
+            .due(ticket, &mut context);
+    }
+
+    /// A box for an incoming body, perhaps with memory from the last one.
+    pub(crate) fn incoming(&mut self) -> Box<Incoming> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes such a box back.
+    pub(crate) fn recycle(&mut self, mut incoming: Box<Incoming>) {
+        if self.spare.len() < SPARE_MAX && incoming.clear() {
+            self.spare.push(incoming);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Starting the workers, and waiting for their end.
+
+use std::fmt;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use engine::choice::{self, Kind};
+use engine::cpu::{self, PinError};
+use engine::signal::{Signal, Stop};
+use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, SocketOptions};
+use engine::{epoll, uring};
+
+use proto::http1;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::config::{Config, Limits};
+use crate::site::Wall;
+use crate::summary::Summary;
+use crate::worker::{Settings, Worker};
+
+/// Connections of a worker unless told otherwise: its tables cost memory before they are used.
+const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;
+
+/// Descriptors left to everything that is no connection: listener, ring, wakers, standard streams.
+const DESCRIPTORS_RESERVED: u64 = 32;
+
+/// Receive buffers of a worker. A request is small; of an upload each buffer holds a piece.
+const BUFFERS: usize = 512;
+const BUFFER_BYTES: usize = 4096;
+
+/// Starts a server, which runs until `stop` is requested.
+///
+/// When this returns, every worker listens.
+///
+/// # Errors
+/// See [`StartError`]; nothing runs then, and `stop` is requested if some of it already did.
+pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
+    check(&config)?;
+    let (kind, engine_reason) = choice::decide(config.engine).map_err(StartError::Engine)?;
+    let sockets = sockets(&config);
+    let cpus = cpu::place(config.threads, &config.cpus);
+    let mut running = Running {
+        address: config.address.clone(),
+        kind,
+        engine_reason,
+        stop: stop.clone(),
+        workers: Vec::with_capacity(config.threads),
+    };
+    for index in 0..config.threads {
+        let job = Job {
+            kind,
+            cpu: cpus.get(index).copied(),
+            engine: engine::Config {
+                sockets,
+                buffers: BUFFERS,
+                buffer_bytes: BUFFER_BYTES,
+            },
+            settings: settings(&config, &running.address),
+            stop: stop.clone(),
+        };
+        match begin(index, job) {
+            Ok((address, worker)) => {
+                running.address = address;
+                running.workers.push(worker);
+            }
+            Err(error) => {
+                running.stop();
+                let _ = running.join();
+                return Err(error);
+            }
+        }
+    }
+    Ok(running)
+}
+
+/// A server that serves.
+#[derive(Debug)]
+pub struct Running {
+    address: Address,
+    kind: Kind,
+    engine_reason: String,
+    stop: Stop,
+    workers: Vec<JoinHandle<Result<Summary, Broken>>>,
+}
+
+impl Running {
+    /// Where it listens, with the port that was chosen.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Which engine drives it: `io_uring` or `epoll`.
+    pub fn engine_name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Why that one.
+    pub fn engine_reason(&self) -> &str {
+        &self.engine_reason
+    }
+
+    /// Asks for the end, as SIGTERM does: see [`Timeouts::drain`](crate::Timeouts::drain).
+    pub fn stop(&self) {
+        self.stop.request(Signal::Terminate);
+    }
+
+    /// Waits until the server has ended.
+    ///
+    /// # Errors
+    /// A driver broke while serving. The other workers have ended in order.
+    ///
+    /// # Panics
+    /// If a worker did.
+    pub fn join(self) -> Result<Summary, Broken> {
+        let mut summary = Summary::default();
+        let mut broken = None;
+        for worker in self.workers {
+            match worker.join() {
+                Ok(Ok(done)) => summary += done,
+                Ok(Err(error)) => broken = Some(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        broken.map_or(Ok(summary), Err)
+    }
+}
+
+/// Why a server did not start. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// No worker was asked for.
+    NoThreads,
+    /// More than one worker was asked for on a Unix socket.
+    UnixThreads(usize),
+    /// Somebody listens there already.
+    Taken(Address),
+    /// No interface of this host has the address.
+    NotLocal(Address),
+    /// Only root may use the port, or the directory of the Unix socket does not let us in.
+    NotPermitted(Address),
+    /// The directory of a Unix socket does not exist.
+    NoDirectory(PathBuf),
+    /// Listening failed otherwise.
+    Listen(Address, String),
+    /// A worker cannot have its processor.
+    Cpu(PinError),
+    /// No engine can be used.
+    Engine(OpenError),
+    /// The system starts no more threads.
+    Thread(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::NoThreads => f.write_str("a server needs at least one thread"),
+            StartError::UnixThreads(threads) => write!(
+                f,
+                "a Unix socket is served by one thread, not {threads}: its connections cannot be \
+                 spread over several listeners"
+            ),
+            StartError::Taken(Address::Tcp(address)) => write!(
+                f,
+                "{address} is taken: another process listens there. `ss -ltnp 'sport = :{}'` \
+                 shows which; port 0 takes any free port",
+                address.port()
+            ),
+            StartError::Taken(Address::Unix(path)) => write!(
+                f,
+                "{} is taken: another process listens there, and `ss -lxp src {0}` shows which, or \
+                 it is a file of another kind",
+                path.display()
+            ),
+            StartError::NotLocal(address) => write!(
+                f,
+                "{address} is no address of this host. `ip address` lists those it has; 0.0.0.0 \
+                 and [::] stand for all of them"
+            ),
+            StartError::NotPermitted(Address::Tcp(address)) => write!(
+                f,
+                "port {} needs privileges. Use a port from 1024 on, or lower the limit with \
+                 `sysctl net.ipv4.ip_unprivileged_port_start={0}`",
+                address.port()
+            ),
+            StartError::NotPermitted(Address::Unix(path)) => {
+                write!(
+                    f,
+                    "{} cannot be made: its directory is not writable",
+                    path.display()
+                )
+            }
+            StartError::NoDirectory(path) => {
+                write!(
+                    f,
+                    "{} cannot be made: its directory does not exist",
+                    path.display()
+                )
+            }
+            StartError::Listen(address, why) => write!(f, "cannot listen on {address}: {why}"),
+            StartError::Cpu(error) => error.fmt(f),
+            StartError::Engine(error) => error.fmt(f),
+            StartError::Thread(why) => write!(f, "cannot start a thread: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+fn check(config: &Config) -> Result<(), StartError> {
+    match &config.address {
+        _ if config.threads == 0 => Err(StartError::NoThreads),
+        Address::Unix(_) if config.threads > 1 => Err(StartError::UnixThreads(config.threads)),
+        // Listeners that share their port also share it with another server of the same user, who
+        // would then silently get half of the connections. One that does not share finds out.
+        Address::Tcp(address) if config.threads > 1 => match TcpListener::bind(address) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(listen_error(&config.address, &error)),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn listen_error(address: &Address, error: &io::Error) -> StartError {
+    let address = address.clone();
+    match (error.kind(), address) {
+        (io::ErrorKind::AddrInUse, address) => StartError::Taken(address),
+        (io::ErrorKind::AddrNotAvailable, address) => StartError::NotLocal(address),
+        (io::ErrorKind::PermissionDenied, address) => StartError::NotPermitted(address),
+        (io::ErrorKind::NotFound, Address::Unix(path)) => StartError::NoDirectory(path),
+        (_, address) => StartError::Listen(address, error.to_string()),
+    }
+}
+
+/// What a driver refused to listen for.
+fn refusal(address: &Address, refused: Refused) -> StartError {
+    let why = match refused {
+        Refused::Kernel(Fault::PortsExhausted) => return StartError::NotLocal(address.clone()),
+        Refused::Kernel(Fault::Other(errno)) => {
+            return listen_error(address, &io::Error::from_raw_os_error(errno));
+        }
+        Refused::Kernel(Fault::Exhausted) => {
+            "this host has no descriptor or memory left; `ulimit -n` shows the limit".into()
+        }
+        other => format!("{other:?}"),
+    };
+    StartError::Listen(address.clone(), why)
+}
+
+fn settings(config: &Config, address: &Address) -> Settings {
+    let Limits {
+        head_bytes,
+        body_bytes,
+        ..
+    } = config.limits;
+    let head_bytes = u32::try_from(head_bytes).unwrap_or(u32::MAX);
+    let defaults = http1::server::Limits::default();
+    let target_bytes = defaults.target_bytes.min(head_bytes);
+    Settings {
+        listen: Listen {
+            address: address.clone(),
+            share_port: config.threads > 1,
+            backlog: config.backlog,
+            options: SocketOptions::default(),
+        },
+        limits: http1::server::Limits {
+            head_bytes,
+            target_bytes,
+            body_bytes,
+            ..defaults
+        },
+        timeouts: config.timeouts,
+        wall: Wall::Host,
+    }
+}
+
+/// How many sockets each driver is opened for.
+///
+/// io_uring's direct descriptors are limited by `RLIMIT_NOFILE` for each ring, descriptors of epoll
+/// for all workers together. The smaller of the two holds for both, so that the engines compare.
+fn sockets(config: &Config) -> usize {
+    let limit = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
+    let share = limit / config.threads as u64;
+    let wanted = config
+        .limits
+        .connections
+        .map_or(CONNECTIONS_MAX_DEFAULT, |most| most as u64 + 1);
+    share.min(wanted).max(2) as usize
+}
+
+/// Raises the soft limit to the hard one (getrlimit(2)): the soft one is low only for the sake of
+/// programs that use select(2).
+fn raise_descriptor_limit() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    );
+    let limit = if raised.is_ok() { maximum } else { current };
+    limit.unwrap_or(u64::MAX)
+}
+
+/// What the thread of a worker is given.
+struct Job {
+    kind: Kind,
+    cpu: Option<usize>,
+    engine: engine::Config,
+    settings: Settings,
+    stop: Stop,
+}
+
+type Begun = Result<Address, StartError>;
+type Handle = JoinHandle<Result<Summary, Broken>>;
+
+/// Starts a worker and waits until it listens.
+fn begin(index: usize, job: Job) -> Result<(Address, Handle), StartError> {
+    let (begun, listens) = mpsc::channel();
+    let thread = thread::Builder::new().name(format!("serve-{index}"));
+    let handle = thread
+        .spawn(move || work(job, &begun))
+        .map_err(|error| StartError::Thread(error.to_string()))?;
+    match listens.recv() {
+        Ok(Ok(address)) => Ok((address, handle)),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(StartError::Thread("it ended before it listened".into())),
+    }
+}
+
+fn work(job: Job, begun: &Sender<Begun>) -> Result<Summary, Broken> {
+    if let Some(Err(error)) = job.cpu.map(cpu::pin) {
+        let _ = begun.send(Err(StartError::Cpu(error)));
+        return Ok(Summary::default());
+    }
+    cpu::sharpen_sleep();
+    match job.kind {
+        Kind::Uring => serve(uring::open(&job.engine), job, begun),
+        Kind::Epoll => serve(epoll::open(&job.engine), job, begun),
+    }
+}
+
+fn serve<D: Driver>(
+    driver: Result<D, OpenError>,
+    job: Job,
+    begun: &Sender<Begun>,
+) -> Result<Summary, Broken> {
+    let Job { settings, stop, .. } = job;
+    let address = settings.listen.address.clone();
+    let opened = driver.map_err(StartError::Engine).and_then(|driver| {
+        let waker = driver.waker();
+        let worker = Worker::open(driver, settings, stop.clone());
+        worker
+            .map(|worker| (worker, waker))
+            .map_err(|refused| refusal(&address, refused))
+    });
+    let (worker, waker) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let _ = begun.send(Err(error));
+            return Ok(Summary::default());
+        }
+    };
+    let Some(_registration) = stop.register(waker) else {
+        let why = format!("more than {} workers", engine::signal::WAKERS_MAX);
+        let _ = begun.send(Err(StartError::Thread(why)));
+        return Ok(Summary::default());
+    };
+    let _ = begun.send(Ok(worker.address().clone()));
+    worker
+        .run()
+        .inspect_err(|_| stop.request(Signal::Terminate))
+}

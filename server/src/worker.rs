@@ -1,0 +1,499 @@
+//! One worker: a driver, its listener and its connections, in one thread.
+//!
+//! The loop is written once for every driver. A turn waits, feeds what came to the connections,
+//! settles what services asked for, and only then sends: so all answers of a connection that arise
+//! in one turn leave in one send. Each connection has at most one unfinished send; what arises
+//! meanwhile gathers behind it.
+//!
+//! All time limits of a connection share one timer, which looks when it is due whether the limit
+//! has moved on. So traffic sets no timers.
+
+use engine::timers::Wheel;
+use engine::{
+    Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,
+    QUIET_BYTES_MAX, Refused, Template, Token, Until, signal::Stop,
+};
+use measure::time::Time;
+use proto::http1::server::Limits;
+
+use crate::config::Timeouts;
+use crate::connection::{Connection, Ending, Overdue, Step};
+use crate::pattern::{self, Slice};
+use crate::service::Ticket;
+use crate::site::{Site, Wall};
+use crate::summary::Summary;
+
+/// A listener that failed is opened again after so long.
+const LISTEN_AGAIN_NS: u64 = 100_000_000;
+
+/// How long a worker that is done gives the kernel to take what it sent last.
+const FAREWELL_NS: u64 = 10_000_000;
+
+/// What a worker is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) listen: Listen,
+    pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) wall: Wall,
+}
+
+/// See the module.
+pub(crate) struct Worker<D> {
+    driver: D,
+    settings: Settings,
+    stop: Stop,
+    site: Site,
+    listener: Option<Token>,
+    /// By slot; as long as the highest slot that was ever used.
+    connections: Vec<Option<Connection>>,
+    open: usize,
+    /// Connections to be looked after before the next wait.
+    listed: Vec<Token>,
+    wheel: Wheel<Alarm>,
+    alarms: Vec<Alarm>,
+    plain: Template,
+    chunks: Template,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug)]
+enum Alarm {
+    /// A time limit of a connection.
+    Limit(Token),
+    /// The next byte of an answer that dribbles.
+    Dribble(Token),
+    /// A service wanted to be told.
+    Service(Ticket),
+    /// The listener is to be opened again.
+    Listen,
+    /// The drain is over.
+    DrainOver,
+}
+
+impl<D: Driver> Worker<D> {
+    /// Opens the listener.
+    ///
+    /// # Errors
+    /// What the driver says to the listener.
+    pub(crate) fn open(mut driver: D, settings: Settings, stop: Stop) -> Result<Self, Refused> {
+        let listener = driver.listen(&settings.listen)?;
+        let plain = driver.register(&pattern::PLAIN)?;
+        let chunks = driver.register(&pattern::chunks())?;
+        let now = driver.now();
+        let mut settings = settings;
+        if let Some(address) = driver.local_address(listener) {
+            settings.listen.address = address;
+        }
+        Ok(Worker {
+            site: Site::new(now, settings.wall),
+            settings,
+            stop,
+            listener: Some(listener),
+            connections: Vec::new(),
+            open: 0,
+            listed: Vec::new(),
+            wheel: Wheel::new(now, 64),
+            alarms: Vec::new(),
+            plain,
+            chunks,
+            driver,
+        })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &Address {
+        &self.settings.listen.address
+    }
+
+    /// Serves until the stop is requested and everything begun is finished.
+    pub(crate) fn run(mut self) -> Result<Summary, Broken> {
+        let mut completions = Completions::new();
+        while !self.is_done() {
+            self.turn(&mut completions, Time::NEVER)?;
+        }
+        let farewell = self.driver.clock().plus(FAREWELL_NS);
+        self.driver.wait(Until::Time(farewell), &mut completions)?;
+        Ok(self.summary())
+    }
+
+    /// Whether the server has stopped and no connection is left.
+    pub(crate) fn is_done(&self) -> bool {
+        self.site.draining && self.open == 0
+    }
+
+    /// What was counted so far.
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            counts: self.site.counts,
+            engine: self.driver.counters(),
+        }
+    }
+
+    /// One turn, which sleeps until `latest` at most.
+    pub(crate) fn turn(
+        &mut self,
+        completions: &mut Completions,
+        latest: Time,
+    ) -> Result<(), Broken> {
+        let due = self
+            .wheel
+            .next_deadline()
+            .unwrap_or(Time::NEVER)
+            .min(latest);
+        let until = if due == Time::NEVER {
+            Until::Event
+        } else {
+            Until::Time(due)
+        };
+        let now = self.driver.wait(until, completions)?;
+        self.site.turn(now);
+        for position in 0..completions.len() {
+            self.happened(completions.get(position), completions);
+        }
+        self.ring(now);
+        if self.stop.requested().is_some() && !self.site.draining {
+            self.drain();
+        }
+        self.settle();
+        Ok(())
+    }
+
+    #[inline]
+    fn happened(&mut self, completion: Completion, completions: &Completions) {
+        let socket = completion.socket;
+        match completion.event {
+            Event::Received(lent) => self.received(socket, completions.bytes(lent)),
+            Event::Sent => {
+                let now = self.site.now;
+                if let Some(connection) = find(&mut self.connections, socket) {
+                    connection.sending = false;
+                    connection.since = now;
+                    list(&mut self.listed, connection);
+                }
+            }
+            Event::Accepted { .. } => self.accepted(socket),
+            Event::Ended => {
+                if let Some(connection) = find(&mut self.connections, socket) {
+                    if connection.lingers() {
+                        return self.close(socket, Close::Graceful);
+                    }
+                    connection.http.peer_ended();
+                    list(&mut self.listed, connection);
+                }
+            }
+            Event::Failed(_) if self.listener == Some(socket) => self.listener_failed(socket),
+            Event::Failed(_) => {
+                self.site.counts.failed += 1;
+                self.close(socket, Close::Reset);
+            }
+            Event::Connected => {}
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, socket: Token, bytes: &[u8]) {
+        let Some(connection) = find(&mut self.connections, socket) else {
+            return;
+        };
+        connection.since = self.site.now;
+        if connection.lingers() {
+            return;
+        }
+        if connection.http.out().wants_buffer() {
+            connection.http.out().give_buffer(self.driver.buffer());
+        }
+        connection.http.receive(bytes, &mut self.site);
+        list(&mut self.listed, connection);
+        if connection.http.head_since() != Time::NEVER {
+            let at = connection.http.head_since() + self.settings.timeouts.head;
+            hasten(&mut self.wheel, connection, at);
+        }
+    }
+
+    fn accepted(&mut self, socket: Token) {
+        let (now, timeouts) = (self.site.now, &self.settings.timeouts);
+        let at = now + timeouts.idle;
+        let timer = self.wheel.insert(at, Alarm::Limit(socket));
+        let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
+        if self.site.draining {
+            connection.http.drain();
+            list(&mut self.listed, &mut connection);
+        }
+        let slot = socket.slot();
+        if slot >= self.connections.len() {
+            self.connections.resize_with(slot + 1, || None);
+        }
+        self.connections[slot] = Some(connection);
+        self.open += 1;
+        self.site.counts.connections += 1;
+    }
+
+    fn listener_failed(&mut self, listener: Token) {
+        let _ = self.driver.close(listener, Close::Graceful);
+        self.listener = None;
+        self.site.counts.listener_failures += 1;
+        self.wheel
+            .insert(self.site.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+    }
+
+    fn listen_again(&mut self) {
+        if self.site.draining || self.listener.is_some() {
+            return;
+        }
+        match self.driver.listen(&self.settings.listen) {
+            Ok(listener) => self.listener = Some(listener),
+            Err(_) => {
+                self.wheel
+                    .insert(self.site.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+            }
+        }
+    }
+
+    /// Does what timers are due for.
+    fn ring(&mut self, now: Time) {
+        if self.wheel.next_deadline().is_none_or(|due| due > now) {
+            return;
+        }
+        let mut alarms = std::mem::take(&mut self.alarms);
+        self.wheel.expire(now, &mut alarms);
+        for alarm in alarms.drain(..) {
+            match alarm {
+                Alarm::Limit(socket) => self.look_at_limit(socket),
+                Alarm::Dribble(socket) => {
+                    if let Some(connection) = find(&mut self.connections, socket) {
+                        connection.http.out().wake();
+                        list(&mut self.listed, connection);
+                    }
+                }
+                Alarm::Service(ticket) => self.site.due(ticket),
+                Alarm::Listen => self.listen_again(),
+                Alarm::DrainOver => self.cut_all(),
+            }
+        }
+        self.alarms = alarms;
+    }
+
+    /// A connection's timer is due: has a limit been reached, or has it moved on?
+    fn look_at_limit(&mut self, socket: Token) {
+        let (now, timeouts) = (self.site.now, self.settings.timeouts);
+        let Some(connection) = find(&mut self.connections, socket) else {
+            return;
+        };
+        let (at, overdue) = connection.limit(&timeouts);
+        let limit_reached = at <= now;
+        let at = if limit_reached {
+            now + timeouts.idle
+        } else {
+            at.min(now + timeouts.idle)
+        };
+        connection.timer_at = at;
+        connection.timer = self.wheel.insert(at, Alarm::Limit(socket));
+        if !limit_reached {
+            return;
+        }
+        match overdue {
+            Overdue::Close => {
+                self.site.counts.idle += u64::from(!connection.lingers());
+                self.close(socket, Close::Graceful);
+            }
+            Overdue::Refuse => {
+                connection.http.time_out(&mut self.site);
+                list(&mut self.listed, connection);
+            }
+            Overdue::Reset => {
+                self.site.counts.unread += 1;
+                self.close(socket, Close::Reset);
+            }
+        }
+    }
+
+    /// Does what services asked for and looks after every connection that something happened to.
+    /// Either may give rise to the other.
+    #[inline]
+    fn settle(&mut self) {
+        loop {
+            for (at, ticket) in self.site.agenda.wakes.drain(..) {
+                self.wheel.insert(at, Alarm::Service(ticket));
+            }
+            if !self.site.agenda.completed.is_empty() {
+                self.complete();
+            }
+            if self.listed.is_empty() {
+                return;
+            }
+            let mut listed = std::mem::take(&mut self.listed);
+            for socket in listed.drain(..) {
+                self.look_after(socket);
+            }
+            // Looking after a connection lists none, so this keeps the memory of the list.
+            debug_assert!(self.listed.is_empty());
+            self.listed = listed;
+            if self.site.agenda.wakes.is_empty() && self.site.agenda.completed.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn complete(&mut self) {
+        let mut completed = std::mem::take(&mut self.site.agenda.completed);
+        for (ticket, response) in completed.drain(..) {
+            if let Some(connection) = find(&mut self.connections, ticket.socket) {
+                connection
+                    .http
+                    .complete(ticket.number, &response, &mut self.site);
+                list(&mut self.listed, connection);
+            }
+        }
+        self.site.agenda.completed = completed;
+    }
+
+    /// Sends what can be sent, closes what has ended, reads on what was held.
+    #[inline]
+    fn look_after(&mut self, socket: Token) {
+        let Some(connection) = find(&mut self.connections, socket) else {
+            return;
+        };
+        connection.listed = false;
+        while !connection.sending {
+            let payload = match connection.http.out().step() {
+                Step::Bytes(bytes) => Payload::Buffer(bytes),
+                Step::Byte(byte) => {
+                    let mut bytes = self.driver.buffer();
+                    bytes.push(byte);
+                    Payload::Buffer(bytes)
+                }
+                Step::Slice(Slice {
+                    chunked,
+                    start,
+                    end,
+                }) => {
+                    let template = if chunked { self.chunks } else { self.plain };
+                    Payload::Template {
+                        template,
+                        start,
+                        end,
+                        quiet: false,
+                    }
+                }
+                Step::Sleep(length) => {
+                    self.wheel
+                        .insert(self.site.now + length, Alarm::Dribble(socket));
+                    continue;
+                }
+                Step::Nothing => {
+                    if connection.http.resume(&mut self.site) {
+                        continue;
+                    }
+                    break;
+                }
+            };
+            let bytes = payload_bytes(&payload);
+            if self.driver.send(socket, payload).is_err() {
+                return self.close(socket, Close::Reset);
+            }
+            connection.sending = true;
+            connection.sent_bytes = connection.sent_bytes.saturating_add(bytes);
+        }
+        if let Some(buffer) = connection.http.out().take_unused_buffer() {
+            self.driver.recycle(buffer);
+        }
+        let stop_reading = !connection.http.reads();
+        if stop_reading != connection.deaf {
+            connection.deaf = stop_reading;
+            let _ = self.driver.arm_receive(socket, !stop_reading);
+        }
+        if let Some(ending) = connection.http.finished(&self.site) {
+            self.end(socket, ending);
+        }
+    }
+
+    /// All output of a connection that ends is with the driver.
+    fn end(&mut self, socket: Token, ending: Ending) {
+        let Some(connection) = find(&mut self.connections, socket) else {
+            return;
+        };
+        // So few bytes have room in any send buffer, so the end need not wait until they are taken.
+        let small = connection.sent_bytes as usize <= QUIET_BYTES_MAX;
+        if connection.sending && !(ending == Ending::Graceful && small) {
+            return;
+        }
+        match ending {
+            Ending::Graceful => self.close(socket, Close::Graceful),
+            Ending::Reset => self.close(socket, Close::Reset),
+            Ending::Lingering if !connection.lingers() => {
+                connection.linger(self.site.now);
+                let (at, _) = connection.limit(&self.settings.timeouts);
+                hasten(&mut self.wheel, connection, at);
+            }
+            Ending::Lingering => {}
+        }
+    }
+
+    fn close(&mut self, socket: Token, how: Close) {
+        if let Some(connection) = find(&mut self.connections, socket) {
+            self.wheel.cancel(connection.timer);
+            self.connections[socket.slot()] = None;
+            self.open -= 1;
+        }
+        // A token that is stale already names nothing that could be left open.
+        let _ = self.driver.close(socket, how);
+    }
+
+    /// The stop was requested: no more connections, no more requests than those begun.
+    fn drain(&mut self) {
+        self.site.drain();
+        if let Some(listener) = self.listener.take() {
+            let _ = self.driver.close(listener, Close::Graceful);
+        }
+        self.wheel.insert(
+            self.site.now + self.settings.timeouts.drain,
+            Alarm::DrainOver,
+        );
+        for connection in self.connections.iter_mut().flatten() {
+            connection.http.drain();
+            list(&mut self.listed, connection);
+        }
+    }
+
+    fn cut_all(&mut self) {
+        for slot in 0..self.connections.len() {
+            if let Some(socket) = self.connections[slot].as_ref().map(Connection::socket) {
+                self.site.counts.cut += 1;
+                self.close(socket, Close::Reset);
+            }
+        }
+    }
+}
+
+/// The connection of `socket`, unless it is gone.
+#[inline]
+fn find(connections: &mut [Option<Connection>], socket: Token) -> Option<&mut Connection> {
+    let found = connections.get_mut(socket.slot())?.as_mut()?;
+    (found.socket() == socket).then_some(found)
+}
+
+/// Puts a connection on the list of those to be looked after, once.
+#[inline]
+fn list(listed: &mut Vec<Token>, connection: &mut Connection) {
+    if !connection.listed {
+        connection.listed = true;
+        listed.push(connection.socket());
+    }
+}
+
+/// Makes the timer of a connection due at `at`, if it is due later.
+fn hasten(wheel: &mut Wheel<Alarm>, connection: &mut Connection, at: Time) {
+    if at < connection.timer_at {
+        wheel.cancel(connection.timer);
+        connection.timer = wheel.insert(at, Alarm::Limit(connection.socket()));
+        connection.timer_at = at;
+    }
+}
+
+fn payload_bytes(payload: &Payload) -> u32 {
+    match payload {
+        Payload::Template { start, end, .. } => end - start,
+        Payload::Buffer(bytes) => u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+    }
+}

@@ -1,2 +1,447 @@
 //! Subjects side by side: rounds, statistics, verdict, report.
+//!
+//! [`compare`] reads a comparison, builds its subjects and starts each on its own cores, verifies
+//! what they answer, measures them in interleaved rounds, ends them, and writes down what was found
+//! and what can be concluded from it. One subject's trouble is a sentence in its row; the others
+//! are measured all the same. Nothing that was started is alive when [`compare`] returns.
+//!
+//! A subject is a folder with a `subject.toml`, a comparison a TOML file: new ones need no Rust.
+//! Knows the generator by its plan and its record only, and no server: ours is a subject like any
+//! other, and `{ringside}` in its description is the path of the program that is running.
 #![forbid(unsafe_code)]
+
+mod build;
+pub mod comparison;
+pub mod cores;
+mod document;
+pub mod event;
+mod live;
+mod process;
+pub mod report;
+mod rounds;
+pub mod sample;
+pub mod statistics;
+mod store;
+pub mod subject;
+pub mod verdict;
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use load::{Signal, Stop};
+use measure::host::Host;
+use measure::time::unix_seconds;
+
+pub use document::BadFile;
+pub use event::{Event, Observer};
+pub use report::Report;
+
+use build::Unbuilt;
+use comparison::Comparison;
+use cores::{Moved, Placement};
+use live::Setting;
+use report::{Measured, Setup};
+use rounds::{Entry, Rounds, State, order};
+use store::Store;
+use verdict::Metric;
+
+/// Somebody else's work on this host beyond this share of time is mentioned (PSI, `some avg10`).
+const PRESSURE_MAX_PERCENT: f64 = 10.0;
+
+/// What to compare, and where results go.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The comparison's file.
+    pub file: PathBuf,
+    /// The output folder; none is `ringside-out/<UTC date>-<comparison>`.
+    pub out: Option<PathBuf>,
+    /// The program that `{ringside}` stands for: usually the one that is running.
+    pub ringside: PathBuf,
+    /// The folder of subjects; none looks beside the file, above it and in the current folder.
+    pub subjects: Option<PathBuf>,
+    /// Where builds are kept; none is `ringside/builds` in the user's cache.
+    pub cache: Option<PathBuf>,
+    /// Instead of the file's number of rounds.
+    pub rounds: Option<u32>,
+    /// Instead of the file's window.
+    pub window: Option<Duration>,
+}
+
+/// What a comparison brought.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was found.
+    pub report: Report,
+    /// The output folder, absolute.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons. If there are any, print
+    /// [`report::json()`] so that nothing measured is lost.
+    pub unwritten: Vec<String>,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+}
+
+impl Outcome {
+    /// 0; 130 or 143 after a signal; 1 if nothing could be measured; 3 if a subject failed while
+    /// others were measured, or a file could not be written.
+    pub fn exit_code(&self) -> u8 {
+        if let Some(signal) = self.stopped {
+            return signal.exit_code();
+        }
+        match (
+            self.report.has_figures(),
+            self.report.complete() && self.unwritten.is_empty(),
+        ) {
+            (false, _) => 1,
+            (true, true) => 0,
+            (true, false) => 3,
+        }
+    }
+}
+
+/// Why a comparison did not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompareError {
+    /// A comparison or a subject cannot be read.
+    BadFile(BadFile),
+    /// What was asked for is not possible here; the sentence says why and what to do.
+    Impossible(String),
+}
+
+impl CompareError {
+    /// 2: bad usage.
+    pub fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+impl fmt::Display for CompareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompareError::BadFile(bad) => bad.fmt(f),
+            CompareError::Impossible(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for CompareError {}
+
+/// Carries a comparison out. A stop ends it early, with a report of what was measured until then.
+///
+/// # Errors
+/// Only before anything was started: a file that cannot be read, cores that may not be used, an
+/// output folder that cannot be written.
+pub fn compare(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CompareError> {
+    let comparison = read(options)?;
+    let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
+        .map_err(CompareError::Impossible)?;
+    let began = unix_seconds();
+    let store = Store::create(options.out.as_deref(), &comparison.name, began)
+        .map_err(CompareError::Impossible)?;
+    let host = Host::read();
+    let mut cautions = cautions(&host, &placement);
+    observer.event(&Event::Begun {
+        folder: store.folder(),
+        seconds: expected_seconds(&comparison),
+    });
+    for what in &cautions {
+        observer.event(&Event::Caution { what });
+    }
+    let setting = Setting {
+        workload: &comparison.workload,
+        placement: &placement,
+        engine: &comparison.engine,
+        seed: comparison.seed,
+        ringside: &options.ringside,
+        stop,
+    };
+    let cache = options.cache.clone().unwrap_or_else(build::default_cache);
+    let mut entries: Vec<Entry> = comparison
+        .subjects
+        .iter()
+        .map(|subject| prepare(subject, &cache, &setting, &store, observer))
+        .collect();
+    // The lab itself stands on the generator's cores from here on: the server's are the subject's.
+    let moved = Moved::to(&placement.generator);
+    let order = order(entries.len(), comparison.rounds, comparison.seed);
+    let mut rounds = Rounds {
+        comparison: &comparison,
+        setting,
+        store: &store,
+        observer,
+        engine: None,
+        unwritten: Vec::new(),
+    };
+    rounds.run(&mut entries, &order);
+    let (engine, mut unwritten) = (rounds.engine, rounds.unwritten);
+    drop(moved);
+    let names = |order: &Vec<usize>| -> Vec<String> {
+        order
+            .iter()
+            .map(|at| entries[*at].subject.name.clone())
+            .collect()
+    };
+    let setup = Setup {
+        began: format!("{}T{}Z", store::date(began), store::time_of_day(began)),
+        order: order.iter().map(names).collect(),
+        engine: engine.unwrap_or_else(|| comparison.engine.clone()),
+        ended_early: stop
+            .requested()
+            .map(|_| "somebody asked to stop".to_owned()),
+        ..setup(&comparison, &placement)
+    };
+    cautions.extend(differing_content_types(&entries));
+    let measured = measured(entries, &comparison.baseline);
+    let report = Report::new(setup, host, cautions, measured);
+    write(&store, &options.file, &report, &mut unwritten);
+    Ok(Outcome {
+        report,
+        folder: store.folder().to_owned(),
+        unwritten,
+        stopped: stop.requested(),
+    })
+}
+
+fn read(options: &Options) -> Result<Comparison, CompareError> {
+    let mut comparison = Comparison::read(&options.file, options.subjects.as_deref())
+        .map_err(CompareError::BadFile)?;
+    if let Some(rounds) = options.rounds {
+        if !(1..=comparison::ROUNDS_MAX).contains(&rounds) {
+            let what = format!("{rounds} rounds; expected 1 to {}", comparison::ROUNDS_MAX);
+            return Err(CompareError::Impossible(what));
+        }
+        comparison.rounds = rounds;
+    }
+    if let Some(window) = options.window {
+        if window < comparison::WINDOW_MIN {
+            let what = "a window below 10 ms measures the clock; expected for example 1s";
+            return Err(CompareError::Impossible(what.to_owned()));
+        }
+        comparison.workload.window = window;
+    }
+    Ok(comparison)
+}
+
+/// How long the load takes, without builds and starts.
+fn expected_seconds(comparison: &Comparison) -> f64 {
+    let workload = &comparison.workload;
+    let rounds = f64::from(comparison.rounds);
+    let starts = if comparison.fresh_each_round {
+        rounds
+    } else {
+        1.0
+    };
+    let each = rounds * (workload.window + workload.settle).as_secs_f64()
+        + starts * workload.warm_up.as_secs_f64();
+    comparison.subjects.len() as f64 * each
+}
+
+fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
+    let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
+    if host.congestion_control.as_deref() == Some("bbr") {
+        cautions.push(
+            "The congestion control of this host is bbr, which paces packets even over loopback: \
+             the figures are partly its. Change it with `sysctl -w \
+             net.ipv4.tcp_congestion_control=cubic` and compare again."
+                .to_owned(),
+        );
+    }
+    if let Some(governor) = host
+        .governor
+        .as_deref()
+        .filter(|governor| *governor != "performance")
+    {
+        cautions.push(format!(
+            "The processor's clock is governed by `{governor}` and may change between rounds. Fix \
+             it with `cpupower frequency-set -g performance`."
+        ));
+    }
+    if let Some(percent) = pressure().filter(|percent| *percent > PRESSURE_MAX_PERCENT) {
+        cautions.push(format!(
+            "Before the start, processes of this host waited for a processor {percent:.0} % of the \
+             time: something else is running, and it is in the figures."
+        ));
+    }
+    cautions
+}
+
+/// The share of the last ten seconds in which somebody waited for a processor, in percent
+/// (Documentation/accounting/psi.rst).
+fn pressure() -> Option<f64> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    some.split_whitespace()
+        .find_map(|word| word.strip_prefix("avg10="))?
+        .parse()
+        .ok()
+}
+
+/// Builds a subject, if it needs that, and asks for its version.
+fn prepare(
+    subject: &subject::Subject,
+    cache: &Path,
+    setting: &Setting<'_>,
+    store: &Store,
+    observer: &mut dyn Observer,
+) -> Entry {
+    let mut entry = Entry {
+        subject: subject.clone(),
+        build: PathBuf::new(),
+        dir: PathBuf::new(),
+        version: None,
+        state: State::Waiting,
+        samples: Vec::new(),
+        answer: None,
+    };
+    let dir = Path::new("subjects").join(&subject.name);
+    let built = store
+        .subfolder(&dir)
+        .map_err(|error| Unbuilt::Failed(format!("{}: {error}", dir.display()), Vec::new()))
+        .and_then(|dir| {
+            entry.dir = dir;
+            if subject.build.is_some() {
+                observer.event(&Event::Building {
+                    subject: &subject.name,
+                });
+            }
+            let values = setting.values(subject);
+            build::build(
+                subject,
+                cache,
+                &values,
+                &entry.dir.join("build.log"),
+                setting.stop,
+            )
+        });
+    match built {
+        Ok(build) => {
+            let values = subject::Values {
+                build: build.clone(),
+                ..setting.values(subject)
+            };
+            entry.version = build::version(subject, &values, &entry.dir);
+            entry.build = build;
+        }
+        Err(Unbuilt::Missing(what)) => {
+            observer.event(&Event::Missing {
+                subject: &subject.name,
+                what: &what,
+            });
+            entry.state = State::Missing(what);
+        }
+        Err(Unbuilt::Failed(why, log)) => {
+            let what = format!("could not be built: {why}");
+            observer.event(&Event::Failed {
+                subject: &subject.name,
+                what: &what,
+            });
+            entry.state = State::Failed(what, log);
+        }
+        // The rounds see for themselves that somebody asked to stop.
+        Err(Unbuilt::Stopped) => {}
+    }
+    entry
+}
+
+fn setup(comparison: &Comparison, placement: &Placement) -> Setup {
+    let workload = &comparison.workload;
+    Setup {
+        name: comparison.name.clone(),
+        question: comparison.question.clone(),
+        began: String::new(),
+        ringside: env!("CARGO_PKG_VERSION").to_owned(),
+        metric: match workload.rate {
+            None => Metric::RequestsPerSecond,
+            Some(_) => Metric::ResponseTimeP99,
+        },
+        baseline: comparison.baseline.clone(),
+        rounds: comparison.rounds,
+        order: Vec::new(),
+        seed: comparison.seed,
+        smallest_difference: comparison.smallest_difference,
+        fresh_each_round: comparison.fresh_each_round,
+        path: workload.path.as_str().to_owned(),
+        connections: workload.connections,
+        pipeline: workload.pipeline,
+        rate: workload.rate,
+        window_s: workload.window.as_secs_f64(),
+        settle_s: workload.settle.as_secs_f64(),
+        warm_up_s: workload.warm_up.as_secs_f64(),
+        server_cores: placement.server.clone(),
+        generator_cores: placement.generator.clone(),
+        engine: comparison.engine.clone(),
+        ended_early: None,
+    }
+}
+
+/// The entries as the report takes them; one whose body differs from the baseline's is spoilt.
+fn measured(entries: Vec<Entry>, baseline: &str) -> Vec<Measured> {
+    let body = entries
+        .iter()
+        .find(|entry| entry.subject.name == baseline)
+        .and_then(|entry| Some(entry.answer.as_ref()?.body.clone()));
+    let spoilt = |entry: &Entry| {
+        let (expected, found) = (body.as_ref()?, &entry.answer.as_ref()?.body);
+        (expected != found).then(|| {
+            format!(
+                "{} answers with another body than {baseline} ({} bytes, not {}), which is other \
+                 work",
+                entry.subject.name,
+                found.len(),
+                expected.len()
+            )
+        })
+    };
+    entries
+        .into_iter()
+        .map(|entry| Measured {
+            spoilt: spoilt(&entry),
+            name: entry.subject.name,
+            description: entry.subject.description,
+            version: entry.version,
+            outcome: match entry.state {
+                State::Missing(install) => report::Outcome::Missing { install },
+                State::Failed(what, log) => report::Outcome::Failed { what, log },
+                _ if entry.samples.is_empty() => report::Outcome::NotReached,
+                _ => report::Outcome::Measured,
+            },
+            samples: entry.samples,
+        })
+        .collect()
+}
+
+fn differing_content_types(entries: &[Entry]) -> Option<String> {
+    let types: std::collections::BTreeSet<String> = entries
+        .iter()
+        .filter_map(|entry| entry.answer.as_ref()?.field("content-type"))
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+        .collect();
+    (types.len() > 1).then(|| {
+        let types: Vec<String> = types.into_iter().collect();
+        format!(
+            "The subjects answer with different content types: {}.",
+            types.join(", ")
+        )
+    })
+}
+
+/// Writes the report in each of its formats, and a copy of what was asked for.
+fn write(store: &Store, file: &Path, report: &Report, unwritten: &mut Vec<String>) {
+    let copy = fs::read(file).unwrap_or_default();
+    let files: [(&str, Vec<u8>); 3] = [
+        ("comparison.toml", copy),
+        ("report.md", report::markdown(report).into_bytes()),
+        ("report.json", report::json(report).into_bytes()),
+    ];
+    for (name, bytes) in files {
+        if let Err(error) = store.write(Path::new(name), &bytes) {
+            unwritten.push(format!("{name}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! From a subject's folder to something that can be started: are its programs installed, is it
+//! built. What was built once is kept, under a hash of everything that went into it.
+//!
+//! Knows nothing of how a subject is started or measured.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use load::Stop;
+use measure::time::{Time, sleep_until};
+
+use crate::live::environment;
+use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::subject::{Build, Subject, Values};
+
+/// The source of a subject may not be larger: it is read whole to be hashed.
+const SOURCE_BYTES_MAX: u64 = 64 << 20;
+
+/// How long a version command may take.
+const VERSION_TIME: Duration = Duration::from_secs(5);
+
+/// Why a subject cannot be started.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unbuilt {
+    /// Programs are missing; the text says what to install.
+    Missing(String),
+    /// The build failed, with the last lines that it wrote.
+    Failed(String, Vec<String>),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+/// Where programs are looked for: `PATH`, and where the system's own servers are, which an
+/// ordinary user's `PATH` on Debian leaves out.
+pub(crate) fn search_path() -> OsString {
+    let mut places: Vec<PathBuf> =
+        env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    for place in [
+        "/usr/local/sbin",
+        "/usr/sbin",
+        "/sbin",
+        "/usr/local/bin",
+        "/usr/bin",
+        "/bin",
+    ] {
+        if !places.iter().any(|known| known == Path::new(place)) {
+            places.push(place.into());
+        }
+    }
+    env::join_paths(places).unwrap_or_default()
+}
+
+/// The file that `program` names, as a shell would find it.
+pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        fs::metadata(path)
+            .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return executable(Path::new(program)).then(|| program.into());
+    }
+    env::split_paths(&search_path())
+        .map(|place| place.join(program))
+        .find(|path| executable(path))
+}
+
+/// Says what to install, if anything is missing.
+pub(crate) fn missing(subject: &Subject) -> Option<String> {
+    let lacks = |program: &str| find_program(program).is_none();
+    let sentences: Vec<String> = subject
+        .requires
+        .iter()
+        .filter(|needed| lacks(&needed.program))
+        .map(|needed| format!("`{}` is not installed. {}", needed.program, needed.install))
+        .collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// The folder with what the subject's build made, building it if it was not built like this
+/// before. Output goes to `log`. A subject without a build gets its own folder.
+pub(crate) fn build(
+    subject: &Subject,
+    cache: &Path,
+    values: &Values,
+    log: &Path,
+    stop: &Stop,
+) -> Result<PathBuf, Unbuilt> {
+    if let Some(sentence) = missing(subject) {
+        return Err(Unbuilt::Missing(sentence));
+    }
+    let Some(build) = &subject.build else {
+        return Ok(subject.folder.clone());
+    };
+    let failed = |what: String| Unbuilt::Failed(what, Vec::new());
+    let hash = hash(subject, build)
+        .map_err(|error| failed(format!("its source cannot be read: {error}")))?;
+    let done = cache.join(format!("{}-{hash:016x}", subject.name));
+    if done.is_dir() {
+        return Ok(done);
+    }
+    let unfinished = cache.join(format!(
+        ".{}-{hash:016x}.{}",
+        subject.name,
+        std::process::id()
+    ));
+    let result = build_into(subject, build, &unfinished, values, log, stop).and_then(|()| {
+        match fs::rename(&unfinished, &done) {
+            // Another ringside may have built the same meanwhile.
+            Err(_) if done.is_dir() => Ok(done),
+            Err(error) => Err(failed(format!("{}: {error}", done.display()))),
+            Ok(()) => Ok(done),
+        }
+    });
+    let _ = fs::remove_dir_all(&unfinished);
+    result
+}
+
+fn build_into(
+    subject: &Subject,
+    build: &Build,
+    folder: &Path,
+    values: &Values,
+    log: &Path,
+    stop: &Stop,
+) -> Result<(), Unbuilt> {
+    fs::create_dir_all(folder)
+        .map_err(|error| Unbuilt::Failed(format!("{}: {error}", folder.display()), Vec::new()))?;
+    let values = Values {
+        build: folder.to_owned(),
+        ..values.clone()
+    };
+    // A build is the user's own toolchain at work, so it sees the user's environment.
+    let mut environment: BTreeMap<String, String> = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    environment.insert("PATH".into(), search_path().to_string_lossy().into_owned());
+    for (name, value) in &build.environment {
+        environment.insert(name.clone(), value.fill(&values));
+    }
+    for command in &build.commands {
+        let (program, arguments) = command.fill(&values);
+        let launch = Launch {
+            arguments,
+            environment: environment.clone(),
+            folder: &subject.folder,
+            log,
+            cores: &[],
+            program,
+        };
+        run(&launch, stop)?;
+    }
+    Ok(())
+}
+
+fn run(launch: &Launch<'_>, stop: &Stop) -> Result<(), Unbuilt> {
+    let words = format!("{} {}", launch.program, launch.arguments.join(" "));
+    let mut process = Process::start(launch).map_err(|error| {
+        Unbuilt::Failed(format!("`{words}` did not start: {error}"), Vec::new())
+    })?;
+    loop {
+        if let Some(status) = process.exited() {
+            let lines = process.last_lines();
+            process.end(GRACE);
+            return match status.success() {
+                true => Ok(()),
+                false => Err(Unbuilt::Failed(
+                    format!("`{words}`: {}", ending(status)),
+                    lines,
+                )),
+            };
+        }
+        if stop.requested().is_some() {
+            process.end(GRACE);
+            return Err(Unbuilt::Stopped);
+        }
+        sleep_until(Time::now() + LOOK_AGAIN);
+    }
+}
+
+/// The first line that the subject's version command writes, if it writes one in time.
+pub(crate) fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String> {
+    let (program, arguments) = subject.version.as_ref()?.fill(values);
+    let log = dir.join("version.log");
+    let launch = Launch {
+        program,
+        arguments,
+        environment: environment(subject, values),
+        folder: dir,
+        log: &log,
+        cores: &[],
+    };
+    let mut process = Process::start(&launch).ok()?;
+    let deadline = Time::now() + VERSION_TIME;
+    while process.exited().is_none() && Time::now() < deadline {
+        sleep_until(Time::now() + LOOK_AGAIN);
+    }
+    process.end(GRACE);
+    process.last_lines().into_iter().next()
+}
+
+/// A hash of the source, of how it is built, and of the programs that build it.
+fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
+    let mut hash = Fnv::new();
+    for command in &build.commands {
+        command.words().for_each(|word| hash.part(word.as_bytes()));
+        hash.part(b"");
+    }
+    hash.part(format!("{:?}", build.environment).as_bytes());
+    for needed in &subject.requires {
+        let path = find_program(&needed.program).unwrap_or_default();
+        let facts = fs::metadata(&path)?;
+        hash.part(format!("{} {} {}", path.display(), facts.len(), facts.mtime()).as_bytes());
+    }
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    list(&subject.folder, &mut files, &mut bytes)?;
+    files.sort();
+    for file in files {
+        hash.part(file.to_string_lossy().as_bytes());
+        hash.part(&fs::read(file)?);
+    }
+    Ok(hash.0)
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>, bytes: &mut u64) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let facts = fs::symlink_metadata(&path)?;
+        *bytes += facts.len();
+        if *bytes > SOURCE_BYTES_MAX {
+            let what = format!(
+                "{} holds more than {SOURCE_BYTES_MAX} bytes",
+                folder.display()
+            );
+            return Err(io::Error::other(what));
+        }
+        if facts.is_dir() {
+            list(&path, files, bytes)?;
+        } else if facts.is_file() && path.file_name().is_some_and(|name| name != "README.md") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// FNV-1a, 64 bits: tells a changed source from an unchanged one; nobody attacks it here.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a part and its length, so that parts cannot run into one another.
+    fn part(&mut self, bytes: &[u8]) {
+        for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// Where builds are kept: `ringside/builds` in the user's cache (XDG Base Directory).
+pub(crate) fn default_cache() -> PathBuf {
+    let absolute = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(env::temp_dir)
+        .join("ringside")
+        .join("builds")
+}

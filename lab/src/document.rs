@@ -1,0 +1,214 @@
+//! Reading a TOML file so that a mistake names its file, its line and what was expected there.
+//!
+//! Knows nothing of what the files mean: [`crate::subject`] and [`crate::comparison`] do.
+
+use std::fmt;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
+
+/// The largest file that is read: these files are written by hand.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The text of a file together with where it came from, for messages about parts of it.
+#[derive(Debug)]
+pub(crate) struct Document {
+    path: PathBuf,
+    text: String,
+}
+
+impl Document {
+    /// Reads a file and what it describes.
+    pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, Document), BadFile> {
+        let text = read_text(path).map_err(|what| BadFile {
+            file: path.to_owned(),
+            place: None,
+            what,
+        })?;
+        let document = Document {
+            path: path.to_owned(),
+            text,
+        };
+        match toml::from_str(&document.text) {
+            Ok(value) => Ok((value, document)),
+            Err(error) => Err(document.fault(error.span(), explain(error.message()))),
+        }
+    }
+
+    /// A message about the bytes `span` of this file.
+    pub(crate) fn fault(&self, span: Option<Range<usize>>, what: impl Into<String>) -> BadFile {
+        BadFile {
+            file: self.path.clone(),
+            place: span.map(|span| Place::of(&self.text, span.start)),
+            what: what.into(),
+        }
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let facts = fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if facts.is_dir() {
+        return Err("is a folder; a TOML file was expected".into());
+    }
+    if facts.len() > BYTES_MAX {
+        return Err(format!(
+            "has {} bytes; at most {BYTES_MAX} are read",
+            facts.len()
+        ));
+    }
+    let bytes = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text; a TOML file was expected".into())
+}
+
+/// A file that cannot be used: which, where, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadFile {
+    file: PathBuf,
+    place: Option<Place>,
+    what: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    column: usize,
+    text: String,
+}
+
+impl Place {
+    fn of(text: &str, offset: usize) -> Place {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place {
+            line: before.matches('\n').count() + 1,
+            column: text[start..offset].chars().count() + 1,
+            text: text[start..].lines().next().unwrap_or("").to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for BadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(place) = &self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        write!(f, ": {}", self.what)?;
+        match &self.place {
+            Some(place) if !place.text.trim().is_empty() => {
+                write!(f, "\n  {} | {}", place.line, place.text)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for BadFile {}
+
+/// Adds the nearest expected word to the parser's message about an unexpected one.
+fn explain(message: &str) -> String {
+    let message = message.trim_end().replace('\n', "; ");
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let Some(found) = quoted.next() else {
+        return message;
+    };
+    if !message.starts_with("unknown ") {
+        return message;
+    }
+    match nearest(found, quoted) {
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => message,
+    }
+}
+
+/// The candidate that differs least from `word`, if it differs little enough to be meant.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = word.chars().count().div_ceil(3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (edits(word, candidate), candidate))
+        .filter(|(edits, _)| *edits <= limit)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The Levenshtein distance: how many characters must be put in, taken out or replaced.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// Reads a length of time: `"1s"`, `"200ms"`.
+pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    measure::units::parse_duration(&text).map_err(D::Error::custom)
+}
+
+/// Reads a rate a second: `"50k"`, `"100/s"`.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let text = String::deserialize(from)?;
+    measure::units::parse_rate(&text)
+        .map(Some)
+        .map_err(D::Error::custom)
+}
+
+/// Reads a share: `"2%"`.
+pub(crate) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let text = String::deserialize(from)?;
+    let number = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(number) if (0.0..100.0).contains(&number) => Ok(number / 100.0),
+        _ => Err(D::Error::custom(format!(
+            "`{text}` is not a share; expected a percentage below 100 such as \"2%\""
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_and_a_far_one_is_not_offered() {
+        assert_eq!(
+            nearest("conections", ["connections", "pipeline"]),
+            Some("connections")
+        );
+        assert_eq!(nearest("weather", ["connections", "pipeline"]), None);
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "abc"), 3);
+    }
+
+    #[test]
+    fn a_place_is_counted_in_lines_and_characters() {
+        let place = Place::of("a = 1\nß = two\n", 11);
+        assert_eq!(
+            (place.line, place.column, place.text.as_str()),
+            (2, 5, "ß = two")
+        );
+        let beyond = Place::of("a", 99);
+        assert_eq!((beyond.line, beyond.column), (1, 2));
+    }
+}

@@ -1,0 +1,86 @@
+//! What a comparison tells while it runs. The lab prints nothing itself.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::sample::Sample;
+
+/// Something that has just begun or happened. `Display` is one line for people.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // The fields repeat their names: whose event it is, and of which round.
+pub enum Event<'a> {
+    /// The output folder was made; how long the measuring will take in seconds.
+    Begun { folder: &'a Path, seconds: f64 },
+    /// Something that a reader of the results must know.
+    Caution { what: &'a str },
+    /// A subject is being built.
+    Building { subject: &'a str },
+    /// A subject needs a program that is not there.
+    Missing { subject: &'a str, what: &'a str },
+    /// A subject is being started and verified.
+    Starting { subject: &'a str },
+    /// A subject serves, and gets load that is not measured.
+    WarmingUp { subject: &'a str },
+    /// A round of a subject begins.
+    Measuring {
+        subject: &'a str,
+        round: u32,
+        rounds: u32,
+    },
+    /// A round of a subject is over.
+    Measured {
+        subject: &'a str,
+        round: u32,
+        rounds: u32,
+        sample: &'a Sample,
+    },
+    /// A subject fell out; the others go on.
+    Failed { subject: &'a str, what: &'a str },
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Begun { folder, seconds } => {
+                write!(
+                    f,
+                    "measuring takes about {seconds:.0} s; results go to {}",
+                    folder.display()
+                )
+            }
+            Event::Caution { what } => write!(f, "caution: {what}"),
+            Event::Building { subject } => write!(f, "{subject}: building"),
+            Event::Missing { subject, what } => write!(f, "{subject}: {what}"),
+            Event::Starting { subject } => write!(f, "{subject}: starting"),
+            Event::WarmingUp { subject } => write!(f, "{subject}: warming up"),
+            Event::Measuring {
+                subject,
+                round,
+                rounds,
+            } => write!(f, "round {round} of {rounds}: {subject}"),
+            Event::Measured {
+                subject,
+                round,
+                rounds,
+                sample,
+            } => write!(
+                f,
+                "round {round} of {rounds}: {subject}: {:.0} requests/s",
+                sample.requests_per_second
+            ),
+            Event::Failed { subject, what } => write!(f, "{subject} {what}"),
+        }
+    }
+}
+
+/// Is told what happens.
+pub trait Observer {
+    /// Called between measurements, never inside a measured window.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+impl<F: FnMut(&Event<'_>)> Observer for F {
+    fn event(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}

@@ -1,0 +1,427 @@
+//! Processes of others: started in a group of their own, on their own cores, with their output in
+//! a file, and gone at the end with everything they started.
+//!
+//! A process is found again in three ways: as a descendant, as a member of the group or session
+//! that was made for it, and by a mark in the environment it was started with. The last finds what
+//! left the group and lost its parent. The child is not reaped before its group is empty, so its
+//! number cannot come to mean somebody else meanwhile. Should this program itself be killed, a
+//! shell that waits for that ends the group.
+//!
+//! Knows nothing of subjects or of what a process serves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use measure::time::{Time, sleep_until, unix_nanoseconds};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+
+use crate::cores::Moved;
+
+/// The variable that marks everything a process starts.
+const MARK: &str = "RINGSIDE_SUBJECT";
+/// How long a process may take to end by itself before it is killed.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// How long the kernel may take to bury what was killed.
+const BURIAL: Duration = Duration::from_secs(3);
+/// How often anything here looks again.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const TAIL_LINES: usize = 12;
+const TAIL_BYTES: u64 = 8 * 1024;
+
+/// How a process is started.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<String>,
+    /// Its whole environment, but for the mark.
+    pub(crate) environment: BTreeMap<String, String>,
+    /// Its working directory.
+    pub(crate) folder: &'a Path,
+    /// Where its output goes; what is there already stays.
+    pub(crate) log: &'a Path,
+    /// The cores it stands on; none leaves it where the caller is.
+    pub(crate) cores: &'a [usize],
+}
+
+/// A process that was started, and everything that it started. Ends with its owner.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pid: Pid,
+    mark: String,
+    log: PathBuf,
+    log_start: u64,
+    gone: Option<ExitStatus>,
+    ended: bool,
+    _guard: Option<Guard>,
+}
+
+impl Process {
+    /// Starts it. An error says why it could not be started, not what it did then.
+    pub(crate) fn start(launch: &Launch<'_>) -> io::Result<Process> {
+        let log = File::options().create(true).append(true).open(launch.log)?;
+        let log_start = log.metadata()?.len();
+        let mark = format!("{}-{}", std::process::id(), unix_nanoseconds());
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .env_clear()
+            .envs(&launch.environment)
+            .env(MARK, &mark)
+            .current_dir(launch.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
+        let child = {
+            let _there = match launch.cores {
+                [] => None,
+                cores => Some(Moved::to(cores)?),
+            };
+            command.spawn()?
+        };
+        let pid = Pid::from_child(&child);
+        Ok(Process {
+            child,
+            pid,
+            mark,
+            log: launch.log.to_owned(),
+            log_start,
+            gone: None,
+            ended: false,
+            _guard: Guard::new(pid).ok(),
+        })
+    }
+
+    /// Its process id, which is also that of its group.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has. What it started may still be there.
+    pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
+        if self.gone.is_none() {
+            // NOWAIT leaves it a zombie: its number stays taken until its group is empty.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            let status = waitid(WaitId::Pid(self.pid), options).ok().flatten()?;
+            let raw = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => (code & 0xff) << 8,
+                (None, Some(signal)) => signal & 0x7f,
+                (None, None) => 0,
+            };
+            self.gone = Some(ExitStatus::from_raw(raw));
+        }
+        self.gone
+    }
+
+    /// Asks it and its group to end; [`Process::end`] then waits for that.
+    pub(crate) fn ask_to_end(&self) {
+        // Fails only if nobody is left in the group. One that is stopped must run to hear it.
+        let _ = kill_process_group(self.pid, Signal::TERM);
+        let _ = kill_process_group(self.pid, Signal::CONT);
+    }
+
+    /// Ends it and everything that it started: asks, waits for `grace`, kills. Returns who is
+    /// still there after that, which the kernel has to be asked about.
+    pub(crate) fn end(&mut self, grace: Duration) -> Vec<u32> {
+        self.ask_to_end();
+        for pid in self.members() {
+            signal(pid, Signal::TERM);
+        }
+        if !self.wait_until_gone(Time::now() + grace) {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            for pid in self.members() {
+                signal(pid, Signal::KILL);
+            }
+            self.wait_until_gone(Time::now() + BURIAL);
+        }
+        let left = self.members();
+        if self.exited().is_some() {
+            let _ = self.child.wait();
+        }
+        self.ended = true;
+        left
+    }
+
+    fn wait_until_gone(&mut self, deadline: Time) -> bool {
+        loop {
+            if self.exited().is_some() && self.members().is_empty() {
+                return true;
+            }
+            let now = Time::now();
+            if now >= deadline {
+                return false;
+            }
+            sleep_until((now + LOOK_AGAIN).min(deadline));
+        }
+    }
+
+    /// Everyone alive who belongs to it, itself included unless it has exited.
+    fn members(&self) -> Vec<u32> {
+        let mut members: BTreeSet<u32> = measure::process::tree(self.pid()).into_iter().collect();
+        members.extend(marked(&self.mark));
+        members.remove(&std::process::id());
+        members.into_iter().filter(|pid| alive(*pid)).collect()
+    }
+
+    /// The last lines that it wrote, without control characters.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        last_lines(&self.log, self.log_start)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Only where an error or a panic passed by `end`: then there is no time to be polite.
+        if !self.ended {
+            self.end(Duration::from_millis(200));
+        }
+    }
+}
+
+/// A shell that kills a process group when this program is gone, however that came: its standard
+/// input ends then. (prctl(PR_SET_PDEATHSIG) would need code between fork and exec.)
+#[derive(Debug)]
+struct Guard(Child);
+
+impl Guard {
+    fn new(group: Pid) -> io::Result<Guard> {
+        let script = "while read -r _; do :; done; kill -s KILL -- \"-$1\"";
+        Command::new("/bin/sh")
+            .args(["-c", script, "ringside-guard", &group.to_string()])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map(Guard)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Killed before its input ends: the group was ended properly, or is about to be.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended since it was listed, which is what is wanted.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Whether a process is more than an entry that nobody has reaped yet (proc(5), state).
+fn alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Processes whose environment at their start held the mark.
+fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}");
+    let holds = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == wanted.as_bytes())
+    };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| holds(*pid))
+        .collect()
+}
+
+/// The last lines of a file after its first `from` bytes, fit for a terminal.
+fn last_lines(path: &Path, from: u64) -> Vec<String> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES).max(from);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let clean = |line: &str| -> String {
+        let visible = |c: char| if c == '\t' { ' ' } else { c };
+        line.chars()
+            .map(visible)
+            .filter(|c| !c.is_control())
+            .take(300)
+            .collect()
+    };
+    let lines: Vec<String> = text
+        .lines()
+        .map(clean)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].to_vec()
+}
+
+/// How a process ended, in words: `exit status 1`, `killed by signal 9 (SIGKILL)`.
+pub(crate) fn ending(status: ExitStatus) -> String {
+    let name = |signal: i32| match signal {
+        6 => " (SIGABRT)",
+        9 => " (SIGKILL: by hand, or the kernel was out of memory)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        _ => "",
+    };
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it exited with status {code}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}{}", name(signal)),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir()
+                .join(format!("ringside-process-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).expect("a temporary folder");
+            Folder(path)
+        }
+
+        fn start(&self, script: &str) -> Process {
+            Process::start(&Launch {
+                program: "/bin/sh".into(),
+                arguments: vec!["-c".into(), script.into()],
+                environment: [("PATH".into(), "/usr/bin:/bin".into())].into(),
+                folder: &self.0,
+                log: &self.0.join("log"),
+                cores: &[],
+            })
+            .expect("/bin/sh starts")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Waits until the process has written `text`.
+    fn until_written(process: &Process, text: &str) {
+        let deadline = Time::now() + Duration::from_secs(10);
+        while !process.last_lines().iter().any(|line| line.contains(text)) {
+            assert!(Time::now() < deadline, "never wrote {text}");
+            sleep_until(Time::now() + LOOK_AGAIN);
+        }
+    }
+
+    fn number_after(process: &Process, word: &str) -> u32 {
+        let lines = process.last_lines();
+        let line = lines
+            .iter()
+            .find_map(|line| line.strip_prefix(word))
+            .expect("written above");
+        line.trim().parse().expect("a process id")
+    }
+
+    #[test]
+    fn one_that_ends_when_asked_is_gone_at_once() {
+        let folder = Folder::new("polite");
+        let mut process = folder.start("echo up; exec sleep 1000");
+        until_written(&process, "up");
+        assert_eq!(process.exited(), None);
+        let start = Time::now();
+        assert_eq!(process.end(GRACE), Vec::<u32>::new());
+        assert!(Time::now() - start < GRACE, "it was killed, not asked");
+        assert_eq!(
+            process.exited().and_then(|status| status.signal()),
+            Some(15)
+        );
+    }
+
+    #[test]
+    fn one_that_does_not_listen_is_killed() {
+        let folder = Folder::new("deaf");
+        let mut process = folder.start("trap '' TERM; echo up; while :; do sleep 1000; done");
+        until_written(&process, "up");
+        assert_eq!(process.end(Duration::from_millis(100)), Vec::<u32>::new());
+        assert_eq!(process.exited().and_then(|status| status.signal()), Some(9));
+    }
+
+    #[test]
+    fn a_grandchild_that_left_the_group_and_lost_its_parent_is_gone_too() {
+        let folder = Folder::new("orphan");
+        let script = "setsid sh -c 'echo orphan $$; exec sleep 1000' & sleep 0.2; exit 3";
+        let mut process = folder.start(script);
+        until_written(&process, "orphan");
+        let orphan = number_after(&process, "orphan");
+        let deadline = Time::now() + Duration::from_secs(10);
+        while process.exited().is_none() && Time::now() < deadline {
+            sleep_until(Time::now() + LOOK_AGAIN);
+        }
+        assert_eq!(process.exited().and_then(|status| status.code()), Some(3));
+        assert!(alive(orphan), "the test needs an orphan");
+        assert_eq!(process.end(GRACE), Vec::<u32>::new());
+        assert!(!alive(orphan));
+    }
+
+    #[test]
+    fn dropping_the_owner_ends_the_process() {
+        let folder = Folder::new("dropped");
+        let process = folder.start("echo up; sleep 1000 & wait");
+        until_written(&process, "up");
+        let pid = process.pid();
+        drop(process);
+        assert!(!alive(pid));
+    }
+
+    #[test]
+    fn the_group_ends_when_this_program_is_gone() {
+        let folder = Folder::new("guarded");
+        let mut process = folder.start("echo up; sleep 1000 & wait");
+        until_written(&process, "up");
+        // What the kernel does to the pipe of a program that was killed.
+        let guard = process._guard.as_mut().expect("/bin/sh starts");
+        drop(guard.0.stdin.take());
+        let deadline = Time::now() + Duration::from_secs(10);
+        while process.exited().is_none() && Time::now() < deadline {
+            sleep_until(Time::now() + LOOK_AGAIN);
+        }
+        assert_eq!(process.exited().and_then(|status| status.signal()), Some(9));
+        assert_eq!(process.end(GRACE), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn the_last_lines_are_those_of_this_start_and_fit_for_a_terminal() {
+        let folder = Folder::new("lines");
+        fs::write(folder.0.join("log"), "from before\n").expect("writable");
+        let script = r"for i in $(seq 30); do echo line $i; done; printf '\033[31mred\a\n'";
+        let mut process = folder.start(script);
+        until_written(&process, "red");
+        let lines = process.last_lines();
+        assert_eq!(lines.len(), TAIL_LINES);
+        assert_eq!(lines.last().map(String::as_str), Some("[31mred"));
+        assert!(!lines.iter().any(|line| line.contains("before")));
+        process.end(GRACE);
+    }
+}

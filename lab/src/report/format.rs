@@ -1,0 +1,100 @@
+//! Figures as text: three digits, a unit, and plain letters where Unicode is not wanted.
+
+use crate::statistics::Spread;
+
+/// Three significant digits, without an exponent: `412`, `41.2`, `4.12`, `0.412`.
+pub(super) fn digits(number: f64) -> String {
+    let decimals = match number.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.0 => 0,
+        _ => 3,
+    };
+    format!("{number:.decimals$}")
+}
+
+/// `412 k`, `1.32 M`, `950`.
+pub(super) fn count(number: f64) -> String {
+    match number {
+        999_500.0.. => format!("{} M", digits(number / 1e6)),
+        999.5.. => format!("{} k", digits(number / 1e3)),
+        _ => digits(number),
+    }
+}
+
+/// A time in microseconds: `380 µs`, `1.52 ms`, `2.10 s`.
+pub(super) fn time_us(us: f64) -> String {
+    match us {
+        999_500.0.. => format!("{} s", digits(us / 1e6)),
+        999.5.. => format!("{} ms", digits(us / 1e3)),
+        _ => format!("{} µs", digits(us)),
+    }
+}
+
+/// `6.10 MiB`, `812 KiB`.
+pub(super) fn bytes(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    match bytes / KIB {
+        kib if kib >= KIB * KIB => format!("{} GiB", digits(kib / KIB / KIB)),
+        kib if kib >= KIB => format!("{} MiB", digits(kib / KIB)),
+        kib => format!("{} KiB", digits(kib)),
+    }
+}
+
+/// Half of the distance between the lowest and the highest round, in percent of the median.
+pub(super) fn give_or_take(spread: &Spread) -> String {
+    format!("±{:.1} %", 100.0 * spread.share())
+}
+
+/// A share in percent: `98 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// Text in letters that every terminal has.
+pub(super) fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            'µ' => plain.push('u'),
+            '±' => plain.push_str("+-"),
+            '×' => plain.push('x'),
+            '–' | '−' | '─' => plain.push('-'),
+            '…' => plain.push_str("..."),
+            '├' | '┤' | '│' => plain.push('|'),
+            '●' => plain.push('o'),
+            '√' => plain.push_str("sqrt"),
+            c if c.is_ascii() => plain.push(c),
+            _ => plain.push('?'),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit() {
+        assert_eq!(count(412_345.0), "412 k");
+        assert_eq!(count(1_318_000.0), "1.32 M");
+        assert_eq!(count(999_600.0), "1.00 M");
+        assert_eq!(count(950.4), "950");
+        assert_eq!(time_us(2.314), "2.31 µs");
+        assert_eq!(time_us(0.4), "0.400 µs");
+        assert_eq!(time_us(1520.0), "1.52 ms");
+        assert_eq!(time_us(2_100_000.0), "2.10 s");
+        assert_eq!(bytes(6.1 * 1024.0 * 1024.0), "6.10 MiB");
+        assert_eq!(bytes(0.0), "0 KiB");
+    }
+
+    #[test]
+    fn plain_letters_stand_in_for_all_others() {
+        assert_eq!(
+            ascii("3.1–3.4 × ±2 % … 5 µs ü"),
+            "3.1-3.4 x +-2 % ... 5 us ?"
+        );
+    }
+}

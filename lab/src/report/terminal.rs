@@ -1,0 +1,293 @@
+//! The report for a terminal: a table with the spread under each figure, a picture of the
+//! intervals, and what can and cannot be concluded.
+
+use super::format::{ascii, bytes, count, digits, give_or_take, percent, time_us};
+use super::plot::plot;
+use super::{Figures, Outcome, Report, Row};
+use crate::cores::List;
+use crate::statistics::Spread;
+use crate::verdict::{Kind, Metric};
+
+/// How a terminal wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Letters beyond ASCII may be used.
+    pub unicode: bool,
+    /// Bold and dim may be used.
+    pub colour: bool,
+    /// Columns that sentences are broken at.
+    pub width: usize,
+}
+
+const HEADINGS: [&str; 9] = [
+    "subject",
+    "requests/s",
+    "p50",
+    "p99",
+    "CPU/exch.",
+    "memory",
+    "server",
+    "generator",
+    "errors",
+];
+
+/// The whole report as lines of text.
+pub fn terminal(report: &Report, look: Look) -> String {
+    let mut text = String::new();
+    let mut push = |line: &str| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    let width = look.width.max(40);
+    wrap(&report.setup.question, width, "", "")
+        .iter()
+        .for_each(|line| push(line));
+    push(&facts(report));
+    push("");
+    table(report, look).iter().for_each(|line| push(line));
+    for row in &report.subjects {
+        troubles(row, width).iter().for_each(|line| push(line));
+    }
+    let picture = plot(&report.subjects, &report.setup.baseline);
+    if !picture.is_empty() {
+        push("");
+        push(&format!(
+            "{} as a multiple of {}'s, with 95 % intervals",
+            report.setup.metric.name(),
+            report.setup.baseline
+        ));
+        picture.iter().for_each(|line| push(line));
+    }
+    for (heading, sentences) in [
+        ("Caution", &report.cautions),
+        ("What can be concluded", &report.conclusions),
+        ("What cannot", &report.limits),
+    ] {
+        if !sentences.is_empty() {
+            push("");
+            push(&bold(heading, look));
+            for sentence in sentences {
+                wrap(sentence, width, "- ", "  ")
+                    .iter()
+                    .for_each(|line| push(line));
+            }
+        }
+    }
+    if look.unicode {
+        text
+    } else {
+        ascii_lines(&text)
+    }
+}
+
+fn ascii_lines(text: &str) -> String {
+    text.lines()
+        .map(|line| ascii_keeping_escapes(line) + "\n")
+        .collect()
+}
+
+fn ascii_keeping_escapes(line: &str) -> String {
+    // Escape sequences are ASCII themselves.
+    ascii(line)
+}
+
+fn facts(report: &Report) -> String {
+    let setup = &report.setup;
+    let kernel = report.host.kernel.as_deref().unwrap_or("unknown kernel");
+    let congestion = report
+        .host
+        .congestion_control
+        .as_deref()
+        .unwrap_or("unknown");
+    format!(
+        "{} connections, pipeline {}, {} rounds of {} s; server on core {}, generator on core {}; \
+         {kernel}, {congestion}",
+        setup.connections,
+        setup.pipeline,
+        setup.rounds,
+        digits(setup.window_s),
+        List(&setup.server_cores),
+        List(&setup.generator_cores),
+    )
+}
+
+fn table(report: &Report, look: Look) -> Vec<String> {
+    let ratio_heading = match report.setup.metric {
+        Metric::RequestsPerSecond => "× baseline",
+        Metric::ResponseTimeP99 => "p99 × baseline",
+    };
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    lines.push(
+        HEADINGS
+            .iter()
+            .map(|heading| (*heading).to_owned())
+            .collect(),
+    );
+    lines[0].push(ratio_heading.to_owned());
+    for row in &report.subjects {
+        let (figures, spreads) = cells(row);
+        lines.push(figures);
+        lines.push(spreads);
+    }
+    let columns = lines[0].len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            lines
+                .iter()
+                .map(|line| length(&line[column]))
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let cells = line
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, width))| {
+                    let pad = " ".repeat(width - length(cell));
+                    // Names and ratios to the left, figures to the right.
+                    if column == 0 || column + 1 == columns {
+                        cell.clone() + &pad
+                    } else {
+                        pad + cell
+                    }
+                });
+            cells
+                .collect::<Vec<String>>()
+                .join("  ")
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    text[0] = bold(&text[0], look);
+    for spreads in text.iter_mut().skip(2).step_by(2) {
+        *spreads = dim(spreads, look);
+    }
+    text.retain(|line| !line.is_empty());
+    text
+}
+
+/// A row's figures, and the spreads that stand under them.
+fn cells(row: &Row) -> (Vec<String>, Vec<String>) {
+    let mut figures = vec![row.name.clone()];
+    let mut spreads = vec![String::new()];
+    let Some(found) = &row.figures else {
+        let state = match row.outcome {
+            Outcome::Missing { .. } => "not installed",
+            Outcome::Failed { .. } => "failed",
+            Outcome::Measured | Outcome::NotReached => "not measured",
+        };
+        figures.push(state.to_owned());
+        figures.resize(HEADINGS.len() + 1, String::new());
+        spreads.resize(HEADINGS.len() + 1, String::new());
+        return (figures, spreads);
+    };
+    let mut push = |spread: Option<&Spread>, show: fn(f64) -> String| {
+        figures.push(spread.map_or("–".to_owned(), |spread| show(spread.median)));
+        spreads.push(spread.map(give_or_take).unwrap_or_default());
+    };
+    push(Some(&found.requests_per_second), count);
+    push(found.p50_us.as_ref(), time_us);
+    push(found.p99_us.as_ref(), time_us);
+    push(found.server_cpu_us_per_exchange.as_ref(), time_us);
+    push(found.memory_peak_bytes.as_ref(), bytes);
+    push(Some(&found.server_busy), percent);
+    push(found.generator_busy.as_ref(), percent);
+    // How full a core was is read as it stands; its spread would be taken for one of the result.
+    for at in [6, 7] {
+        spreads[at] = String::new();
+    }
+    figures.push(errors(found));
+    spreads.push(String::new());
+    let (ratio, interval) = ratio_cells(row);
+    figures.push(ratio);
+    spreads.push(interval);
+    (figures, spreads)
+}
+
+fn errors(figures: &Figures) -> String {
+    figures
+        .errors
+        .values()
+        .sum::<u64>()
+        .max(figures.failed)
+        .to_string()
+}
+
+fn ratio_cells(row: &Row) -> (String, String) {
+    match (&row.ratio, row.verdict.kind) {
+        (_, Kind::Baseline) => ("baseline".to_owned(), String::new()),
+        (Some(ratio), kind) => {
+            let bound = match kind {
+                Kind::AtLeast => "≥ ",
+                Kind::Undecided | Kind::AtMost => "? ",
+                _ => "",
+            };
+            let interval = format!("{:.3}–{:.3}", ratio.low, ratio.high);
+            (format!("{bound}{:.3}", ratio.centre), interval)
+        }
+        (None, Kind::Void) => ("void".to_owned(), String::new()),
+        (None, _) => ("–".to_owned(), String::new()),
+    }
+}
+
+/// What went wrong with a subject, and what must be known about its figures.
+fn troubles(row: &Row, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: &str| {
+        lines.extend(wrap(&format!("{}: {what}", row.name), width, "", "    "));
+    };
+    match &row.outcome {
+        Outcome::Missing { install } => say(install),
+        Outcome::Failed { what, .. } => say(what),
+        Outcome::Measured | Outcome::NotReached => {}
+    }
+    row.notes.iter().for_each(|note| say(note));
+    if let Outcome::Failed { log, .. } = &row.outcome {
+        lines.extend(log.iter().map(|line| format!("    | {line}")));
+    }
+    lines
+}
+
+/// Breaks a sentence at blanks.
+fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && length(&line) + 1 + length(word) > width {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn bold(text: &str, look: Look) -> String {
+    if look.colour {
+        format!("\x1b[1m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn dim(text: &str, look: Look) -> String {
+    if look.colour && !text.is_empty() {
+        format!("\x1b[2m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}

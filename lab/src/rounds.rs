@@ -1,0 +1,329 @@
+//! The rounds: every subject in each of them, in an order that favours nobody.
+//!
+//! Subjects stay alive from the first round to the last and idle while the others are measured,
+//! which is checked by their processor time; or, if the comparison says so, each round starts new
+//! processes. One subject's trouble ends its own part only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use load::{Phase, Progress, Record, RunError};
+use measure::process::{Usage, tree};
+use measure::record::EndedBy;
+use measure::time::Time;
+
+use crate::comparison::Comparison;
+use crate::event::{Event, Observer};
+use crate::live::{Live, Setting, Trouble};
+use crate::process::{GRACE, Process};
+use crate::sample::{Sample, ServerUse};
+use crate::statistics::Random;
+use crate::store::Store;
+use crate::subject::Subject;
+
+/// A subject's way through the comparison.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) subject: Subject,
+    /// Where its build is.
+    pub(crate) build: PathBuf,
+    /// Its run directory.
+    pub(crate) dir: PathBuf,
+    pub(crate) version: Option<String>,
+    pub(crate) state: State,
+    pub(crate) samples: Vec<Sample>,
+    /// What it answered to the workload's path, when it was verified.
+    pub(crate) answer: Option<load::Answer>,
+}
+
+/// Where a subject is on its way.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Built or in need of no build; not running.
+    Waiting,
+    /// Running, verified and warm.
+    Live(Box<Live>),
+    /// A program is missing; the text says what to install.
+    Missing(String),
+    /// What went wrong, and the last lines that it wrote.
+    Failed(String, Vec<String>),
+}
+
+impl Entry {
+    fn fail(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
+        // Dropping what was live here ends its processes.
+        let live = std::mem::replace(&mut self.state, State::Waiting);
+        if let State::Live(mut live) = live {
+            live.process.end(GRACE);
+        }
+        if let Trouble::Failed(what, log) = trouble {
+            observer.event(&Event::Failed {
+                subject: &self.subject.name,
+                what: &what,
+            });
+            self.state = State::Failed(what, log);
+        }
+    }
+}
+
+/// Who is measured after whom: for each round, positions in the list of subjects. Every second
+/// round is the round before it backwards, so that over such a pair nobody is earlier on average
+/// and a drift of the machine, if it is even, cancels.
+pub(crate) fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> {
+    let mut random = Random::new(seed);
+    let mut order: Vec<usize> = (0..subjects).collect();
+    (0..rounds)
+        .map(|round| {
+            match round % 2 {
+                0 => random.shuffle(&mut order),
+                _ => order.reverse(),
+            }
+            order.clone()
+        })
+        .collect()
+}
+
+/// All that the rounds need.
+pub(crate) struct Rounds<'a> {
+    pub(crate) comparison: &'a Comparison,
+    pub(crate) setting: Setting<'a>,
+    pub(crate) store: &'a Store,
+    pub(crate) observer: &'a mut dyn Observer,
+    /// The engine that the generator ran on, and why, once it has run.
+    pub(crate) engine: Option<String>,
+    /// What could not be written, so that it can be said once, at the end.
+    pub(crate) unwritten: Vec<String>,
+}
+
+impl Rounds<'_> {
+    /// Measures every entry in every round, until the last or until somebody asks to stop. Nothing
+    /// that was started is alive afterwards.
+    pub(crate) fn run(&mut self, entries: &mut [Entry], order: &[Vec<usize>]) {
+        let fresh = self.comparison.fresh_each_round;
+        if !fresh {
+            for entry in &mut *entries {
+                self.raise(entry);
+            }
+        }
+        for (round, order) in (1..).zip(order) {
+            for &at in order {
+                if self.stopped() {
+                    break;
+                }
+                if fresh {
+                    self.raise(&mut entries[at]);
+                }
+                self.measure(entries, at, round);
+                if fresh {
+                    lower(std::slice::from_mut(&mut entries[at]));
+                }
+            }
+        }
+        lower(entries);
+    }
+
+    fn stopped(&self) -> bool {
+        self.setting.stop.requested().is_some()
+    }
+
+    /// Starts an entry that waits, and warms it up.
+    fn raise(&mut self, entry: &mut Entry) {
+        if self.stopped() || !matches!(entry.state, State::Waiting) {
+            return;
+        }
+        let name = &entry.subject.name;
+        self.observer.event(&Event::Starting { subject: name });
+        let live = Live::raise(&entry.subject, &entry.build, &entry.dir, &self.setting);
+        let warm = live.and_then(|mut live| {
+            self.observer.event(&Event::WarmingUp { subject: name });
+            self.warm_up(&mut live).map(|()| live)
+        });
+        match warm {
+            Ok(live) => {
+                entry.answer = Some(live.answer.clone());
+                entry.state = State::Live(Box::new(live));
+            }
+            Err(trouble) => entry.fail(trouble, &mut *self.observer),
+        }
+    }
+
+    fn warm_up(&self, live: &mut Live) -> Result<(), Trouble> {
+        let length = self.comparison.workload.warm_up;
+        if length.is_zero() {
+            return Ok(());
+        }
+        let mut plan = live.plan.clone();
+        plan.warm_up_s = 0.0;
+        plan.duration_s = Some(length.as_secs_f64());
+        let run = load::run(&plan, self.setting.stop, &mut |_| ());
+        check_run(live, run, "while it was warmed up").map(|_| ())
+    }
+
+    /// Measures one entry once.
+    fn measure(&mut self, entries: &mut [Entry], at: usize, round: u32) {
+        let others = idle_cpu_ns(entries, at);
+        let began = Time::now();
+        let entry = &mut entries[at];
+        let State::Live(live) = &mut entry.state else {
+            return;
+        };
+        let name = &entry.subject.name;
+        self.observer.event(&Event::Measuring {
+            subject: name,
+            round,
+            rounds: self.comparison.rounds,
+        });
+        let (run, mut server) = run(live, &self.setting);
+        let record = match check_run(live, run, &format!("in round {round}")) {
+            Ok(record) => record,
+            Err(trouble) => return entry.fail(trouble, &mut *self.observer),
+        };
+        let wall_ns = Time::now().since(began).max(1);
+        let used = idle_cpu_ns(entries, at).saturating_sub(others);
+        server.others_busy = used as f64 / wall_ns as f64;
+        let cores = self.setting.placement.server.len();
+        let sample = Sample::new(round, &record, server, cores);
+        let entry = &mut entries[at];
+        self.observer.event(&Event::Measured {
+            subject: &entry.subject.name,
+            round,
+            rounds: self.comparison.rounds,
+            sample: &sample,
+        });
+        entry.samples.push(sample);
+        let generator = &record.generator;
+        self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
+        self.keep(&entry.subject.name, round, &record);
+    }
+
+    /// Writes a record at once, so that a crash later costs none.
+    fn keep(&mut self, subject: &str, round: u32, record: &Record) {
+        let name = Path::new("records")
+            .join(subject)
+            .join(format!("round-{round:02}.json"));
+        let written = record.to_json().and_then(|text| {
+            self.store
+                .write(&name, text.as_bytes())
+                .map_err(|error| error.to_string())
+        });
+        if let Err(error) = written {
+            self.unwritten.push(format!("{}: {error}", name.display()));
+        }
+    }
+}
+
+/// One run on a live subject, with what its processes used while the window was open. This is the
+/// one place that calls the generator to measure.
+fn run(live: &mut Live, setting: &Setting<'_>) -> (Result<Record, RunError>, ServerUse) {
+    let (watch, pid) = (&mut live.watch, live.process.pid());
+    let mut edge = || (watch.sample(), Time::now());
+    let mut open: Option<(Usage, Time)> = None;
+    let mut closed: Option<(Usage, Time)> = None;
+    let result = load::run(
+        &live.plan,
+        setting.stop,
+        &mut |progress: &Progress| match progress.phase {
+            Phase::Measure if open.is_none() => {
+                reset_memory_peaks(pid);
+                open = Some(edge());
+            }
+            Phase::Drain if closed.is_none() => closed = Some(edge()),
+            _ => {}
+        },
+    );
+    let closed = closed.unwrap_or_else(edge);
+    let memory = live.watch.memory().peak_bytes;
+    let mut server = ServerUse {
+        memory_peak_bytes: (memory > 0).then_some(memory),
+        ..ServerUse::default()
+    };
+    if let Some((usage, since)) = open {
+        server.cpu_ns = closed.0.cpu_ns.saturating_sub(usage.cpu_ns);
+        server.wall_ns = closed.1.since(since);
+    }
+    (result, server)
+}
+
+/// Starts the peak of resident memory anew (proc(5), clear_refs, value 5), so that the peak is one
+/// of the window and not of the start. Where it may not be written the peak since the start stands.
+fn reset_memory_peaks(root: u32) {
+    for pid in tree(root) {
+        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+    }
+}
+
+/// The record of a whole run; or what became of the subject, the generator or the wish to go on.
+fn check_run(
+    live: &mut Live,
+    run: Result<Record, RunError>,
+    when: &str,
+) -> Result<Record, Trouble> {
+    if let Some(death) = live.death(when) {
+        return Err(death);
+    }
+    match run {
+        Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
+            Err(Trouble::Stopped)
+        }
+        Ok(record) => Ok(record),
+        Err(error) => {
+            let what = format!("could not be measured {when}: {error}");
+            Err(Trouble::Failed(what, live.process.last_lines()))
+        }
+    }
+}
+
+/// Processor time of all live entries but one.
+fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
+    let mut sum = 0;
+    for (at, entry) in entries.iter_mut().enumerate() {
+        if at != but
+            && let State::Live(live) = &mut entry.state
+        {
+            sum += live.watch.sample().cpu_ns;
+        }
+    }
+    sum
+}
+
+/// Ends what is live: all are asked before the first is waited for.
+fn lower(entries: &mut [Entry]) {
+    let mut ending: Vec<Process> = Vec::new();
+    for entry in entries {
+        if let State::Live(_) = entry.state
+            && let State::Live(live) = std::mem::replace(&mut entry.state, State::Waiting)
+        {
+            ending.push(live.process);
+        }
+    }
+    ending.iter().for_each(Process::ask_to_end);
+    for process in &mut ending {
+        process.end(GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_visits_everybody_once_and_pairs_of_rounds_are_balanced() {
+        let order = order(5, 8, 42);
+        assert_eq!(order.len(), 8);
+        for round in &order {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+        }
+        for pair in order.chunks(2) {
+            let backwards: Vec<usize> = pair[0].iter().rev().copied().collect();
+            assert_eq!(pair[1], backwards);
+        }
+    }
+
+    #[test]
+    fn the_seed_decides_the_order() {
+        assert_eq!(order(5, 6, 7), order(5, 6, 7));
+        assert_ne!(order(5, 6, 7), order(5, 6, 8));
+    }
+}

@@ -1,0 +1,144 @@
+//! One round of one subject, reduced to the figures that are compared.
+
+use std::collections::BTreeMap;
+
+use measure::record::Record;
+use serde::Serialize;
+
+/// Below this many exchanges the 99th percentile has no upper bound at 95 %: ln 0.05 / ln 0.99.
+const P99_EXCHANGES_MIN: u64 = 299;
+
+/// Above this share of failed exchanges a round says nothing about the ones that succeeded.
+const FAILED_SHARE_MAX: f64 = 0.01;
+
+/// A server whose cores were busier than this was itself the limit.
+const SERVER_FULL: f64 = 0.95;
+
+/// What the lab saw of the server's processes in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServerUse {
+    /// Processor time of the whole process tree in nanoseconds.
+    pub cpu_ns: u64,
+    /// Length of the time it was taken over, in nanoseconds.
+    pub wall_ns: u64,
+    /// Peak resident memory of the tree in bytes, if it could be read.
+    pub memory_peak_bytes: Option<u64>,
+    /// Processor time of the subjects that should have been idle, as a share of one core.
+    pub others_busy: f64,
+}
+
+/// One round of one subject.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sample {
+    /// The round, from 1.
+    pub round: u32,
+    /// Completed exchanges a second.
+    pub requests_per_second: f64,
+    /// Median response time in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
+    pub p99_us: Option<f64>,
+    /// The server's processor time per completed exchange in microseconds.
+    pub server_cpu_us_per_exchange: Option<f64>,
+    /// The server's processor time as a share of the cores it was given, 0 to 1.
+    pub server_busy: f64,
+    /// The busiest generator worker's processor time as a share of its core, 0 to 1.
+    pub generator_busy: Option<f64>,
+    /// Peak resident memory of the server's processes in bytes.
+    pub memory_peak_bytes: Option<u64>,
+    /// Bytes received per completed exchange.
+    pub bytes_per_exchange: Option<f64>,
+    /// Exchanges that completed.
+    pub completed: u64,
+    /// Exchanges that failed.
+    pub failed: u64,
+    /// Errors by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// The generator was the limit, and the server had room left: the rate is a lower bound.
+    pub generator_limited: bool,
+    /// How that is known.
+    pub limited_reason: Option<String>,
+    /// Processor time of the other subjects meanwhile, as a share of one core.
+    pub others_busy: f64,
+    /// Why the round counts for nothing, if so.
+    pub void: Option<String>,
+}
+
+impl Sample {
+    /// Of a record and what the server used meanwhile on its `cores`.
+    pub fn new<P>(round: u32, record: &Record<P>, server: ServerUse, cores: usize) -> Sample {
+        let completed = record.exchanges.completed;
+        let each = |sum: f64| (completed > 0).then(|| sum / completed as f64);
+        let wall_ns = server.wall_ns.max(1) as f64;
+        let server_busy = server.cpu_ns as f64 / wall_ns / cores.max(1) as f64;
+        let generator = &record.generator;
+        // Processor time and exchanges are counted over windows that need not be equally long.
+        let cpu_us_in_window = server.cpu_ns as f64 / wall_ns * record.duration_s * 1e6;
+        let mut sample = Sample {
+            round,
+            requests_per_second: record.achieved_rate,
+            p50_us: record.response_time_us.p50,
+            p99_us: record
+                .response_time_us
+                .p99
+                .filter(|_| completed >= P99_EXCHANGES_MIN),
+            server_cpu_us_per_exchange: each(cpu_us_in_window),
+            server_busy,
+            generator_busy: generator.cpu_share_max,
+            memory_peak_bytes: server.memory_peak_bytes,
+            bytes_per_exchange: each(record.bytes.received as f64),
+            completed,
+            failed: record.exchanges.failed,
+            errors: record.errors.clone(),
+            generator_limited: generator.limited && server_busy < SERVER_FULL,
+            limited_reason: generator.limited.then(|| generator.limited_reason.clone()),
+            others_busy: server.others_busy,
+            void: None,
+        };
+        sample.void = sample.reason_to_void(record);
+        sample
+    }
+
+    fn reason_to_void<P>(&self, record: &Record<P>) -> Option<String> {
+        let ended = self.completed + self.failed;
+        let failed_share = self.failed as f64 / ended.max(1) as f64;
+        if self.completed == 0 {
+            return Some(format!(
+                "no exchange completed{}",
+                self.errors_in_brackets()
+            ));
+        }
+        if failed_share > FAILED_SHARE_MAX {
+            return Some(format!(
+                "{:.1} % of the exchanges failed{}",
+                100.0 * failed_share,
+                self.errors_in_brackets()
+            ));
+        }
+        if record.valid || record.generator.limited {
+            return None;
+        }
+        let why = record
+            .warnings
+            .first()
+            .map_or("no reason given", String::as_str);
+        Some(format!("the generator calls its record invalid: {why}"))
+    }
+
+    fn errors_in_brackets(&self) -> String {
+        match errors_in_words(&self.errors) {
+            Some(words) => format!(" ({words})"),
+            None => String::new(),
+        }
+    }
+}
+
+/// `reset 3, timeout 1`, or nothing.
+pub(crate) fn errors_in_words(errors: &BTreeMap<String, u64>) -> Option<String> {
+    let words: Vec<String> = errors
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(kind, count)| format!("{} {count}", kind.replace('_', " ")))
+        .collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}

@@ -1,0 +1,158 @@
+//! The folder a comparison writes into. Every file appears whole or not at all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A folder for one comparison.
+#[derive(Debug)]
+pub(crate) struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Makes the folder `wanted`, or `ringside-out/<date>-<name>` with a number where that is
+    /// taken. Writes a file into it, so that a full or read-only disk shows before anything is
+    /// measured. An error names the folder and what to do.
+    pub(crate) fn create(
+        wanted: Option<&Path>,
+        name: &str,
+        unix_seconds: u64,
+    ) -> Result<Store, String> {
+        let folder = match wanted {
+            Some(folder) => folder.to_owned(),
+            None => {
+                free_name(&Path::new("ringside-out").join(format!("{}-{name}", date(unix_seconds))))
+            }
+        };
+        let advice = |error: io::Error| {
+            format!(
+                "cannot write to {}: {error}; name another folder with -o",
+                folder.display()
+            )
+        };
+        if folder.join("report.json").exists() || folder.join("records").exists() {
+            return Err(format!(
+                "{} already holds a comparison; name another folder with -o",
+                folder.display()
+            ));
+        }
+        fs::create_dir_all(&folder).map_err(advice)?;
+        let folder = fs::canonicalize(&folder).map_err(advice)?;
+        let store = Store { folder };
+        let trial = Path::new(".trial");
+        store
+            .write(trial, b"whether this folder can be written\n")
+            .map_err(advice)?;
+        fs::remove_file(store.folder.join(trial)).map_err(advice)?;
+        Ok(store)
+    }
+
+    /// The folder, absolute.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes a folder inside, and returns where it is.
+    pub(crate) fn subfolder(&self, name: &Path) -> io::Result<PathBuf> {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Writes a file inside: beside its place first, then moved there.
+    pub(crate) fn write(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
+        let path = self.folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let mut beside = path.clone().into_os_string();
+        beside.push(".tmp");
+        let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    }
+}
+
+fn free_name(folder: &Path) -> PathBuf {
+    let numbered = |number: u32| match number {
+        1 => folder.to_owned(),
+        _ => PathBuf::from(format!("{}-{number}", folder.display())),
+    };
+    (1..10_000)
+        .map(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| folder.to_owned())
+}
+
+/// The UTC date of a time, as `2026-11-21`.
+pub(crate) fn date(unix_seconds: u64) -> String {
+    // Days to a civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+    let days = unix_seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The UTC time of day, as `20:12:54`.
+pub(crate) fn time_of_day(unix_seconds: u64) -> String {
+    let seconds = unix_seconds % 86_400;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_agree_with_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_795_291_974, "2026-11-21"),
+            (4_107_542_399, "2100-02-28"),
+            (4_107_542_400, "2100-03-01"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
+        assert_eq!(time_of_day(1_795_291_974), "20:12:54");
+    }
+
+    #[test]
+    fn a_folder_with_a_comparison_is_not_written_over() {
+        let folder = std::env::temp_dir().join(format!("ringside-store-{}", std::process::id()));
+        let store = Store::create(Some(&folder), "x", 0).expect("a new folder");
+        store
+            .write(Path::new("records/a/1.json"), b"{}")
+            .expect("writable");
+        assert!(store.folder().join("records/a/1.json").is_file());
+        let again = Store::create(Some(&folder), "x", 0).map(|_| ());
+        assert!(again.is_err_and(|what| what.contains("already holds")));
+        fs::remove_dir_all(&folder).expect("its own folder");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_before_anything_is_measured() {
+        let refused = Store::create(Some(Path::new("/proc/ringside")), "x", 0).map(|_| ());
+        assert!(refused.is_err_and(|what| what.contains("/proc/ringside") && what.contains("-o")));
+    }
+}

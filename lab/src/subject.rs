@@ -1,0 +1,393 @@
+//! A subject: a server that can be built, started, asked and ended, described by
+//! `subjects/<name>/subject.toml`. The folder is the registry; no Rust is needed for a new one.
+//!
+//! This file knows the description and what its placeholders mean. It starts nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::document::{BadFile, Document, nearest};
+
+/// What a `subject.toml` says, with the folder it was found in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// The name of its folder.
+    #[serde(skip)]
+    pub name: String,
+    /// The folder, absolute.
+    #[serde(skip)]
+    pub folder: PathBuf,
+    /// What it is, in a few words.
+    pub description: String,
+    /// What is compared of it.
+    pub kind: Kind,
+    /// The command whose first line of output is the version.
+    #[serde(default)]
+    pub version: Option<Command>,
+    /// Programs that must be installed.
+    #[serde(default)]
+    pub requires: Vec<Requirement>,
+    /// How it is built, if it must be.
+    #[serde(default)]
+    pub build: Option<Build>,
+    /// How it is started.
+    pub start: Start,
+    /// How the lab knows that it serves.
+    pub ready: Ready,
+    /// What it must answer before anything is timed.
+    #[serde(rename = "answer")]
+    pub answers: Vec<Answer>,
+}
+
+/// What is compared of a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It serves HTTP; the generator is ours.
+    Server,
+}
+
+/// A program that must be there, and what to do where it is not.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    /// Its name, looked up as a shell does.
+    pub program: String,
+    /// A sentence that says how to install it.
+    pub install: String,
+}
+
+/// How a subject is built, into a folder outside its source.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// Run one after the other, in the subject's folder. The result must not mind being moved.
+    pub commands: Vec<Command>,
+    /// Added to the environment of these commands.
+    #[serde(default)]
+    pub environment: BTreeMap<String, Template>,
+}
+
+/// How a subject is started: in its run directory, on its own core, in its own process group.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The program and its arguments.
+    pub command: Command,
+    /// Its environment, besides `PATH`, `HOME`, `USER`, `LANG` and `TMPDIR`.
+    #[serde(default)]
+    pub environment: BTreeMap<String, Template>,
+    /// Files of the subject's folder that are copied into `{dir}` with placeholders filled in.
+    #[serde(default)]
+    pub files: Vec<FileName>,
+}
+
+/// How the lab knows that a subject serves.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// Any answer to this path, whatever its status, says so.
+    pub path: UrlPath,
+    /// How long it may take from the start, in seconds.
+    #[serde(default = "ready_seconds")]
+    pub within_seconds: u32,
+}
+
+fn ready_seconds() -> u32 {
+    20
+}
+
+/// What a subject must answer to a path.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The path asked.
+    pub path: UrlPath,
+    /// The expected status.
+    #[serde(default = "status_ok")]
+    pub status: u16,
+    /// The expected `Content-Type`, if it matters.
+    #[serde(default)]
+    pub content_type: Option<String>,
+    /// The expected body.
+    pub body: String,
+}
+
+fn status_ok() -> u16 {
+    200
+}
+
+impl Subject {
+    /// Reads `folder/subject.toml`.
+    pub fn read(folder: &Path) -> Result<Subject, BadFile> {
+        let file = folder.join("subject.toml");
+        let (mut subject, document) = Document::read::<Subject>(&file)?;
+        if subject.answers.is_empty() {
+            let what = "expected at least one [[answer]]: nothing is timed that was not verified";
+            return Err(document.fault(None, what));
+        }
+        let needs_build = subject
+            .start
+            .command
+            .0
+            .iter()
+            .any(|part| part.0.contains("{build}"));
+        if needs_build && subject.build.is_none() {
+            return Err(document.fault(None, "uses {build}, so a [build] section was expected"));
+        }
+        subject.folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        subject.name = match subject.folder.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => return Err(document.fault(None, "its folder has no name")),
+        };
+        Ok(subject)
+    }
+
+    /// What it declares to answer to `path`.
+    pub fn answer(&self, path: &str) -> Option<&Answer> {
+        self.answers.iter().find(|answer| answer.path.0 == path)
+    }
+
+    /// All subjects of a folder of subjects, by name. Files that cannot be read are reported one
+    /// by one, so that one mistake does not hide the rest.
+    pub fn all(folder: &Path) -> std::io::Result<Vec<(String, Result<Subject, BadFile>)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.join("subject.toml").is_file() {
+                let name = path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                found.push((name, Subject::read(&path)));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+}
+
+/// The words that may stand in braces.
+const PLACEHOLDERS: [&str; 6] = ["port", "cpus", "dir", "build", "subject", "ringside"];
+
+/// What the placeholders stand for in one start (or one build) of a subject.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    /// `{port}`: the port to listen on.
+    pub(crate) port: u16,
+    /// `{cpus}`: the cores it runs on, as `0,2-3`.
+    pub(crate) cpus: String,
+    /// `{dir}`: its run directory, absolute.
+    pub(crate) dir: PathBuf,
+    /// `{build}`: where its build put things, absolute.
+    pub(crate) build: PathBuf,
+    /// `{subject}`: its folder, absolute.
+    pub(crate) subject: PathBuf,
+    /// `{ringside}`: the program that is running.
+    pub(crate) ringside: PathBuf,
+}
+
+impl Values {
+    /// `text` with every known placeholder filled in; other braces stay as they are.
+    pub(crate) fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            filled.push_str(&rest[..open]);
+            rest = &rest[open..];
+            let known = PLACEHOLDERS.iter().find(|word| {
+                rest[1..]
+                    .strip_prefix(**word)
+                    .is_some_and(|after| after.starts_with('}'))
+            });
+            let Some(word) = known else {
+                filled.push('{');
+                rest = &rest[1..];
+                continue;
+            };
+            filled.push_str(&self.value(word));
+            rest = &rest[word.len() + 2..];
+        }
+        filled + rest
+    }
+
+    fn value(&self, word: &str) -> String {
+        let path = |path: &Path| path.display().to_string();
+        match word {
+            "port" => self.port.to_string(),
+            "cpus" => self.cpus.clone(),
+            "dir" => path(&self.dir),
+            "build" => path(&self.build),
+            "subject" => path(&self.subject),
+            _ => path(&self.ringside),
+        }
+    }
+}
+
+/// A text that may hold placeholders such as `{port}`; others than the known ones are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(String);
+
+impl Template {
+    pub(crate) fn fill(&self, values: &Values) -> String {
+        values.fill(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Template, D::Error> {
+        let text = String::deserialize(from)?;
+        let mut rest = text.as_str();
+        while let Some(open) = rest.find('{') {
+            rest = &rest[open + 1..];
+            let word = rest
+                .split(|c: char| !c.is_ascii_lowercase())
+                .next()
+                .unwrap_or("");
+            let closed = rest[word.len()..].starts_with('}');
+            if closed && !word.is_empty() && !PLACEHOLDERS.contains(&word) {
+                return Err(D::Error::custom(unknown_placeholder(word)));
+            }
+        }
+        Ok(Template(text))
+    }
+}
+
+fn unknown_placeholder(word: &str) -> String {
+    let known: Vec<String> = PLACEHOLDERS
+        .iter()
+        .map(|word| format!("{{{word}}}"))
+        .collect();
+    let hint = match nearest(word, PLACEHOLDERS) {
+        Some(near) => format!("; did you mean {{{near}}}?"),
+        None => String::new(),
+    };
+    format!(
+        "unknown placeholder {{{word}}}, expected one of {}{hint}",
+        known.join(", ")
+    )
+}
+
+/// A program and its arguments, as a list: no shell reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command(Vec<Template>);
+
+impl Command {
+    /// The program and its arguments with placeholders filled in.
+    pub(crate) fn fill(&self, values: &Values) -> (String, Vec<String>) {
+        let mut words = self.0.iter().map(|word| word.fill(values));
+        (words.next().unwrap_or_default(), words.collect())
+    }
+
+    /// Everything it says, for a hash of how something is built.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|word| word.0.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Command {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Command, D::Error> {
+        let words = Vec::<Template>::deserialize(from)?;
+        match words.first() {
+            Some(program) if !program.0.is_empty() => Ok(Command(words)),
+            _ => Err(D::Error::custom(
+                "an empty command; expected a list such as [\"program\", \"argument\"]",
+            )),
+        }
+    }
+}
+
+/// The path of a URL: begins with a slash and holds no blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlPath(String);
+
+impl UrlPath {
+    /// The path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for UrlPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<UrlPath, D::Error> {
+        let text = String::deserialize(from)?;
+        if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Ok(UrlPath(text));
+        }
+        Err(D::Error::custom(format!(
+            "`{text}` is not a path; expected one that begins with `/` and has no blanks"
+        )))
+    }
+}
+
+/// The name of a file, without folders: it cannot point outside the place it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileName(String);
+
+impl FileName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for FileName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FileName, D::Error> {
+        let text = String::deserialize(from)?;
+        match is_plain_name(&text) {
+            true => Ok(FileName(text)),
+            false => Err(D::Error::custom(format!(
+                "`{text}` is not a plain name; expected one without folders such as \"app.conf\""
+            ))),
+        }
+    }
+}
+
+/// Whether `text` names something in the folder at hand and nothing elsewhere.
+pub(crate) fn is_plain_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty() && !text.starts_with('.') && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_placeholders_are_filled_in_and_other_braces_stay() {
+        let values = Values {
+            port: 8080,
+            cpus: "0".into(),
+            dir: "/run/x".into(),
+            ..Values::default()
+        };
+        let text = "events { listen {port}; } {dir}/{cpus} {nothing} {";
+        let filled = values.fill(text);
+        assert_eq!(filled, "events { listen 8080; } /run/x/0 {nothing} {");
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_placeholder_is_not_filled_in_again() {
+        let values = Values {
+            dir: "/tmp/{port}".into(),
+            ..Values::default()
+        };
+        assert_eq!(values.fill("{dir}"), "/tmp/{port}");
+    }
+
+    #[test]
+    fn names_with_folders_are_not_plain() {
+        for name in ["nginx.conf", "a-b_c.1"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in ["", "../x", "a/b", ".hidden", "a b"] {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
+}

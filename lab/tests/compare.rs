@@ -1,0 +1,337 @@
+//! Whole comparisons with real processes: what goes well, and everything that can go wrong with a
+//! subject while the others must still be measured and nothing may be left behind.
+//!
+//! One program, one test after the other: they look for processes that any of them left behind.
+
+mod support;
+
+use std::sync::Mutex;
+
+use lab::report::{Outcome as How, Row};
+use lab::{CompareError, Event, Outcome};
+use load::{Signal, Stop};
+use support::{Arena, left_behind, quick, tiny};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[test]
+fn tiny_server() {
+    support::tiny_server();
+}
+
+/// Runs a comparison to its end and checks that nobody is left behind.
+fn compare(options: &lab::Options) -> Result<Outcome, CompareError> {
+    let stop = Stop::new();
+    let outcome = lab::compare(options, &stop, &mut |event: &Event<'_>| println!("{event}"));
+    assert_eq!(
+        left_behind(),
+        Vec::<u32>::new(),
+        "processes were left behind"
+    );
+    outcome
+}
+
+fn alone() -> impl Drop {
+    // A test that failed has poisoned it, which is no reason for the others to fail.
+    ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
+    outcome
+        .report
+        .subjects
+        .iter()
+        .find(|row| row.name == name)
+        .expect("one of the subjects")
+}
+
+fn what_failed<'a>(outcome: &'a Outcome, name: &str) -> (&'a str, &'a [String]) {
+    match &row(outcome, name).outcome {
+        How::Failed { what, log } => (what, log),
+        other => panic!("{name} should have failed, and is {other:?}"),
+    }
+}
+
+#[test]
+fn two_good_subjects_are_measured_in_every_round_and_written_down() {
+    let _alone = alone();
+    let arena = Arena::new("good");
+    arena.tiny("one", "").tiny("two", "");
+    let outcome = compare(&arena.comparison(&quick(&["one", "two"], 3))).expect("it runs");
+    assert_eq!(outcome.exit_code(), 0, "{:?}", outcome.report.conclusions);
+    for name in ["one", "two"] {
+        let row = row(&outcome, name);
+        let figures = row.figures.as_ref().expect("measured");
+        assert_eq!(figures.rounds, 3);
+        assert!(figures.requests_per_second.lowest > 0.0);
+        assert!(figures.server_cpu_us_per_exchange.expect("readable").median > 0.0);
+        assert!(figures.memory_peak_bytes.expect("readable").median > 100_000.0);
+        for round in 1..=3 {
+            let file = format!("records/{name}/round-{round:02}.json");
+            let text = std::fs::read_to_string(outcome.folder.join(file)).expect("its record");
+            let record = load::Record::from_json(&text).expect("a record");
+            assert_eq!(record.plan.connections, 4);
+        }
+    }
+    let ratio = row(&outcome, "two").ratio.expect("three rounds");
+    assert!(ratio.low <= ratio.centre && ratio.centre <= ratio.high);
+    for file in [
+        "report.md",
+        "report.json",
+        "comparison.toml",
+        "subjects/one/output.log",
+    ] {
+        assert!(outcome.folder.join(file).is_file(), "{file}");
+    }
+    let json = std::fs::read_to_string(outcome.folder.join("report.json")).expect("just seen");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        json["subjects"][0]["samples"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let again = compare(&arena.comparison(&quick(&["one"], 1)));
+    assert!(again.is_err_and(|error| error.to_string().contains("already holds a comparison")));
+}
+
+#[test]
+fn each_kind_of_trouble_is_a_sentence_in_its_row_and_the_others_are_measured() {
+    let _alone = alone();
+    let arena = Arena::new("trouble");
+    let missing = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Install it so.\"\n";
+    let unbuildable = "[build]\n\
+         commands = [[\"/bin/sh\", \"-c\", \"echo tiny.c: missing semicolon >&2; exit 2\"]]\n";
+    let mute = tiny("", "").replace(
+        "path = \"/\"\n\n[[",
+        "path = \"/\"\nwithin_seconds = 1\n\n[[",
+    );
+    let mute = mute.replacen("\"tiny_server\"", "\"no_such_test\"", 1);
+    arena
+        .tiny("good", "")
+        .tiny("wrong", "wrong")
+        .tiny("dies", "dies")
+        .subject("missing", &tiny("", missing))
+        .subject("unbuildable", &tiny("", unbuildable))
+        .subject("ends", &mute)
+        .subject("mute", &sleeper("exec sleep 1000"))
+        .subject(
+            "family",
+            &sleeper("echo left; setsid sleep 1000 & sleep 1000 & exit 3"),
+        )
+        .tiny("also-good", "");
+    let names = [
+        "good",
+        "wrong",
+        "dies",
+        "missing",
+        "unbuildable",
+        "ends",
+        "mute",
+        "family",
+        "also-good",
+    ];
+    let outcome = compare(&arena.comparison(&quick(&names, 4))).expect("it runs");
+    assert_eq!(outcome.exit_code(), 3);
+    for name in ["good", "also-good"] {
+        assert_eq!(
+            row(&outcome, name)
+                .figures
+                .as_ref()
+                .map(|figures| figures.rounds),
+            Some(4)
+        );
+    }
+    let (what, _) = what_failed(&outcome, "wrong");
+    assert_eq!(what, "answers `/` with `Goodbye`; expected `Hello, World!`");
+    let (what, log) = what_failed(&outcome, "dies");
+    assert!(
+        what.starts_with("died ") && what.ends_with("it exited with status 7"),
+        "{what}"
+    );
+    assert!(
+        log.iter().any(|line| line.contains("out of luck")),
+        "{log:?}"
+    );
+    let How::Missing { install } = &row(&outcome, "missing").outcome else {
+        panic!("{:?}", row(&outcome, "missing").outcome);
+    };
+    assert_eq!(
+        install,
+        "`no-such-program` is not installed. Install it so."
+    );
+    let (what, log) = what_failed(&outcome, "unbuildable");
+    assert!(
+        what.starts_with("could not be built") && what.contains("status 2"),
+        "{what}"
+    );
+    assert_eq!(log, ["tiny.c: missing semicolon"]);
+    let (what, _) = what_failed(&outcome, "ends");
+    assert_eq!(what, "ended before it was ready: it exited with status 0");
+    let (what, _) = what_failed(&outcome, "mute");
+    assert!(what.starts_with("was not ready within 1 s"), "{what}");
+    let (what, log) = what_failed(&outcome, "family");
+    assert_eq!(what, "ended before it was ready: it exited with status 3");
+    assert_eq!(log, ["left"]);
+}
+
+/// A subject that serves nothing: a shell with this script.
+fn sleeper(script: &str) -> String {
+    format!(
+        "description = \"serves nothing\"\nkind = \"server\"\n[start]\n\
+         command = [\"/bin/sh\", \"-c\", {script:?}]\n[ready]\npath = \"/\"\nwithin_seconds = 1\n\
+         [[answer]]\npath = \"/\"\nbody = \"\"\n"
+    )
+}
+
+#[test]
+fn a_missing_program_alone_is_no_failure() {
+    let _alone = alone();
+    let arena = Arena::new("missing");
+    let missing = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Install it so.\"\n";
+    arena
+        .tiny("good", "")
+        .subject("missing", &tiny("", missing));
+    let outcome = compare(&arena.comparison(&quick(&["good", "missing"], 3))).expect("it runs");
+    assert_eq!(outcome.exit_code(), 0);
+    let outcome = {
+        std::fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
+        compare(&arena.comparison(&quick(&["missing"], 3))).expect("it runs")
+    };
+    assert_eq!(outcome.exit_code(), 1, "nothing at all was measured");
+}
+
+#[test]
+fn a_subject_whose_body_differs_from_the_baselines_is_void() {
+    let _alone = alone();
+    let arena = Arena::new("differs");
+    let other = tiny("wrong", "").replace("\"Hello, World!\"", "\"Goodbye\"");
+    arena.tiny("good", "").subject("other", &other);
+    let outcome = compare(&arena.comparison(&quick(&["good", "other"], 3))).expect("it runs");
+    let row = row(&outcome, "other");
+    assert_eq!(row.ratio, None);
+    assert!(
+        row.verdict
+            .sentence
+            .contains("other answers with another body than good (7 bytes, not 13)"),
+        "{}",
+        row.verdict.sentence
+    );
+}
+
+#[test]
+fn a_stop_keeps_what_was_measured_and_ends_everyone() {
+    let _alone = alone();
+    let arena = Arena::new("stop");
+    arena.tiny("one", "").tiny("two", "");
+    let stop = Stop::new();
+    let asker = stop.clone();
+    let options = arena.comparison(&quick(&["one", "two"], 500));
+    let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| {
+        if matches!(event, Event::Measuring { round: 3, .. }) {
+            asker.request(Signal::Interrupt);
+        }
+    })
+    .expect("it ran for a while");
+    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(outcome.exit_code(), 130);
+    assert!(outcome.report.setup.ended_early.is_some());
+    for name in ["one", "two"] {
+        assert_eq!(
+            row(&outcome, name).samples.len(),
+            2,
+            "the two rounds before"
+        );
+    }
+    assert!(outcome.folder.join("report.md").is_file());
+}
+
+#[test]
+fn a_stop_while_something_is_built_ends_the_build() {
+    let _alone = alone();
+    let arena = Arena::new("stop-build");
+    let endless = "[build]\ncommands = [[\"/bin/sh\", \"-c\", \"sleep 1000 & wait\"]]\n";
+    arena.subject("endless", &tiny("", endless));
+    let stop = Stop::new();
+    let asker = stop.clone();
+    let options = arena.comparison(&quick(&["endless"], 3));
+    let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| {
+        if matches!(event, Event::Building { .. }) {
+            asker.request(Signal::Terminate);
+        }
+    })
+    .expect("it began");
+    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(outcome.exit_code(), 143);
+    assert_eq!(row(&outcome, "endless").outcome, How::NotReached);
+}
+
+#[test]
+fn what_was_built_once_is_not_built_again_until_its_source_changes() {
+    let _alone = alone();
+    let arena = Arena::new("cache");
+    let counted = arena.folder.join("builds");
+    let build = format!(
+        "[build]\ncommands = [[\"/bin/sh\", \"-c\", \"echo built >> {}; touch {{build}}/made\"]]\n",
+        counted.display()
+    );
+    arena.subject("built", &tiny("", &build));
+    let times = || {
+        std::fs::read_to_string(&counted)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    for (expected, change) in [(1, None), (1, None), (2, Some("changed"))] {
+        if let Some(text) = change {
+            let source = arena.folder.join("subjects/built/source.c");
+            std::fs::write(source, text).expect("writable");
+        }
+        let _ = std::fs::remove_dir_all(arena.folder.join("out"));
+        compare(&arena.comparison(&quick(&["built"], 1))).expect("it runs");
+        assert_eq!(times(), expected);
+    }
+    let left: Vec<_> = std::fs::read_dir(arena.folder.join("cache"))
+        .expect("builds are kept there")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn new_processes_each_round_and_a_rate_are_choices() {
+    let _alone = alone();
+    let arena = Arena::new("fresh");
+    arena.tiny("one", "").tiny("two", "");
+    let toml = quick(&["one", "two"], 3)
+        .replace("rounds = 3", "rounds = 3\nfresh_each_round = true")
+        .replace("window = \"60ms\"", "window = \"60ms\"\nrate = \"500/s\"");
+    let outcome = compare(&arena.comparison(&toml)).expect("it runs");
+    let log = std::fs::read_to_string(outcome.folder.join("subjects/one/output.log"));
+    let starts = log.expect("its output").matches("tiny server on").count();
+    assert_eq!(starts, 3);
+    let setup = &outcome.report.setup;
+    assert_eq!(setup.rate, Some(500.0));
+    assert_eq!(setup.metric, lab::verdict::Metric::ResponseTimeP99);
+}
+
+#[test]
+fn records_that_cannot_be_written_do_not_stop_the_measuring() {
+    let _alone = alone();
+    let arena = Arena::new("unwritten");
+    arena.tiny("one", "");
+    let options = arena.comparison(&quick(&["one"], 3));
+    let out = arena.folder.join("out");
+    let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+        if matches!(event, Event::Measuring { round: 1, .. }) {
+            // A file where the folder of the records should be.
+            std::fs::write(out.join("records"), "in the way").expect("writable");
+        }
+    })
+    .expect("it runs");
+    assert_eq!(row(&outcome, "one").samples.len(), 3);
+    assert_eq!(outcome.unwritten.len(), 3, "{:?}", outcome.unwritten);
+    assert!(outcome.unwritten[0].contains("records/one/round-01.json"));
+    assert_eq!(outcome.exit_code(), 3);
+}

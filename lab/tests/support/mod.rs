@@ -1,0 +1,161 @@
+//! A tiny HTTP server and a place to compare it in, for tests with real processes.
+//!
+//! The server is the test program itself, started again with its one test `tiny_server` and a port
+//! in its environment: no other program is needed, and each fault is a word.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use lab::Options;
+
+/// Serves until it is killed, if the environment says so. Called by a test of that name.
+pub fn tiny_server() {
+    let Ok(port) = std::env::var("TINY_PORT") else {
+        return; // Run as a test among the others: nothing to do.
+    };
+    let fault = std::env::var("TINY_FAULT").unwrap_or_default();
+    let port: u16 = port.parse().expect("a port");
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
+    println!("tiny server on {port}");
+    for stream in listener.incoming().flatten() {
+        let fault = fault.clone();
+        thread::spawn(move || serve(stream, &fault));
+    }
+}
+
+static SERVED: AtomicU64 = AtomicU64::new(0);
+
+fn serve(mut stream: TcpStream, fault: &str) {
+    let body = if fault == "wrong" {
+        "Goodbye"
+    } else {
+        "Hello, World!"
+    };
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut received = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        received.extend_from_slice(&buffer[..count]);
+        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
+            received.drain(..end + 4);
+            if fault == "dies" && SERVED.fetch_add(1, Ordering::Relaxed) == 400 {
+                eprintln!("tiny server: out of luck");
+                std::process::exit(7);
+            }
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A folder with subjects and comparisons that is gone after the test.
+pub struct Arena {
+    pub folder: PathBuf,
+}
+
+impl Arena {
+    pub fn new(name: &str) -> Arena {
+        let folder =
+            std::env::temp_dir().join(format!("ringside-lab-{}-{name}", std::process::id()));
+        fs::create_dir_all(folder.join("subjects")).expect("a temporary folder");
+        fs::create_dir_all(folder.join("comparisons")).expect("a temporary folder");
+        Arena { folder }
+    }
+
+    /// Adds a subject with this description.
+    pub fn subject(&self, name: &str, toml: &str) -> &Arena {
+        let folder = self.folder.join("subjects").join(name);
+        fs::create_dir_all(&folder).expect("writable");
+        fs::write(folder.join("subject.toml"), toml).expect("writable");
+        self
+    }
+
+    /// Adds a subject that is the tiny server with a fault.
+    pub fn tiny(&self, name: &str, fault: &str) -> &Arena {
+        self.subject(name, &tiny(fault, ""))
+    }
+
+    /// Writes a comparison, and says what to do with it.
+    pub fn comparison(&self, toml: &str) -> Options {
+        let file = self.folder.join("comparisons/test.toml");
+        fs::write(&file, toml).expect("writable");
+        Options {
+            file,
+            out: Some(self.folder.join("out")),
+            ringside: "/nonexistent/ringside".into(),
+            cache: Some(self.folder.join("cache")),
+            ..Options::default()
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The description of the tiny server with a fault; `top` goes before the first section.
+pub fn tiny(fault: &str, top: &str) -> String {
+    let program = std::env::current_exe().expect("this program has a path");
+    format!(
+        r#"description = "tiny server {fault}"
+kind = "server"
+{top}
+
+[start]
+command = [{program:?}, "tiny_server", "--exact", "--nocapture"]
+environment = {{ TINY_PORT = "{{port}}", TINY_FAULT = "{fault}" }}
+
+[ready]
+path = "/"
+
+[[answer]]
+path = "/"
+content_type = "text/plain"
+body = "Hello, World!"
+"#
+    )
+}
+
+/// A comparison of these subjects that takes a fraction of a second for each.
+pub fn quick(subjects: &[&str], rounds: u32) -> String {
+    format!(
+        r#"name = "test"
+question = "Does the lab work?"
+subjects = {subjects:?}
+rounds = {rounds}
+
+[workload]
+path = "/"
+connections = 4
+window = "60ms"
+settle = "20ms"
+warm_up = "40ms"
+timeout = "1s"
+"#
+    )
+}
+
+/// Everyone alive whom this program's lab has started: their environment holds its mark.
+pub fn left_behind() -> Vec<u32> {
+    let mark = format!("RINGSIDE_SUBJECT={}-", std::process::id());
+    let marked = |pid: &u32| {
+        let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
+        let environment = environment.unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry.starts_with(mark.as_bytes()))
+    };
+    let entries = fs::read_dir("/proc").expect("Linux").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(marked).collect()
+}

@@ -1,0 +1,3 @@
+module go-nethttp
+
+go 1.21

@@ -113,7 +113,7 @@ pub fn run(
     let addresses = target::resolve(plan)?;
     target::reach(plan, &addresses)?;
     check_limits(plan, kind)?;
-    let processors = cpu::place(plan.threads as usize, &plan.cpus);
+    let processors = processors(plan);
     let gate = Gate::new(plan.threads);
     // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
     let ending = Stop::new();
@@ -156,6 +156,17 @@ pub fn run(
         joined.collect::<Result<Vec<Outcome>, RunError>>()
     })?;
     Ok(assemble(plan, kind, engine_reason, outcomes))
+}
+
+/// The CPU of each worker. From the last one downwards unless the plan says, because servers are
+/// mostly put on the first ones.
+fn processors(plan: &Plan) -> Vec<usize> {
+    let chosen = if plan.cpus.is_empty() {
+        cpu::allowed().into_iter().rev().collect()
+    } else {
+        plan.cpus.clone()
+    };
+    cpu::place(plan.threads as usize, &chosen)
 }
 
 /// One worker's thread.

@@ -444,7 +444,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             EndedBy::Count => self.recorder.settled,
             _ => end.min(now),
         };
-        self.recorder.tally.finish(now);
+        self.recorder.tally.finish(end);
         let cpu = self
             .cpu_at_start
             .zip(self.cpu_at_end)

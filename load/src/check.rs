@@ -225,7 +225,7 @@ mod tests {
             read("p99<5ms"),
             Ok((response(OfTimes::Quantile(0.99)), 5e6))
         );
-        assert_eq!(read("p(95) < 1s").is_err(), true);
+        assert!(read("p(95) < 1s").is_err());
         assert_eq!(read("mean <= 250us"), Ok((response(OfTimes::Mean), 250e3)));
         assert_eq!(read("errors<0.1%"), Ok((Figure::ErrorShare, 0.001)));
         assert_eq!(read("errors<1"), Ok((Figure::ErrorCount, 1.0)));

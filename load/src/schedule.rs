@@ -179,7 +179,11 @@ fn parse_stage(text: &str) -> Result<Stage, Invalid> {
         .split_once('@')
         .ok_or_else(|| bad(&"`@TIME` is missing"))?;
     let (from, to) = rates.split_once(':').unwrap_or((rates, rates));
-    let rate = |text: &str| measure::units::parse_rate(text.trim()).map_err(|why| bad(&why));
+    // A rate of nothing is no rate to ask for, but a stage may begin at it, end at it or pause.
+    let rate = |text: &str| match text.trim() {
+        "0" => Ok(0.0),
+        text => measure::units::parse_rate(text).map_err(|why| bad(&why)),
+    };
     let length = measure::units::parse_duration(time.trim()).map_err(|why| bad(&why))?;
     Ok(Stage {
         from: rate(from)?,

@@ -268,9 +268,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Phase::Loading => {
                 let (start, end) = self.recorder.window();
                 if now >= start && !self.opened {
-                    self.opened = true;
-                    self.cpu_at_start = own_time();
-                    self.counters_at_start = self.driver.counters();
+                    self.open_window();
                 }
                 self.tick(now);
                 if let Some(signal) = self.stop.requested() {
@@ -339,6 +337,10 @@ impl<'a, D: Driver> Worker<'a, D> {
             .duration_ns
             .map_or(Time::NEVER, |length| window.plus(length));
         self.recorder.set_window(window, end);
+        if window <= now {
+            // Before the first burst, which belongs to the window.
+            self.open_window();
+        }
         if self.assignment.marks.is_some() {
             self.look_ahead();
             for index in 0..self.sessions.len() {
@@ -349,6 +351,13 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.refill(index, now);
             }
         }
+    }
+
+    /// Notes what had been counted before the measured window.
+    fn open_window(&mut self) {
+        self.opened = true;
+        self.cpu_at_start = own_time();
+        self.counters_at_start = self.driver.counters();
     }
 
     /// The quota is used up; only answers are missing.

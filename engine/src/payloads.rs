@@ -1,19 +1,22 @@
 //! Bytes to send: registered templates, and buffers that travel between owner and driver.
 //!
-//! Used by the drivers that copy into the kernel at once, or have none.
+//! Bytes never move while they are here, which the driver that lets the kernel read them later
+//! relies on: a template stays until the end, a buffer until its send is finished.
 
 use crate::driver::{Payload, Refused, Template};
 
 /// Buffers kept for reuse; beyond it they are freed.
 const SPARE_MAX: usize = 4096;
-/// A buffer that grew beyond this is not kept, so that one large body does not stay for ever.
-const SPARE_BYTES_MAX: usize = 1 << 20;
+/// What they may hold together, so that one burst of large bodies does not stay for ever.
+const SPARE_BYTES_MAX: usize = 32 << 20;
 
 /// The templates and spare buffers of one driver.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
     templates: Vec<Box<[u8]>>,
     spare: Vec<Vec<u8>>,
+    /// The sum of the capacities in `spare`.
+    spare_bytes: usize,
 }
 
 /// What one send still has to deliver.
@@ -60,13 +63,16 @@ impl Payloads {
     }
 
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_default()
+        let buffer = self.spare.pop().unwrap_or_default();
+        self.spare_bytes -= buffer.capacity();
+        buffer
     }
 
     pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        let worth_keeping = 1..=SPARE_BYTES_MAX;
-        if worth_keeping.contains(&buffer.capacity()) && self.spare.len() < SPARE_MAX {
+        let bytes = self.spare_bytes + buffer.capacity();
+        if bytes <= SPARE_BYTES_MAX && self.spare.len() < SPARE_MAX {
             buffer.clear();
+            self.spare_bytes = bytes;
             self.spare.push(buffer);
         }
     }
@@ -132,5 +138,26 @@ impl Payloads {
         if let Source::Buffer(bytes) = outgoing.source {
             self.recycle(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spare_buffers_are_bounded_in_number_and_in_bytes() {
+        let mut payloads = Payloads::default();
+        for _ in 0..SPARE_MAX + 1 {
+            payloads.recycle(Vec::with_capacity(16));
+        }
+        assert_eq!(payloads.spare.len(), SPARE_MAX);
+        let mut payloads = Payloads::default();
+        payloads.recycle(Vec::with_capacity(SPARE_BYTES_MAX / 2));
+        payloads.recycle(Vec::with_capacity(SPARE_BYTES_MAX));
+        assert_eq!(payloads.spare.len(), 1);
+        assert!(payloads.buffer().capacity() >= SPARE_BYTES_MAX / 2);
+        payloads.recycle(Vec::with_capacity(SPARE_BYTES_MAX / 2));
+        assert_eq!(payloads.spare.len(), 1, "what was taken out counts no more");
     }
 }

@@ -1,7 +1,7 @@
 //! What completions mean: from the kernel's results to the events of the contract.
 
 use super::ring::{Completed, File};
-use super::socket::{Kind, Phase, Sending, Socket, untag};
+use super::socket::{Kind, Phase, Socket, untag};
 use super::{Accepting, Uring};
 use crate::completions::Completions;
 use crate::driver::{Close, Event, Fault, Token};
@@ -90,27 +90,25 @@ impl Uring {
         let Some(state) = self.sockets.taken_mut(socket) else {
             return;
         };
-        let whole = state.sending.len();
+        let Some(mut outgoing) = state.sending.take() else {
+            return;
+        };
         let again = match result {
             1.. => {
-                state.sent += result as u32;
-                self.counters.short_sends += u64::from((state.sent as usize) < whole);
-                (state.sent as usize) < whole
+                outgoing.advance(result as usize);
+                outgoing.len() > 0
             }
             result => matches!(-result, libc::EAGAIN | libc::EINTR),
         };
-        // A reset does not wait for what is left, and its send was cancelled anyway.
+        self.counters.short_sends += u64::from(again && result > 0);
+        // A reset does not wait for what is left.
         if again && state.phase != Phase::Closing {
+            state.sending = Some(outgoing);
             self.submit_send(socket);
             return;
         }
-        state.sent = 0;
-        let finishing = state.phase == Phase::Finishing;
-        let sending = std::mem::replace(&mut state.sending, Sending::Nothing);
-        if let Sending::Buffer(buffer) = sending {
-            self.keep_buffer(buffer);
-        }
-        if finishing {
+        self.payloads.finish(outgoing);
+        if state.phase == Phase::Finishing {
             self.close_retired(socket, Close::Graceful);
         }
         let Some(state) = self.sockets.get_mut(socket) else {
@@ -119,12 +117,10 @@ impl Uring {
         };
         state.operations -= 1;
         self.unfinished -= 1;
-        if result > 0 {
-            if !state.failed {
-                completions.push(socket, Event::Sent);
-            }
-        } else {
+        if result <= 0 {
             self.fail(socket, Fault::from_errno(-result), completions);
+        } else if !state.failed {
+            completions.push(socket, Event::Sent);
         }
     }
 

@@ -24,12 +24,13 @@ use self::buffers::ReceiveBuffers;
 use self::features::Features;
 use self::files::Files;
 use self::ring::{File, Ring, Sleep};
-use self::socket::{Kind, Phase, Sending, Socket, tag_number};
+use self::socket::{Kind, Phase, Socket, tag_number};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, OpenError,
     Payload, Refused, SocketOptions, Template, Token, Until,
 };
+use crate::payloads::Payloads;
 use crate::slots::Slots;
 use crate::socket as sockets;
 use crate::waker::Waker;
@@ -40,10 +41,6 @@ const ACCEPTS: usize = 8;
 /// How many destinations of connects may wait for their submission.
 const ADDRESSES: usize = 256;
 
-/// Send buffers that are kept: how many, and of what capacity at most.
-const SEND_BUFFERS: usize = 1024;
-const SEND_BUFFER_BYTES: usize = 64 * 1024;
-
 /// A driver on io_uring. See the module.
 ///
 /// The fields stand in the order in which they are dropped: the ring first, then what the kernel
@@ -52,7 +49,7 @@ pub struct Uring {
     ring: Ring,
     buffers: ReceiveBuffers,
     sockets: Slots<Socket>,
-    templates: Vec<Box<[u8]>>,
+    payloads: Payloads,
     /// Where connects go; read by the kernel when it takes the submission.
     addresses: Vec<SocketAddrAny>,
     files: Files,
@@ -62,7 +59,6 @@ pub struct Uring {
     parked: VecDeque<(Token, File)>,
     /// Sockets that found no receive buffer.
     starved: Vec<Token>,
-    send_buffers: Vec<Vec<u8>>,
     /// Operations whose last completion has not come, the waker's poll and quiet sends aside.
     unfinished: usize,
     waker: Waker,
@@ -76,14 +72,6 @@ pub struct Uring {
 struct Listener {
     token: Token,
     address: Address,
-}
-
-/// A part of a template.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    index: u32,
-    start: u32,
-    end: u32,
 }
 
 /// One accept, under way or waiting for a place in the file table.
@@ -154,45 +142,26 @@ impl Driver for Uring {
     }
 
     fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        let length = u32::try_from(bytes.len()).ok().filter(|&length| length > 0);
-        let length = length.ok_or(Refused::EmptyOrOutOfRange)?;
-        let index = self.templates.len() as u32;
-        self.templates.push(bytes.into());
-        Ok(Template { index, length })
+        self.payloads.register(bytes)
     }
 
     fn buffer(&mut self) -> Vec<u8> {
-        self.send_buffers.pop().unwrap_or_default()
+        self.payloads.buffer()
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.keep_buffer(buffer);
+        self.payloads.recycle(buffer);
     }
 
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
-        let state = self.sockets.get(socket).ok_or(Refused::Stale)?;
-        if !matches!(state.phase, Phase::Connected | Phase::Ended) {
-            return Err(Refused::Stale);
+        if let Err(refused) = self.check_sending(socket) {
+            self.payloads.reject(payload);
+            return Err(refused);
         }
-        if !matches!(state.sending, Sending::Nothing) {
-            return Err(Refused::SendUnfinished);
-        }
-        match payload {
-            Payload::Template {
-                template,
-                start,
-                end,
-                quiet,
-            } => {
-                let part = Part {
-                    index: template.index,
-                    start,
-                    end,
-                };
-                self.send_part(socket, part, quiet)
-            }
-            Payload::Buffer(buffer) => self.send_buffer(socket, buffer),
-        }
+        let outgoing = self.payloads.accept(payload)?;
+        self.counters.bytes_sent += outgoing.len() as u64;
+        self.begin_send(socket, outgoing);
+        Ok(())
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
@@ -212,7 +181,7 @@ impl Driver for Uring {
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
         let state = self.sockets.get(socket).ok_or(Refused::Stale)?;
         let (phase, receiving) = (state.phase, state.receiving);
-        let sending = !matches!(state.sending, Sending::Nothing);
+        let sending = state.sending.is_some();
         match phase {
             Phase::Listening => self.end_listening(socket),
             Phase::Connecting => self.cancel(Kind::Connect, socket),
@@ -285,10 +254,12 @@ impl Uring {
         Ok(())
     }
 
-    fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SEND_BUFFER_BYTES && self.send_buffers.len() < SEND_BUFFERS {
-            buffer.clear();
-            self.send_buffers.push(buffer);
+    fn check_sending(&self, socket: Token) -> Result<(), Refused> {
+        let state = self.sockets.get(socket).ok_or(Refused::Stale)?;
+        match (state.phase, &state.sending) {
+            (Phase::Connected | Phase::Ended, None) => Ok(()),
+            (Phase::Connected | Phase::Ended, Some(_)) => Err(Refused::SendUnfinished),
+            _ => Err(Refused::Stale),
         }
     }
 
@@ -335,7 +306,7 @@ impl Drop for Uring {
         }
         if !self.cancel_all() {
             mem::forget(Rc::clone(self.buffers.pool()));
-            mem::forget(mem::take(&mut self.templates));
+            mem::forget(mem::take(&mut self.payloads));
             mem::forget(mem::replace(&mut self.sockets, Slots::new(0)));
         }
         self.close_files();

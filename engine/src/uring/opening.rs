@@ -16,6 +16,7 @@ use super::ring::{File, Ring, Sleep};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError};
+use crate::payloads::Payloads;
 use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::waker::Waker;
@@ -52,14 +53,13 @@ pub(super) fn open(config: &Config) -> Result<Uring, OpenError> {
         ring,
         buffers,
         sockets: Slots::new(config.sockets),
-        templates: Vec::new(),
+        payloads: Payloads::default(),
         addresses: Vec::with_capacity(ADDRESSES),
         files,
         listeners: Vec::new(),
         accepts: Vec::new(),
         parked: VecDeque::new(),
         starved: Vec::new(),
-        send_buffers: Vec::new(),
         unfinished: 0,
         waker,
         now: Time::now(),

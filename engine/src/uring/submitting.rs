@@ -4,9 +4,10 @@
 use rustix::net::SocketAddrAny;
 
 use super::ring::File;
-use super::socket::{Kind, Phase, Sending, tag, tag_number};
-use super::{ADDRESSES, Accept, Accepting, Part, Uring};
+use super::socket::{Kind, Phase, tag, tag_number};
+use super::{ADDRESSES, Accept, Accepting, Uring};
 use crate::driver::{Close, Fault, Refused, Token};
+use crate::payloads::Outgoing;
 
 impl Uring {
     /// Puts `address` where it stays until the kernel has read it. Says where.
@@ -64,47 +65,23 @@ impl Uring {
         }
     }
 
-    /// Sends a part of a template.
-    pub(super) fn send_part(
-        &mut self,
-        socket: Token,
-        part: Part,
-        quiet: bool,
-    ) -> Result<(), Refused> {
-        let Part { index, start, end } = part;
-        let known = self.templates.get(index as usize);
-        let bytes = known.and_then(|bytes| bytes.get(start as usize..end as usize));
-        let bytes = bytes
-            .filter(|bytes| !bytes.is_empty())
-            .ok_or(Refused::EmptyOrOutOfRange)?;
-        let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
-        let (pointer, length) = (bytes.as_ptr(), bytes.len() as u32);
-        self.counters.bytes_sent += u64::from(length);
-        if quiet {
+    /// Sends on a connection that has no unfinished send.
+    pub(super) fn begin_send(&mut self, socket: Token, outgoing: Outgoing) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        if outgoing.quiet {
+            let bytes = self.payloads.bytes(&outgoing);
             let tag = tag(Kind::QuietSend, socket);
-            // SAFETY: templates are neither changed nor freed before the ring has ended.
-            unsafe { self.ring.send(state.file, pointer, length, true, tag) };
-            return Ok(());
+            // SAFETY: only templates are sent quietly, and `payloads` neither changes nor frees
+            // them before the ring has ended.
+            unsafe { self.ring.send(state.file, bytes, true, tag) };
+            return;
         }
-        state.sending = Sending::Template { index, start, end };
+        state.sending = Some(outgoing);
         state.operations += 1;
         self.unfinished += 1;
         self.submit_send(socket);
-        Ok(())
-    }
-
-    /// Sends a buffer.
-    pub(super) fn send_buffer(&mut self, socket: Token, buffer: Vec<u8>) -> Result<(), Refused> {
-        if buffer.is_empty() || u32::try_from(buffer.len()).is_err() {
-            return Err(Refused::EmptyOrOutOfRange);
-        }
-        let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
-        self.counters.bytes_sent += buffer.len() as u64;
-        state.sending = Sending::Buffer(buffer);
-        state.operations += 1;
-        self.unfinished += 1;
-        self.submit_send(socket);
-        Ok(())
     }
 
     /// Submits what is left of the unfinished send of an open or closing socket.
@@ -112,22 +89,15 @@ impl Uring {
         let Some(state) = self.sockets.taken_mut(socket) else {
             return;
         };
-        let bytes = match &state.sending {
-            Sending::Nothing => return,
-            Sending::Template { index, start, end } => {
-                &self.templates[*index as usize][*start as usize..*end as usize]
-            }
-            Sending::Buffer(buffer) => buffer.as_slice(),
+        let Some(outgoing) = &state.sending else {
+            return;
         };
-        let rest = &bytes[state.sent as usize..];
+        let bytes = self.payloads.bytes(outgoing);
         let tag = tag(Kind::Send, socket);
-        // SAFETY: `state.sending` holds the buffer, or names a template that is never freed before
-        // the ring has ended, and is not changed before the completion of this send. A slot is not
-        // given to another socket before that either.
-        unsafe {
-            self.ring
-                .send(state.file, rest.as_ptr(), rest.len() as u32, false, tag)
-        };
+        // SAFETY: `state.sending` owns the buffer, or names a template that lives longer than the
+        // ring, and is not changed before the completion of this send; the slot is not given to
+        // another socket before that either. Neither moves the bytes when it is moved itself.
+        unsafe { self.ring.send(state.file, bytes, false, tag) };
     }
 
     /// Asks for the end of the operation of `kind` on `socket`. Its last completion still comes.

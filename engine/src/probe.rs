@@ -10,8 +10,7 @@ use crate::driver::{
     Address, Close, Config, Driver, Event, Fault, Listen, OpenError, Payload, Refused,
     SocketOptions, Token, Until,
 };
-use crate::uring;
-use crate::uring::features::Feature;
+use crate::uring::{self, Feature};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +206,29 @@ fn exchange(driver: &mut impl Driver) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exchange_succeeds_without_any_one_feature_and_without_all() {
+        if uring::open(&small()).is_err() {
+            return; // The conformance suite says so aloud.
+        }
+        let needed = Feature::ProvidedBuffers;
+        let optional: Vec<Feature> = Feature::ALL
+            .into_iter()
+            .filter(|&feature| feature != needed)
+            .collect();
+        for without in optional.chunks(1).chain([optional.as_slice()]) {
+            let mut driver = uring::open_without(&small(), without).expect("it opens");
+            assert_eq!(exchange(&mut driver), Ok(()), "without {without:?}");
+            let missing = &driver.capabilities().missing;
+            assert!(
+                missing
+                    .iter()
+                    .any(|text| text.starts_with(without[0].name()))
+                    || without == [Feature::CoopTaskrun]
+            );
+        }
+    }
 
     #[test]
     fn the_report_names_the_driver_the_switch_and_the_limit() {

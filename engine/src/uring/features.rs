@@ -2,7 +2,7 @@
 
 /// Something that newer kernels have and older ones have not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Feature {
+pub enum Feature {
     /// Completions are worked off in enter, by the thread itself, in batches.
     DeferTaskrun,
     /// The weaker form of the same.
@@ -24,7 +24,8 @@ pub(crate) enum Feature {
 }
 
 impl Feature {
-    const ALL: [Feature; 9] = [
+    /// All of them.
+    pub const ALL: [Feature; 9] = [
         Feature::DeferTaskrun,
         Feature::CoopTaskrun,
         Feature::SubmitAll,
@@ -37,7 +38,7 @@ impl Feature {
     ];
 
     /// The name in `linux/io_uring.h`, or of the thing in its manual pages.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Feature::DeferTaskrun => "DEFER_TASKRUN",
             Feature::CoopTaskrun => "COOP_TASKRUN",
@@ -52,7 +53,7 @@ impl Feature {
     }
 
     /// The first kernel that has it.
-    pub(crate) fn since(self) -> &'static str {
+    pub fn since(self) -> &'static str {
         match self {
             Feature::SubmitAll | Feature::RegisteredRing => "5.18",
             Feature::CoopTaskrun | Feature::ProvidedBuffers => "5.19",
@@ -65,7 +66,7 @@ impl Feature {
     }
 
     /// What its absence costs.
-    pub(crate) fn cost(self) -> &'static str {
+    pub fn cost(self) -> &'static str {
         match self {
             Feature::DeferTaskrun => {
                 "completions interrupt the thread between its turns, so batches are smaller"
@@ -91,18 +92,37 @@ impl Feature {
 pub(crate) struct Features {
     present: u16,
     absent: u16,
+    /// Not to be used even if they are there.
+    denied: u16,
 }
 
 impl Features {
-    /// Notes whether `feature` is there, and says so again.
+    /// Nothing is known yet; `denied` shall be taken to be absent.
+    pub(crate) fn without(denied: &[Feature]) -> Features {
+        let denied = denied
+            .iter()
+            .fold(0, |bits, &feature| bits | 1 << feature as u16);
+        Features {
+            denied,
+            ..Features::default()
+        }
+    }
+
+    /// Whether `feature` may be tried.
+    pub(crate) fn allows(self, feature: Feature) -> bool {
+        self.denied & (1 << feature as u16) == 0
+    }
+
+    /// Notes whether `feature` is there, and says whether to use it.
     pub(crate) fn note(&mut self, feature: Feature, present: bool) -> bool {
         let bit = 1 << feature as u16;
-        if present {
+        let usable = present && self.allows(feature);
+        if usable {
             self.present |= bit;
         } else {
             self.absent |= bit;
         }
-        present
+        usable
     }
 
     /// Whether `feature` was found.
@@ -122,5 +142,24 @@ impl Features {
         Feature::ALL
             .into_iter()
             .filter(move |&feature| self.absent & (1 << feature as u16) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_in_one_list_and_what_was_denied_is_absent() {
+        let mut features = Features::without(&[Feature::NoIowait]);
+        assert!(features.note(Feature::DeferTaskrun, true));
+        assert!(!features.note(Feature::NoSqarray, false));
+        assert!(!features.note(Feature::NoIowait, true));
+        assert!(features.present().eq([Feature::DeferTaskrun]));
+        assert!(
+            features
+                .absent()
+                .eq([Feature::NoSqarray, Feature::NoIowait])
+        );
     }
 }

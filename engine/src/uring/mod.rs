@@ -4,7 +4,7 @@
 
 mod buffers;
 mod completing;
-pub(crate) mod features;
+mod features;
 mod files;
 mod opening;
 mod ring;
@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use self::buffers::ReceiveBuffers;
+pub use self::features::Feature;
 use self::features::Features;
 use self::files::Files;
 use self::ring::{File, Ring, Sleep};
@@ -98,7 +99,16 @@ enum Accepting {
 ///
 /// [`OpenError`] names the kernel feature, sysctl, seccomp rule or limit that is in the way.
 pub fn open(config: &Config) -> Result<Uring, OpenError> {
-    opening::open(config)
+    opening::open(config, &[])
+}
+
+/// Opens a driver as if the kernel were older: for tests of the ways around what is missing.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_without(config: &Config, without: &[Feature]) -> Result<Uring, OpenError> {
+    opening::open(config, without)
 }
 
 impl Driver for Uring {

@@ -27,9 +27,9 @@ const PLACES_FOR_ACCEPTS: u64 = 64;
 /// The most places that a file table can have (`IORING_MAX_FIXED_FILES`).
 const PLACES_MAX: u64 = 1 << 20;
 
-pub(super) fn open(config: &Config) -> Result<Uring, OpenError> {
+pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenError> {
     check(config)?;
-    let mut features = Features::default();
+    let mut features = Features::without(without);
     let completions = (config.sockets * 2).next_power_of_two().clamp(1024, 32_768);
     let ring = Ring::new(completions as u32, &mut features);
     let mut ring = ring.map_err(|errno| explain(errno, &Surroundings::read()))?;

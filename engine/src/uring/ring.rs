@@ -137,10 +137,11 @@ impl Ring {
             backlog: VecDeque::new(),
             enters: 0,
         };
-        let registered = ring.register_descriptor().is_ok();
+        let registered =
+            features.allows(Feature::RegisteredRing) && ring.register_descriptor().is_ok();
         features.note(Feature::RegisteredRing, registered);
-        ring.absolute_time = ring.takes_absolute_time();
-        features.note(Feature::AbsoluteTimer, ring.absolute_time);
+        let absolute = ring.takes_absolute_time();
+        ring.absolute_time = features.note(Feature::AbsoluteTimer, absolute);
         Ok(ring)
     }
 
@@ -529,6 +530,9 @@ fn set_up(completions: u32, features: &mut Features) -> Result<IoUring, Errno> {
     ];
     let mut last = Errno::INVAL;
     for wanted in LADDER {
+        if !wanted.iter().all(|&feature| features.allows(feature)) {
+            continue;
+        }
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions).setup_clamp().dontfork();
         for feature in wanted {

@@ -132,6 +132,30 @@ mod on_uring {
     kernel_drivers!(run_on_uring);
 }
 
+/// Runs a case on io_uring as the oldest kernel of use would give it: files are descriptors of the
+/// process, completions interrupt, and times are lengths.
+macro_rules! run_on_old_uring {
+    ($case:path) => {
+        if super::uring_opens(stringify!($case)) {
+            $case(&|config| {
+                let without: Vec<Feature> = Feature::ALL
+                    .into_iter()
+                    .filter(|&feature| feature != Feature::ProvidedBuffers)
+                    .collect();
+                uring::open_without(config, &without).expect("it opened before")
+            })
+        }
+    };
+}
+use run_on_old_uring;
+
+mod on_old_uring {
+    use engine::uring::{self, Feature};
+
+    every_driver!(run_on_old_uring);
+    kernel_drivers!(run_on_old_uring);
+}
+
 /// Whether io_uring can be had. Where not, each case that is skipped says so.
 fn uring_opens(case: &str) -> bool {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);

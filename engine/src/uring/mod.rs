@@ -1,6 +1,78 @@
-//! The driver on io_uring(7).
+//! The driver on io_uring(7): one ring for each thread, entered once a turn.
 //!
-//! (essay)
+//! # The ring
+//!
+//! Operations are written into the submission queue as the owner asks for them. `wait` enters the
+//! kernel once: that submits all of them, runs what has become ready, and sleeps if nothing has.
+//! The flags, each left out where the kernel calls it invalid ([`Feature`] says what that costs):
+//!
+//! - `SINGLE_ISSUER` and `DEFER_TASKRUN`: when bytes arrive, the kernel only puts a note on a list;
+//!   the work of receiving them is done by this thread inside enter, a batch at a time, instead of
+//!   interrupting it wherever it is. The price: completions appear *only* in an enter that asks for
+//!   events, so nobody may spin on the completion queue alone.
+//! - `TASKRUN_FLAG`: the kernel sets a bit when such work waits, so a turn that may not sleep needs
+//!   no system call to learn that there is nothing to do.
+//! - `SUBMIT_ALL`, `NO_SQARRAY`, `CQSIZE`, `CLAMP`: one bad entry does not hold up the batch,
+//!   entries are read in place, and the completion queue is larger than the submission queue,
+//!   because operations that complete many times need no submission each time.
+//! - a registered ring descriptor and `NO_IOWAIT` on each enter: no look-up of the descriptor, and
+//!   sleeping is not accounted as waiting for a disk, which would falsify every measure of the
+//!   processor's idleness. `ABS_TIMER`: the deadline is a point in time, as the schedule has it.
+//!
+//! One enter runs at most `max(20, min_complete)` pieces of deferred work (`IO_LOCAL_TW_DEFAULT_MAX`
+//! in `io_uring.c`) and leaves the flag set if there is more. The next turn then does not sleep. To
+//! ask for more completions at once would delay those that are there, which a generator that
+//! measures may not do.
+//!
+//! # Receiving
+//!
+//! One multishot receive stays armed on each connection, and the kernel picks a buffer from a ring
+//! when bytes come (see `buffers.rs`), so an idle connection holds no buffer. The trap: a receive
+//! *picks the buffer before it looks at the socket*, so with an empty ring it ends with `ENOBUFS`
+//! even where nothing could be received. Such sockets wait on a list until buffers have come back,
+//! and are armed again with `RECVSEND_POLL_FIRST`, which puts the look before the pick.
+//!
+//! # Sending
+//!
+//! A send completes inside the enter that submits it unless the socket's buffer is full; then the
+//! kernel waits and goes on (`MSG_WAITALL`). The bytes must stay until the completion, so the slot
+//! of the socket owns them. A quiet send asks for no completion in success
+//! (`IOSQE_CQE_SKIP_SUCCESS`), so nobody ever learns when its bytes are free again: it is allowed
+//! for templates only, which live longer than the ring.
+//!
+//! # Files, slots and tags
+//!
+//! Sockets lie in the ring's own file table ("direct descriptors"). They occupy no numbers of the
+//! process, whose limit then holds for each thread instead of for all together, and operations do
+//! not count references to a table that threads share. A socket is made by ordinary calls, put into
+//! the table and its number closed again, because so it can be given every option.
+//!
+//! Accepts are single, a few on each listener, and each brings its place in the table along. A
+//! multishot accept lets the kernel choose the place, out of a range that outgoing connections then
+//! cannot use, and with a full table it accepts and drops; an accept with a place is not submitted
+//! while there is none, so connections stay in the backlog where they belong. The place is not the
+//! slot of the token: an accept that waits must not take a slot from the owner.
+//!
+//! The tag of an operation holds what it is, its slot and the slot's generation. A slot counts its
+//! operations and is free only when the last completion of each has come: of a multishot one that is
+//! the completion without `CQE_F_MORE`. Cancelling is a race with completing; both may be reported,
+//! in any order. Nothing here depends on who wins, because only the last completion of the
+//! *operation* counts, and the completion of the cancellation is not asked for. What comes for a
+//! slot that is closing is taken back and not reported; what comes for a generation that is gone, as
+//! the failure of a quiet send may, is ignored.
+//!
+//! # Closing
+//!
+//! `OP_CLOSE` takes the file out of the table at once, but the connection ends with the last
+//! reference to it, and an armed receive holds one; so closing cancels it. A graceful close waits
+//! for an unfinished send, a reset sets `SO_LINGER` to zero by an operation, as setsockopt(2)
+//! cannot reach a file that has no number. `OP_SHUTDOWN` is not used: the kernel hands it to a
+//! thread of its own.
+//!
+//! # The end
+//!
+//! Closing a ring cancels its operations, but in a thread of the kernel and some time later. So the
+//! driver cancels them itself, and waits, before it frees what they point to.
 
 mod buffers;
 mod completing;

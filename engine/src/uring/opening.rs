@@ -280,3 +280,91 @@ impl Uring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(disabled: Option<&str>, filtered: bool) -> Surroundings {
+        Surroundings {
+            disabled: disabled.map(str::to_owned),
+            filtered,
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_sysctl_with_its_value_before_it_suspects_a_filter() {
+        let error = explain(Errno::PERM, &around(Some("2"), true));
+        assert!(
+            error.what.contains("kernel.io_uring_disabled is 2"),
+            "{error}"
+        );
+        let error = explain(Errno::PERM, &around(Some("1"), false));
+        assert!(error.remedy.contains("kernel.io_uring_group"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_under_a_filter_names_seccomp_and_the_calls_to_allow() {
+        let error = explain(Errno::PERM, &around(Some("0"), true));
+        assert!(error.what.contains("seccomp"), "{error}");
+        assert!(error.remedy.contains("io_uring_setup"), "{error}");
+    }
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        let errors = [
+            Errno::PERM,
+            Errno::NOSYS,
+            Errno::NOMEM,
+            Errno::MFILE,
+            Errno::FAULT,
+        ];
+        for errno in errors {
+            for disabled in [None, Some("0"), Some("2")] {
+                let error = explain(errno, &around(disabled, false));
+                assert!(
+                    !error.what.is_empty() && !error.remedy.is_empty(),
+                    "{errno}"
+                );
+            }
+        }
+        assert!(
+            explain(Errno::NOSYS, &around(None, false))
+                .what
+                .contains("no io_uring")
+        );
+        assert!(
+            explain(Errno::NOMEM, &around(None, false))
+                .remedy
+                .contains("ulimit -l")
+        );
+    }
+
+    #[test]
+    fn more_sockets_than_the_limit_of_files_are_refused_with_the_limit() {
+        let limit = getrlimit(Resource::Nofile)
+            .current
+            .unwrap_or(u64::MAX)
+            .min(PLACES_MAX);
+        let config = Config {
+            sockets: limit as usize,
+            ..Config::default()
+        };
+        match open(&config, &[]) {
+            Err(error) => assert!(error.to_string().contains(&limit.to_string()), "{error}"),
+            Ok(_) => panic!("{limit} sockets need a place for accepting too"),
+        }
+    }
+
+    #[test]
+    fn buffers_that_are_no_power_of_two_are_refused() {
+        for (buffers, buffer_bytes) in [(0, 64), (3, 64), (65_536, 64), (4, 0)] {
+            let config = Config {
+                buffers,
+                buffer_bytes,
+                ..Config::default()
+            };
+            assert!(open(&config, &[]).is_err(), "{buffers} of {buffer_bytes}");
+        }
+    }
+}

@@ -8,8 +8,8 @@
 //!
 //! - A socket is a [`Token`]. It carries a generation, so a token of a closed socket never reaches
 //!   the socket that took its slot. No file descriptor and no pointer crosses this interface.
-//! - [`Token::slot`] is dense and below [`Config::sockets`], so an owner may keep its own state in a
-//!   plain vector by slot. A slot is not given out again before every operation on it has ended.
+//! - [`Token::slot`] is dense and below [`Config::sockets`], so an owner may keep its own state in
+//!   a plain vector by slot. A slot is not given out again before every operation on it has ended.
 //! - After `close` no completion names that token. An owner answers [`Event::Failed`] and
 //!   [`Event::Ended`] with `close` when it is done; a driver never closes a socket by itself.
 //! - Received bytes are lent: they lie in memory of the driver until the next `wait` with the same
@@ -33,7 +33,7 @@ use crate::waker::Waker;
 /// Linux never lets a send buffer fall below 4,608 bytes (socket(7), `SO_SNDBUF`), so sends that
 /// stay within half of it cannot be short, and their success needs no completion. Each send is also
 /// charged about 1,280 bytes for its `sk_buff`: where [`SocketOptions::send_buffer_bytes`] is set
-/// low, at most three quiet sends may be unanswered. A buffer of the kernel's own choice holds many.
+/// low, at most three quiet sends may be unanswered. A buffer that the kernel sizes holds many.
 pub const QUIET_BYTES_MAX: usize = 2048;
 
 /// Names one socket: a slot and the generation of its use.

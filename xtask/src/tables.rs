@@ -69,7 +69,24 @@ pub(crate) const CONFINED: [(&str, &[&str]); 7] = [
 pub(crate) const UNSAFE_CRATE: &str = "engine";
 
 /// The files that may hold `unsafe`, each with what it is for.
-pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[];
+pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
+    ("engine/src/pool.rs", "buffers cut out of one mapping"),
+    ("engine/src/signal.rs", "a handler of signals"),
+    (
+        "engine/src/socket.rs",
+        "a socket option that rustix does not know",
+    ),
+    ("engine/src/uring/buffers.rs", "the ring of receive buffers"),
+    (
+        "engine/src/uring/ring.rs",
+        "the queues shared with the kernel, and its calls",
+    ),
+    (
+        "engine/src/uring/submitting.rs",
+        "memory that the kernel reads later",
+    ),
+    ("engine/tests/refusal.rs", "a seccomp filter for a thread"),
+];
 
 /// The only file that reads the clock or sleeps.
 pub(crate) const CLOCK_FILE: &str = "measure/src/time.rs";

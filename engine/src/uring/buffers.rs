@@ -72,8 +72,8 @@ impl ReceiveBuffers {
             window,
             used: 0,
         };
-        // SAFETY: the mapping is page-aligned, of the right size, and unmapped in `drop`. The kernel
-        // pins its pages, so it keeps them even should the ring end later than that.
+        // SAFETY: the mapping is page-aligned, of the right size, and unmapped in `drop`. The
+        // kernel pins its pages, so it keeps them even should the ring end later than that.
         unsafe { ring.register_buffers(address as u64, count as u16) }?;
         Ok(buffers)
     }

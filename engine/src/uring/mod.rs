@@ -19,10 +19,10 @@
 //!   sleeping is not accounted as waiting for a disk, which would falsify every measure of the
 //!   processor's idleness. `ABS_TIMER`: the deadline is a point in time, as the schedule has it.
 //!
-//! One enter runs at most `max(20, min_complete)` pieces of deferred work (`IO_LOCAL_TW_DEFAULT_MAX`
-//! in `io_uring.c`) and leaves the flag set if there is more. The next turn then does not sleep. To
-//! ask for more completions at once would delay those that are there, which a generator that
-//! measures may not do.
+//! One enter runs at most `max(20, min_complete)` pieces of deferred work
+//! (`IO_LOCAL_TW_DEFAULT_MAX` in `io_uring.c`) and leaves the flag set if there is more. The next
+//! turn then does not sleep. To ask for more completions at once would delay those that are there,
+//! which a generator that measures may not do.
 //!
 //! # Receiving
 //!
@@ -54,12 +54,12 @@
 //! slot of the token: an accept that waits must not take a slot from the owner.
 //!
 //! The tag of an operation holds what it is, its slot and the slot's generation. A slot counts its
-//! operations and is free only when the last completion of each has come: of a multishot one that is
-//! the completion without `CQE_F_MORE`. Cancelling is a race with completing; both may be reported,
-//! in any order. Nothing here depends on who wins, because only the last completion of the
-//! *operation* counts, and the completion of the cancellation is not asked for. What comes for a
-//! slot that is closing is taken back and not reported; what comes for a generation that is gone, as
-//! the failure of a quiet send may, is ignored.
+//! operations and is free only when the last completion of each has come: of a multishot one that
+//! is the completion without `CQE_F_MORE`. Cancelling is a race with completing; both may be
+//! reported, in any order. Nothing here depends on who wins, because only the last completion of
+//! the *operation* counts, and the completion of the cancellation is not asked for. What comes for
+//! a slot that is closing is taken back and not reported; what comes for a generation that is gone,
+//! as the failure of a quiet send may, is ignored.
 //!
 //! # Closing
 //!

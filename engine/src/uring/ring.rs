@@ -31,7 +31,7 @@ const RECV_MULTISHOT: u16 = 2;
 const REGISTER_RING_FDS: libc::c_long = 20;
 const UNREGISTER_RING_FDS: libc::c_long = 21;
 
-/// What `SO_LINGER` is set to for a reset (socket(7)); lives for ever, as the kernel reads it later.
+/// What `SO_LINGER` is set to for a reset (socket(7)). Static, as the kernel reads it later.
 static NO_LINGER: libc::linger = libc::linger {
     l_onoff: 1,
     l_linger: 0,

@@ -13,6 +13,7 @@ mod payloads;
 mod pool;
 pub mod probe;
 pub mod signal;
+pub mod sim;
 mod slots;
 mod socket;
 pub mod timers;

@@ -85,7 +85,6 @@ pub struct Epoll {
     /// Connects to unix(7) listeners whose backlog was full.
     retries: VecDeque<(Token, Address)>,
     retry_at: Time,
-    sockets_max: usize,
     now: Time,
     capabilities: Capabilities,
     counters: EngineCounters,
@@ -170,7 +169,6 @@ pub fn open(config: &Config) -> Result<Epoll, OpenError> {
         lingering: VecDeque::new(),
         retries: VecDeque::new(),
         retry_at: Time(0),
-        sockets_max: config.sockets,
         now: Time::now(),
         capabilities,
         counters: EngineCounters::default(),
@@ -234,7 +232,7 @@ impl Driver for Epoll {
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
-        if self.is_full() {
+        if self.sockets.is_full() {
             return Err(Refused::SocketsFull);
         }
         let mode = socket::Mode::Nonblocking;
@@ -375,10 +373,6 @@ impl Driver for Epoll {
 }
 
 impl Epoll {
-    fn is_full(&self) -> bool {
-        self.sockets.taken() >= self.sockets_max
-    }
-
     /// Gives a socket a slot and watches it.
     fn add(&mut self, socket: Socket) -> Result<Token, Refused> {
         let interest = match socket.stage {
@@ -414,7 +408,7 @@ impl Epoll {
 
     /// Keeps a retired socket until its last send has ended or its time is up.
     fn linger(&mut self, token: Token) {
-        if self.lingering.len() >= 2 * self.sockets_max {
+        if self.lingering.len() > 2 * self.sockets.taken() {
             // Behind one that is stuck stand many that have ended. Half of it goes at least.
             let sockets = &mut self.sockets;
             self.lingering

@@ -187,14 +187,19 @@ mod tests {
             }
             for length_ns in [1, 1_000, 300_000, 3_000_000] {
                 let deadline = Time::now().plus(length_ns);
-                let looked = poller
-                    .look(Until::Time(deadline))
-                    .expect("the kernel sleeps");
-                assert!(looked.slept);
-                assert!(
-                    Time::now() >= deadline,
-                    "timer {with_timer}: {length_ns} ns"
-                );
+                // A signal, as other tests of this process send, may end a sleep early.
+                let mut sleeps = 0;
+                while Time::now() < deadline {
+                    let looked = poller
+                        .look(Until::Time(deadline))
+                        .expect("the kernel sleeps");
+                    assert!(looked.slept);
+                    sleeps += 1;
+                    assert!(
+                        sleeps < 10,
+                        "timer {with_timer}: {length_ns} ns took {sleeps} sleeps"
+                    );
+                }
             }
         }
     }

@@ -184,7 +184,7 @@ impl Epoll {
     /// Takes the connections that wait at a listener, as far as there are slots for them.
     fn accept_from(&mut self, listener: Token, completions: &mut Completions) -> Served {
         for _ in 0..ACCEPTS_MAX {
-            if self.is_full() {
+            if self.sockets.is_full() {
                 self.accept_waits = true;
                 return Served::Done;
             }

@@ -20,7 +20,7 @@ pub(crate) const CRATES: [Crate; 8] = [
     Crate {
         name: "proto",
         imports: &[],
-        test_imports: &[],
+        test_imports: &["measure"],
     },
     Crate {
         name: "engine",

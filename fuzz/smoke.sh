@@ -2,7 +2,7 @@
 # Fuzzes every target for a few seconds: fuzz/smoke.sh [seconds, 10 unless given]
 #
 # The canary comes last and must crash; if it does not, fuzzing finds nothing because it cannot.
-# Works on stable Rust: coverage is a stable compiler flag, and only the sanitizers are not (-s none).
+# Works on stable Rust: coverage is a stable compiler flag, only sanitizers are not (-s none).
 # Installs nothing. Without cargo-fuzz it says so and succeeds, except where CI=true.
 set -euo pipefail
 cd "$(dirname "$0")/.."

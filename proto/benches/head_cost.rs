@@ -6,8 +6,8 @@
 #![allow(missing_docs)]
 
 use std::hint::black_box;
-use std::time::Duration;
 
+use measure::time::Time;
 use proto::http1::HeadMemo;
 use proto::http1::client::{self, Answer, Client};
 use proto::http1::server::{self, Server};
@@ -101,19 +101,15 @@ fn httparse_requests(message: &[u8]) -> f64 {
 }
 
 /// Nanoseconds per turn of `turn` in the fastest round.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "proto imports nothing, so not measure::time either"
-)]
 fn fastest(mut turn: impl FnMut(u32)) -> f64 {
     const TURNS: u32 = 20_000;
-    let mut fastest = Duration::MAX;
+    let mut fastest = u64::MAX;
     for _ in 0..100 {
-        let start = std::time::Instant::now();
+        let start = Time::now();
         for round in 0..TURNS {
             turn(round);
         }
-        fastest = fastest.min(start.elapsed());
+        fastest = fastest.min(Time::now().since(start));
     }
-    fastest.as_nanos() as f64 / f64::from(TURNS)
+    fastest as f64 / f64::from(TURNS)
 }

@@ -72,7 +72,7 @@ faults! {
     TRAILERS_TOO_LONG = 431, "RFC 6585 §5", "trailers longer than the limit of a head";
 
     // The order of things on a connection.
-    UNASKED_RESPONSE = 400, "RFC 9112 §9.2", "bytes from the server while no request is outstanding";
+    UNASKED_RESPONSE = 400, "RFC 9112 §9.2", "bytes from a server while no request is outstanding";
     AFTER_CLOSE = 400, "RFC 9112 §9.6", "bytes after the last response of the connection";
     HEAD_CUT_OFF = 400, "RFC 9112 §8", "a connection that ended inside a head";
     BODY_CUT_OFF = 400, "RFC 9112 §8", "a connection that ended inside a body";

@@ -3,6 +3,11 @@
 //! Two passes. The first finds the empty line, over the bytes as they come: each byte is looked at
 //! once, however finely the head is cut. The second judges the whole head and is a pure function of
 //! its bytes. Neither knows how the bytes arrived, and that is why cutting changes nothing.
+//!
+//! The lines are split here and not by `httparse`. That splits a head in less than half of the time
+//! this whole reading takes, but it takes bare line feeds for line ends and tells few faults apart,
+//! so that scanning and judging would come on top of it. The memo makes either rare. The tests ask
+//! `httparse` for a second opinion on every kind of head that is accepted.
 
 use super::faults::{self, Fault};
 use super::server::BodyLength;

@@ -8,9 +8,9 @@ const REMEMBERED_BYTES_MAX: usize = 4096;
 /// Remembers the last head seen whole together with what it meant.
 ///
 /// Peers under load repeat themselves: the same request, the same answer with the same fields and,
-/// within one second, the same date. Reading a head is a pure function of its bytes, so a head that
-/// starts with the remembered bytes means the same, and costs one comparison of memory. One memo
-/// serves all connections of a worker, in either role; a memo that never fits only costs its misses.
+/// within one second, the same date. Reading a head is a pure function of its bytes, so input that
+/// starts with the remembered bytes means the same and costs one comparison of memory. One memo
+/// serves all connections of a worker, in either role. One that never fits only costs its misses.
 #[derive(Debug, Default)]
 pub struct HeadMemo {
     head: Vec<u8>,

@@ -3,7 +3,7 @@
 use super::head::{is_field_value, is_host, is_token};
 use crate::Misuse;
 
-/// One request. [`RequestSpec::encode`] makes its bytes once; they are then sent as often as needed.
+/// One request. [`RequestSpec::encode`] makes its bytes once, to be sent as often as needed.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSpec<'a> {
     /// The method, in capitals as the standard has it: methods have a case (RFC 9110 §9.1).
@@ -23,8 +23,8 @@ pub struct RequestSpec<'a> {
 impl RequestSpec<'_> {
     /// The bytes of the request: request line, `Host`, the given fields, framing, body.
     ///
-    /// `Content-Length` is written when there is a body, and for POST, PUT and PATCH also when there
-    /// is none (RFC 9110 §8.6).
+    /// `Content-Length` is written when there is a body, and for POST, PUT and PATCH also when
+    /// there is none (RFC 9110 §8.6).
     ///
     /// # Errors
     /// Whatever could not be read back as this one request: an invalid method, target, name or

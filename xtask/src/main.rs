@@ -6,6 +6,7 @@
 //! lets through is named in `tables.rs`, and a name that is no longer needed is a complaint too.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod documents;
 mod rules;
 mod tables;
@@ -17,12 +18,14 @@ use workspace::Workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy   check imports, unsafe, sizes, the clock, words, generated documents
-       cargo xtask docs   write the generated documents anew";
+       cargo xtask docs   write the generated documents anew
+       cargo xtask bench  measure ringside beside its peers (--help says how)";
 
 fn main() -> ExitCode {
     let verbs: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match verbs.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["bench", ..] => return bench::run(&verbs[1..]),
         ["docs"] => documents::write(&workspace::root()),
         _ => {
             eprintln!("{USAGE}");

@@ -49,7 +49,7 @@ pub(crate) const CRATES: [Crate; 8] = [
     },
     Crate {
         name: "xtask",
-        imports: &["cli", "load", "measure"],
+        imports: &["cli", "engine", "load", "measure"],
         test_imports: &[],
     },
 ];

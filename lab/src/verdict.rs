@@ -294,13 +294,19 @@ pub fn limit(side: Side<'_>) -> Option<String> {
         return None;
     }
     let sample = limited.get(limited.len() / 2)?;
-    let server = format!("the server's {:.0} %", 100.0 * sample.server_busy);
+    let server = format!("the server's was {:.0} %", 100.0 * sample.server_busy);
     Some(match (sample.generator_busy, &sample.limited_reason) {
         (Some(busy), _) if busy >= 0.9 => {
-            format!("its core was {:.0} % busy while {server} was", 100.0 * busy)
+            format!("its core was {:.0} % busy while {server}", 100.0 * busy)
         }
-        (_, Some(reason)) => format!("{}, while {server} was busy", reason.trim_end_matches('.')),
-        (_, None) => format!("while {server} was busy"),
+        (_, Some(reason)) => {
+            let busy = 100.0 * sample.server_busy;
+            format!(
+                "{}; the server's core was {busy:.0} % busy",
+                reason.trim_end_matches('.')
+            )
+        }
+        (_, None) => format!("no reason given; {server} busy"),
     })
 }
 
@@ -435,7 +441,7 @@ mod tests {
         assert_eq!(verdict.kind, Kind::NoDifference);
         assert_eq!(
             verdict.sentence,
-            "no difference shown between new and old (−1.3 … +1.2 %)"
+            "no difference shown between new and old (−1.1 … +1.1 %)"
         );
     }
 
@@ -459,7 +465,7 @@ mod tests {
         assert_eq!(
             bound.sentence,
             "lower bound: new serves at least 3.16 × the requests of old; the generator was the \
-             limit (its core was 99 % busy while the server's 79 % was)"
+             limit (its core was 99 % busy while the server's was 79 %)"
         );
         let old = generator_limited(rounds(&OLD));
         let open = verdict(&scaled(3.2), &old, Metric::RequestsPerSecond);

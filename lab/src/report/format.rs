@@ -5,9 +5,9 @@ use crate::statistics::Spread;
 /// Three significant digits, without an exponent: `412`, `41.2`, `4.12`, `0.412`.
 pub(super) fn digits(number: f64) -> String {
     let decimals = match number.abs() {
-        100.0.. => 0,
-        10.0.. => 1,
-        1.0.. => 2,
+        99.95.. => 0,
+        9.995.. => 1,
+        0.9995.. => 2,
         0.0 => 0,
         _ => 3,
     };
@@ -59,6 +59,7 @@ pub(super) fn ascii(text: &str) -> String {
         match c {
             'µ' => plain.push('u'),
             '±' => plain.push_str("+-"),
+            '≥' => plain.push_str(">="),
             '×' => plain.push('x'),
             '–' | '−' | '─' => plain.push('-'),
             '…' => plain.push_str("..."),

@@ -31,7 +31,7 @@ pub fn markdown(report: &Report) -> String {
         ));
     }
     list(&mut text, "What can be concluded", &report.conclusions);
-    list(&mut text, "What cannot", &report.limits);
+    list(&mut text, "What cannot be concluded", &report.limits);
     list(&mut text, "About single subjects", &notes(&report.subjects));
     text.push_str(&failures(&report.subjects));
     text.push_str(&environment(report));

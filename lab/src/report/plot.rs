@@ -1,12 +1,11 @@
 //! Intervals as a picture of text: a dot for the ratio, whiskers for its interval.
 
 use super::Row;
-use super::format::digits;
 
 /// Columns of the axis.
 const WIDTH: usize = 56;
-/// How many stretches the axis is divided into.
-const STRETCHES: usize = 4;
+/// The most stretches that the axis is divided into.
+const STRETCHES_MAX: f64 = 5.0;
 
 /// One line a subject, and an axis; empty if no subject has a ratio.
 pub(super) fn plot(rows: &[Row], baseline: &str) -> Vec<String> {
@@ -37,25 +36,31 @@ pub(super) fn plot(rows: &[Row], baseline: &str) -> Vec<String> {
 struct Axis {
     low: f64,
     high: f64,
+    /// From one number on the axis to the next.
+    step: f64,
 }
 
 impl Axis {
-    /// From zero, unless all ratios are so close to 1 that nothing would be seen.
+    /// From zero, unless all ratios are so close to 1 that nothing would be seen. It begins and
+    /// ends at a multiple of its step.
     fn around(rows: &[Row]) -> Option<Axis> {
         let ratios = || rows.iter().filter_map(|row| row.ratio.as_ref());
         ratios().next()?;
         let lowest = ratios().map(|ratio| ratio.low).fold(1.0, f64::min);
-        let highest = ratios().map(|ratio| ratio.high).fold(1.0, f64::max);
-        if lowest < 0.7 || highest > 1.5 {
-            return Some(Axis {
-                low: 0.0,
-                high: highest,
-            });
-        }
-        let margin = ((highest - lowest) * 0.1).max(0.005);
+        let highest = ratios()
+            .map(|ratio| ratio.high)
+            .fold(1.0, f64::max)
+            .max(1.001);
+        let from = if lowest < 0.7 || highest > 1.5 {
+            0.0
+        } else {
+            lowest
+        };
+        let step = round_step((highest - from) / STRETCHES_MAX);
         Some(Axis {
-            low: lowest - margin,
-            high: highest + margin,
+            low: (from / step).floor() * step,
+            high: (highest / step).ceil() * step,
+            step,
         })
     }
 
@@ -78,13 +83,30 @@ impl Axis {
     /// The numbers of the axis, each beginning where its value is.
     fn scale(&self) -> String {
         let mut scale = String::new();
-        for stretch in 0..=STRETCHES {
-            let value = self.low + (self.high - self.low) * stretch as f64 / STRETCHES as f64;
+        let stretches = ((self.high - self.low) / self.step).round() as usize;
+        for stretch in 0..=stretches {
+            let value = self.low + self.step * stretch as f64;
             let column = self.column(value);
             let width = scale.chars().count();
             scale.push_str(&" ".repeat(column.saturating_sub(width)));
-            scale.push_str(&digits(value));
+            scale.push_str(&number(value));
         }
         scale
     }
+}
+
+/// The smallest of 1, 2, 5, 10, 20, … (and 0.5, 0.2, 0.1, …) that is no smaller than `least`.
+fn round_step(least: f64) -> f64 {
+    let ten = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0]
+        .iter()
+        .map(|step| step * ten)
+        .find(|step| *step >= least)
+        .unwrap_or(10.0 * ten)
+}
+
+/// Without the noise of adding up steps, and without zeros at its end.
+fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -42,7 +42,9 @@ pub fn terminal(report: &Report, look: Look) -> String {
     wrap(&report.setup.question, width, "", "")
         .iter()
         .for_each(|line| push(line));
-    push(&facts(report));
+    for line in wrap(&facts(report), width, "", "  ") {
+        push(&line);
+    }
     push("");
     table(report, look).iter().for_each(|line| push(line));
     for row in &report.subjects {
@@ -61,7 +63,7 @@ pub fn terminal(report: &Report, look: Look) -> String {
     for (heading, sentences) in [
         ("Caution", &report.cautions),
         ("What can be concluded", &report.conclusions),
-        ("What cannot", &report.limits),
+        ("What cannot be concluded", &report.limits),
     ] {
         if !sentences.is_empty() {
             push("");
@@ -73,22 +75,8 @@ pub fn terminal(report: &Report, look: Look) -> String {
             }
         }
     }
-    if look.unicode {
-        text
-    } else {
-        ascii_lines(&text)
-    }
-}
-
-fn ascii_lines(text: &str) -> String {
-    text.lines()
-        .map(|line| ascii_keeping_escapes(line) + "\n")
-        .collect()
-}
-
-fn ascii_keeping_escapes(line: &str) -> String {
-    // Escape sequences are ASCII themselves.
-    ascii(line)
+    // Escape sequences and line ends are ASCII themselves.
+    if look.unicode { text } else { ascii(&text) }
 }
 
 fn facts(report: &Report) -> String {
@@ -128,6 +116,12 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         let (figures, spreads) = cells(row);
         lines.push(figures);
         lines.push(spreads);
+    }
+    if !look.unicode {
+        lines
+            .iter_mut()
+            .flatten()
+            .for_each(|cell| *cell = ascii(cell));
     }
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)

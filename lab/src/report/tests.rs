@@ -1,1 +1,194 @@
+//! The reports of a fixed set of samples, compared with what is kept in `snapshots/`. After a
+//! change that is meant, run with `BLESS=1` and read the difference before keeping it.
 
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+fn setup() -> Setup {
+    Setup {
+        name: "example".into(),
+        question: "How many requests a second does one core of each server answer?".into(),
+        began: "2026-11-21T20:12:54Z".into(),
+        ringside: "0.1.0".into(),
+        metric: Metric::RequestsPerSecond,
+        baseline: "ours".into(),
+        rounds: 5,
+        order: vec![
+            vec!["ours".into(), "slow".into()],
+            vec!["slow".into(), "ours".into()],
+        ],
+        seed: 1,
+        smallest_difference: 0.02,
+        fresh_each_round: false,
+        path: "/".into(),
+        connections: 200,
+        pipeline: 1,
+        rate: None,
+        window_s: 1.0,
+        settle_s: 0.2,
+        warm_up_s: 1.0,
+        server_cores: vec![0],
+        generator_cores: vec![1],
+        engine: "io_uring: auto: the kernel has everything".into(),
+        ended_early: None,
+    }
+}
+
+fn host() -> Host {
+    Host {
+        kernel: Some("Linux 6.18.0".into()),
+        cpu_model: Some("A Processor".into()),
+        cpus_online: Some(2),
+        congestion_control: Some("cubic".into()),
+        loopback_mtu: Some(65536),
+        virtualised: Some(true),
+        ..Host::default()
+    }
+}
+
+/// Five rounds around a rate, with everything else in proportion.
+fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
+    let noise = [1.0, 1.01, 0.99, 1.005, 0.995];
+    let sample = |(round, noise): (u32, f64)| Sample {
+        round,
+        requests_per_second: rate * noise,
+        p50_us: Some(200.0 / rate * 1e6 / noise),
+        p99_us: Some(320.0 / rate * 1e6),
+        server_cpu_us_per_exchange: Some(busy * 1e6 / rate / noise),
+        server_busy: busy,
+        generator_busy: Some(0.7),
+        memory_peak_bytes: Some(6_400_000),
+        bytes_per_exchange: Some(130.0),
+        completed: (rate * noise) as u64,
+        ..Sample::default()
+    };
+    (1..).zip(noise).map(sample).collect()
+}
+
+fn measured(name: &str, outcome: Outcome, samples: Vec<Sample>) -> Measured {
+    Measured {
+        name: name.into(),
+        description: format!("the {name} server"),
+        version: Some(format!("{name} 1.0")),
+        outcome,
+        spoilt: None,
+        samples,
+    }
+}
+
+/// One subject for each kind of row.
+fn example() -> Report {
+    let mut limited = rounds(410_000.0, 0.61);
+    for sample in &mut limited {
+        sample.generator_limited = true;
+        sample.generator_busy = Some(0.99);
+    }
+    let mut flawed = rounds(100_000.0, 0.99);
+    flawed[1].failed = 12;
+    flawed[1].errors = [("reset".to_owned(), 12)].into();
+    flawed[3].others_busy = 0.07;
+    let died = Outcome::Failed {
+        what: "died in round 2: it exited with status 7".into(),
+        log: vec!["serving".into(), "panic: out of luck".into()],
+    };
+    let missing = Outcome::Missing {
+        install: "`go` is not installed. Install Go 1.21 or later.".into(),
+    };
+    let similar = rounds(301_000.0, 0.985).into_iter().rev().zip(1..);
+    let similar = similar
+        .map(|(sample, round)| Sample { round, ..sample })
+        .collect();
+    Report::new(
+        setup(),
+        host(),
+        vec!["Something else was running.".into()],
+        vec![
+            measured("ours", Outcome::Measured, rounds(300_000.0, 0.99)),
+            measured("similar", Outcome::Measured, similar),
+            measured("limited", Outcome::Measured, limited),
+            measured("slow", Outcome::Measured, flawed),
+            measured("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
+            measured("go", missing, Vec::new()),
+        ],
+    )
+}
+
+fn check(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/report/snapshots")
+        .join(name);
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+        fs::write(&path, text).expect("writable");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == text,
+        "{} differs; with BLESS=1 it becomes:\n{text}",
+        path.display()
+    );
+}
+
+#[test]
+fn the_terminal_shows_every_kind_of_row() {
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 100,
+    };
+    let text = terminal(&example(), look);
+    check("terminal.txt", &text);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plain_terminal_gets_plain_letters() {
+    let look = Look {
+        unicode: false,
+        colour: false,
+        width: 80,
+    };
+    let text = terminal(&example(), look);
+    assert!(text.is_ascii(), "{text}");
+    check("plain.txt", &text);
+}
+
+#[test]
+fn colours_are_used_only_where_wanted() {
+    let look = |colour| Look {
+        unicode: true,
+        colour,
+        width: 100,
+    };
+    assert!(terminal(&example(), look(true)).contains("\x1b[1m"));
+    assert!(!terminal(&example(), look(false)).contains('\x1b'));
+}
+
+#[test]
+fn markdown_shows_every_kind_of_row() {
+    check("report.md", &markdown(&example()));
+}
+
+#[test]
+fn json_holds_everything() {
+    let text = json(&example());
+    check("report.json", &text);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["schema_version"], SCHEMA_VERSION);
+    assert_eq!(value["subjects"][4]["outcome"]["state"], "failed");
+}
+
+#[test]
+fn a_comparison_that_ended_early_says_so_first() {
+    let mut setup = setup();
+    setup.ended_early = Some("somebody asked to stop".into());
+    let ours = measured("ours", Outcome::NotReached, Vec::new());
+    let report = Report::new(setup, host(), Vec::new(), vec![ours]);
+    assert!(report.conclusions[0].contains("somebody asked to stop"));
+    assert!(!report.complete() && !report.has_figures());
+}

@@ -8,12 +8,13 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use lab::Options;
 
 /// Serves until it is killed, if the environment says so. Called by a test of that name.
-pub fn tiny_server() {
+pub(crate) fn tiny_server() {
     let Ok(port) = std::env::var("TINY_PORT") else {
         return; // Run as a test among the others: nothing to do.
     };
@@ -57,12 +58,12 @@ fn serve(mut stream: TcpStream, fault: &str) {
 }
 
 /// A folder with subjects and comparisons that is gone after the test.
-pub struct Arena {
-    pub folder: PathBuf,
+pub(crate) struct Arena {
+    pub(crate) folder: PathBuf,
 }
 
 impl Arena {
-    pub fn new(name: &str) -> Arena {
+    pub(crate) fn new(name: &str) -> Arena {
         let folder =
             std::env::temp_dir().join(format!("ringside-lab-{}-{name}", std::process::id()));
         fs::create_dir_all(folder.join("subjects")).expect("a temporary folder");
@@ -71,7 +72,7 @@ impl Arena {
     }
 
     /// Adds a subject with this description.
-    pub fn subject(&self, name: &str, toml: &str) -> &Arena {
+    pub(crate) fn subject(&self, name: &str, toml: &str) -> &Arena {
         let folder = self.folder.join("subjects").join(name);
         fs::create_dir_all(&folder).expect("writable");
         fs::write(folder.join("subject.toml"), toml).expect("writable");
@@ -79,12 +80,12 @@ impl Arena {
     }
 
     /// Adds a subject that is the tiny server with a fault.
-    pub fn tiny(&self, name: &str, fault: &str) -> &Arena {
+    pub(crate) fn tiny(&self, name: &str, fault: &str) -> &Arena {
         self.subject(name, &tiny(fault, ""))
     }
 
     /// Writes a comparison, and says what to do with it.
-    pub fn comparison(&self, toml: &str) -> Options {
+    pub(crate) fn comparison(&self, toml: &str) -> Options {
         let file = self.folder.join("comparisons/test.toml");
         fs::write(&file, toml).expect("writable");
         Options {
@@ -104,7 +105,7 @@ impl Drop for Arena {
 }
 
 /// The description of the tiny server with a fault; `top` goes before the first section.
-pub fn tiny(fault: &str, top: &str) -> String {
+pub(crate) fn tiny(fault: &str, top: &str) -> String {
     let program = std::env::current_exe().expect("this program has a path");
     format!(
         r#"description = "tiny server {fault}"
@@ -127,7 +128,7 @@ body = "Hello, World!"
 }
 
 /// A comparison of these subjects that takes a fraction of a second for each.
-pub fn quick(subjects: &[&str], rounds: u32) -> String {
+pub(crate) fn quick(subjects: &[&str], rounds: u32) -> String {
     format!(
         r#"name = "test"
 question = "Does the lab work?"
@@ -145,8 +146,16 @@ timeout = "1s"
     )
 }
 
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Tests that start processes run one after the other: each looks for what it left behind.
+pub(crate) fn alone() -> impl Drop {
+    // A test that failed has poisoned it, which is no reason for the others to fail.
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Everyone alive whom this program's lab has started: their environment holds its mark.
-pub fn left_behind() -> Vec<u32> {
+pub(crate) fn left_behind() -> Vec<u32> {
     let mark = format!("RINGSIDE_SUBJECT={}-", std::process::id());
     let marked = |pid: &u32| {
         let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));

@@ -1,23 +1,10 @@
 //! Whole comparisons with real processes: what goes well, and everything that can go wrong with a
 //! subject while the others must still be measured and nothing may be left behind.
-//!
-//! One program, one test after the other: they look for processes that any of them left behind.
 
-mod support;
-
-use std::sync::Mutex;
-
+use crate::support::{Arena, alone, left_behind, quick, tiny};
 use lab::report::{Outcome as How, Row};
 use lab::{CompareError, Event, Outcome};
 use load::{Signal, Stop};
-use support::{Arena, left_behind, quick, tiny};
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-#[test]
-fn tiny_server() {
-    support::tiny_server();
-}
 
 /// Runs a comparison to its end and checks that nobody is left behind.
 fn compare(options: &lab::Options) -> Result<Outcome, CompareError> {
@@ -29,13 +16,6 @@ fn compare(options: &lab::Options) -> Result<Outcome, CompareError> {
         "processes were left behind"
     );
     outcome
-}
-
-fn alone() -> impl Drop {
-    // A test that failed has poisoned it, which is no reason for the others to fail.
-    ONE_AT_A_TIME
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {

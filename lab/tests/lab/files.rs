@@ -1,0 +1,208 @@
+//! Comparisons and subjects that cannot be read: each message names the file, the line and what
+//! was expected there. And those of the repository, which can.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Arena, quick, tiny};
+use lab::comparison::Comparison;
+use lab::subject::Subject;
+
+/// The message about a comparison of two good subjects in which `from` is replaced by `to`.
+fn refused(arena: &Arena, from: &str, to: &str) -> String {
+    let good = quick(&["one", "two"], 3);
+    assert!(good.contains(from), "nothing to replace: {from}");
+    let options = arena.comparison(&good.replacen(from, to, 1));
+    match Comparison::read(&options.file, None) {
+        Ok(_) => panic!("{from} -> {to} was accepted"),
+        Err(bad) => bad.to_string(),
+    }
+}
+
+#[test]
+fn a_comparison_that_cannot_be_read_says_where_and_what_was_expected() {
+    let arena = Arena::new("comparisons");
+    arena.tiny("one", "").tiny("two", "");
+    for (from, to, line, words) in [
+        ("rounds = 3", "rounds = ", 4, "string values must be quoted"),
+        ("rounds = 3", "rounds = \"three\"", 4, "expected u32"),
+        ("rounds = 3", "rounds = 0", 4, "expected 1 to 1000"),
+        ("rounds = 3", "rouns = 3", 4, "did you mean `rounds`?"),
+        ("rounds = 3\n", "", 0, "missing field `rounds`"),
+        (
+            "connections = 4",
+            "conections = 4",
+            8,
+            "did you mean `connections`?",
+        ),
+        ("connections = 4", "connections = -4", 8, "expected u32"),
+        (
+            "connections = 4",
+            "connections = 0",
+            6,
+            "expected at least 1",
+        ),
+        ("\"60ms\"", "\"soon\"", 9, "\"soon\" is not a duration"),
+        ("\"60ms\"", "\"1ms\"", 6, "measures the clock"),
+        ("\"60ms\"", "60", 9, "expected a string"),
+        ("\"/\"", "\"here\"", 7, "expected one that begins with `/`"),
+        ("\"/\"", "\"/other\"", 6, "one declares no answer"),
+        ("\"two\"", "\"tow\"", 3, "no subject `tow`"),
+        ("\"two\"", "\"one\"", 3, "`one` stands here twice"),
+        ("\"two\"", "\"../two\"", 3, "no subject `../two`"),
+        (
+            "rounds",
+            "baseline = \"too\"\nrounds",
+            4,
+            "did you mean `two`?",
+        ),
+        (
+            "rounds",
+            "baseline = \"x\"\nrounds",
+            4,
+            "expected one of: one, two",
+        ),
+        (
+            "rounds",
+            "engine = \"kqueue\"\nrounds",
+            4,
+            "expected auto, uring or epoll",
+        ),
+        (
+            "rounds",
+            "smallest_difference = \"2\"\nrounds",
+            4,
+            "expected a percentage",
+        ),
+        ("\"test\"", "\"../test\"", 1, "it names a folder"),
+        (
+            "[workload]",
+            "[cores]\nserver = \"first\"\n[workload]",
+            7,
+            "names no cores",
+        ),
+        (
+            "window",
+            "rate = \"fast\"\nwindow",
+            9,
+            "\"fast\" is not a rate",
+        ),
+    ] {
+        let message = refused(&arena, from, to);
+        let place = format!("comparisons/test.toml:{line}:");
+        assert!(
+            line == 0 || message.contains(&place),
+            "{from} -> {to}: {message}"
+        );
+        assert!(message.contains(words), "{from} -> {to}: {message}");
+    }
+}
+
+#[test]
+fn a_message_shows_the_line_that_it_is_about() {
+    let arena = Arena::new("shown");
+    arena.tiny("one", "").tiny("two", "");
+    let message = refused(&arena, "connections = 4", "conections = 4");
+    assert!(message.ends_with("\n  8 | conections = 4"), "{message}");
+}
+
+#[test]
+fn files_that_are_no_toml_files_are_refused() {
+    let arena = Arena::new("no-toml");
+    let read = |file: &Path| match Comparison::read(file, None) {
+        Ok(_) => panic!("{} was accepted", file.display()),
+        Err(bad) => bad.to_string(),
+    };
+    assert!(read(&arena.folder.join("absent.toml")).contains("cannot be read: No such file"));
+    assert!(read(&arena.folder).contains("is a folder"));
+    let binary = arena.folder.join("binary.toml");
+    std::fs::write(&binary, [0xff, 0xfe, 0x00]).expect("writable");
+    assert!(read(&binary).contains("not UTF-8"));
+    std::fs::write(&binary, "").expect("writable");
+    assert!(read(&binary).contains("missing field"));
+}
+
+#[test]
+fn a_subject_that_cannot_be_read_says_where_and_what_was_expected() {
+    let arena = Arena::new("subjects");
+    for (from, to, words) in [
+        ("{port}", "{prot}", "did you mean {port}?"),
+        (
+            "\"tiny_server\"",
+            "\"{build}/x\"",
+            "a [build] section was expected",
+        ),
+        ("[ready]", "[redy]", "did you mean `ready`?"),
+        ("\"server\"", "\"client\"", "expected `server`"),
+        (
+            "[[answer]]\npath = \"/\"",
+            "[[answer]]\npath = \"\"",
+            "begins with `/`",
+        ),
+        ("body", "bdy", "did you mean `body`?"),
+        ("command = [", "command = [] # ", "an empty command"),
+        ("[start]", "[start]\nfiles = [\"../x\"]", "without folders"),
+    ] {
+        let good = tiny("", "");
+        assert!(good.contains(from), "nothing to replace: {from}");
+        arena.subject("bad", &good.replacen(from, to, 1));
+        let message = match Subject::read(&arena.folder.join("subjects/bad")) {
+            Ok(_) => panic!("{from} -> {to} was accepted"),
+            Err(bad) => bad.to_string(),
+        };
+        assert!(message.contains("bad/subject.toml"), "{message}");
+        assert!(message.contains(words), "{from} -> {to}: {message}");
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn every_comparison_of_the_repository_can_be_read() {
+    let mut count = 0;
+    for entry in repository()
+        .join("comparisons")
+        .read_dir()
+        .expect("the folder")
+        .flatten()
+    {
+        let comparison = Comparison::read(&entry.path(), None);
+        assert!(comparison.is_ok(), "{}", comparison.expect_err("just seen"));
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn every_subject_of_the_repository_explains_itself() {
+    let folder = repository().join("subjects");
+    let subjects = Subject::all(&folder).expect("the folder");
+    assert!(subjects.len() >= 5);
+    for (name, subject) in subjects {
+        let subject = subject.unwrap_or_else(|bad| panic!("{bad}"));
+        assert!(
+            folder.join(&name).join("README.md").is_file(),
+            "{name} has no README.md"
+        );
+        for path in ["/", "/json"] {
+            assert!(
+                subject.answer(path).is_some(),
+                "{name} does not answer {path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn all_subjects_of_the_repository_declare_the_same_answers() {
+    let subjects = Subject::all(&repository().join("subjects")).expect("the folder");
+    let answers: Vec<_> = subjects
+        .into_iter()
+        .map(|(_, subject)| subject.unwrap_or_else(|bad| panic!("{bad}")).answers)
+        .collect();
+    assert!(
+        answers.windows(2).all(|pair| pair[0] == pair[1]),
+        "{answers:#?}"
+    );
+}

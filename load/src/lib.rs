@@ -22,6 +22,9 @@ mod session;
 mod target;
 mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;
 pub use probe::{Answer, probe};

@@ -1,56 +1,82 @@
-//! How many echoes of 100 bytes a second one driver thread serves and another asks for: the cost of
-//! the engine alone, for profiling.
+//! What the engine alone costs, for profiling: one thread echoes messages of 100 bytes, another
+//! asks for as many echoes as it can get.
 //!
-//!     cargo run --release --example echo_rate -- [connections] [seconds]
+//!     cargo run --release -p engine --example echo_rate -- [uring|epoll] [connections] [seconds] \
+//!         [keep|churn]
+//!
+//! With `churn` every echo has a connection of its own.
 
 use std::sync::mpsc;
 use std::thread;
 
 use engine::{
-    Address, Close, Completions, Config, Driver, Event, Listen, Payload, SocketOptions, Until,
-    uring,
+    Address, Close, Completions, Config, Driver, EngineChoice, Event, Kind, Listen, Payload,
+    SocketOptions, Until, Waker, cpu, epoll, uring,
 };
-use measure::time::Time;
 
 const MESSAGE: [u8; 100] = [b'x'; 100];
 
+#[derive(Clone, Copy)]
+struct Ask {
+    connections: usize,
+    length_ns: u64,
+    churn: bool,
+}
+
 fn main() {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .map(|text| text.parse::<u64>().expect("a number"));
-    let connections = arguments.next().unwrap_or(64);
-    let seconds = arguments.next().unwrap_or(2);
-    for finding in engine::probe::report() {
-        println!(
-            "{} {}: {}",
-            if finding.good { "+" } else { "-" },
-            finding.name,
-            finding.text
-        );
-    }
-    let (tell, told) = mpsc::channel();
-    let server = thread::spawn(move || serve(tell));
-    let (address, waker) = told.recv().expect("the server listens");
-    ask(&address, connections, seconds * 1_000_000_000);
-    drop(waker);
-    server.join().expect("the server ends");
-}
-
-fn config() -> Config {
-    Config {
-        sockets: 4096,
+    let mut arguments = std::env::args().skip(1);
+    let engine: EngineChoice = arguments
+        .next()
+        .map_or(Ok(EngineChoice::Auto), |text| text.parse())
+        .expect("an engine");
+    let mut number = |usual| {
+        arguments
+            .next()
+            .map_or(usual, |text| text.parse().expect("a number"))
+    };
+    let (connections, seconds) = (number(64), number(2));
+    let churn = arguments.next().is_some_and(|text| text == "churn");
+    let ask = Ask {
+        connections,
+        length_ns: seconds as u64 * 1_000_000_000,
+        churn,
+    };
+    let (kind, reason) = engine::decide(engine).expect("a driver");
+    println!("{}: {reason}", kind.name());
+    let config = Config {
+        sockets: connections + 16,
         ..Config::default()
+    };
+    match kind {
+        Kind::Uring => both(ask, || uring::open(&config).expect("it opens")),
+        Kind::Epoll => both(ask, || epoll::open(&config).expect("it opens")),
     }
 }
 
-fn serve(tell: mpsc::Sender<(Address, engine::Waker)>) {
-    let mut driver = uring::open(&config()).expect("a driver");
+fn both<D: Driver>(ask: Ask, open: impl Fn() -> D + Sync) {
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let open = &open;
+        scope.spawn(move || {
+            // Where there is one processor only, the threads share it.
+            let _ = cpu::pin(0);
+            serve(open(), tell);
+        });
+        let _ = cpu::pin(1);
+        let (address, waker) = told.recv().expect("the server listens");
+        asking(open(), &address, ask);
+        waker.wake();
+    });
+}
+
+/// Echoes until every connection has ended after the waker was used, which ends the last sleep.
+fn serve(mut driver: impl Driver, tell: mpsc::Sender<(Address, Waker)>) {
     let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
     let options = SocketOptions::default();
     let listen = Listen {
         address: any,
         share_port: false,
-        backlog: 1024,
+        backlog: 4096,
         options,
     };
     let listener = driver.listen(&listen).expect("a listener");
@@ -58,42 +84,42 @@ fn serve(tell: mpsc::Sender<(Address, engine::Waker)>) {
     tell.send((address, driver.waker()))
         .expect("the asker lives");
     let mut completions = Completions::new();
+    let mut served = 0u64;
     let mut open = 0;
     loop {
         driver
             .wait(Until::Event, &mut completions)
             .expect("the driver works");
+        if completions.is_empty() && open == 0 && served > 0 {
+            break;
+        }
         for position in 0..completions.len() {
             let completion = completions.get(position);
             match completion.event {
                 Event::Accepted { .. } => open += 1,
                 Event::Received(lent) => {
+                    served += 1;
                     let mut buffer = driver.buffer();
                     buffer.extend_from_slice(completions.bytes(lent));
                     driver
                         .send(completion.socket, Payload::Buffer(buffer))
-                        .expect("sent");
+                        .expect("it is open");
                 }
                 Event::Ended | Event::Failed(_) => {
                     driver
                         .close(completion.socket, Close::Graceful)
-                        .expect("open");
+                        .expect("it is open");
                     open -= 1;
-                    if open == 0 {
-                        println!("server {:?}", driver.counters());
-                        return;
-                    }
                 }
                 Event::Connected | Event::Sent => {}
             }
         }
     }
+    println!("server {:?}", driver.counters());
 }
 
-fn ask(address: &Address, connections: u64, length_ns: u64) {
-    let mut driver = uring::open(&config()).expect("a driver");
-    println!("{:?}", driver.capabilities());
-    let template = driver.register(&MESSAGE).expect("not empty");
+fn asking(mut driver: impl Driver, address: &Address, ask: Ask) {
+    let template = driver.register(&MESSAGE).expect("it is not empty");
     let message = || Payload::Template {
         template,
         start: 0,
@@ -104,30 +130,47 @@ fn ask(address: &Address, connections: u64, length_ns: u64) {
         reset_on_close: true,
         ..SocketOptions::default()
     };
-    for _ in 0..connections {
+    for _ in 0..ask.connections {
         driver.connect(address, &options).expect("a socket");
     }
     let mut completions = Completions::new();
     let start = driver.clock();
-    let mut done = 0u64;
-    let mut now = start;
-    while now.since(start) < length_ns {
+    let (mut done, mut now) = (0u64, start);
+    while now.since(start) < ask.length_ns {
         now = driver
             .wait(Until::Event, &mut completions)
             .expect("the driver works");
         for position in 0..completions.len() {
             let completion = completions.get(position);
             match completion.event {
-                Event::Connected => driver.send(completion.socket, message()).expect("open"),
+                Event::Connected => driver
+                    .send(completion.socket, message())
+                    .expect("it is open"),
                 Event::Received(lent) => {
-                    done += u64::from(completions.bytes(lent).len() == MESSAGE.len());
-                    driver.send(completion.socket, message()).expect("open");
+                    done += (completions.bytes(lent).len() / MESSAGE.len()) as u64;
+                    if ask.churn {
+                        driver
+                            .close(completion.socket, Close::Reset)
+                            .expect("it is open");
+                        driver.connect(address, &options).expect("a socket");
+                    } else {
+                        driver
+                            .send(completion.socket, message())
+                            .expect("it is open");
+                    }
                 }
                 other => panic!("unexpected: {other:?}"),
             }
         }
     }
-    let Time(length) = Time(now.since(start));
-    println!("{done} echoes, {} ns each", length / done.max(1));
+    println!("{done} echoes, {} ns each", now.since(start) / done.max(1));
     println!("client {:?}", driver.counters());
+    print_memory();
+}
+
+fn print_memory() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    for line in status.lines().filter(|line| line.starts_with("VmHWM")) {
+        println!("{line} for both threads");
+    }
 }

@@ -18,7 +18,7 @@ use super::ring::{Ring, Used};
 use crate::pool::{Pool, Spare};
 
 /// How many buffers the kernel is given at first.
-const WINDOW_MIN: usize = 32;
+const WINDOW_MIN: usize = 64;
 
 /// Buffers on their way: from the pool to the kernel and, filled, back.
 pub(super) struct ReceiveBuffers {
@@ -33,6 +33,8 @@ pub(super) struct ReceiveBuffers {
     window: usize,
     /// How many it has used since the last refill.
     used: usize,
+    /// Whether it has run out of them since then.
+    ran_out: bool,
 }
 
 impl ReceiveBuffers {
@@ -71,6 +73,7 @@ impl ReceiveBuffers {
             given: 0,
             window,
             used: 0,
+            ran_out: false,
         };
         // SAFETY: the mapping is page-aligned, of the right size, and unmapped in `drop`. The
         // kernel pins its pages, so it keeps them even should the ring end later than that.
@@ -86,10 +89,10 @@ impl ReceiveBuffers {
     /// Gives the kernel what it lacks, with one store for all. Says whether it has any now.
     #[inline]
     pub(super) fn refill(&mut self) -> bool {
-        if self.used * 2 > self.window {
-            self.widen();
+        if self.ran_out || self.used * 2 > self.window {
+            self.window = (self.window * 2).min(self.pool.buffers());
         }
-        self.used = 0;
+        (self.used, self.ran_out) = (0, false);
         if self.given < self.window {
             self.give();
         }
@@ -105,9 +108,9 @@ impl ReceiveBuffers {
         unsafe { self.pool.claim(used.id()) }
     }
 
-    /// Gives the kernel more buffers from the next refill on. A socket has found none.
-    pub(super) fn widen(&mut self) {
-        self.window = (self.window * 2).min(self.pool.buffers());
+    /// Notes that a socket has found none.
+    pub(super) fn note_none(&mut self) {
+        self.ran_out = true;
     }
 
     fn give(&mut self) {

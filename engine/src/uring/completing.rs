@@ -72,7 +72,7 @@ impl Uring {
             }
             libc::ENOBUFS => {
                 self.counters.starved += 1;
-                self.buffers.widen();
+                self.buffers.note_none();
                 self.starved.push(socket);
             }
             // The kernel stops at times, for fairness or because completions overflowed; and a

@@ -532,6 +532,10 @@ fn own_time() -> Option<ThreadTime> {
 }
 
 /// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.
+///
+/// With a connection for each exchange there may be as many of those: the receive that a close
+/// cancels ends behind all that the kernel has yet to report, at twenty a turn.
 pub(crate) fn sockets_for(sessions: usize) -> usize {
-    sessions + sessions / 8 + 16
+    const CLOSING_MAX: usize = 1024;
+    sessions + sessions.min(CLOSING_MAX) + 64
 }

@@ -4,6 +4,8 @@
 //! house; the same check runs as a test. `cargo xtask docs` writes the generated documents anew.
 //! Each rule is a file in `rules/`, a pure function from the files to its complaints. What a rule
 //! lets through is named in `tables.rs`, and a name that is no longer needed is a complaint too.
+//!
+//! `cargo xtask bench` measures ringside beside its peers; `bench/` says how.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -192,7 +192,7 @@ fn measure_all(options: Options, stop: &Stop) -> Result<()> {
         commands: Vec::new(),
         options,
     };
-    let mut failures = Vec::new();
+    let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
     for benchmark in &BENCHMARKS {
         if !bench.options.wants(benchmark.name) {
             continue;
@@ -201,6 +201,7 @@ fn measure_all(options: Options, stop: &Stop) -> Result<()> {
             Ok(outcome) => {
                 report::write(&folder, &outcome)?;
                 println!("{}", report::markdown(&outcome));
+                outcomes.push(outcome);
             }
             Err(text) if stop.requested().is_some() => return Err(text),
             Err(text) => {
@@ -209,6 +210,7 @@ fn measure_all(options: Options, stop: &Stop) -> Result<()> {
             }
         }
     }
+    println!("{}", report::overview(&outcomes).join("\n"));
     eprintln!("records are in {}", folder.display());
     match failures[..] {
         [] => Ok(()),

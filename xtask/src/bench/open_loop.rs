@@ -1,7 +1,7 @@
 //! Open load at three rates: how soon the answer is there after the request was due, and how late
 //! the request was sent.
 
-use super::report::{Findings, Row, Target};
+use super::report::{Findings, Row, Target, number};
 use super::runs::{self, Record, Run, Server};
 use super::{Bench, Result};
 
@@ -90,7 +90,7 @@ pub(super) fn run(bench: &mut Bench) -> Result<Findings> {
 
 /// Adds the rows of one rate: those with a target first.
 fn add(findings: &mut Findings, rate: &Rate, taken: Vec<(Run, Record)>) -> Result<()> {
-    let name = format!("{}/s", rate.per_second);
+    let name = number(rate.per_second as f64, "/s");
     let values = |(_, _, figure): &Figure| -> Vec<f64> {
         taken
             .iter()

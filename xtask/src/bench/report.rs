@@ -56,12 +56,12 @@ pub(super) struct Row {
     pub(super) unit: String,
     /// What it has to be; null where it is only shown.
     pub(super) target: Option<Target>,
-    /// The median.
-    pub(super) reached: f64,
+    /// The median; null where there is no value.
+    pub(super) reached: Option<f64>,
     /// The smallest value.
-    pub(super) low: f64,
+    pub(super) low: Option<f64>,
     /// The largest value.
-    pub(super) high: f64,
+    pub(super) high: Option<f64>,
     /// One for each pair or round, in the order they were taken.
     pub(super) values: Vec<f64>,
     /// Whether the median meets the target.
@@ -108,7 +108,7 @@ impl Row {
     pub(super) fn target(what: &str, unit: &str, target: Target, values: Vec<f64>) -> Row {
         let mut row = Row::shown(what, unit, values);
         row.target = Some(target);
-        row.ok = Some(target.met(row.reached));
+        row.ok = Some(row.reached.is_some_and(|reached| target.met(reached)));
         row
     }
 
@@ -119,22 +119,22 @@ impl Row {
             unit: unit.to_owned(),
             target: None,
             reached: median(&values),
-            low: values.iter().copied().fold(f64::NAN, f64::min),
-            high: values.iter().copied().fold(f64::NAN, f64::max),
+            low: values.iter().copied().reduce(f64::min),
+            high: values.iter().copied().reduce(f64::max),
             values,
             ok: None,
         }
     }
 }
 
-/// The value in the middle, or between the two in the middle; not a number where there is none.
-pub(super) fn median(values: &[f64]) -> f64 {
+/// The value in the middle, or between the two in the middle; none where there is none.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => sorted[odd / 2],
-        even => (sorted[even / 2 - 1] + sorted[even / 2]) / 2.0,
+        0 => None,
+        odd if odd % 2 == 1 => Some(sorted[odd / 2]),
+        even => Some((sorted[even / 2 - 1] + sorted[even / 2]) / 2.0),
     }
 }
 
@@ -165,17 +165,69 @@ pub(super) fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
             .map_err(|error| format!("{}: {error}; delete it", file.display()))?;
         outcomes.push(outcome);
     }
-    let parts: Vec<String> = outcomes.iter().map(markdown).collect();
-    let kind = &outcome.machine.kind;
-    let text = format!("# Benchmarks on {kind}\n\n{HEAD}\n{}", parts.join("\n"));
-    fs::write(folder.join("README.md"), text).map_err(complain)
+    fs::write(folder.join("README.md"), document(outcome, &outcomes)).map_err(complain)
 }
 
 const HEAD: &str = "\
 Written by `cargo xtask bench`. Server on core 0, generator on core 1, each side measured in turn,
 round after round. A figure is the median of its rounds; beside it stand the smallest and the
-largest, and what each round gave. The JSON files hold every run.
+largest, and what each round gave. The JSON files hold every run. In the commands, `ringside` is
+`target/release/ringside`.
 ";
+
+/// All outcomes of a folder, of which `newest` was taken last.
+fn document(newest: &Outcome, outcomes: &[Outcome]) -> String {
+    let machine = &newest.machine;
+    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".into());
+    let mut lines = vec![
+        format!("# Benchmarks on {}", machine.kind),
+        String::new(),
+        HEAD.into(),
+    ];
+    lines.push(format!(
+        "- machine: {}, {}",
+        known(&machine.host.kernel),
+        known(&machine.host.cpu_model)
+    ));
+    let versions = machine
+        .versions
+        .iter()
+        .map(|(name, line)| format!("- {name}: {line}"));
+    lines.extend(versions);
+    lines.push(String::new());
+    lines.extend(overview(outcomes));
+    lines.push(String::new());
+    lines.extend(outcomes.iter().map(markdown));
+    lines.join("\n")
+}
+
+/// Every figure that has a target.
+pub(super) fn overview(outcomes: &[Outcome]) -> Vec<String> {
+    let mut lines = vec![
+        "| benchmark | what | target | reached | lowest to highest | ok |".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
+    ];
+    for outcome in outcomes {
+        for row in &outcome.rows {
+            let (Some(target), Some(met)) = (row.target, row.ok) else {
+                continue;
+            };
+            let shown =
+                |value: Option<f64>| value.map_or("–".into(), |value| number(value, &row.unit));
+            lines.push(format!(
+                "| {} | {} | {} | {} | {} to {} | {} |",
+                outcome.benchmark,
+                row.what,
+                target.shown(&row.unit),
+                shown(row.reached),
+                shown(row.low),
+                shown(row.high),
+                ok(met),
+            ));
+        }
+    }
+    lines
+}
 
 impl Outcome {
     /// Puts together what a benchmark found and what is known about it.
@@ -221,25 +273,16 @@ pub(super) fn markdown(outcome: &Outcome) -> String {
     lines.extend(outcome.rows.iter().map(table_row));
     lines.push(String::new());
     lines.extend(outcome.notes.iter().map(|note| format!("- {note}")));
-    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".into());
+    let known = |fact: Option<&String>| fact.map_or("unknown".to_owned(), String::clone);
     lines.push(format!(
-        "- {} {} UTC, {:.0} s; {}, {}; congestion control {}; load average before {}",
+        "- {} {} UTC, {:.0} s; commit {}; congestion control {}; load average before {}",
         date(outcome.started_unix_s),
         time_of_day(outcome.started_unix_s),
         outcome.took_s,
-        known(&machine.host.kernel),
-        known(&machine.host.cpu_model),
-        known(&machine.host.congestion_control),
-        known(&machine.load_average),
+        known(machine.versions.get("commit")),
+        known(machine.host.congestion_control.as_ref()),
+        known(machine.load_average.as_ref()),
     ));
-    let versions = machine
-        .versions
-        .iter()
-        .filter(|(name, _)| !name.starts_with("sha256"));
-    let versions: Vec<String> = versions
-        .map(|(name, line)| format!("{name}: {line}"))
-        .collect();
-    lines.push(format!("- {}", versions.join("; ")));
     lines.push(String::new());
     lines.push("```sh".into());
     lines.extend(outcome.commands.iter().cloned());
@@ -249,7 +292,7 @@ pub(super) fn markdown(outcome: &Outcome) -> String {
 }
 
 fn table_row(row: &Row) -> String {
-    let shown = |value: f64| number(value, &row.unit);
+    let shown = |value: Option<f64>| value.map_or("–".into(), |value| number(value, &row.unit));
     let bare = |value: f64| bare_number(value, &row.unit);
     let values: Vec<String> = row.values.iter().map(|value| bare(*value)).collect();
     format!(
@@ -260,13 +303,13 @@ fn table_row(row: &Row) -> String {
         shown(row.reached),
         shown(row.low),
         shown(row.high),
-        match row.ok {
-            Some(true) => "ok",
-            Some(false) => "**not**",
-            None => "",
-        },
+        row.ok.map_or("", ok),
         values.join(" "),
     )
+}
+
+fn ok(ok: bool) -> &'static str {
+    if ok { "ok" } else { "**not**" }
 }
 
 /// A number with its unit.
@@ -279,9 +322,6 @@ pub(super) fn number(value: f64, unit: &str) -> String {
 }
 
 fn bare_number(value: f64, unit: &str) -> String {
-    if !value.is_finite() {
-        return "–".into();
-    }
     match unit {
         "×" => format!("{value:.3}"),
         _ if value.abs() >= 1000.0 => thousands(value.round() as i64),
@@ -311,9 +351,9 @@ mod tests {
 
     #[test]
     fn the_median_stands_in_the_middle() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(&[]).is_nan());
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
     }
 
     #[test]
@@ -322,7 +362,7 @@ mod tests {
         let row = Row::target("ratio", "×", Target::AtMost(0.75), values.clone());
         assert_eq!(
             (row.reached, row.low, row.high, row.ok),
-            (0.74, 0.73, 0.9, Some(true))
+            (Some(0.74), Some(0.73), Some(0.9), Some(true))
         );
         let row = Row::target("ratio", "×", Target::AtLeast(0.75), values);
         assert_eq!(row.ok, Some(false));

@@ -299,8 +299,8 @@ pub(super) fn shown(name: &str, runs: &[Run]) -> Vec<Row> {
 
 /// Which side was the limit, as a sentence.
 pub(super) fn limit(name: &str, runs: &[Run]) -> String {
-    let generator = median(&column(runs, |run| run.generator_core_share)) * 100.0;
-    let server = median(&column(runs, |run| run.server_core_share)) * 100.0;
+    let generator = median(&column(runs, |run| run.generator_core_share)).unwrap_or(0.0) * 100.0;
+    let server = median(&column(runs, |run| run.server_core_share)).unwrap_or(0.0) * 100.0;
     let both = format!("generator {generator:.0} %, server {server:.0} % of a core");
     let full = 95.0;
     let who = match (generator >= full, server >= full) {

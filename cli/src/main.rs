@@ -1,4 +1,8 @@
-//! The binary `ringside`: arguments in, wiring, words out.
+//! The program `ringside`; everything it does is in the library beside it.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main(std::env::args_os())
+}

@@ -1,0 +1,54 @@
+//! Words that stand for values: how each is read, and the sentence for one that cannot be.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use engine::EngineChoice;
+use measure::units;
+
+/// `10s`, `2m`, `50ms`; a bare number is seconds, as in wrk.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// `200`, `1k`, `1.5M`.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    units::parse_count(text).map_err(|error| error.to_string())
+}
+
+/// A count that fits a plan's 32 bits.
+pub(super) fn small_count(text: &str) -> Result<u32, String> {
+    let value = count(text)?;
+    u32::try_from(value).map_err(|_| format!("{text} is more than can be asked for"))
+}
+
+/// `50k`, `100/s`, `10/m`: exchanges per second.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    units::parse_rate(text).map_err(|error| error.to_string())
+}
+
+/// `4K`, `64KiB`, `1MB`: bytes.
+pub(super) fn size(text: &str) -> Result<usize, String> {
+    let bytes = units::parse_size(text).map_err(|error| error.to_string())?;
+    usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
+}
+
+/// `Name: value`, as a pair.
+pub(super) fn header(text: &str) -> Result<(String, String), String> {
+    let wanted = "write 'Name: value'";
+    let (name, value) = text
+        .split_once(':')
+        .ok_or(format!("it has no colon; {wanted}"))?;
+    if name.is_empty() || name != name.trim() {
+        return Err(format!(
+            "its name is empty or has spaces around it; {wanted}"
+        ));
+    }
+    Ok((name.to_string(), value.trim().to_string()))
+}
+
+/// `auto`, `uring` or `epoll`.
+pub(super) fn engine(text: &str) -> Result<EngineChoice, String> {
+    text.parse()
+        .map_err(|error: <EngineChoice as FromStr>::Err| error.to_string())
+}

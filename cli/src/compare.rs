@@ -1,0 +1,132 @@
+//! `ringside compare`: the lab's options out of the arguments, what it tells while it runs, and
+//! its report.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use engine::signal::Stop;
+use lab::report::{self, Look};
+use lab::{Event, Options, Outcome};
+
+use crate::args::compare::Compare;
+use crate::exit::{Exit, Failure};
+use crate::output::progress::Line;
+use crate::output::terminal::{self, Paint};
+
+/// What `--quick` stands for.
+const QUICK_ROUNDS: u32 = 3;
+const QUICK_WINDOW: Duration = Duration::from_millis(200);
+
+/// Columns of the report where the environment does not say how many there are.
+const WIDTH: usize = 100;
+
+/// Compares, and reports.
+pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
+    let options = options(arguments)?;
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let mut talk = Talk {
+        line: Line::new(),
+        paint: Paint::for_stderr(no_color),
+    };
+    let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    drop(talk);
+    let outcome = outcome.map_err(Failure::usage)?;
+    let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
+    let printed = terminal::print(&text)
+        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
+    let kept = keep(&outcome);
+    printed.and(kept)?;
+    Ok(exit(&outcome))
+}
+
+fn options(arguments: &Compare) -> Result<Options, Failure> {
+    let ringside = std::env::current_exe()
+        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))?;
+    let quick = arguments.quick;
+    Ok(Options {
+        file: arguments.file.clone(),
+        out: arguments.output.clone(),
+        ringside,
+        rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
+        window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
+        ..Options::default()
+    })
+}
+
+fn look(paint: Paint) -> Look {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    // The first that is set counts (locale(7)).
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| variable(name));
+    let utf8 = locale.is_some_and(|name| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with("utf-8") || name.ends_with("utf8")
+    });
+    let width = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+    Look {
+        unicode: utf8,
+        colour: paint != Paint::PLAIN,
+        width: width.unwrap_or(WIDTH),
+    }
+}
+
+/// Says where the results are. What could not be written goes to standard output.
+fn keep(outcome: &Outcome) -> Result<(), Failure> {
+    terminal::say(&format!(
+        "records and reports: {}",
+        outcome.folder.display()
+    ));
+    if outcome.unwritten.is_empty() {
+        return Ok(());
+    }
+    for what in &outcome.unwritten {
+        terminal::say(&format!("not written: {what}"));
+    }
+    terminal::say("the report as JSON is on standard output instead");
+    terminal::print(&report::json(&outcome.report))
+        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
+}
+
+fn exit(outcome: &Outcome) -> Exit {
+    if let Some(signal) = outcome.stopped {
+        return Exit::Stopped(signal);
+    }
+    match outcome.exit_code() {
+        0 => Exit::Ok,
+        1 => Exit::Failed,
+        _ => Exit::SubjectFailed,
+    }
+}
+
+/// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what
+/// is going on; what a reader should keep stays.
+struct Talk {
+    line: Line,
+    paint: Paint,
+}
+
+impl Talk {
+    fn tell(&mut self, event: &Event<'_>) {
+        let text = event.to_string();
+        match event {
+            Event::Begun { .. } => self.keep(&text),
+            Event::Caution { .. } | Event::Missing { .. } => {
+                let text = self.paint.warning(&text);
+                self.keep(&text);
+            }
+            Event::Failed { .. } => {
+                let text = self.paint.error(&text);
+                self.keep(&text);
+            }
+            Event::Building { .. } if !io::stderr().is_terminal() => self.keep(&text),
+            _ => self.line.show(&text),
+        }
+    }
+
+    fn keep(&mut self, text: &str) {
+        self.line.clear();
+        terminal::say(text);
+    }
+}

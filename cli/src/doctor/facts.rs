@@ -1,0 +1,142 @@
+//! What the rules look at, read from /proc and /sys. What cannot be read is `None`.
+
+use std::fs;
+
+use measure::host::Host;
+
+/// The host as it is now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// What every record holds too.
+    pub(super) host: Host,
+    /// CPUs that this process may use.
+    pub(super) cpus_allowed: usize,
+    /// Hard limit of descriptors; `u64::MAX` where there is none.
+    pub(super) descriptors_hard: Option<u64>,
+    /// `net.ipv4.tcp_max_syn_backlog`.
+    pub(super) syn_backlog: Option<u64>,
+    /// `net.ipv4.tcp_tw_reuse`.
+    pub(super) time_wait_reuse: Option<u64>,
+    /// Memory that can be had without swapping, in bytes.
+    pub(super) memory_available_bytes: Option<u64>,
+    /// Load average over the last minute.
+    pub(super) load: Option<f64>,
+    /// Share of the processor time since boot that the hypervisor gave to others.
+    pub(super) steal: Option<f64>,
+    /// CPUs' worth of time that the control group may use; `None` where it is not limited.
+    pub(super) quota: Option<f64>,
+}
+
+impl Facts {
+    /// Reads them all.
+    pub(super) fn read() -> Facts {
+        let text = |path: &str| fs::read_to_string(path).ok();
+        let number = |path: &str| text(path)?.trim().parse().ok();
+        Facts {
+            host: Host::read(),
+            cpus_allowed: engine::cpu::allowed().len(),
+            descriptors_hard: text("/proc/self/limits")
+                .as_deref()
+                .and_then(hard_descriptors),
+            syn_backlog: number("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
+            time_wait_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
+            memory_available_bytes: text("/proc/meminfo").as_deref().and_then(available_bytes),
+            load: text("/proc/loadavg").as_deref().and_then(first_number),
+            steal: text("/proc/stat").as_deref().and_then(steal_share),
+            quota: quota(
+                text("/sys/fs/cgroup/cpu.max").as_deref(),
+                text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").as_deref(),
+                text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").as_deref(),
+            ),
+        }
+    }
+}
+
+/// From /proc/self/limits: `Max open files  SOFT  HARD  files` (proc_pid_limits(5)).
+fn hard_descriptors(limits: &str) -> Option<u64> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    match line.split_whitespace().nth(1)? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn first_number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// From the first line of /proc/stat; steal is its eighth number (proc_stat(5)).
+fn steal_share(stat: &str) -> Option<f64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let times: Vec<u64> = line
+        .split_whitespace()
+        .take(8)
+        .map(|time| time.parse().ok())
+        .collect::<Option<_>>()?;
+    let all: u64 = times.iter().sum();
+    (all > 0).then(|| *times.get(7).unwrap_or(&0) as f64 / all as f64)
+}
+
+/// From `cpu.max` of control groups v2 (`QUOTA PERIOD`), or the two files of v1.
+fn quota(v2: Option<&str>, v1_quota: Option<&str>, v1_period: Option<&str>) -> Option<f64> {
+    let (quota, period) = match v2 {
+        Some(text) => text.trim().split_once(' ')?,
+        None => (v1_quota?.trim(), v1_period?.trim()),
+    };
+    // "max" in v2 and -1 in v1 stand for no limit, and neither is a number above zero.
+    let quota: f64 = quota.parse().ok().filter(|quota| *quota > 0.0)?;
+    let period: f64 = period.parse().ok().filter(|period| *period > 0.0)?;
+    Some(quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_proc_are_read() {
+        let limits = "Limit   Soft  Hard  Units\nMax open files   1024   524288   files\n";
+        assert_eq!(hard_descriptors(limits), Some(524_288));
+        let limits = "Max open files   1024   unlimited   files\n";
+        assert_eq!(hard_descriptors(limits), Some(u64::MAX));
+        assert_eq!(
+            available_bytes("MemFree: 1 kB\nMemAvailable:  2 kB\n"),
+            Some(2048)
+        );
+        assert_eq!(first_number("0.73 1.32 0.78 4/118 17303"), Some(0.73));
+        assert_eq!(
+            steal_share("cpu  50 0 20 20 0 0 0 10 0 0\ncpu0 1"),
+            Some(0.1)
+        );
+    }
+
+    #[test]
+    fn quotas_of_both_versions_are_read_and_none_is_none() {
+        assert_eq!(quota(Some("150000 100000\n"), None, None), Some(1.5));
+        assert_eq!(quota(Some("max 100000\n"), None, None), None);
+        assert_eq!(quota(None, Some("50000\n"), Some("100000\n")), Some(0.5));
+        assert_eq!(quota(None, Some("-1\n"), Some("100000\n")), None);
+        assert_eq!(quota(None, None, None), None);
+    }
+
+    #[test]
+    fn nonsense_is_unknown_and_no_panic() {
+        for text in ["", "cpu ", "Max open files", "MemAvailable: much", "x y"] {
+            assert_eq!(hard_descriptors(text), None);
+            assert_eq!(available_bytes(text), None);
+            assert_eq!(first_number(text), None);
+            assert_eq!(steal_share(text), None);
+            assert_eq!(quota(Some(text), None, None), None);
+        }
+    }
+}

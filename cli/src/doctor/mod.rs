@@ -1,0 +1,138 @@
+//! `ringside doctor`: what this host costs a measurement, and the command that changes it.
+//! It reads and changes nothing.
+
+mod facts;
+mod rules;
+
+use serde::Serialize;
+
+use crate::args::doctor::{Doctor, Format};
+use crate::exit::{Exit, Failure};
+use crate::output::terminal::{self, Paint};
+
+/// One thing about the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    /// What it belongs to: kernel, io_uring, processor, memory, limits or network.
+    area: &'static str,
+    /// What was looked at.
+    name: String,
+    /// Whether it is well.
+    state: State,
+    /// What was found.
+    value: String,
+    /// What that costs; none where all is well and there is nothing to know.
+    cost: Option<String>,
+    /// What changes it; none where nothing has to be changed, or nothing can.
+    command: Option<String>,
+}
+
+/// Whether something is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// It is.
+    Ok,
+    /// It costs something.
+    Warn,
+    /// This host does not show it.
+    Unknown,
+}
+
+/// Everything that was found.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema_version: u32,
+    warnings: usize,
+    findings: Vec<Finding>,
+}
+
+/// Looks, and prints.
+pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
+    let mut findings = rules::judge(&facts::Facts::read());
+    findings.extend(engine::probe::report().into_iter().map(rules::of_engine));
+    findings.sort_by_key(|finding| rules::AREAS.iter().position(|area| *area == finding.area));
+    let warnings = findings
+        .iter()
+        .filter(|finding| finding.state == State::Warn)
+        .count();
+    let report = Report {
+        schema_version: 1,
+        warnings,
+        findings,
+    };
+    let text = match arguments.format {
+        Format::Text => text(&report, Paint::for_stdout(no_color)),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&report).map_err(Failure::running)?;
+            json + "\n"
+        }
+    };
+    terminal::print(&text).map_err(Failure::running)?;
+    Ok(Exit::Ok)
+}
+
+fn text(report: &Report, paint: Paint) -> String {
+    let names = report
+        .findings
+        .iter()
+        .map(|finding| finding.name.chars().count());
+    let width = names.max().unwrap_or(0);
+    let mut text = String::new();
+    let mut area = "";
+    for finding in &report.findings {
+        if finding.area != area {
+            area = finding.area;
+            text.push_str(&format!("{}\n", paint.strong(area)));
+        }
+        let state = match finding.state {
+            State::Ok => paint.good("ok  "),
+            State::Warn => paint.warning("warn"),
+            State::Unknown => "?   ".to_string(),
+        };
+        let (name, value) = (&finding.name, &finding.value);
+        text.push_str(&format!("  {state}  {name:<width$}  {value}\n"));
+        if let Some(cost) = &finding.cost {
+            text.push_str(&format!("        {cost}\n"));
+        }
+        if let Some(command) = &finding.command {
+            text.push_str(&format!(
+                "        {}\n",
+                paint.strong(&format!("$ {command}"))
+            ));
+        }
+    }
+    text.push_str(&match report.warnings {
+        0 => "Nothing stands in the way of a good measurement.\n".to_string(),
+        1 => "1 warning. Commands last until the next boot.\n".to_string(),
+        count => format!("{count} warnings. Commands last until the next boot.\n"),
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_printed_with_its_cost_and_its_command() {
+        let finding = Finding {
+            area: "limits",
+            name: "descriptors".to_string(),
+            state: State::Warn,
+            value: "1024".to_string(),
+            cost: Some("At most 1,000 connections.".to_string()),
+            command: Some("ulimit -n 65536".to_string()),
+        };
+        let report = Report {
+            schema_version: 1,
+            warnings: 1,
+            findings: vec![finding],
+        };
+        assert_eq!(
+            text(&report, Paint::PLAIN),
+            "limits\n  warn  descriptors  1024\n        At most 1,000 connections.\n        \
+             $ ulimit -n 65536\n1 warning. Commands last until the next boot.\n"
+        );
+    }
+}

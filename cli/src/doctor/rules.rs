@@ -1,0 +1,435 @@
+//! From facts to findings: pure. One rule looks at one thing, says what it costs and names the
+//! command that changes it.
+
+use super::facts::Facts;
+use super::{Finding, State};
+
+/// The areas in the order of the report.
+pub(super) const AREAS: [&str; 6] = [
+    "kernel",
+    "io_uring",
+    "processor",
+    "memory",
+    "limits",
+    "network",
+];
+
+/// Every finding about the host, but for what the engine finds by trying.
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let rules = [
+        kernel,
+        clocksource,
+        mitigations,
+        cpus,
+        governor,
+        quota,
+        steal,
+        load,
+        memory,
+        descriptors,
+        backlog,
+        syn_backlog,
+        ports,
+        time_wait,
+        congestion,
+        loopback,
+    ];
+    rules.iter().map(|rule| rule(facts)).collect()
+}
+
+/// What the engine found by trying. Its text says what is missing, what that costs and what to do.
+pub(super) fn of_engine(found: engine::probe::Finding) -> Finding {
+    let finding = Finding::new("io_uring", &found.name);
+    if found.good {
+        finding.ok(&found.text)
+    } else {
+        finding.warn_only("missing", &found.text)
+    }
+}
+
+fn kernel(facts: &Facts) -> Finding {
+    let finding = Finding::new("kernel", "release");
+    match &facts.host.kernel {
+        None => finding.unknown(),
+        Some(release) => finding.ok(release),
+    }
+}
+
+fn clocksource(facts: &Facts) -> Finding {
+    let finding = Finding::new("kernel", "clocksource");
+    // These are read in user space through the vDSO; the others take a system call each.
+    let quick = [
+        "tsc",
+        "kvm-clock",
+        "arch_sys_counter",
+        "hyperv_clocksource_tsc_page",
+    ];
+    match facts.host.clocksource.as_deref() {
+        None => finding.unknown(),
+        Some(source) if quick.contains(&source) => finding.ok(source),
+        Some(source) => finding.warn(
+            source,
+            "Reading the clock takes a system call, and each turn of a worker reads it.",
+            "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        ),
+    }
+}
+
+fn mitigations(facts: &Facts) -> Finding {
+    let finding = Finding::new("kernel", "mitigations");
+    match &facts.host.mitigations {
+        None => finding.unknown(),
+        Some(summary) => finding.ok(summary),
+    }
+}
+
+fn cpus(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "CPUs");
+    let online = facts
+        .host
+        .cpus_online
+        .map_or("?".to_string(), |count| count.to_string());
+    let model = facts.host.cpu_model.as_deref().unwrap_or("unknown model");
+    let siblings = if facts.host.smt == Some(true) {
+        ", SMT on"
+    } else {
+        ""
+    };
+    let allowed = facts.cpus_allowed;
+    let value = format!("{allowed} allowed of {online} online{siblings} ({model})");
+    if allowed > 1 {
+        return finding.ok(&value);
+    }
+    let cost = "Generator and server share one CPU, so each measures the other.";
+    finding.warn_only(&value, cost)
+}
+
+fn governor(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "governor");
+    match facts.host.governor.as_deref() {
+        None => finding.unknown(),
+        Some("performance") => finding.ok("performance"),
+        Some(other) => finding.warn(
+            other,
+            "The clock rises only after load has come: short runs and tails look slower.",
+            "cpupower frequency-set -g performance",
+        ),
+    }
+}
+
+fn quota(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "CPU quota");
+    match facts.quota {
+        None => finding.ok("none"),
+        Some(cpus) => finding.warn_only(
+            &format!("{cpus:.2} CPUs"),
+            "The control group is stopped when its share is used up, which shows as stalls of up \
+             to 100 ms; start the container without a CPU limit.",
+        ),
+    }
+}
+
+fn steal(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "steal");
+    let Some(share) = facts.steal else {
+        return finding.unknown();
+    };
+    let value = format!("{:.2} % since boot", share * 100.0);
+    if share <= 0.005 {
+        return finding.ok(&value);
+    }
+    let cost = "Other guests of this machine take CPU time: measure in many short rounds, as \
+                `ringside compare` does.";
+    finding.warn_only(&value, cost)
+}
+
+fn load(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "load");
+    let Some(load) = facts.load else {
+        return finding.unknown();
+    };
+    let value = format!("{load:.2}");
+    if load < 0.5 {
+        return finding.ok(&value);
+    }
+    let cost = "Something else is running, or was within the last minute: it takes CPU time from \
+                what is measured.";
+    finding.warn(&value, cost, "top")
+}
+
+fn memory(facts: &Facts) -> Finding {
+    let finding = Finding::new("memory", "available");
+    let Some(bytes) = facts.memory_available_bytes else {
+        return finding.unknown();
+    };
+    let value = format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    if bytes >= 1 << 30 {
+        return finding.ok(&value);
+    }
+    // About 4 KiB of kernel memory for a socket, of which loopback has two for each connection.
+    let connections = bytes / (10 * 1024);
+    let cost = format!("Enough for about {connections} connections with both ends on this host.");
+    finding.warn_only(&value, &cost)
+}
+
+fn descriptors(facts: &Facts) -> Finding {
+    let finding = Finding::new("limits", "descriptors");
+    let Some(soft) = facts.host.descriptor_limit else {
+        return finding.ok("unlimited");
+    };
+    let hard = facts.descriptors_hard.unwrap_or(soft);
+    let value = format!("{soft}, at most {hard}");
+    if soft >= 65_536 {
+        return finding.ok(&value);
+    }
+    let cost = format!("Each driver holds fewer than {soft} connections.");
+    if hard > soft {
+        return finding.warn(&value, &cost, &format!("ulimit -n {}", hard.min(1_048_576)));
+    }
+    let command = "echo '* - nofile 1048576' >> /etc/security/limits.conf  # then log in anew";
+    finding.warn(&value, &cost, command)
+}
+
+fn backlog(facts: &Facts) -> Finding {
+    let finding = Finding::new("limits", "backlog");
+    let Some(backlog) = facts.host.somaxconn else {
+        return finding.unknown();
+    };
+    if backlog >= 4096 {
+        return finding.ok(&backlog.to_string());
+    }
+    finding.warn(
+        &backlog.to_string(),
+        "When more connections than this come at once, some wait for a retransmission, 1 s or \
+         longer.",
+        "sysctl -w net.core.somaxconn=65535",
+    )
+}
+
+fn syn_backlog(facts: &Facts) -> Finding {
+    let finding = Finding::new("limits", "SYN backlog");
+    let Some(backlog) = facts.syn_backlog else {
+        return finding.unknown();
+    };
+    if backlog >= 1024 {
+        return finding.ok(&backlog.to_string());
+    }
+    finding.warn(
+        &backlog.to_string(),
+        "When more handshakes than this are under way, some are dropped.",
+        "sysctl -w net.ipv4.tcp_max_syn_backlog=65535",
+    )
+}
+
+fn ports(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "local ports");
+    let Some((first, last)) = facts.host.port_range else {
+        return finding.unknown();
+    };
+    let count = u32::from(last.saturating_sub(first)) + 1;
+    let value = format!("{first} to {last}: {count}");
+    if count >= 60_000 {
+        return finding.ok(&value);
+    }
+    finding.warn(
+        &value,
+        &format!(
+            "One local address reaches {count} connections to one server; more need --source-ip."
+        ),
+        "sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+    )
+}
+
+fn time_wait(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "TIME_WAIT reuse");
+    match facts.time_wait_reuse {
+        None => finding.unknown(),
+        Some(0) => finding.warn(
+            "off",
+            "With --no-keepalive a local port rests for 60 s after each request, so ports run out.",
+            "sysctl -w net.ipv4.tcp_tw_reuse=1",
+        ),
+        Some(1) => finding.ok("on"),
+        Some(_) => finding.ok("on loopback"),
+    }
+}
+
+fn congestion(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "congestion control");
+    match facts.host.congestion_control.as_deref() {
+        None => finding.unknown(),
+        Some(paced @ ("bbr" | "bbr2" | "bbr3")) => finding.warn(
+            paced,
+            "It paces every connection with timers, which costs CPU and adds delay on loopback.",
+            "sysctl -w net.ipv4.tcp_congestion_control=cubic",
+        ),
+        Some(other) => finding.ok(other),
+    }
+}
+
+fn loopback(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "loopback MTU");
+    match facts.host.loopback_mtu {
+        None => finding.unknown(),
+        Some(mtu) if mtu > 9000 => {
+            let mut finding = finding.ok(&mtu.to_string());
+            finding.cost = Some(
+                "Loopback is not Ethernet: nothing is segmented, and the receiver's work is done \
+                 by the sender's CPU."
+                    .to_string(),
+            );
+            finding
+        }
+        Some(mtu) => finding.ok(&mtu.to_string()),
+    }
+}
+
+impl Finding {
+    fn new(area: &'static str, name: &str) -> Finding {
+        Finding {
+            area,
+            name: name.to_string(),
+            state: State::Ok,
+            value: String::new(),
+            cost: None,
+            command: None,
+        }
+    }
+
+    fn ok(self, value: &str) -> Finding {
+        Finding {
+            value: value.to_string(),
+            ..self
+        }
+    }
+
+    fn unknown(self) -> Finding {
+        Finding {
+            state: State::Unknown,
+            value: "not shown here".to_string(),
+            ..self
+        }
+    }
+
+    /// Something that no command of this host changes.
+    fn warn_only(self, value: &str, cost: &str) -> Finding {
+        let cost = Some(cost.to_string());
+        Finding {
+            state: State::Warn,
+            value: value.to_string(),
+            cost,
+            ..self
+        }
+    }
+
+    fn warn(self, value: &str, cost: &str, command: &str) -> Finding {
+        Finding {
+            command: Some(command.to_string()),
+            ..self.warn_only(value, cost)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that nothing is wrong with.
+    fn good() -> Facts {
+        let mut facts = Facts {
+            cpus_allowed: 4,
+            descriptors_hard: Some(1_048_576),
+            syn_backlog: Some(4096),
+            time_wait_reuse: Some(2),
+            memory_available_bytes: Some(8 << 30),
+            load: Some(0.1),
+            steal: Some(0.0),
+            quota: None,
+            ..Facts::default()
+        };
+        let host = &mut facts.host;
+        host.kernel = Some("Linux 6.18.0".to_string());
+        host.clocksource = Some("tsc".to_string());
+        host.mitigations = Some("1 mitigated".to_string());
+        host.governor = Some("performance".to_string());
+        host.descriptor_limit = Some(1_048_576);
+        host.somaxconn = Some(4096);
+        host.port_range = Some((1024, 65535));
+        host.congestion_control = Some("cubic".to_string());
+        host.loopback_mtu = Some(65536);
+        facts
+    }
+
+    #[test]
+    fn a_good_host_has_no_warning() {
+        for finding in judge(&good()) {
+            assert_eq!(finding.state, State::Ok, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_shows_nothing_is_unknown_and_not_well() {
+        let unknown = judge(&Facts {
+            cpus_allowed: 2,
+            ..Facts::default()
+        });
+        let unknown = unknown
+            .iter()
+            .filter(|finding| finding.state == State::Unknown)
+            .count();
+        assert_eq!(unknown, 13);
+    }
+
+    #[test]
+    fn each_thing_that_costs_is_a_warning_that_says_what() {
+        let table: [(&str, fn(&mut Facts)); 13] = [
+            ("clocksource", |facts| {
+                facts.host.clocksource = Some("acpi_pm".to_string())
+            }),
+            ("CPUs", |facts| facts.cpus_allowed = 1),
+            ("governor", |facts| {
+                facts.host.governor = Some("powersave".to_string())
+            }),
+            ("CPU quota", |facts| facts.quota = Some(1.5)),
+            ("steal", |facts| facts.steal = Some(0.02)),
+            ("load", |facts| facts.load = Some(1.5)),
+            ("available", |facts| {
+                facts.memory_available_bytes = Some(1 << 20)
+            }),
+            ("descriptors", |facts| {
+                facts.host.descriptor_limit = Some(1024)
+            }),
+            ("backlog", |facts| facts.host.somaxconn = Some(128)),
+            ("SYN backlog", |facts| facts.syn_backlog = Some(128)),
+            ("local ports", |facts| {
+                facts.host.port_range = Some((32768, 60999))
+            }),
+            ("TIME_WAIT reuse", |facts| facts.time_wait_reuse = Some(0)),
+            ("congestion control", |facts| {
+                facts.host.congestion_control = Some("bbr".to_string());
+            }),
+        ];
+        for (name, spoil) in table {
+            let mut facts = good();
+            spoil(&mut facts);
+            let findings = judge(&facts);
+            let warned: Vec<_> = findings
+                .iter()
+                .filter(|finding| finding.state == State::Warn)
+                .collect();
+            assert_eq!(warned.len(), 1, "{name}");
+            assert_eq!(warned[0].name, name);
+            assert!(warned[0].cost.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_command_for_descriptors_is_one_that_can_work() {
+        let mut facts = good();
+        facts.host.descriptor_limit = Some(1024);
+        let command = |facts: &Facts| descriptors(facts).command.unwrap();
+        assert_eq!(command(&facts), "ulimit -n 1048576");
+        facts.descriptors_hard = Some(1024);
+        assert!(command(&facts).contains("limits.conf"));
+    }
+}

@@ -1,0 +1,102 @@
+//! How the program ends. The codes are a promise to scripts.
+
+use std::process::ExitCode;
+
+use engine::signal::Signal;
+
+/// The codes, as every `--help` shows them.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0    done
+  1    nothing could be measured, or the server broke
+  2    wrong use: a flag, a value, a file
+  3    compare: a subject failed, the others were measured
+  99   run: a threshold was crossed
+  130  ended early by SIGINT, with a report of what was measured
+  143  ended early by SIGTERM, likewise";
+
+/// An end of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Ok,
+    /// Nothing could be measured, or the server broke.
+    Failed,
+    /// A flag, a value or a file is wrong.
+    Usage,
+    /// A subject of a comparison failed.
+    SubjectFailed,
+    /// A threshold was crossed.
+    Threshold,
+    /// Ended early by a signal.
+    Stopped(Signal),
+}
+
+impl Exit {
+    /// Its number in [`TABLE`].
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::SubjectFailed => 3,
+            Exit::Threshold => 99,
+            Exit::Stopped(signal) => signal.exit_code(),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// Why a verb ended without what was asked for: the end and the sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    /// Wrong use. The text says what to do instead.
+    pub(crate) fn usage(text: impl ToString) -> Failure {
+        Failure {
+            exit: Exit::Usage,
+            text: text.to_string(),
+        }
+    }
+
+    /// A failure while running.
+    pub(crate) fn running(text: impl ToString) -> Failure {
+        Failure {
+            exit: Exit::Failed,
+            text: text.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_names_every_code() {
+        let stopped = [Signal::Interrupt, Signal::Terminate].map(Exit::Stopped);
+        let ends = [
+            Exit::Ok,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::SubjectFailed,
+            Exit::Threshold,
+        ];
+        for end in ends.into_iter().chain(stopped) {
+            let start = format!("  {:<5}", end.code());
+            assert!(
+                TABLE.lines().any(|line| line.starts_with(&start)),
+                "{end:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The binary `ringside`: arguments in, wiring, words out.
+//!
+//! A verb is three steps: `args/` says what was asked, the verb's own folder makes a validated plan
+//! of it, and another crate runs that. Data goes to standard output and talk to standard error, and
+//! the exit codes in `exit.rs` are stable. Nothing here measures, serves or compares by itself.
+#![forbid(unsafe_code)]
+
+mod args;
+mod compare;
+mod doctor;
+mod exit;
+mod output;
+mod run;
+mod serve;
+mod subjects;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use args::{Arguments, Parsed, Verb};
+use exit::{Exit, Failure};
+use output::terminal::{self, Paint};
+
+/// The whole program: parses `arguments`, the program's name first, and does what they ask.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match args::parse(arguments) {
+        Parsed::Do(arguments) => {
+            let no_color = arguments.no_color;
+            dispatch(*arguments).unwrap_or_else(|failure| {
+                let error = Paint::for_stderr(no_color).error("ringside:");
+                terminal::say(&format!("{error} {}", failure.text));
+                failure.exit
+            })
+        }
+        Parsed::Answer(text) => match terminal::print(&text) {
+            Ok(()) => Exit::Ok,
+            Err(_) => Exit::Failed,
+        },
+        Parsed::Wrong(text) => {
+            terminal::say(text.trim_end());
+            Exit::Usage
+        }
+    }
+    .into()
+}
+
+/// The text of `ringside [VERB] --help`, for generated documents; `None` for an unknown verb.
+pub fn help(verb: Option<&str>) -> Option<String> {
+    args::help(verb)
+}
+
+/// The verbs in the order of the help, for generated documents.
+pub fn verbs() -> Vec<String> {
+    args::verbs()
+}
+
+fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+    let no_color = arguments.no_color;
+    match arguments.verb {
+        Verb::Run(run) => run::run(&run, no_color),
+        Verb::Serve(serve) => serve::run(&serve),
+        Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Subjects(subjects) => subjects::run(&subjects),
+        Verb::Doctor(doctor) => doctor::run(&doctor, no_color),
+    }
+}

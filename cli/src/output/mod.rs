@@ -1,0 +1,8 @@
+//! What is printed: data on standard output or into a file, talk on standard error.
+
+pub(crate) mod csv;
+pub(crate) mod destination;
+pub(crate) mod progress;
+pub(crate) mod table;
+pub(crate) mod terminal;
+pub(crate) mod text;

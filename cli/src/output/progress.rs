@@ -1,0 +1,47 @@
+//! The line that is drawn anew while a run goes on. Only where standard error is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Draws over itself on standard error; gone again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Line {
+    on: bool,
+    drawn: bool,
+}
+
+impl Line {
+    /// A line, or nothing at all where nobody could watch it.
+    pub(crate) fn new() -> Line {
+        Line {
+            on: io::stderr().is_terminal(),
+            drawn: false,
+        }
+    }
+
+    /// Shows `text` in place of what was there.
+    pub(crate) fn show(&mut self, text: &str) {
+        if self.on {
+            self.drawn = true;
+            // Whoever watches can do without a frame that could not be drawn.
+            let _ = write!(io::stderr().lock(), "\r\x1b[K{text}").and_then(|()| flush());
+        }
+    }
+
+    /// Wipes it off.
+    pub(crate) fn clear(&mut self) {
+        if self.drawn {
+            self.drawn = false;
+            let _ = write!(io::stderr().lock(), "\r\x1b[K").and_then(|()| flush());
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn flush() -> io::Result<()> {
+    io::stderr().flush()
+}

@@ -1,0 +1,78 @@
+//! Whom we are talking to: a terminal, a pipe or a file; with colour or without.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// Colours a line, or leaves it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// Never colours.
+    pub(crate) const PLAIN: Paint = Paint { on: false };
+
+    /// Colours what goes to standard output if that is a terminal and nobody objects
+    /// (<https://no-color.org>: NO_COLOR set to anything but the empty string).
+    pub(crate) fn for_stdout(no_color: bool) -> Paint {
+        Paint {
+            on: io::stdout().is_terminal() && colour_is_welcome(no_color),
+        }
+    }
+
+    /// Likewise for standard error.
+    pub(crate) fn for_stderr(no_color: bool) -> Paint {
+        Paint {
+            on: io::stderr().is_terminal() && colour_is_welcome(no_color),
+        }
+    }
+
+    /// What a reader looks for first.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// What is fine.
+    pub(crate) fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    /// What needs attention.
+    pub(crate) fn warning(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    /// What went wrong.
+    pub(crate) fn error(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.on {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_string()
+        }
+    }
+}
+
+fn colour_is_welcome(no_color: bool) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    !(no_color || refused || dumb)
+}
+
+/// Writes data to standard output. A reader that has gone, as `| head` does, is no error: it has
+/// what it wanted.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Writes a line of talk to standard error. Nobody listening is no reason to stop.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,329 @@
+//! A record as text: first wrk's block to the letter, for the scripts that read it, then what wrk
+//! does not say. Everything comes from the record, so a record that was kept can be printed again.
+//!
+//! wrk counts every whole answer as a request, whatever its status; so does its block here. Its
+//! percentiles are response times; those of service time stand in the second part.
+
+use load::Record;
+use measure::counters::ErrorKind;
+use measure::histogram::Histogram;
+use measure::record::Times;
+use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
+
+use super::table;
+use super::terminal::Paint;
+
+/// Both parts. `latency`: with wrk's percentiles, as its `--latency`.
+pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
+    let mut text = wrk_block(record, latency);
+    text.push('\n');
+    text.push_str(&rest(record, paint));
+    text
+}
+
+/// wrk's block, as its wrk.c prints it.
+fn wrk_block(record: &Record, latency: bool) -> String {
+    let plan = &record.plan;
+    let answered = record.exchanges.completed + count(record, ErrorKind::UnexpectedStatus);
+    let seconds = record.duration_s;
+    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    let mut text = format!(
+        "Running {} test @ {}\n  {} threads and {} connections\n",
+        wrk_time_s(
+            plan.duration_s
+                .or(plan.schedule.length_s())
+                .unwrap_or(seconds)
+        ),
+        plan.target.url(),
+        plan.threads,
+        plan.connections,
+    );
+    text.push_str(&thread_stats(record));
+    if latency {
+        text.push_str(&latency_distribution(&record.response_time_us));
+    }
+    text.push_str(&format!(
+        "  {answered} requests in {}, {} read\n",
+        wrk_time_us(seconds * 1e6),
+        wrk_bytes(record.bytes.received as f64),
+    ));
+    text.push_str(&wrk_errors(record));
+    text.push_str(&format!(
+        "Requests/sec: {:>9.2}\n",
+        per_second(answered as f64)
+    ));
+    let transfer = wrk_bytes(per_second(record.bytes.received as f64));
+    text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
+    text
+}
+
+fn thread_stats(record: &Record) -> String {
+    let mut text = format!(
+        "  Thread Stats{:>6}{:>11}{:>8}{:>12}\n",
+        "Avg", "Stdev", "Max", "+/- Stdev"
+    );
+    let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time)
+        .unwrap_or_else(|_| Histogram::new());
+    let us = |value: Option<f64>| value.unwrap_or(0.0);
+    text.push_str(&thread_line(
+        "Latency",
+        [
+            us(record.response_time_us.mean),
+            response.stdev() / 1000.0,
+            us(record.response_time_us.max),
+        ]
+        .map(wrk_time_us),
+        response.share_within(1.0),
+    ));
+    let rates = RateSamples::of(record);
+    text.push_str(&thread_line(
+        "Req/Sec",
+        [rates.mean, rates.stdev, rates.max].map(wrk_metric),
+        rates.share_within,
+    ));
+    text
+}
+
+fn thread_line(name: &str, [mean, stdev, max]: [String; 3], share: f64) -> String {
+    format!(
+        "    {name:<10}{}{}{}{:>8.2}%\n",
+        wrk_column(&mean, 8),
+        wrk_column(&stdev, 10),
+        wrk_column(&max, 9),
+        share * 100.0,
+    )
+}
+
+/// Requests per second and thread. wrk samples each thread ten times a second; the series has a
+/// row a second over all threads.
+struct RateSamples {
+    mean: f64,
+    stdev: f64,
+    max: f64,
+    share_within: f64,
+}
+
+impl RateSamples {
+    fn of(record: &Record) -> RateSamples {
+        let threads = f64::from(record.plan.threads.max(1));
+        let rows = record.series.iter().filter(|row| row.seconds > 0.0);
+        let rates: Vec<f64> = rows
+            .map(|row| row.completed as f64 / row.seconds / threads)
+            .collect();
+        let count = rates.len() as f64;
+        let mean = rates.iter().sum::<f64>() / count.max(1.0);
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        let stdev = if count < 2.0 {
+            0.0
+        } else {
+            (squares / (count - 1.0)).sqrt()
+        };
+        let within = rates
+            .iter()
+            .filter(|rate| (*rate - mean).abs() <= stdev)
+            .count();
+        RateSamples {
+            mean,
+            stdev,
+            max: rates.iter().copied().fold(0.0, f64::max),
+            share_within: within as f64 / count.max(1.0),
+        }
+    }
+}
+
+fn latency_distribution(times: &Times) -> String {
+    let mut text = String::from("  Latency Distribution\n");
+    for (percent, value) in [
+        (50, times.p50),
+        (75, times.p75),
+        (90, times.p90),
+        (99, times.p99),
+    ] {
+        let time = wrk_column(&wrk_time_us(value.unwrap_or(0.0)), 10);
+        text.push_str(&format!("{percent:>7}%{time}\n"));
+    }
+    text
+}
+
+/// wrk's two lines of errors, each only where there is something to say.
+fn wrk_errors(record: &Record) -> String {
+    let sum = |kinds: &[ErrorKind]| kinds.iter().map(|kind| count(record, *kind)).sum::<u64>();
+    let connect = sum(&[
+        ErrorKind::Refused,
+        ErrorKind::Unreachable,
+        ErrorKind::ConnectTimeout,
+        ErrorKind::PortsExhausted,
+        ErrorKind::DescriptorsExhausted,
+    ]);
+    let read = sum(&[
+        ErrorKind::Reset,
+        ErrorKind::EarlyClose,
+        ErrorKind::ProtocolViolation,
+        ErrorKind::Other,
+    ]);
+    let write = sum(&[ErrorKind::BrokenPipe]);
+    let timeout = sum(&[ErrorKind::Timeout]);
+    let mut text = String::new();
+    if connect + read + write + timeout > 0 {
+        text.push_str(&format!(
+            "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
+        ));
+    }
+    let statuses = record.status.iter();
+    let strange: u64 = statuses
+        .filter(|(status, _)| !(status.starts_with('2') || status.starts_with('3')))
+        .map(|(_, count)| count)
+        .sum();
+    if strange > 0 {
+        text.push_str(&format!("  Non-2xx or 3xx responses: {strange}\n"));
+    }
+    text
+}
+
+fn count(record: &Record, kind: ErrorKind) -> u64 {
+    record.errors.get(kind.name()).copied().unwrap_or(0)
+}
+
+/// What wrk does not say.
+fn rest(record: &Record, paint: Paint) -> String {
+    let mut text = times(record, paint);
+    text.push_str(&rates(record));
+    text.push_str(&errors(record, paint));
+    text.push_str(&connections(record));
+    text.push_str(&generator(record, paint));
+    for warning in &record.warnings {
+        text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
+    }
+    if !record.valid {
+        let verdict = "These figures do not mean what they say; the warnings tell why.";
+        text.push_str(&format!("{}\n", paint.error(verdict)));
+    }
+    text
+}
+
+fn times(record: &Record, paint: Paint) -> String {
+    let heads = [
+        "", "mean", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max",
+    ];
+    let mut rows = vec![heads.map(String::from)];
+    rows.push(row("response time", &record.response_time_us));
+    rows.push(row("service time", &record.service_time_us));
+    if record.lateness_us.max.is_some() {
+        rows.push(row("lateness", &record.lateness_us));
+    }
+    let open = record.plan.schedule.is_open();
+    let meaning = if open {
+        "Response time counts from when a request was due, service time from when it was sent;\n\
+         lateness is how much later than due it was sent."
+    } else {
+        "Closed loop: a request is due when its connection is free, so a slow server is asked\n\
+         less often. What users would wait at a given rate, only an open loop (-R) can tell."
+    };
+    format!(
+        "{}{meaning}\n",
+        paint_first_line(&table::lines("  ", &rows), paint)
+    )
+}
+
+fn paint_first_line(text: &str, paint: Paint) -> String {
+    match text.split_once('\n') {
+        Some((first, rest)) => format!("{}\n{rest}", paint.strong(first)),
+        None => text.to_string(),
+    }
+}
+
+fn row(name: &str, times: &Times) -> [String; 9] {
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_string(), wrk_time_us);
+    [
+        name.to_string(),
+        cell(times.mean),
+        cell(times.p50),
+        cell(times.p75),
+        cell(times.p90),
+        cell(times.p99),
+        cell(times.p99_9),
+        cell(times.p99_99),
+        cell(times.max),
+    ]
+}
+
+fn rates(record: &Record) -> String {
+    let exchanges = &record.exchanges;
+    let mut text = match record.offered_rate {
+        Some(offered) => format!(
+            "Offered {offered:.2}/s, achieved {:.2}/s ({:.2} %)",
+            record.achieved_rate,
+            record.achieved_rate / offered.max(f64::MIN_POSITIVE) * 100.0,
+        ),
+        None => format!("Achieved {:.2}/s", record.achieved_rate),
+    };
+    text.push_str(&format!(
+        "; completed {}, failed {}, unfinished {}",
+        exchanges.completed, exchanges.failed, exchanges.unfinished
+    ));
+    if exchanges.censored > 0 {
+        text.push_str(&format!(
+            "\n{} that got no answer are in the times above with how long was waited for them",
+            exchanges.censored
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+fn errors(record: &Record, paint: Paint) -> String {
+    let mut text = String::new();
+    for kind in ErrorKind::all() {
+        let count = count(record, kind);
+        if count > 0 {
+            let name = paint.error(&format!("{count} {}", kind.name()));
+            text.push_str(&format!("  {name}: {}\n", kind.text()));
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("Errors\n{text}")
+    }
+}
+
+fn connections(record: &Record) -> String {
+    let connections = &record.connections;
+    let mut text = format!(
+        "Connections: {} opened, {} of them in the place of one that had died",
+        connections.opened, connections.reconnects
+    );
+    let times = &connections.set_up_time_us;
+    if let (Some(median), Some(max)) = (times.p50, times.max) {
+        let (median, max) = (wrk_time_us(median), wrk_time_us(max));
+        text.push_str(&format!("; set-up p50 {median}, max {max}"));
+    }
+    text.push('\n');
+    text
+}
+
+fn generator(record: &Record, paint: Paint) -> String {
+    let generator = &record.generator;
+    let mut facts = Vec::new();
+    if let Some(cost) = generator.cpu_us_per_exchange {
+        facts.push(format!("{cost:.2}us of CPU a request"));
+    }
+    if let Some(share) = generator.cpu_share_max {
+        facts.push(format!("busiest thread {:.0} % busy", share * 100.0));
+    }
+    if let Some(peak) = generator.memory_peak_bytes {
+        facts.push(format!("peak memory {}", wrk_bytes(peak as f64)));
+    }
+    let verdict = if generator.limited {
+        paint.warning("The generator was the limit:")
+    } else {
+        paint.good("The generator was not the limit:")
+    };
+    format!(
+        "Generator: {} ({}); {}\n{verdict} {}\n",
+        generator.engine,
+        generator.engine_reason,
+        facts.join(", "),
+        generator.limited_reason,
+    )
+}

@@ -1,0 +1,224 @@
+//! Places as people write them: rules of `--connect-to`, lists of source addresses and of CPUs.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use load::plan::HostPort;
+
+/// The most source addresses of one plan.
+const SOURCES_MAX: u128 = 65_536;
+
+/// A rule as curl has it: where the URL says the first pair, connect to the second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConnectTo {
+    /// `None` matches every host.
+    from_host: Option<String>,
+    /// `None` matches every port.
+    from_port: Option<u16>,
+    /// `None` keeps the URL's host.
+    to_host: Option<String>,
+    /// `None` keeps the URL's port.
+    to_port: Option<u16>,
+}
+
+impl ConnectTo {
+    /// Where to connect in place of `host` and `port`; `None` where the rule is about another.
+    pub(super) fn apply(&self, host: &str, port: u16) -> Option<HostPort> {
+        let host_matches = self
+            .from_host
+            .as_ref()
+            .is_none_or(|from| from.eq_ignore_ascii_case(host));
+        if !host_matches || self.from_port.is_some_and(|from| from != port) {
+            return None;
+        }
+        Some(HostPort {
+            host: self.to_host.clone().unwrap_or_else(|| host.to_string()),
+            port: self.to_port.unwrap_or(port),
+        })
+    }
+}
+
+/// Reads `HOST:PORT:HOST2:PORT2`; any part may be empty, IPv6 stands in brackets.
+pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
+    let bad = || {
+        format!(
+            "--connect-to {text:?}: write HOST:PORT:HOST2:PORT2, where a part may be empty and \
+             IPv6 stands in brackets"
+        )
+    };
+    let parts = split_outside_brackets(text);
+    let [from_host, from_port, to_host, to_port] = parts[..] else {
+        return Err(bad());
+    };
+    let host = |part: &str| {
+        let bare = part
+            .strip_prefix('[')
+            .and_then(|part| part.strip_suffix(']'))
+            .unwrap_or(part);
+        (!bare.is_empty()).then(|| bare.to_string())
+    };
+    let port = |part: &str| match part {
+        "" => Ok(None),
+        digits => digits.parse().map(Some).map_err(|_| bad()),
+    };
+    Ok(ConnectTo {
+        from_host: host(from_host),
+        from_port: port(from_port)?,
+        to_host: host(to_host),
+        to_port: port(to_port)?,
+    })
+}
+
+fn split_outside_brackets(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    text.split(|c| {
+        inside = match c {
+            '[' => true,
+            ']' => false,
+            _ => inside,
+        };
+        c == ':' && !inside
+    })
+    .collect()
+}
+
+/// Reads addresses and networks, separated by commas. A network stands for its hosts: of IPv4
+/// without the first and the last address, which are the network's own and its broadcast.
+pub(super) fn sources(text: &str) -> Result<Vec<IpAddr>, String> {
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let hosts = network(part.trim()).ok_or(format!(
+            "--source-ip {part:?}: write addresses or networks, such as 127.0.0.2,127.0.1.0/24"
+        ))?;
+        let total = found.len() as u128 + hosts.len();
+        if total > SOURCES_MAX {
+            return Err(format!(
+                "--source-ip {text:?}: these are {total} addresses, the limit is {SOURCES_MAX}"
+            ));
+        }
+        found.extend(hosts.addresses());
+    }
+    Ok(found)
+}
+
+/// A run of addresses of one family, as numbers.
+struct Hosts {
+    first: u128,
+    last: u128,
+    v4: bool,
+}
+
+impl Hosts {
+    fn len(&self) -> u128 {
+        (self.last - self.first).saturating_add(1)
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let v4 = self.v4;
+        (self.first..=self.last).map(move |number| match u32::try_from(number) {
+            Ok(number) if v4 => IpAddr::V4(Ipv4Addr::from(number)),
+            _ => IpAddr::V6(Ipv6Addr::from(number)),
+        })
+    }
+}
+
+fn network(text: &str) -> Option<Hosts> {
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix.parse::<u32>().ok()?)),
+        None => (text, None),
+    };
+    let (number, bits, v4) = match address.parse().ok()? {
+        IpAddr::V4(address) => (u128::from(u32::from(address)), 32, true),
+        IpAddr::V6(address) => (u128::from(address), 128, false),
+    };
+    let prefix = prefix.unwrap_or(bits);
+    let host_bits = bits.checked_sub(prefix)?;
+    let mask = u128::MAX.checked_shr(128 - host_bits).unwrap_or(0);
+    let (first, last) = (number & !mask, number | mask);
+    let own = u128::from(v4 && host_bits >= 2);
+    Some(Hosts {
+        first: first + own,
+        last: last - own,
+        v4,
+    })
+}
+
+/// Reads a list of CPUs and asks that this process may use them all.
+pub(crate) fn cpus(text: Option<&str>) -> Result<Vec<usize>, String> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    let cpus = engine::cpu::parse_list(text).map_err(|error| format!("--cpus: {error}"))?;
+    let allowed = engine::cpu::allowed();
+    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(cpus),
+        Some(cpu) => Err(format!(
+            "--cpus: CPU {cpu} may not be used here; allowed are {allowed:?}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(text: &str) -> Vec<String> {
+        sources(text)
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn networks_stand_for_their_hosts() {
+        assert_eq!(listed("127.0.0.2,10.0.0.1"), ["127.0.0.2", "10.0.0.1"]);
+        assert_eq!(listed("127.0.1.5/30"), ["127.0.1.5", "127.0.1.6"]);
+        assert_eq!(listed("127.0.1.4/31"), ["127.0.1.4", "127.0.1.5"]);
+        assert_eq!(listed("127.0.1.4/32"), ["127.0.1.4"]);
+        assert_eq!(listed("fd00::/127"), ["fd00::", "fd00::1"]);
+        assert_eq!(sources("127.0.0.0/16").unwrap().len(), 65_534);
+    }
+
+    #[test]
+    fn bad_or_boundless_networks_are_refused() {
+        for text in ["", "localhost", "127.0.0.1/33", "127.0.0.1/", "::/0/1"] {
+            assert!(
+                sources(text).unwrap_err().contains("write addresses"),
+                "{text}"
+            );
+        }
+        for text in ["127.0.0.0/8", "0.0.0.0/0", "::/0"] {
+            assert!(
+                sources(text).unwrap_err().contains("the limit is 65536"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn rules_are_matched_as_in_curl() {
+        let apply = |rule: &str| {
+            let place = connect_to(rule).unwrap().apply("Example.org", 80)?;
+            Some(format!("{} {}", place.host, place.port))
+        };
+        assert_eq!(apply("example.org:80:a:1").as_deref(), Some("a 1"));
+        assert_eq!(apply(":::8080").as_deref(), Some("Example.org 8080"));
+        assert_eq!(apply("::[::1]:8080").as_deref(), Some("::1 8080"));
+        assert_eq!(apply("example.org:81:a:1"), None);
+        assert_eq!(apply("other::a:1"), None);
+    }
+
+    #[test]
+    fn bad_rules_are_refused() {
+        for text in [
+            "",
+            "a:1",
+            "a:1:b:2:c",
+            "a:x:b:1",
+            "a:1:b:70000",
+            "::1:80:a:1",
+        ] {
+            assert!(connect_to(text).unwrap_err().contains("HOST2"), "{text}");
+        }
+    }
+}

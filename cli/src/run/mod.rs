@@ -1,0 +1,101 @@
+//! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
+
+pub(crate) mod addresses;
+mod plan;
+
+use engine::signal::{Signal, Stop};
+use load::check::Threshold;
+use load::{Progress, Record, RunError};
+use measure::host::Host;
+use measure::record::EndedBy;
+use measure::units;
+
+use crate::args::run::{Format, Run};
+use crate::exit::{Exit, Failure};
+use crate::output::destination::Destination;
+use crate::output::progress::Line;
+use crate::output::terminal::{self, Paint};
+use crate::output::{csv, text};
+
+/// Loads, and reports.
+pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
+    let plan = plan::plan(arguments, &Host::read()).map_err(Failure::usage)?;
+    let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let mut line = Line::new();
+    let record = load::run(&plan, &stop, &mut |progress| {
+        line.show(&progress_text(progress))
+    });
+    drop(line);
+    let record = record.map_err(failure)?;
+    let to_terminal = matches!(destination, Destination::Stdout);
+    let paint = if to_terminal {
+        Paint::for_stdout(no_color)
+    } else {
+        Paint::PLAIN
+    };
+    let data = match arguments.format {
+        Format::Text => text::text(&record, arguments.latency, paint),
+        Format::Json => record.to_json().map_err(Failure::running)?,
+        Format::Csv => csv::csv(&record),
+    };
+    let written = destination.write(&data);
+    let crossed = say_crossed(&arguments.thresholds, &record, Paint::for_stderr(no_color));
+    written.map_err(Failure::running)?;
+    exit(&record, crossed)
+}
+
+fn failure(error: RunError) -> Failure {
+    match error {
+        RunError::Invalid(_) => Failure::usage(error),
+        _ => Failure::running(error),
+    }
+}
+
+/// Says how each threshold was met or crossed, and whether any was crossed.
+fn say_crossed(thresholds: &[Threshold], record: &Record, paint: Paint) -> bool {
+    let outcomes = load::check::evaluate(thresholds, record);
+    for outcome in &outcomes {
+        let word = if outcome.ok {
+            paint.good("holds")
+        } else {
+            paint.error("crossed")
+        };
+        let measured = outcome.measured.as_deref().unwrap_or("nothing");
+        terminal::say(&format!(
+            "threshold {} {word}: measured {measured}",
+            outcome.threshold
+        ));
+    }
+    outcomes.iter().any(|outcome| !outcome.ok)
+}
+
+/// A signal says more than a threshold, and a threshold more than an empty run.
+fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
+    match record.ended_by {
+        EndedBy::Interrupt => Ok(Exit::Stopped(Signal::Interrupt)),
+        EndedBy::Terminate => Ok(Exit::Stopped(Signal::Terminate)),
+        _ if crossed => Ok(Exit::Threshold),
+        _ if record.exchanges.completed == 0 => Err(Failure::running(
+            "no request was answered as it should be; the errors say why",
+        )),
+        _ => Ok(Exit::Ok),
+    }
+}
+
+fn progress_text(progress: &Progress) -> String {
+    let elapsed = format!("{:.0}s", progress.elapsed_s.floor());
+    let time = match progress.total_s {
+        Some(total) => format!("{elapsed} of {total:.0}s"),
+        None => elapsed,
+    };
+    let rate = progress.completed as f64 / progress.elapsed_s.max(1.0);
+    format!(
+        "{time}  {} connections  {} answers  {} failed  {}/s",
+        progress.connected,
+        progress.completed,
+        progress.failed,
+        units::wrk_metric(rate),
+    )
+}

@@ -1,0 +1,296 @@
+//! From raw arguments to a validated plan. Whatever is wrong is found here, before any socket is
+//! opened, and answered with a sentence that says what to do.
+
+use std::fs;
+use std::net::IpAddr;
+
+use load::Plan;
+use load::plan::HostPort;
+use load::schedule::{self, Schedule};
+use measure::host::Host;
+
+use super::addresses;
+use crate::args::run::{Arrivals, Run};
+
+/// The longest body that `-b` sends, in bytes: each worker keeps a copy in memory.
+const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// The plan that the arguments ask for, on a host with these limits.
+pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
+    if arguments.script.is_some() {
+        return Err(
+            "-s: wrk's Lua scripts are not there yet; a fixed request can be made of \
+                    -m, -H and -b"
+                .to_string(),
+        );
+    }
+    let mut plan = Plan::new(&arguments.url).map_err(|invalid| invalid.to_string())?;
+    plan.schedule = law(arguments)?;
+    plan.duration_s = duration_s(arguments, &plan.schedule)?;
+    plan.count = arguments.requests;
+    plan.warm_up_s = arguments.warmup.map_or(0.0, |length| length.as_secs_f64());
+    plan.timeout_s = arguments.timeout.as_secs_f64();
+    plan.connections = arguments.connections;
+    plan.threads = arguments.threads;
+    plan.pipeline = arguments.pipeline;
+    plan.keep_alive = !arguments.no_keepalive;
+    plan.seed = arguments.seed;
+    plan.engine = arguments.engine.to_string();
+    plan.receive_buffer_bytes = arguments.rcvbuf;
+    plan.send_buffer_bytes = arguments.sndbuf;
+    plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
+    request(arguments, &mut plan)?;
+    route(arguments, &mut plan)?;
+    plan.validate().map_err(|invalid| invalid.to_string())?;
+    enough_ports(&plan, host)?;
+    Ok(plan)
+}
+
+fn law(arguments: &Run) -> Result<Schedule, String> {
+    let arrivals = match arguments.arrivals {
+        Some(Arrivals::Poisson) => schedule::Arrivals::Poisson,
+        Some(Arrivals::Constant) | None => schedule::Arrivals::Constant,
+    };
+    match (arguments.rate, &arguments.stages) {
+        (Some(_), Some(_)) => Err(
+            "-R and --stages both say at which rate to send: give one of \
+                                   them"
+                .to_string(),
+        ),
+        (None, None) if arguments.arrivals.is_some() => {
+            Err("--arrivals is about an open loop: give a rate with -R, or --stages".to_string())
+        }
+        (None, None) => Ok(Schedule::Closed),
+        (Some(rate), None) => Ok(Schedule::open(rate, arrivals)),
+        (None, Some(text)) => {
+            let stages = schedule::parse_stages(text).map_err(|invalid| invalid.to_string())?;
+            Ok(Schedule::Stages { arrivals, stages })
+        }
+    }
+}
+
+fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, String> {
+    match (arguments.duration, schedule.length_s()) {
+        (Some(_), Some(_)) => Err(
+            "-d and --stages both say how long: leave -d out, the stages have their lengths"
+                .to_string(),
+        ),
+        (Some(length), None) => Ok(Some(length.as_secs_f64())),
+        (None, Some(_)) => Ok(None),
+        (None, None) if arguments.requests.is_some() => Ok(None),
+        (None, None) => Ok(Some(10.0)),
+    }
+}
+
+fn request(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+    if let Some(body) = &arguments.body {
+        plan.request.body = read_body(body)?;
+        plan.request.method = "POST".to_string();
+    }
+    if let Some(method) = &arguments.method {
+        plan.request.method.clone_from(method);
+    }
+    plan.request.headers.clone_from(&arguments.headers);
+    Ok(())
+}
+
+fn read_body(text: &str) -> Result<Vec<u8>, String> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.as_bytes().to_vec());
+    };
+    let body = fs::read(path)
+        .map_err(|error| format!("-b @{path}: cannot be read: {error}; give the path of a file"))?;
+    if body.is_empty() {
+        return Err(format!(
+            "-b @{path}: the file is empty; leave -b out to send no body"
+        ));
+    }
+    if body.len() > BODY_BYTES_MAX {
+        return Err(format!(
+            "-b @{path}: longer than {BODY_BYTES_MAX} bytes, which is the limit"
+        ));
+    }
+    Ok(body)
+}
+
+fn route(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+    if let Some(path) = &arguments.unix_socket {
+        let other = [
+            (!arguments.connect_to.is_empty(), "--connect-to"),
+            (arguments.source_ip.is_some(), "--source-ip"),
+        ];
+        if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
+            return Err(format!(
+                "--unix-socket and {flag} contradict each other: give one"
+            ));
+        }
+        plan.target.unix_socket = Some(path.clone());
+    }
+    for text in &arguments.connect_to {
+        let rule = addresses::connect_to(text)?;
+        if plan.target.connect_to.is_none() {
+            plan.target.connect_to = rule.apply(&plan.target.host, plan.target.port);
+        }
+    }
+    if let Some(text) = &arguments.source_ip {
+        plan.source_addresses = addresses::sources(text)?;
+        one_family(plan)?;
+    }
+    Ok(())
+}
+
+/// A connection cannot come from an address of the other family than it goes to.
+fn one_family(plan: &Plan) -> Result<(), String> {
+    let target = &plan.target;
+    let host = target
+        .connect_to
+        .as_ref()
+        .map_or(&target.host, |HostPort { host, .. }| host);
+    let Ok(to) = host.parse::<IpAddr>() else {
+        return Ok(());
+    };
+    match plan
+        .source_addresses
+        .iter()
+        .find(|from| from.is_ipv4() != to.is_ipv4())
+    {
+        None => Ok(()),
+        Some(from) => Err(format!(
+            "--source-ip {from} cannot reach {to}: one is IPv4 and the other IPv6"
+        )),
+    }
+}
+
+/// Each connection over TCP takes a local port of its own on its local address (ip(7)).
+fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
+    let Some((first, last)) = host.port_range else {
+        return Ok(());
+    };
+    if plan.target.unix_socket.is_some() {
+        return Ok(());
+    }
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let addresses = plan.source_addresses.len().max(1) as u64;
+    if u64::from(plan.connections) <= ports * addresses {
+        return Ok(());
+    }
+    let wanted = u64::from(plan.connections).div_ceil(ports);
+    Err(format!(
+        "-c {}: from {addresses} local address(es) with {ports} ports each only {} connections can \
+         be made; give at least {wanted} addresses with --source-ip (such as 127.0.1.0/24 for a \
+         server on this host), or widen net.ipv4.ip_local_port_range",
+        plan.connections,
+        ports * addresses,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Parsed, Verb};
+
+    fn planned(words: &str) -> Result<Plan, String> {
+        let words = ["ringside", "run"]
+            .into_iter()
+            .chain(words.split_whitespace());
+        let parsed = match args::parse(words.map(Into::into)) {
+            Parsed::Do(parsed) => parsed,
+            Parsed::Wrong(text) | Parsed::Answer(text) => return Err(text),
+        };
+        let Verb::Run(arguments) = parsed.verb else {
+            return Err("another verb".to_string());
+        };
+        let host = Host {
+            port_range: Some((32768, 60999)),
+            ..Host::default()
+        };
+        plan(&arguments, &host)
+    }
+
+    const URL: &str = "http://127.0.0.1:8080/";
+
+    #[test]
+    fn wrks_letters_mean_what_they_mean_in_wrk() {
+        let plan = planned(&format!("-t2 -c1k -d2m -H X-A:b --timeout 500ms {URL}")).unwrap();
+        assert_eq!((plan.threads, plan.connections), (2, 1000));
+        assert_eq!((plan.duration_s, plan.timeout_s), (Some(120.0), 0.5));
+        assert_eq!(plan.request.headers, [("X-A".to_string(), "b".to_string())]);
+        assert_eq!(plan.schedule, Schedule::Closed);
+        let plan = planned(&format!("-R 2k -d30 {URL}")).unwrap();
+        assert_eq!(plan.schedule, Schedule::Constant { rate: 2000.0 });
+    }
+
+    #[test]
+    fn what_ends_a_run_is_what_was_asked_for() {
+        let ends = |words: &str| {
+            let plan = planned(&format!("{words} {URL}")).unwrap();
+            (plan.duration_s, plan.count)
+        };
+        assert_eq!(ends(""), (Some(10.0), None));
+        assert_eq!(ends("-n 5"), (None, Some(5)));
+        assert_eq!(ends("-n 5 -d 3"), (Some(3.0), Some(5)));
+        assert_eq!(ends("--stages 10:20@3s"), (None, None));
+    }
+
+    #[test]
+    fn a_body_makes_it_a_post_unless_a_method_says_otherwise() {
+        let method = |words: &str| planned(&format!("{words} {URL}")).unwrap().request.method;
+        assert_eq!(method(""), "GET");
+        assert_eq!(method("-b x"), "POST");
+        assert_eq!(method("-b x -m PUT"), "PUT");
+    }
+
+    #[test]
+    fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
+        let table = [
+            ("-s report.lua", "Lua scripts are not there yet"),
+            ("-R 10 --stages 1:2@3s", "give one of"),
+            ("-d 3 --stages 1:2@3s", "leave -d out"),
+            ("--arrivals poisson", "-R, or --stages"),
+            ("-c 2 -t 4", "at least 4"),
+            ("-c 0", "out of range"),
+            ("-c 30k", "--source-ip"),
+            ("-b @/nonexistent", "cannot be read"),
+            ("-b @/dev/null", "leave -b out"),
+            ("--unix-socket a --source-ip 127.0.0.2", "contradict"),
+            ("--unix-socket a --connect-to :::1", "contradict"),
+            ("--source-ip ::1", "one is IPv4"),
+            ("--no-keepalive --pipeline 2", "--pipeline must be 1"),
+            ("--stages 5", "FROM:TO@TIME"),
+            ("--stages 0:0@1s", "rate"),
+            ("-d 0", "above zero"),
+            ("-d ten", "duration"),
+            ("-R 10/fortnight", "rate"),
+            ("-H nonsense", "Name: value"),
+            ("--threshold p99", "threshold"),
+            ("--engine kqueue", "uring"),
+            ("--cpus 0-", "0,2-5"),
+            ("--cpus 1023", "allowed"),
+        ];
+        for (words, part) in table {
+            let text = planned(&format!("{words} {URL}")).unwrap_err();
+            assert!(text.contains(part), "{words}: {text}");
+        }
+        let text = planned("https://localhost/").unwrap_err();
+        assert!(text.contains("TLS is not there yet"), "{text}");
+    }
+
+    #[test]
+    fn many_source_addresses_make_room_for_many_connections() {
+        let plan = planned(&format!("-c 30k --source-ip 127.0.1.0/28 {URL}")).unwrap();
+        assert_eq!(plan.source_addresses.len(), 14);
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_says_where_to_connect() {
+        let rules = "--connect-to other:80:a:1 --connect-to 127.0.0.1::b: --connect-to ::c:3";
+        let plan = planned(&format!("{rules} {URL}")).unwrap();
+        assert_eq!(
+            plan.target.connect_to,
+            Some(HostPort {
+                host: "b".to_string(),
+                port: 8080
+            })
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! `ringside serve`: a configuration out of the arguments, and the server until it is stopped.
+
+use std::net::ToSocketAddrs;
+
+use engine::Address;
+use engine::signal::Stop;
+use server::{Config, Limits, Summary, Timeouts};
+
+use crate::args::serve::Serve;
+use crate::exit::{Exit, Failure};
+use crate::output::terminal;
+use crate::run::addresses;
+
+/// Serves until SIGINT or SIGTERM.
+pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
+    let config = config(arguments).map_err(Failure::usage)?;
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let running = server::start(config, &stop).map_err(Failure::running)?;
+    let place = match running.address() {
+        Address::Tcp(address) => format!("http://{address}"),
+        Address::Unix(path) => format!("unix:{}", path.display()),
+    };
+    terminal::say(&format!(
+        "listening on {place} ({}: {})",
+        running.engine_name(),
+        running.engine_reason()
+    ));
+    let summary = running.join().map_err(Failure::running)?;
+    terminal::say(&words(&summary));
+    Ok(Exit::Ok)
+}
+
+fn config(arguments: &Serve) -> Result<Config, String> {
+    let cpus = addresses::cpus(arguments.cpus.as_deref())?;
+    let cpus = if cpus.is_empty() {
+        engine::cpu::allowed()
+    } else {
+        cpus
+    };
+    let address = address(&arguments.addr)?;
+    let unix = matches!(address, Address::Unix(_));
+    let threads = match arguments.threads {
+        Some(0) => return Err("--threads 0 serves nobody: give at least 1".to_string()),
+        Some(threads) => threads as usize,
+        None if unix => 1,
+        None => cpus.len(),
+    };
+    if unix && threads > 1 {
+        return Err("a Unix socket is served by one thread: give --threads 1".to_string());
+    }
+    Ok(Config {
+        address,
+        engine: arguments.engine,
+        threads,
+        cpus,
+        backlog: arguments.backlog,
+        limits: Limits {
+            head_bytes: arguments.head_limit,
+            body_bytes: arguments.body_limit as u64,
+            connections: arguments.connection_limit.map(|limit| limit as usize),
+        },
+        timeouts: Timeouts {
+            head: arguments.head_timeout,
+            idle: arguments.idle_timeout,
+            drain: arguments.drain_timeout,
+        },
+    })
+}
+
+/// `HOST:PORT`, `:PORT` for every local address, or `unix:PATH`.
+fn address(text: &str) -> Result<Address, String> {
+    let bad = |why: &str| format!("--addr {text:?}: {why}; write HOST:PORT or unix:PATH");
+    if let Some(path) = text.strip_prefix("unix:") {
+        if path.is_empty() {
+            return Err(bad("the path is missing"));
+        }
+        return Ok(Address::Unix(path.into()));
+    }
+    let (host, port) = text
+        .rsplit_once(':')
+        .ok_or_else(|| bad("the port is missing"))?;
+    let port: u16 = port
+        .parse()
+        .map_err(|_| bad("the port is not a number up to 65535"))?;
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    let host = if host.is_empty() { "0.0.0.0" } else { host };
+    let mut found = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| bad(&format!("{host} has no address ({error})")))?;
+    found
+        .next()
+        .map(Address::Tcp)
+        .ok_or_else(|| bad(&format!("{host} has no address")))
+}
+
+fn words(summary: &Summary) -> String {
+    let counts = &summary.counts;
+    let mut text = format!(
+        "served {} requests on {} connections",
+        counts.requests, counts.connections
+    );
+    for (status, count) in counts.rejections.by_status() {
+        if count > 0 {
+            text.push_str(&format!(", {count} refused with {status}"));
+        }
+    }
+    if counts.cut > 0 {
+        text.push_str(&format!(", {} cut at the end", counts.cut));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_to_listen_are_read() {
+        let read = |text: &str| address(text).unwrap().to_string();
+        assert_eq!(read("127.0.0.1:8080"), "127.0.0.1:8080");
+        assert_eq!(read("[::1]:80"), "[::1]:80");
+        assert_eq!(read(":80"), "0.0.0.0:80");
+        assert_eq!(read("unix:/tmp/a"), "unix:/tmp/a");
+    }
+
+    #[test]
+    fn bad_places_are_refused_with_a_way_out() {
+        for text in [
+            "",
+            "8080",
+            "127.0.0.1",
+            "127.0.0.1:http",
+            "127.0.0.1:70000",
+            "unix:",
+        ] {
+            assert!(
+                address(text).unwrap_err().contains("write HOST:PORT"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Each fault of a server is counted under its own kind, on both engines.
+
+use serde_json::Value;
+
+use super::child::{Server, assert_says, ringside};
+
+const ENGINES: [&str; 2] = ["auto", "epoll"];
+
+fn record(server: &Server, engine: &str, path: &str, more: &[&str]) -> (Option<i32>, Value) {
+    let url = server.at(path);
+    let mut words = vec!["run", "-c", "2", "--engine", engine, "--format", "json"];
+    words.extend(more);
+    words.push(&url);
+    let ended = ringside(&words);
+    let record = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
+    (ended.code, record)
+}
+
+#[track_caller]
+fn only_error(record: &Value, kind: &str) {
+    let errors = record["errors"].as_object().unwrap();
+    assert_eq!(errors.keys().collect::<Vec<_>>(), [kind], "{record}");
+    assert!(errors[kind].as_u64().unwrap() > 0);
+    assert_eq!(record["exchanges"]["completed"], 0);
+    let failed = record["exchanges"]["failed"].as_u64().unwrap();
+    assert!(failed > 0, "{record}");
+}
+
+#[test]
+fn faults_are_told_apart() {
+    let server = Server::start(&[]);
+    for engine in ENGINES {
+        for (path, kind) in [
+            ("/reset", "reset"),
+            ("/truncate", "early_close"),
+            ("/garbage", "protocol_violation"),
+            ("/status/503", "unexpected_status"),
+        ] {
+            let (code, record) = record(&server, engine, path, &["-d", "500ms"]);
+            assert_eq!(code, Some(1), "{path}");
+            only_error(&record, kind);
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_never_comes_is_a_timeout_and_a_censored_sample() {
+    let server = Server::start(&[]);
+    for engine in ENGINES {
+        for path in ["/stall", "/slow/1s"] {
+            let more = ["-d", "500ms", "--timeout", "100ms"];
+            let (code, record) = record(&server, engine, path, &more);
+            assert_eq!(code, Some(1), "{path}");
+            only_error(&record, "timeout");
+            let exchanges = &record["exchanges"];
+            let lost =
+                exchanges["failed"].as_u64().unwrap() + exchanges["unfinished"].as_u64().unwrap();
+            assert_eq!(exchanges["censored"].as_u64().unwrap(), lost);
+            // It was waited for 100 ms, so the response time is no shorter.
+            assert!(
+                record["response_time_us"]["max"].as_f64().unwrap() >= 99_000.0,
+                "{record}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_pieces_is_an_answer() {
+    let server = Server::start(&[]);
+    for engine in ENGINES {
+        for path in ["/slow/1ms", "/chunked/100K", "/bytes/1M", "/delay/5ms"] {
+            let (code, record) = record(&server, engine, path, &["-n", "4"]);
+            assert_eq!(code, Some(0), "{path}: {record}");
+            assert_eq!(record["exchanges"]["completed"], 4, "{path}");
+            assert_eq!(
+                record["errors"],
+                Value::Object(Default::default()),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_explained_where_a_person_reads() {
+    let server = Server::start(&[]);
+    let ended = ringside(&["run", "-c2", "-d500ms", &server.at("/truncate")]);
+    assert_eq!(ended.code, Some(1));
+    assert_says(
+        &ended.stdout,
+        "early_close: The peer closed the connection before",
+    );
+    assert_says(&ended.stdout, "  Socket errors: connect 0, read ");
+    assert_says(&ended.stderr, "no request was answered as it should be");
+}

@@ -1,0 +1,14 @@
+//! The program from outside: what it prints where, how it ends, and what it makes of servers that
+//! behave, misbehave or are not there.
+
+mod child;
+mod compare;
+mod doctor;
+mod faults;
+mod help;
+mod output;
+mod peers;
+mod record;
+mod serve;
+mod signals;
+mod usage;

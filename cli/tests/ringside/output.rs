@@ -1,0 +1,232 @@
+//! What goes where: data to standard output or a file, talk to standard error, and nothing lost.
+
+use std::fs::{self, File};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::child::{Folder, Server, assert_says, command, ringside, start};
+
+/// The pattern that scrapers of wrk's output use.
+fn requests_per_second(text: &str) -> f64 {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Requests/sec:"))
+        .expect(text);
+    line.trim().parse().expect(line)
+}
+
+#[test]
+fn the_text_begins_with_wrks_block_to_the_letter() {
+    let server = Server::start(&[]);
+    let ended = ringside(&["run", "-d1s", "-c4", "--latency", &server.at("/")]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines[0], format!("Running 1s test @ {}", server.at("/")));
+    assert_eq!(lines[1], "  1 threads and 4 connections");
+    assert_eq!(
+        lines[2],
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev"
+    );
+    assert!(lines[3].starts_with("    Latency  "), "{}", lines[3]);
+    assert!(lines[4].starts_with("    Req/Sec  "), "{}", lines[4]);
+    assert_eq!(lines[5], "  Latency Distribution");
+    for (line, percent) in lines[6..10].iter().zip(["50%", "75%", "90%", "99%"]) {
+        assert!(line.starts_with(&format!("    {percent:>4} ")), "{line}");
+    }
+    assert_says(lines[10], " requests in 1.");
+    assert!(lines[10].ends_with("B read"), "{}", lines[10]);
+    assert!(requests_per_second(&ended.stdout) > 100.0);
+    assert!(lines[12].starts_with("Transfer/sec: "), "{}", lines[12]);
+    // No line about errors, since there were none.
+    assert!(lines[11].starts_with("Requests/sec: "), "{}", lines[11]);
+}
+
+#[test]
+fn the_text_says_what_wrk_does_not() {
+    let server = Server::start(&[]);
+    let ended = ringside(&["run", "-d1s", "-R", "200", &server.at("/")]);
+    for part in [
+        "response time ",
+        "service time ",
+        "lateness ",
+        "p99.9 ",
+        "Offered 200.00/s",
+    ] {
+        assert_says(&ended.stdout, part);
+    }
+    for part in ["achieved ", "of CPU a request", "The generator was "] {
+        assert_says(&ended.stdout, part);
+    }
+}
+
+#[test]
+fn nothing_is_coloured_and_no_progress_is_drawn_for_a_pipe() {
+    let server = Server::start(&[]);
+    let ended = ringside(&["run", "-d1s", &server.at("/")]);
+    assert!(!ended.stdout.contains('\x1b'));
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn csv_is_a_line_for_each_second() {
+    let server = Server::start(&[]);
+    let ended = ringside(&[
+        "run",
+        "-d2s",
+        "-R",
+        "100",
+        "--format",
+        "csv",
+        &server.at("/"),
+    ]);
+    assert_eq!(ended.code, Some(0));
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("at_s,seconds,completed,failed,offered,"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines.len() >= 3, "{}", ended.stdout);
+    let completed = lines[1..]
+        .iter()
+        .map(|line| line.split(',').nth(2).unwrap());
+    let sum: u64 = completed.map(|field| field.parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, 200);
+    assert!(
+        lines.iter().all(|line| line.split(',').count() == 9),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_file_holds_the_record_and_standard_output_stays_empty() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let path = folder.path("run.json");
+    let ended = ringside(&[
+        "run",
+        "-n50",
+        "--format",
+        "json",
+        "-o",
+        &path,
+        &server.at("/"),
+    ]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(record["exchanges"]["completed"], 50);
+    assert_eq!(folder.names(), ["run.json"]);
+}
+
+#[test]
+fn a_disk_that_is_full_loses_no_record() {
+    let server = Server::start(&[]);
+    let ended = ringside(&[
+        "run",
+        "-n50",
+        "--format",
+        "json",
+        "-o",
+        "/dev/full",
+        &server.at("/"),
+    ]);
+    assert_eq!(ended.code, Some(1));
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(record["exchanges"]["completed"], 50);
+    assert_says(&ended.stderr, "on standard output instead");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    let server = Server::start(&[]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let url = server.at("/");
+    let mut command = command(&["run", "-n10", &url]);
+    let child = command
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(command);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+}
+
+#[test]
+fn standard_output_that_cannot_be_written_is_a_failure() {
+    let server = Server::start(&[]);
+    let url = server.at("/");
+    let mut command = command(&["run", "-n10", &url]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let child = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert_says(
+        &String::from_utf8_lossy(&ended.stderr),
+        "standard output cannot be written",
+    );
+}
+
+#[test]
+fn a_threshold_that_is_crossed_is_exit_code_99() {
+    let server = Server::start(&[]);
+    let url = server.at("/");
+    let words = [
+        "run",
+        "-n50",
+        "--threshold",
+        "p99<10s",
+        "--threshold",
+        "errors<1%",
+        &url,
+    ];
+    let ended = ringside(&words);
+    assert_eq!(ended.code, Some(0));
+    assert_says(&ended.stderr, "threshold p99<10s holds");
+    let ended = ringside(&["run", "-n50", "--threshold", "p50<1ns", &url]);
+    assert_eq!(ended.code, Some(99));
+    assert_says(&ended.stderr, "threshold p50<1ns crossed");
+    assert!(requests_per_second(&ended.stdout) > 0.0);
+}
+
+#[test]
+fn a_server_on_a_unix_socket_is_loaded_too() {
+    let folder = Folder::new();
+    let path = folder.path("socket");
+    let server = Server::start(&["--addr", &format!("unix:{path}")]);
+    assert_eq!(server.url, format!("unix:{path}"));
+    let ended = ringside(&[
+        "run",
+        "-n50",
+        "--unix-socket",
+        &path,
+        "http://anything/json",
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "  50 requests in ");
+}
+
+#[test]
+fn a_run_can_connect_elsewhere_than_the_url_says() {
+    let server = Server::start(&[]);
+    let rule = format!("example.org:80:{}", server.authority());
+    let ended = ringside(&["run", "-n50", "--connect-to", &rule, "http://example.org/"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "  50 requests in ");
+}
+
+#[test]
+fn both_engines_report_themselves() {
+    let server = Server::start(&["--engine", "epoll"]);
+    let url = server.at("/");
+    let ended = ringside(&["run", "-n50", "--engine", "epoll", "--format", "json", &url]);
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(record["generator"]["engine"], "epoll");
+    let ended = start(&mut command(&["run", "-n50", "--format", "json", &url])).end();
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_ne!(record["generator"]["engine_reason"], "");
+}

@@ -1,0 +1,37 @@
+//! `ringside serve` from outside: how it starts, and how it does not.
+
+use super::child::{Folder, Server, assert_says, ringside};
+
+#[test]
+fn it_says_where_it_listens_and_with_what() {
+    for engine in ["auto", "epoll"] {
+        let server = Server::start(&["--engine", engine]);
+        assert!(
+            server.authority().starts_with("127.0.0.1:"),
+            "{}",
+            server.url
+        );
+        let (code, said) = server.stop();
+        assert_eq!(code, Some(0));
+        assert_says(&said, "served 0 requests on 0 connections");
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_a_failure_that_says_so() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = ringside(&["serve", "--addr", &address]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert_says(&ended.stderr, &address);
+}
+
+#[test]
+fn a_socket_file_is_gone_when_the_server_has_ended() {
+    let folder = Folder::new();
+    let path = folder.path("socket");
+    let server = Server::start(&["--addr", &format!("unix:{path}")]);
+    assert_eq!(folder.names(), ["socket"]);
+    assert_eq!(server.stop().0, Some(0));
+    assert_eq!(folder.names(), [""; 0]);
+}

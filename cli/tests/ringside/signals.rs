@@ -1,0 +1,96 @@
+//! A run that is ended early still reports what it measured.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::child::{PATIENCE, Server, assert_says, command, start};
+
+/// A server that tells when it has answered a number of requests.
+fn counting_server(until: u64) -> (String, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (sender, reached) = channel();
+    let answered = Arc::new(AtomicU64::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (answered, sender) = (Arc::clone(&answered), sender.clone());
+            thread::spawn(move || answer(stream, &answered, until, &sender));
+        }
+    });
+    (url, reached)
+}
+
+fn answer(mut stream: TcpStream, answered: &AtomicU64, until: u64, reached: &Sender<()>) {
+    let mut buffer = [0; 4096];
+    // One request at a time comes on each connection, and it fits the buffer.
+    while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+        if stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .is_err()
+        {
+            return;
+        }
+        if answered.fetch_add(1, Ordering::Relaxed) + 1 == until {
+            let _ = reached.send(());
+        }
+    }
+}
+
+fn ended_by(signal: Signal, code: i32, word: &str, loop_flags: &[&str]) {
+    let (url, reached) = counting_server(20);
+    let mut words = vec!["run", "-c2", "-d10m", "--format", "json"];
+    words.extend(loop_flags);
+    words.push(&url);
+    let running = start(&mut command(&words));
+    reached.recv_timeout(PATIENCE).expect("requests come");
+    running.signal(signal);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(record["ended_by"], word);
+    assert!(
+        record["exchanges"]["completed"].as_u64().unwrap() >= 10,
+        "{record}"
+    );
+    assert!(record["duration_s"].as_f64().unwrap() < 60.0);
+}
+
+#[test]
+fn ctrl_c_ends_a_closed_loop_with_a_report_and_130() {
+    ended_by(Signal::INT, 130, "interrupt", &[]);
+}
+
+#[test]
+fn sigterm_ends_an_open_loop_with_a_report_and_143() {
+    ended_by(Signal::TERM, 143, "terminate", &["-R", "100"]);
+}
+
+#[test]
+fn a_server_that_is_asked_to_stop_finishes_what_it_began() {
+    let server = Server::start(&[]);
+    let mut stream = TcpStream::connect(server.authority()).unwrap();
+    stream
+        .write_all(b"GET /delay/300ms HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    // An answer to a later request shows that the server has read the one before.
+    let mut other = TcpStream::connect(server.authority()).unwrap();
+    other
+        .write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut text = String::new();
+    other.read_to_string(&mut text).unwrap();
+    assert_says(&text, "HTTP/1.1 200");
+    let (code, said) = server.stop();
+    assert_eq!(code, Some(0));
+    assert_says(&said, "served 2 requests on 2 connections");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_says(&text, "HTTP/1.1 200");
+}

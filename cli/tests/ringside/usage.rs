@@ -1,0 +1,76 @@
+//! Wrong use ends with 2, before anything is sent, with nothing on standard output and a sentence
+//! on standard error that says what to do.
+
+use super::child::{assert_says, ringside};
+
+#[track_caller]
+fn refused(words: &str, part: &str) {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let ended = ringside(&words);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(2), ""),
+        "{words:?}: {}",
+        ended.stderr
+    );
+    assert_says(&ended.stderr, part);
+}
+
+#[test]
+fn a_wrong_flag_is_named_with_the_right_one() {
+    refused("run --conections 3 http://127.0.0.1/", "--connections");
+    refused("rum http://127.0.0.1/", "run");
+    refused("run", "<URL>");
+    refused("", "Usage");
+}
+
+#[test]
+fn a_scheme_that_cannot_be_loaded_says_so() {
+    refused("run https://127.0.0.1/", "TLS is not there yet");
+    refused("run gopher://127.0.0.1/", "http://");
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    refused("run -c 1 -t 2 http://127.0.0.1/", "at least 2");
+    refused("run -c 2000000 http://127.0.0.1/", "out of range");
+    refused("run -c 900000 http://127.0.0.1/", "--source-ip");
+    refused("run -d 10parsecs http://127.0.0.1/", "duration");
+    refused("run --rcvbuf huge http://127.0.0.1/", "size");
+    refused("run --threshold p99~5ms http://127.0.0.1/", "p99<5ms");
+    refused(
+        "run -s report.lua http://127.0.0.1/",
+        "Lua scripts are not there yet",
+    );
+    refused("run -b @/dev/null http://127.0.0.1/", "leave -b out");
+    refused("run -R 5 --stages 1:2@3s http://127.0.0.1/", "give one");
+    refused("run -H X-A:b -m GE(T http://127.0.0.1/", "method");
+    refused("serve --addr nowhere", "HOST:PORT");
+    refused("serve --threads 0", "at least 1");
+    refused("serve --engine kqueue", "uring");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_before_the_run() {
+    // The port is dead, which would be found next.
+    refused(
+        "run -o /nonexistent/run.json http://127.0.0.1:1/",
+        "cannot be written",
+    );
+    refused("run -o / http://127.0.0.1:1/", "is a directory");
+}
+
+#[test]
+fn nobody_listening_is_a_failure_that_says_so() {
+    let ended = ringside(&["run", "-d", "1s", "http://127.0.0.1:1/"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert_says(&ended.stderr, "nobody listens there");
+}
+
+#[test]
+fn a_name_without_an_address_is_a_failure_that_says_so() {
+    let ended = ringside(&["run", "-d", "1s", "http://nowhere.invalid/"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert_says(&ended.stderr, "nowhere.invalid");
+    assert_says(&ended.stderr, "check the name");
+}

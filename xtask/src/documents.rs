@@ -1,9 +1,11 @@
-//! Documents that are generated: blocks between markers in Markdown files.
+//! Documents that are generated: whole files, and blocks between markers in Markdown files.
 //!
-//! A block starts with a line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything
-//! between is written by `cargo xtask docs` from its source:
+//! Whole files are the JSON Schema of a record and the help of each verb. A block starts with a
+//! line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything between is written by
+//! `cargo xtask docs` from its source:
 //!
 //! - `file PATH`: a file of the repository, in a fence unless it is Markdown itself.
+//! - `crates`: which crate may import which.
 //! - `unsafe`: the files that hold `unsafe`, with their reasons.
 
 use std::fs;
@@ -16,6 +18,11 @@ use crate::workspace::Workspace;
 const BEGIN: &str = "<!-- begin ";
 const END: &str = "<!-- end -->";
 
+/// Where the JSON Schema of a record lies.
+const SCHEMA: &str = "schema/record.schema.json";
+/// Where the help of each verb lies, as `VERB.txt`.
+const HELP: &str = "cli/tests/help";
+
 /// A document as it should be.
 struct Document {
     path: String,
@@ -25,9 +32,11 @@ struct Document {
 /// Writes every generated document.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     let workspace = Workspace::read(root)?;
-    for document in generate(&workspace).map_err(|complaint| complaint.to_string())? {
+    for document in generate(&workspace, whole()).map_err(|complaint| complaint.to_string())? {
         let path = root.join(&document.path);
-        fs::write(&path, document.text)
+        let folder = path.parent().unwrap_or(root);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, document.text))
             .map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
     }
     Ok(())
@@ -35,7 +44,11 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
 
 /// Complains about every generated document that is not what it would be if written now.
 pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
-    let documents = match generate(workspace) {
+    stale(workspace, whole())
+}
+
+fn stale(workspace: &Workspace, whole: Vec<Document>) -> Vec<Complaint> {
+    let documents = match generate(workspace, whole) {
         Ok(documents) => documents,
         Err(complaint) => return vec![complaint],
     };
@@ -55,8 +68,27 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
     complaints
 }
 
-fn generate(workspace: &Workspace) -> Result<Vec<Document>, Complaint> {
-    let mut documents = Vec::new();
+/// The documents that are generated from first to last line.
+fn whole() -> Vec<Document> {
+    let mut documents = vec![Document {
+        path: SCHEMA.to_string(),
+        text: load::record_schema(),
+    }];
+    let verbs = cli::verbs();
+    for verb in std::iter::once(None).chain(verbs.iter().map(|verb| Some(verb.as_str()))) {
+        let name = verb.unwrap_or("ringside");
+        let text = cli::help(verb).unwrap_or_default();
+        documents.push(Document {
+            path: format!("{HELP}/{name}.txt"),
+            text,
+        });
+    }
+    documents
+}
+
+/// `whole`, and the Markdown files with their blocks filled anew.
+fn generate(workspace: &Workspace, whole: Vec<Document>) -> Result<Vec<Document>, Complaint> {
+    let mut filled = Vec::new();
     for file in workspace
         .files
         .iter()
@@ -65,14 +97,14 @@ fn generate(workspace: &Workspace) -> Result<Vec<Document>, Complaint> {
         if !file.text.contains(BEGIN) {
             continue;
         }
-        let text = fill(&file.text, &|source| block(workspace, source))
+        let text = fill(&file.text, &|source| block(workspace, &whole, source))
             .map_err(|text| Complaint::about(&file.path, text))?;
-        documents.push(Document {
+        filled.push(Document {
             path: file.path.clone(),
             text,
         });
     }
-    Ok(documents)
+    Ok(whole.into_iter().chain(filled).collect())
 }
 
 /// Replaces what stands between the markers of `text`.
@@ -97,23 +129,53 @@ fn fill(text: &str, block: &dyn Fn(&str) -> Result<String, String>) -> Result<St
     Ok(filled)
 }
 
-fn block(workspace: &Workspace, source: &str) -> Result<String, String> {
+fn block(workspace: &Workspace, whole: &[Document], source: &str) -> Result<String, String> {
     match source.split_once(' ') {
+        None if source == "crates" => Ok(crate_table()),
         None if source == "unsafe" => Ok(unsafe_table()),
-        Some(("file", path)) => included(workspace, path),
+        Some(("file", path)) => included(workspace, whole, path),
         _ => Err(format!(
-            "`{source}` is no source: use `file PATH` or `unsafe`"
+            "`{source}` is no source: use `file PATH`, `crates` or `unsafe`"
         )),
     }
 }
 
-fn included(workspace: &Workspace, path: &str) -> Result<String, String> {
-    let file = workspace.files.iter().find(|file| file.path == path);
-    let file = file.ok_or(format!("there is no text file {path}"))?;
+fn included(workspace: &Workspace, whole: &[Document], path: &str) -> Result<String, String> {
+    let new = whole
+        .iter()
+        .find(|document| document.path == path)
+        .map(|document| &document.text);
+    let old = || {
+        workspace
+            .files
+            .iter()
+            .find(|file| file.path == path)
+            .map(|file| &file.text)
+    };
+    let text = new
+        .or_else(old)
+        .ok_or(format!("there is no text file {path}"))?;
     if path.ends_with(".md") {
-        return Ok(file.text.clone());
+        return Ok(text.clone());
     }
-    Ok(format!("```text\n{}\n```", file.text.trim_end()))
+    Ok(format!("```text\n{}\n```", text.trim_end()))
+}
+
+fn crate_table() -> String {
+    let mut table = String::from("| crate | holds | may import |\n|---|---|---|\n");
+    for row in &tables::CRATES {
+        let mut imports = row.imports.join(", ");
+        for name in row.test_imports {
+            imports.push_str(&format!(", {name} in its tests"));
+        }
+        let imports = if imports.is_empty() {
+            "nothing of ours"
+        } else {
+            &imports
+        };
+        table.push_str(&format!("| `{}` | {} | {imports} |\n", row.name, row.holds));
+    }
+    table
 }
 
 fn unsafe_table() -> String {
@@ -141,30 +203,52 @@ mod tests {
 
     #[test]
     fn a_stale_block_is_caught_and_a_fresh_one_is_not() {
-        assert_eq!(check(&workspace(FRESH)), []);
-        let stale = FRESH.replace("usage", "older usage");
+        assert_eq!(stale(&workspace(FRESH), Vec::new()), []);
+        let text = FRESH.replace("usage", "older usage");
         let expected = Complaint::about("README.md", "is stale: run `cargo xtask docs`");
-        assert_eq!(check(&workspace(&stale)), [expected]);
+        assert_eq!(stale(&workspace(&text), Vec::new()), [expected]);
     }
 
     #[test]
     fn a_block_without_end_or_with_an_unknown_source_is_caught() {
         let open = FRESH.replace(END, "");
         assert!(
-            check(&workspace(&open))[0]
+            stale(&workspace(&open), Vec::new())[0]
                 .text
                 .contains("has no `<!-- end -->`")
         );
         let unknown = FRESH.replace("file help/run.txt", "weather");
         assert!(
-            check(&workspace(&unknown))[0]
+            stale(&workspace(&unknown), Vec::new())[0]
                 .text
                 .contains("`weather` is no source")
         );
         let missing = FRESH.replace("run.txt", "nothing.txt");
         assert_eq!(
-            check(&workspace(&missing))[0].text,
+            stale(&workspace(&missing), Vec::new())[0].text,
             "there is no text file help/nothing.txt"
+        );
+    }
+
+    #[test]
+    fn a_block_takes_the_new_text_of_a_file_that_is_generated_itself() {
+        let whole = || {
+            vec![Document {
+                path: "help/run.txt".to_string(),
+                text: "newer usage\n".to_string(),
+            }]
+        };
+        let paths = |text: &str| -> Vec<String> {
+            let complaints = stale(&workspace(text), whole());
+            complaints
+                .into_iter()
+                .map(|complaint| complaint.path)
+                .collect()
+        };
+        assert_eq!(paths(FRESH), ["help/run.txt", "README.md"]);
+        assert_eq!(
+            paths(&FRESH.replace("usage", "newer usage")),
+            ["help/run.txt"]
         );
     }
 }

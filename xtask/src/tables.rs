@@ -4,6 +4,8 @@
 pub(crate) struct Crate {
     /// Its name, which is its folder.
     pub(crate) name: &'static str,
+    /// What it holds, in a sentence.
+    pub(crate) holds: &'static str,
     /// What it may import of ours.
     pub(crate) imports: &'static [&'static str],
     /// What its tests may import beyond that.
@@ -14,41 +16,49 @@ pub(crate) struct Crate {
 pub(crate) const CRATES: [Crate; 8] = [
     Crate {
         name: "measure",
+        holds: "what a measurement is: time, histograms, counters, series, records, host facts, units",
         imports: &[],
         test_imports: &[],
     },
     Crate {
         name: "proto",
+        holds: "protocol machines of either role: bytes to events and back; no sockets, no clock",
         imports: &[],
         test_imports: &["measure"],
     },
     Crate {
         name: "engine",
+        holds: "sockets to bytes and back on io_uring, epoll or a simulator; no protocols",
         imports: &["measure"],
         test_imports: &[],
     },
     Crate {
         name: "load",
+        holds: "the generator: plan, schedule, sessions, the one worker loop, recorder",
         imports: &["engine", "measure", "proto"],
         test_imports: &["server"],
     },
     Crate {
         name: "server",
+        holds: "the server: services and connections",
         imports: &["engine", "measure", "proto"],
         test_imports: &[],
     },
     Crate {
         name: "lab",
+        holds: "subjects side by side: rounds, statistics, verdict, report",
         imports: &["load", "measure"],
         test_imports: &[],
     },
     Crate {
         name: "cli",
+        holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &["engine", "lab", "load", "measure", "proto", "server"],
         test_imports: &[],
     },
     Crate {
         name: "xtask",
+        holds: "what CI checks: imports, sizes, generated documents",
         imports: &["cli", "engine", "load", "measure"],
         test_imports: &[],
     },

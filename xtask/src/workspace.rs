@@ -15,8 +15,16 @@ const SKIPPED: [&str; 5] = [
 ];
 
 /// Endings of the files that a person writes and reads.
-const TEXTS: [&str; 10] = [
-    "rs", "md", "toml", "sh", "go", "js", "mjs", "conf", "txt", "yml",
+const TEXTS: [&str; 9] = [
+    ".rs",
+    ".md",
+    ".toml",
+    ".sh",
+    ".go",
+    ".js",
+    ".conf",
+    ".txt",
+    ".schema.json",
 ];
 
 /// Every text file of the workspace.
@@ -131,10 +139,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
             if !SKIPPED.contains(&name.as_str()) {
                 walk(&path, found)?;
             }
-        } else if path
-            .extension()
-            .is_some_and(|end| TEXTS.iter().any(|text| end == *text))
-        {
+        } else if TEXTS.iter().any(|end| name.ends_with(end)) {
             found.push(path);
         }
     }

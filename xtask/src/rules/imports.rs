@@ -117,11 +117,13 @@ mod tests {
     const CRATES: [Crate; 2] = [
         Crate {
             name: "server",
+            holds: "",
             imports: &[],
             test_imports: &[],
         },
         Crate {
             name: "load",
+            holds: "",
             imports: &[],
             test_imports: &["server"],
         },

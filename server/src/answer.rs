@@ -12,8 +12,8 @@ use crate::service::{Body, Response};
 /// which saves a small packet with only the head in it.
 const COPIED_BYTES_MAX: usize = 16 * 1024;
 
-/// Answers up to so long are kept encoded.
-const KEPT_BYTES_MAX: usize = 32 * 1024;
+/// Answers up to so long are kept encoded. Of longer ones it is not the formatting that costs.
+const KEPT_BYTES_MAX: usize = 4096;
 
 /// The `Server` field.
 const SERVER: (&str, &str) = ("Server", "ringside");

@@ -29,6 +29,7 @@ pub(crate) struct Site {
     date_until: Time,
     wall: Wall,
     routes: Vec<Route>,
+    #[allow(clippy::vec_box)] // The boxes are what is used again.
     spare: Vec<Box<Incoming>>,
 }
 

@@ -8,6 +8,9 @@
 //! All time limits of a connection share one timer, which looks when it is due whether the limit
 //! has moved on. So traffic sets no timers.
 
+#[cfg(test)]
+mod tests;
+
 use engine::timers::Wheel;
 use engine::{
     Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,

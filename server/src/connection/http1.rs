@@ -193,7 +193,7 @@ impl Http1 {
     /// The request under way came too slowly.
     pub(crate) fn time_out(&mut self, site: &mut Site) {
         let text = "the request took too long to arrive\n";
-        self.talk.refuse(408, text.into(), Ending::Lingering, site);
+        self.talk.refuse(408, text.into(), site);
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
@@ -203,10 +203,18 @@ impl Http1 {
 
     /// How the connection is to be closed, if it is time.
     pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
-        let in_vain = (self.talk.peer_ended || site.draining) && self.talk.out.waits_for_ever();
-        self.talk
-            .ending
-            .filter(|_| self.talk.out.is_empty() || in_vain)
+        let Talk {
+            ref out,
+            peer_ended,
+            ending,
+            ..
+        } = self.talk;
+        let in_vain = (peer_ended || site.draining) && out.waits_for_ever();
+        match ending {
+            Some(_) if !out.is_empty() && !in_vain => None,
+            Some(Ending::Lingering) if peer_ended => Some(Ending::Graceful),
+            ending => ending,
+        }
     }
 
     /// Whether reading should go on: it stops while output has piled up.
@@ -291,15 +299,11 @@ impl Talk {
             Found::Refusal(response) if request.expect_continue => {
                 // The client asked whether to send the body. It may do so in spite of the answer,
                 // so this connection cannot be read any further (RFC 9110 §10.1.1).
-                self.say(
-                    &response,
-                    Form {
-                        keep_alive: false,
-                        ..form
-                    },
-                    None,
-                    site,
-                );
+                let last = Form {
+                    keep_alive: false,
+                    ..form
+                };
+                self.say(&response, last, None, site);
                 self.ending = Some(Ending::Lingering);
                 return site.recycle(incoming);
             }
@@ -442,16 +446,10 @@ impl Talk {
     }
 
     fn reject(&mut self, rejection: Rejection, site: &mut Site) {
-        let Rejection { status, violation } = rejection;
-        // Of these it is known that the client has more to send.
-        let ending = match status {
-            413 | 414 | 431 => Ending::Lingering,
-            _ => Ending::Graceful,
-        };
-        self.refuse(status, format!("{violation}\n"), ending, site);
+        self.refuse(rejection.status, format!("{}\n", rejection.violation), site);
     }
 
-    fn refuse(&mut self, status: u16, text: String, ending: Ending, site: &mut Site) {
+    fn refuse(&mut self, status: u16, text: String, site: &mut Site) {
         site.counts.rejections.count(status);
         let version = http1::Version::Http11;
         let form = Form {
@@ -461,7 +459,8 @@ impl Talk {
         };
         self.body = None;
         self.say(&Response::sentence(status, text), form, None, site);
-        self.ending = Some(ending);
+        // What else the client is sending can no longer be told.
+        self.ending = Some(Ending::Lingering);
     }
 }
 

@@ -228,10 +228,13 @@ impl<S: Read + Write> Client<S> {
 
     fn more(&mut self) -> bool {
         let mut chunk = vec![0; 256 * 1024];
-        let count = self
-            .stream
-            .read(&mut chunk)
-            .expect("the server answers in time");
+        let count = loop {
+            match self.stream.read(&mut chunk) {
+                // With a timeout set, whatever interrupts a read ends it (signal(7)).
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read.expect("the server answers in time"),
+            }
+        };
         self.buffer.extend_from_slice(&chunk[..count]);
         count > 0
     }
@@ -243,7 +246,12 @@ impl Client<TcpStream> {
         self.stream
             .set_read_timeout(Some(time))
             .expect("a socket option");
-        let heard = self.stream.read(&mut [0; 64]).map_err(|error| error.kind());
+        let heard = loop {
+            match self.stream.read(&mut [0; 64]).map_err(|error| error.kind()) {
+                Err(ErrorKind::Interrupted) => {}
+                heard => break heard,
+            }
+        };
         assert!(
             matches!(heard, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)),
             "it was silent until {heard:?}"
@@ -260,6 +268,7 @@ impl Client<TcpStream> {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return None,
                 Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Some(error.kind()),
             }
         }

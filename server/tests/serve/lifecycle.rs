@@ -31,11 +31,11 @@ fn the_drain_finishes_what_is_begun_and_takes_nothing_new() {
         // An idle connection is closed at once, and one that would wait for ever.
         assert!(idle.is_over());
         assert!(stalled.is_over());
-        // By then the listener is closed.
-        assert!(
-            TcpStream::connect(address).is_err(),
-            "nobody listens any more"
-        );
+        // So is the listener, perhaps a moment later.
+        let patience = Time::now() + Duration::from_secs(5);
+        while TcpStream::connect(address).is_ok() {
+            assert!(Time::now() < patience, "somebody still listens");
+        }
         half.send("on HTTP/1.1\r\nHost: test\r\n\r\n");
         let answer = half.answer();
         assert_eq!(answer.text(), r#"{"status":"ok"}"#);
@@ -45,7 +45,7 @@ fn the_drain_finishes_what_is_begun_and_takes_nothing_new() {
         assert!(answer.closes() && waiting.is_over());
         let summary = server.end();
         assert_eq!(summary.counts.cut, 0);
-        assert_eq!(summary.counts.requests, 8);
+        assert_eq!(summary.counts.requests, 7);
     });
 }
 

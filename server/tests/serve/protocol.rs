@@ -280,9 +280,11 @@ fn what_is_not_http_or_ambiguous_is_refused_and_the_connection_closed() {
     ];
     each_engine(|engine| {
         let server = Server::with(engine);
-        for (request, status) in table {
-            let mut client = server.connect();
+        let mut clients: Vec<_> = table.iter().map(|_| server.connect()).collect();
+        for (client, (request, _)) in clients.iter_mut().zip(table) {
             client.send(get("/") + request + &get("/"));
+        }
+        for (mut client, (request, status)) in clients.into_iter().zip(table) {
             assert_eq!(
                 client.answer().status,
                 200,

@@ -16,7 +16,7 @@ pub(crate) struct Crate {
 pub(crate) const CRATES: [Crate; 8] = [
     Crate {
         name: "measure",
-        holds: "what a measurement is: time, histograms, counters, series, records, host facts, units",
+        holds: "what a measurement is: time, histograms, counters, series, records, facts, units",
         imports: &[],
         test_imports: &[],
     },

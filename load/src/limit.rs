@@ -1,11 +1,11 @@
 //! Was the generator the limit? And is the run what it says it is?
 //!
-//! Four signs, each named in the verdict. *Own processor time*: a worker of a closed loop that never
-//! sleeps cannot take answers faster, whatever the subject holds. (A worker of an open loop spins on
-//! purpose, so there the sign is lateness.) *Run queue*: time a worker was ready to run and another
-//! thread had its processor. *Little's law*: in a closed loop, throughput × mean time must equal the
-//! connections; what is missing went by outside any exchange. *Own lateness*: an exchange that found
-//! a free connection and was sent late was held up by nobody but the generator.
+//! Four signs, each named in the verdict. *Own processor time*: a worker of a closed loop that
+//! never sleeps cannot take answers faster, whatever the subject holds. (A worker of an open loop
+//! spins on purpose, so there the sign is lateness.) *Run queue*: time a worker was ready to run
+//! and another thread had its processor. *Little's law*: in a closed loop, throughput × mean time
+//! must equal the connections; what is missing went by outside any exchange. *Own lateness*: an
+//! exchange that found a free connection and was sent late was held up by the generator alone.
 
 use measure::histogram::Histogram;
 
@@ -102,7 +102,8 @@ fn busy(verdict: &mut Verdict) -> Vec<String> {
             share * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
-            "the busiest worker used {:.0} % of its CPU: close to being the limit; add threads (-t)",
+            "the busiest worker used {:.0} % of its CPU, close to being the limit; \
+             add threads (-t)",
             share * 100.0
         )),
         _ => {}
@@ -164,8 +165,8 @@ fn cleared(verdict: &Verdict, open: bool) -> String {
     let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
     let gap = verdict.littles_law_gap.unwrap_or(0.0) * 100.0;
     format!(
-        "the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it; Little's law \
-         leaves {gap:.1} % unexplained"
+        "the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it; \
+         Little's law leaves {gap:.1} % unexplained"
     )
 }
 

@@ -1,4 +1,5 @@
-//! A plan: everything a run needs, validated and serialisable. Two runs of one plan do the same work.
+//! A plan: everything a run needs, validated and serialisable. Two runs of one plan do the same
+//! work.
 
 use std::fmt;
 use std::net::IpAddr;

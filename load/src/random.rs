@@ -1,5 +1,5 @@
-//! Seeded randomness for arrivals and back-off: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), small,
-//! fast and the same on every machine, so that a seed in a record brings the same run back.
+//! Seeded randomness for arrivals and back-off: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014),
+//! small, fast and the same on every machine, so that a seed in a record brings the same run back.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

@@ -82,6 +82,7 @@ impl Recorder {
         }
         self.settled = done;
         if (200..400).contains(&status) {
+            self.tally.completed_late += u64::from(exchange.sent >= self.end);
             self.tally
                 .completed(exchange.intended, exchange.sent, done, status);
         } else {

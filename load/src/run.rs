@@ -459,6 +459,7 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
             ("overflows", counted.overflows),
             ("short_sends", counted.short_sends),
             ("blocked_exchanges", outcome.recorder.blocked),
+            ("dropped_in_warm_up", outcome.dropped),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
         }

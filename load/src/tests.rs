@@ -279,6 +279,26 @@ fn warm_up_is_not_measured() {
 }
 
 #[test]
+fn the_debt_of_an_overloaded_warm_up_is_not_paid_in_the_window() {
+    let mut plan = plan(Schedule::Constant { rate: 10_000.0 }, 10, 1.0);
+    plan.warm_up_s = 1.0;
+    // Ten connections, 10 ms each: a tenth of what is asked for.
+    let outcome = run(&plan, 1, Faults::none(), Server::new(|_, _| 10 * MS));
+    let tally = &outcome.recorder.tally;
+    assert_eq!(tally.intended, 10_000);
+    assert!(outcome.dropped > 8_000, "{}", outcome.dropped);
+    // The window and the drain of two seconds behind it, at 1,000 a second.
+    assert!(
+        (2_900..3_100).contains(&tally.completed),
+        "{}",
+        tally.completed
+    );
+    assert_eq!(tally.completed + tally.unfinished, 10_000);
+    let in_time = tally.completed - tally.completed_late;
+    assert!((990..1_020).contains(&in_time), "{in_time}");
+}
+
+#[test]
 fn a_counted_run_whose_server_is_gone_gives_up() {
     let mut plan = plan(Schedule::Closed, 3, 1.0);
     (plan.duration_s, plan.count) = (None, Some(1_000_000));

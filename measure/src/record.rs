@@ -33,7 +33,7 @@ pub struct Record<P> {
     pub duration_s: f64,
     /// Exchanges per second that the schedule asked for; null in a closed loop.
     pub offered_rate: Option<f64>,
-    /// Completed exchanges per second.
+    /// Completed exchanges per second, of those that were sent before the window's end.
     pub achieved_rate: f64,
     /// Bytes on the wire, as the generator saw them.
     pub bytes: Bytes,
@@ -217,7 +217,7 @@ impl<P> Record<P> {
             },
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
-            achieved_rate: rate(tally.completed, facts.duration_s),
+            achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,

@@ -33,6 +33,9 @@ pub struct Tally {
     pub connect: Histogram,
     /// Exchanges with a whole answer of an expected status.
     pub completed: u64,
+    /// Of these: sent only after the measured window was over, because no connection was free
+    /// before. They are as good as any but for the rate, which an overload must not raise.
+    pub completed_late: u64,
     /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
     pub failed: u64,
     /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
@@ -67,6 +70,7 @@ impl Tally {
             lateness: Histogram::new(),
             connect: Histogram::new(),
             completed: 0,
+            completed_late: 0,
             failed: 0,
             unfinished: 0,
             censored: 0,
@@ -170,6 +174,7 @@ impl Tally {
         self.lateness.merge(&other.lateness);
         self.connect.merge(&other.connect);
         self.completed += other.completed;
+        self.completed_late += other.completed_late;
         self.failed += other.failed;
         self.unfinished += other.unfinished;
         self.censored += other.censored;

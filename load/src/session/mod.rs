@@ -1,5 +1,5 @@
-//! The client side of one connection: what it waits for and since when. Knows neither the driver nor
-//! the schedule; the worker moves it along.
+//! The client side of one connection: what it waits for and since when. Knows neither the driver
+//! nor the schedule; the worker moves it along.
 
 pub(crate) mod http1;
 
@@ -88,7 +88,8 @@ impl Session {
     }
 }
 
-/// The unanswered exchanges of all sessions: one ring of `depth` places each, allocated at the start.
+/// The unanswered exchanges of all sessions: one ring of `depth` places each, allocated before the
+/// load begins.
 #[derive(Debug)]
 pub(crate) struct Flights {
     places: Vec<Exchange>,

@@ -97,6 +97,8 @@ pub(crate) struct Outcome {
     pub violation: Option<Violation>,
     /// More exchanges were due and never sent than are entered one by one.
     pub backlog_cut: bool,
+    /// Exchanges that were due in the warm-up, not sent by its end, and dropped.
+    pub dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +163,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     counters_at_start: EngineCounters,
     violation: Option<Violation>,
     backlog_cut: bool,
+    dropped: u64,
 }
 
 impl<'a, D: Driver> Worker<'a, D> {
@@ -215,6 +218,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             counters_at_start: EngineCounters::default(),
             violation: None,
             backlog_cut: false,
+            dropped: 0,
             assignment,
             driver,
         })
@@ -358,6 +362,13 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.opened = true;
         self.cpu_at_start = own_time();
         self.counters_at_start = self.driver.counters();
+        // What the warm-up owes is not sent any more: its debt would be paid in the window, and a
+        // subject that cannot hold the rate would never get to the exchanges that are measured.
+        let (start, _) = self.recorder.window();
+        while self.due.is_some_and(|due| due < start) {
+            self.dropped += 1;
+            self.look_ahead();
+        }
     }
 
     /// The quota is used up; only answers are missing.
@@ -477,6 +488,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             counters: self.driver.counters(),
             violation: self.violation,
             backlog_cut: self.backlog_cut,
+            dropped: self.dropped,
             recorder: self.recorder,
         })
     }

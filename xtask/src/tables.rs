@@ -96,6 +96,10 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
         "memory that the kernel reads later",
     ),
     ("engine/tests/refusal.rs", "a seccomp filter for a thread"),
+    (
+        "engine/tests/allocations.rs",
+        "an allocator that counts, to show that the data plane allocates nothing",
+    ),
 ];
 
 /// The only file that reads the clock or sleeps.

@@ -165,7 +165,8 @@ pub enum Payload {
 /// How a socket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Everything sent so far is delivered, then FIN.
+    /// Everything sent so far is delivered, then FIN. Where bytes of the peer lie in the kernel that
+    /// were never received, TCP sends a reset instead (RFC 1122 §4.2.2.13): read to the end first.
     Graceful,
     /// RST, and nothing more is delivered.
     Reset,
@@ -252,7 +253,8 @@ pub enum Refused {
     Stale,
     /// A send on this socket has not finished.
     SendUnfinished,
-    /// [`Config::sockets`] are open, or closing.
+    /// [`Config::sockets`] are open, or closing: a slot is free only when the last operation on it
+    /// has ended, which may take a few turns after `close`.
     SocketsFull,
     /// A template range that does not exist, or an empty send.
     EmptyOrOutOfRange,

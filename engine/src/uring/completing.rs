@@ -156,6 +156,7 @@ impl Uring {
         let listener = accept.listener;
         let into = accept.into.take();
         accept.state = Accepting::Waiting;
+        self.files.end_accept(into);
         if result < 0 {
             if let Some(file) = into {
                 self.files.release(file);

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::buffers::ReceiveBuffers;
 use super::features::{Feature, Features};
@@ -96,11 +96,8 @@ fn open_files(
     sockets: usize,
     features: &mut Features,
 ) -> Result<Files, OpenError> {
-    let limit = getrlimit(Resource::Nofile)
-        .current
-        .unwrap_or(u64::MAX)
-        .min(PLACES_MAX);
     let sockets = sockets as u64;
+    let limit = descriptor_limit(sockets + PLACES_FOR_ACCEPTS).min(PLACES_MAX);
     // One place at least for accepting, so that a full driver can still tell that it is full.
     if sockets >= limit {
         return Err(OpenError {
@@ -120,7 +117,24 @@ fn open_files(
         let _ = ring.unregister_file_table();
         return Ok(Files::descriptors());
     }
-    Ok(Files::direct(places))
+    Ok(Files::direct(places, sockets as u32))
+}
+
+/// The limit of open files, which a table of files may not exceed either. If it is below `wanted`,
+/// it is raised as far as this process may: many systems start with a soft limit of 1024.
+fn descriptor_limit(wanted: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = wanted.min(limit.maximum.unwrap_or(u64::MAX));
+    let wish = Rlimit {
+        current: Some(raised),
+        maximum: limit.maximum,
+    };
+    if raised > current && setrlimit(Resource::Nofile, wish).is_ok() {
+        raised
+    } else {
+        current
+    }
 }
 
 /// Whether options of a socket in the table can be set, which resetting connections needs. Kernels
@@ -343,7 +357,7 @@ mod tests {
     #[test]
     fn more_sockets_than_the_limit_of_files_are_refused_with_the_limit() {
         let limit = getrlimit(Resource::Nofile)
-            .current
+            .maximum
             .unwrap_or(u64::MAX)
             .min(PLACES_MAX);
         let config = Config {

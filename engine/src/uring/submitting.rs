@@ -162,7 +162,7 @@ impl Uring {
         // Nothing is accepted while what was accepted waits for a slot: the backlog of the listener
         // is where connections belong that cannot be served.
         let place = if self.parked.is_empty() {
-            self.files.place_for_accept()
+            self.files.begin_accept()
         } else {
             None
         };

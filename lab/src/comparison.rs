@@ -4,10 +4,12 @@
 //! This file reads and validates it and finds its subjects' folders. It measures nothing.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use crate::cores::Choice;
@@ -19,6 +21,9 @@ const SUBJECTS_MAX: usize = 64;
 pub const ROUNDS_MAX: u32 = 1000;
 /// The shortest window.
 pub const WINDOW_MIN: Duration = Duration::from_millis(10);
+/// What is said of a shorter one.
+pub(crate) const WINDOW_TOO_SHORT: &str =
+    "a window below 10 ms measures the clock; expected for example \"1s\"";
 
 /// What a comparison file says, validated, with its subjects read.
 #[derive(Clone, Debug)]
@@ -52,14 +57,14 @@ pub struct Comparison {
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The path of every request.
-    pub path: UrlPath,
+    pub path: Spanned<UrlPath>,
     /// How many connections.
-    pub connections: u32,
+    pub connections: NonZeroU32,
     /// How many requests may be outstanding on a connection.
     #[serde(default = "one")]
-    pub pipeline: u32,
+    pub pipeline: NonZeroU32,
     /// What is measured of each subject in every round.
-    #[serde(deserialize_with = "document::duration")]
+    #[serde(deserialize_with = "window")]
     pub window: Duration,
     /// Before the window of every round, while the connections open.
     #[serde(default = "settle", deserialize_with = "document::duration")]
@@ -72,12 +77,20 @@ pub struct Workload {
     #[serde(default, deserialize_with = "document::rate")]
     pub rate: Option<f64>,
     /// An exchange that takes longer has failed.
-    #[serde(default = "timeout", deserialize_with = "document::duration")]
+    #[serde(default = "timeout", deserialize_with = "document::some_duration")]
     pub timeout: Duration,
 }
 
-fn one() -> u32 {
-    1
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+fn window<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let window = document::duration(from)?;
+    if window < WINDOW_MIN {
+        return Err(D::Error::custom(WINDOW_TOO_SHORT));
+    }
+    Ok(window)
 }
 
 fn settle() -> Duration {
@@ -122,7 +135,7 @@ struct Written {
     smallest_difference: f64,
     #[serde(default)]
     fresh_each_round: bool,
-    workload: Spanned<Workload>,
+    workload: Workload,
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
@@ -142,17 +155,16 @@ impl Comparison {
     pub fn read(file: &Path, subjects: Option<&Path>) -> Result<Comparison, BadFile> {
         let (written, document) = Document::read::<Written>(file)?;
         check(&written, &document)?;
-        let span = written.workload.span();
-        let workload = check_workload(written.workload, &document)?;
+        let workload = written.workload;
         let found = read_subjects(&written.subjects, &document, &places(file, subjects))?;
-        let path = workload.path.as_str();
+        let path = workload.path.get_ref().as_str();
         if let Some(silent) = found.iter().find(|subject| subject.answer(path).is_none()) {
             let what = format!(
-                "asks for `{path}`, to which {} declares no answer: add an [[answer]] to its \
+                "{} declares no answer to `{path}`: add an [[answer]] to its \
                  subject.toml, since nothing is timed that was not verified",
                 silent.name
             );
-            return Err(document.fault(Some(span), what));
+            return Err(document.fault(Some(workload.path.span()), what));
         }
         let baseline = match &written.baseline {
             Some(baseline) => baseline.get_ref().clone(),
@@ -217,28 +229,6 @@ fn check(written: &Written, document: &Document) -> Result<(), BadFile> {
         }
         _ => Ok(()),
     }
-}
-
-fn check_workload(workload: Spanned<Workload>, document: &Document) -> Result<Workload, BadFile> {
-    let span = workload.span();
-    let workload = workload.into_inner();
-    let what = if workload.connections == 0 {
-        "0 connections; expected at least 1"
-    } else if workload.pipeline == 0 {
-        "pipeline 0; expected at least 1, which is one request at a time"
-    } else if workload.window < WINDOW_MIN {
-        "a window below 10 ms measures the clock; expected for example \"1s\""
-    } else if workload
-        .rate
-        .is_some_and(|rate| rate.is_nan() || rate <= 0.0)
-    {
-        "a rate of 0; expected a rate above 0, or no rate for a closed loop"
-    } else if workload.timeout.is_zero() {
-        "a timeout of 0; expected for example \"2s\""
-    } else {
-        return Ok(workload);
-    };
-    Err(document.fault(Some(span), format!("[workload] has {what}")))
 }
 
 fn places(file: &Path, subjects: Option<&Path>) -> Vec<PathBuf> {

@@ -112,9 +112,17 @@ impl fmt::Display for BadFile {
 
 impl std::error::Error for BadFile {}
 
-/// Adds the nearest expected word to the parser's message about an unexpected one.
+/// The parser's message in words for people, with the nearest expected word to an unexpected one.
 fn explain(message: &str) -> String {
-    let message = message.trim_end().replace('\n', "; ");
+    let message = message
+        .trim_end()
+        .replace('\n', "; ")
+        .replace(
+            "expected a nonzero u32",
+            "expected a whole number above zero",
+        )
+        .replace("expected u32", "expected a whole number")
+        .replace("expected u64", "expected a whole number");
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(found) = quoted.next() else {
         return message;
@@ -162,6 +170,17 @@ fn edits(from: &str, to: &str) -> usize {
 pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     measure::units::parse_duration(&text).map_err(D::Error::custom)
+}
+
+/// Reads a length of time that is not zero.
+pub(crate) fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let length = duration(from)?;
+    if length.is_zero() {
+        return Err(D::Error::custom(
+            "a time of no length; expected for example \"2s\"",
+        ));
+    }
+    Ok(length)
 }
 
 /// Reads a rate a second: `"50k"`, `"100/s"`.

@@ -162,50 +162,74 @@ pub fn compare(
         stop,
     };
     let cache = options.cache.clone().unwrap_or_else(build::default_cache);
-    let mut entries: Vec<Entry> = comparison
-        .subjects
-        .iter()
-        .map(|subject| prepare(subject, &cache, &setting, &store, observer))
-        .collect();
-    // The lab itself stands on the generator's cores from here on: the server's are the subject's.
-    let moved = Moved::to(&placement.generator);
-    let order = order(entries.len(), comparison.rounds, comparison.seed);
-    let mut rounds = Rounds {
-        comparison: &comparison,
-        setting,
-        store: &store,
-        observer,
-        engine: None,
-        unwritten: Vec::new(),
-    };
-    rounds.run(&mut entries, &order);
-    let (engine, mut unwritten) = (rounds.engine, rounds.unwritten);
-    drop(moved);
-    let names = |order: &Vec<usize>| -> Vec<String> {
-        order
-            .iter()
-            .map(|at| entries[*at].subject.name.clone())
-            .collect()
-    };
+    let mut found = carry_out(&comparison, setting, &cache, &store, observer);
     let setup = Setup {
         began: format!("{}T{}Z", store::date(began), store::time_of_day(began)),
-        order: order.iter().map(names).collect(),
-        engine: engine.unwrap_or_else(|| comparison.engine.clone()),
+        order: found.order,
+        engine: found.engine.unwrap_or_else(|| comparison.engine.clone()),
         ended_early: stop
             .requested()
             .map(|_| "somebody asked to stop".to_owned()),
         ..setup(&comparison, &placement)
     };
-    cautions.extend(differing_content_types(&entries));
-    let measured = measured(entries, &comparison.baseline);
+    cautions.extend(differing_content_types(&found.entries));
+    let measured = measured(found.entries, &comparison.baseline);
     let report = Report::new(setup, host, cautions, measured);
-    write(&store, &options.file, &report, &mut unwritten);
+    write(&store, &options.file, &report, &mut found.unwritten);
     Ok(Outcome {
         report,
         folder: store.folder().to_owned(),
-        unwritten,
+        unwritten: found.unwritten,
         stopped: stop.requested(),
     })
+}
+
+/// What the rounds brought.
+struct Found {
+    entries: Vec<Entry>,
+    /// The names in each round, in the order of measuring.
+    order: Vec<Vec<String>>,
+    engine: Option<String>,
+    unwritten: Vec<String>,
+}
+
+/// Builds every subject, and measures those that can be started.
+fn carry_out(
+    comparison: &Comparison,
+    setting: Setting<'_>,
+    cache: &Path,
+    store: &Store,
+    observer: &mut dyn Observer,
+) -> Found {
+    let mut entries: Vec<Entry> = comparison
+        .subjects
+        .iter()
+        .map(|subject| prepare(subject, cache, &setting, store, observer))
+        .collect();
+    let order = order(entries.len(), comparison.rounds, comparison.seed);
+    // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
+    // that it stays where it is, and mostly sleeps.
+    let _moved = Moved::to(&setting.placement.generator);
+    let mut rounds = Rounds {
+        comparison,
+        setting,
+        store,
+        observer,
+        engine: None,
+        unwritten: Vec::new(),
+    };
+    rounds.run(&mut entries, &order);
+    let (engine, unwritten) = (rounds.engine, rounds.unwritten);
+    let name = |at: &usize| entries[*at].subject.name.clone();
+    Found {
+        order: order
+            .iter()
+            .map(|round| round.iter().map(name).collect())
+            .collect(),
+        entries,
+        engine,
+        unwritten,
+    }
 }
 
 fn read(options: &Options) -> Result<Comparison, CompareError> {
@@ -220,8 +244,9 @@ fn read(options: &Options) -> Result<Comparison, CompareError> {
     }
     if let Some(window) = options.window {
         if window < comparison::WINDOW_MIN {
-            let what = "a window below 10 ms measures the clock; expected for example 1s";
-            return Err(CompareError::Impossible(what.to_owned()));
+            return Err(CompareError::Impossible(
+                comparison::WINDOW_TOO_SHORT.to_owned(),
+            ));
         }
         comparison.workload.window = window;
     }
@@ -366,9 +391,9 @@ fn setup(comparison: &Comparison, placement: &Placement) -> Setup {
         seed: comparison.seed,
         smallest_difference: comparison.smallest_difference,
         fresh_each_round: comparison.fresh_each_round,
-        path: workload.path.as_str().to_owned(),
-        connections: workload.connections,
-        pipeline: workload.pipeline,
+        path: workload.path.get_ref().as_str().to_owned(),
+        connections: workload.connections.get(),
+        pipeline: workload.pipeline.get(),
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),
         settle_s: workload.settle.as_secs_f64(),

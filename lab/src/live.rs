@@ -62,13 +62,13 @@ impl Setting<'_> {
     /// The load on the subject at `port`: its window is measured.
     fn plan(&self, port: u16) -> Result<Plan, String> {
         let workload = self.workload;
-        let path = workload.path.as_str();
+        let path = workload.path.get_ref().as_str();
         let mut plan = Plan::new(&format!("http://127.0.0.1:{port}{path}"))
             .map_err(|invalid| invalid.to_string())?;
-        plan.connections = workload.connections;
+        plan.connections = workload.connections.get();
         plan.cpus = self.placement.generator.clone();
-        plan.threads = (plan.cpus.len() as u32).min(workload.connections);
-        plan.pipeline = workload.pipeline;
+        plan.threads = (plan.cpus.len() as u32).min(plan.connections);
+        plan.pipeline = workload.pipeline.get();
         plan.duration_s = Some(workload.window.as_secs_f64());
         plan.warm_up_s = workload.settle.as_secs_f64();
         plan.timeout_s = workload.timeout.as_secs_f64();

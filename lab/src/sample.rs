@@ -90,7 +90,9 @@ impl Sample {
             completed,
             failed: record.exchanges.failed,
             errors: record.errors.clone(),
-            generator_limited: generator.limited && server_busy < SERVER_FULL,
+            // At a fixed rate a late generator spoils the times, however busy the server was.
+            generator_limited: generator.limited
+                && (server_busy < SERVER_FULL || record.offered_rate.is_some()),
             limited_reason: generator.limited.then(|| generator.limited_reason.clone()),
             others_busy: server.others_busy,
             void: None,

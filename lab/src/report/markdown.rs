@@ -1,9 +1,11 @@
 //! The report as Markdown, for people who were not there: each figure with its lowest and highest
 //! round, and everything needed to do it again.
 
+use measure::host::Host;
+
 use super::format::{bytes, count, digits, percent, time_us};
 use super::plot::plot;
-use super::{Outcome, Report, Row};
+use super::{Outcome, Report, Row, Setup};
 use crate::cores::List;
 use crate::statistics::Spread;
 use crate::verdict::Kind;
@@ -157,12 +159,31 @@ fn failures(rows: &[Row]) -> String {
 }
 
 fn environment(report: &Report) -> String {
-    let (setup, host) = (&report.setup, &report.host);
+    let mut rows = machine(&report.host);
+    rows.extend(procedure(&report.setup));
+    for row in &report.subjects {
+        if let Some(version) = &row.version {
+            rows.push((&row.name, version.clone()));
+        }
+    }
+    let mut table = String::from("## Environment\n\n| | |\n|---|---|\n");
+    for (name, value) in rows {
+        table.push_str(&format!("| {} | {} |\n", escape(name), escape(&value)));
+    }
+    let order: Vec<String> = (1..)
+        .zip(&report.setup.order)
+        .map(|(round, names)| format!("{round}. {}", names.join(", ")))
+        .collect();
+    format!(
+        "{table}\nThe order within the rounds:\n\n{}\n",
+        order.join("\n")
+    )
+}
+
+fn machine(host: &Host) -> Vec<(&'static str, String)> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
-    let mut rows = vec![
-        ("began", setup.began.clone()),
-        ("ringside", setup.ringside.clone()),
+    vec![
         ("kernel", text(&host.kernel)),
         ("processor", text(&host.cpu_model)),
         ("processors online", number(host.cpus_online.map(u64::from))),
@@ -176,61 +197,36 @@ fn environment(report: &Report) -> String {
             number(host.somaxconn.map(u64::from)),
         ),
         ("descriptor limit", number(host.descriptor_limit)),
+    ]
+}
+
+fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
+    let load = |seconds: f64| format!("{} s of load", digits(seconds));
+    let rate = setup
+        .rate
+        .map_or("closed loop".to_owned(), |rate| format!("{rate}/s"));
+    let window = format!(
+        "{} s in each of {} rounds",
+        digits(setup.window_s),
+        setup.rounds
+    );
+    let fresh = if setup.fresh_each_round { "yes" } else { "no" };
+    vec![
+        ("began", setup.began.clone()),
+        ("ringside", setup.ringside.clone()),
         ("server cores", List(&setup.server_cores).to_string()),
         ("generator cores", List(&setup.generator_cores).to_string()),
         ("generator engine", setup.engine.clone()),
         ("path", setup.path.clone()),
         ("connections", setup.connections.to_string()),
         ("pipeline", setup.pipeline.to_string()),
-        (
-            "rate",
-            setup
-                .rate
-                .map_or("closed loop".to_owned(), |rate| format!("{rate}/s")),
-        ),
-        (
-            "window",
-            format!(
-                "{} s in each of {} rounds",
-                digits(setup.window_s),
-                setup.rounds
-            ),
-        ),
-        (
-            "before each window",
-            format!("{} s of load", digits(setup.settle_s)),
-        ),
-        (
-            "on each new process",
-            format!("{} s of load", digits(setup.warm_up_s)),
-        ),
-        (
-            "new processes each round",
-            yes_or_no(setup.fresh_each_round),
-        ),
+        ("rate", rate),
+        ("window", window),
+        ("before each window", load(setup.settle_s)),
+        ("on each new process", load(setup.warm_up_s)),
+        ("new processes each round", fresh.to_owned()),
         ("seed", setup.seed.to_string()),
-    ];
-    for row in &report.subjects {
-        if let Some(version) = &row.version {
-            rows.push((&row.name, version.clone()));
-        }
-    }
-    let mut table = String::from("## Environment\n\n| | |\n|---|---|\n");
-    for (name, value) in rows {
-        table.push_str(&format!("| {} | {} |\n", escape(name), escape(&value)));
-    }
-    let order = setup.order.iter().enumerate();
-    let order: Vec<String> = order
-        .map(|(at, names)| format!("{}. {}", at + 1, names.join(", ")))
-        .collect();
-    format!(
-        "{table}\nThe order within the rounds:\n\n{}\n",
-        order.join("\n")
-    )
-}
-
-fn yes_or_no(yes: bool) -> String {
-    if yes { "yes" } else { "no" }.to_owned()
+    ]
 }
 
 /// Text that Markdown takes as it stands.

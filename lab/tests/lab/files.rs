@@ -18,75 +18,88 @@ fn refused(arena: &Arena, from: &str, to: &str) -> String {
     }
 }
 
+/// What is written, what instead, the line of the message (0: it has none), words in it.
+const MISTAKES: &[(&str, &str, usize, &str)] = &[
+    ("rounds = 3", "rounds = ", 4, "string values must be quoted"),
+    (
+        "rounds = 3",
+        "rounds = \"three\"",
+        4,
+        "expected a whole number",
+    ),
+    ("rounds = 3", "rounds = 0", 4, "expected 1 to 1000"),
+    ("rounds = 3", "rouns = 3", 4, "did you mean `rounds`?"),
+    ("rounds = 3\n", "", 0, "missing field `rounds`"),
+    (
+        "connections = 4",
+        "conections = 4",
+        8,
+        "did you mean `connections`?",
+    ),
+    (
+        "connections = 4",
+        "connections = -4",
+        8,
+        "expected a whole number",
+    ),
+    (
+        "connections = 4",
+        "connections = 0",
+        8,
+        "expected a whole number above zero",
+    ),
+    ("\"60ms\"", "\"soon\"", 9, "\"soon\" is not a duration"),
+    ("\"60ms\"", "\"1ms\"", 9, "measures the clock"),
+    ("\"60ms\"", "60", 9, "expected a string"),
+    ("\"/\"", "\"here\"", 7, "expected one that begins with `/`"),
+    ("\"/\"", "\"/other\"", 7, "one declares no answer"),
+    ("\"two\"", "\"tow\"", 3, "no subject `tow`"),
+    ("\"two\"", "\"one\"", 3, "`one` stands here twice"),
+    ("\"two\"", "\"../two\"", 3, "no subject `../two`"),
+    (
+        "rounds",
+        "baseline = \"too\"\nrounds",
+        4,
+        "did you mean `two`?",
+    ),
+    (
+        "rounds",
+        "baseline = \"x\"\nrounds",
+        4,
+        "expected one of: one, two",
+    ),
+    (
+        "rounds",
+        "engine = \"kqueue\"\nrounds",
+        4,
+        "expected auto, uring or epoll",
+    ),
+    (
+        "rounds",
+        "smallest_difference = \"2\"\nrounds",
+        4,
+        "expected a percentage",
+    ),
+    ("\"test\"", "\"../test\"", 1, "it names a folder"),
+    (
+        "[workload]",
+        "[cores]\nserver = \"first\"\n[workload]",
+        7,
+        "names no cores",
+    ),
+    (
+        "window",
+        "rate = \"fast\"\nwindow",
+        9,
+        "\"fast\" is not a rate",
+    ),
+];
+
 #[test]
 fn a_comparison_that_cannot_be_read_says_where_and_what_was_expected() {
     let arena = Arena::new("comparisons");
     arena.tiny("one", "").tiny("two", "");
-    for (from, to, line, words) in [
-        ("rounds = 3", "rounds = ", 4, "string values must be quoted"),
-        ("rounds = 3", "rounds = \"three\"", 4, "expected u32"),
-        ("rounds = 3", "rounds = 0", 4, "expected 1 to 1000"),
-        ("rounds = 3", "rouns = 3", 4, "did you mean `rounds`?"),
-        ("rounds = 3\n", "", 0, "missing field `rounds`"),
-        (
-            "connections = 4",
-            "conections = 4",
-            8,
-            "did you mean `connections`?",
-        ),
-        ("connections = 4", "connections = -4", 8, "expected u32"),
-        (
-            "connections = 4",
-            "connections = 0",
-            6,
-            "expected at least 1",
-        ),
-        ("\"60ms\"", "\"soon\"", 9, "\"soon\" is not a duration"),
-        ("\"60ms\"", "\"1ms\"", 6, "measures the clock"),
-        ("\"60ms\"", "60", 9, "expected a string"),
-        ("\"/\"", "\"here\"", 7, "expected one that begins with `/`"),
-        ("\"/\"", "\"/other\"", 6, "one declares no answer"),
-        ("\"two\"", "\"tow\"", 3, "no subject `tow`"),
-        ("\"two\"", "\"one\"", 3, "`one` stands here twice"),
-        ("\"two\"", "\"../two\"", 3, "no subject `../two`"),
-        (
-            "rounds",
-            "baseline = \"too\"\nrounds",
-            4,
-            "did you mean `two`?",
-        ),
-        (
-            "rounds",
-            "baseline = \"x\"\nrounds",
-            4,
-            "expected one of: one, two",
-        ),
-        (
-            "rounds",
-            "engine = \"kqueue\"\nrounds",
-            4,
-            "expected auto, uring or epoll",
-        ),
-        (
-            "rounds",
-            "smallest_difference = \"2\"\nrounds",
-            4,
-            "expected a percentage",
-        ),
-        ("\"test\"", "\"../test\"", 1, "it names a folder"),
-        (
-            "[workload]",
-            "[cores]\nserver = \"first\"\n[workload]",
-            7,
-            "names no cores",
-        ),
-        (
-            "window",
-            "rate = \"fast\"\nwindow",
-            9,
-            "\"fast\" is not a rate",
-        ),
-    ] {
+    for (from, to, line, words) in MISTAKES.iter().copied() {
         let message = refused(&arena, from, to);
         let place = format!("comparisons/test.toml:{line}:");
         assert!(

@@ -24,8 +24,10 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let mut line = Line::new();
-    let record = load::run(&plan, &stop, &mut |progress| {
-        line.show(&progress_text(progress))
+    let mut before = None;
+    let record = load::run(&plan, &stop, &mut |now| {
+        line.show(&progress_text(now, before));
+        before = Some(*now);
     });
     drop(line);
     let record = record.map_err(failure)?;
@@ -84,18 +86,26 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
     }
 }
 
-fn progress_text(progress: &Progress) -> String {
-    let elapsed = format!("{:.0}s", progress.elapsed_s.floor());
-    let time = match progress.total_s {
+/// How far a run is; its rate is that since the line before.
+fn progress_text(now: &Progress, before: Option<Progress>) -> String {
+    let elapsed = format!("{:.0}s", now.elapsed_s.floor());
+    let time = match now.total_s {
         Some(total) => format!("{elapsed} of {total:.0}s"),
         None => elapsed,
     };
-    let rate = progress.completed as f64 / progress.elapsed_s.max(1.0);
+    let (start_s, start) = before.map_or((0.0, 0), |line| (line.elapsed_s, line.completed));
+    let seconds = now.elapsed_s - start_s;
+    let completed = now.completed.saturating_sub(start);
+    let rate = if seconds > 0.0 {
+        completed as f64 / seconds
+    } else {
+        0.0
+    };
     format!(
         "{time}  {} connections  {} answers  {} failed  {}/s",
-        progress.connected,
-        progress.completed,
-        progress.failed,
+        now.connected,
+        now.completed,
+        now.failed,
         units::wrk_metric(rate),
     )
 }

@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Folder, assert_says, ringside};
+use super::child::{Folder, assert_says, command, ringside, start};
 
 /// Writes a comparison of `subjects` into `folder` and gives its path.
 fn comparison(folder: &Folder, subjects: &str) -> String {
@@ -45,6 +47,43 @@ fn our_own_server_is_compared_with_itself() {
         fs::read_to_string(format!("{out}/report.md"))
             .unwrap()
             .contains("ringside-epoll")
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_comparison_with_130_and_leaves_nobody_behind() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // The subject tells its process id before it becomes the server.
+    let script = format!("echo $$ >{pipe}; exec {{ringside}} serve --addr 127.0.0.1:{{port}}");
+    let subject = format!(
+        "description = \"ours\"\nkind = \"server\"\n[start]\n\
+         command = [\"sh\", \"-c\", \"{script}\"]\n[ready]\npath = \"/health\"\n\
+         [[answer]]\npath = \"/\"\nstatus = 200\nbody = \"Hello, World!\"\n"
+    );
+    fs::create_dir_all(folder.path("subjects/ours")).unwrap();
+    fs::write(folder.path("subjects/ours/subject.toml"), subject).unwrap();
+    let file = folder.path("test.toml");
+    let text = "name = \"test\"\nquestion = \"?\"\nsubjects = [\"ours\"]\nrounds = 9\n\
+                [workload]\npath = \"/\"\nconnections = 4\nwindow = \"60s\"\n";
+    fs::write(&file, text).unwrap();
+    let running = start(&mut command(&["compare", &file, "-o", &folder.path("out")]));
+    // Ends when the subject has written and closed the other end.
+    let pid = start(Command::new("cat").arg(&pipe)).end().stdout;
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_says(&ended.stdout, "ours");
+    assert!(
+        !Path::new("/proc").join(pid.trim()).exists(),
+        "the subject is still there"
     );
 }
 

@@ -382,7 +382,8 @@ mod tests {
 
     #[test]
     fn each_thing_that_costs_is_a_warning_that_says_what() {
-        let table: [(&str, fn(&mut Facts)); 13] = [
+        type Spoil = fn(&mut Facts);
+        let table: [(&str, Spoil); 13] = [
             ("clocksource", |facts| {
                 facts.host.clocksource = Some("acpi_pm".to_string())
             }),

@@ -24,7 +24,8 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
 /// wrk's block, as its wrk.c prints it.
 fn wrk_block(record: &Record, latency: bool) -> String {
     let plan = &record.plan;
-    let answered = record.exchanges.completed + count(record, ErrorKind::UnexpectedStatus);
+    let strange = count(record, ErrorKind::UnexpectedStatus);
+    let answered = record.exchanges.completed + strange;
     let seconds = record.duration_s;
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
     let mut text = format!(
@@ -48,10 +49,10 @@ fn wrk_block(record: &Record, latency: bool) -> String {
         wrk_bytes(record.bytes.received as f64),
     ));
     text.push_str(&wrk_errors(record));
-    text.push_str(&format!(
-        "Requests/sec: {:>9.2}\n",
-        per_second(answered as f64)
-    ));
+    // Not `answered` over the time: requests of an overload that were sent only after the window
+    // are answered in the end, and would raise the rate above what was reached.
+    let rate = record.achieved_rate + per_second(strange as f64);
+    text.push_str(&format!("Requests/sec: {rate:>9.2}\n"));
     let transfer = wrk_bytes(per_second(record.bytes.received as f64));
     text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
     text
@@ -326,4 +327,112 @@ fn generator(record: &Record, paint: Paint) -> String {
         facts.join(", "),
         generator.limited_reason,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use load::Plan;
+    use measure::host::Host;
+    use measure::record::{EndedBy, Facts, Generator};
+    use measure::tally::{Loop, Tally};
+    use measure::time::Time;
+
+    use super::*;
+
+    /// Two seconds with four answers of 1 ms, a 404 of 3 ms, and one error of each kind.
+    fn record(kind: Loop) -> Record {
+        let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+        let mut tally = Tally::new(kind);
+        tally.start(at(0));
+        for ms in [0, 500] {
+            tally.completed(at(ms), at(ms), at(ms + 1), 200);
+        }
+        tally.unexpected(at(100), at(100), at(103), 404);
+        tally.tick(at(1000));
+        for ms in [1000, 1500] {
+            tally.completed(at(ms), at(ms), at(ms + 1), 200);
+        }
+        for error in ErrorKind::all() {
+            if error != ErrorKind::UnexpectedStatus {
+                tally.failed(error);
+            }
+        }
+        tally.bytes_received = 3 << 20;
+        tally.finish(at(2000));
+        let mut plan = Plan::new("http://localhost:8080/a").unwrap();
+        plan.duration_s = Some(2.0);
+        let generator = Generator {
+            engine: "epoll".to_string(),
+            engine_reason: "asked for".to_string(),
+            limited_reason: "its worker was 3 % busy".to_string(),
+            ..Generator::default()
+        };
+        Record::assemble(
+            &tally,
+            Facts {
+                plan,
+                host: Host::default(),
+                generator,
+                duration_s: 2.0,
+                offered_rate: (kind == Loop::Open).then_some(2.5),
+                valid: true,
+                warnings: vec!["mind the gap".to_string()],
+                ended_by: EndedBy::Duration,
+            },
+        )
+    }
+
+    #[test]
+    fn wrks_block_is_wrks_to_the_letter() {
+        let expected = "\
+Running 2s test @ http://localhost:8080/a
+  1 threads and 10 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.40ms    0.89ms   3.00ms   80.00%
+    Req/Sec     2.00      0.00     2.00    100.00%
+  Latency Distribution
+     50%    1.00ms
+     75%    1.00ms
+     90%    3.00ms
+     99%    3.00ms
+  5 requests in 2.00s, 3.00MB read
+  Socket errors: connect 5, read 4, write 1, timeout 1
+  Non-2xx or 3xx responses: 1
+Requests/sec:      2.50
+Transfer/sec:      1.50MB
+";
+        assert_eq!(wrk_block(&record(Loop::Closed), true), expected);
+    }
+
+    #[test]
+    fn each_kind_of_error_has_its_line() {
+        let text = text(&record(Loop::Closed), false, Paint::PLAIN);
+        for kind in ErrorKind::all() {
+            let line = format!("\n  1 {}: {}\n", kind.name(), kind.text());
+            assert!(text.contains(&line), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_open_loop_says_what_was_offered_and_how_late_it_was_sent() {
+        let closed = text(&record(Loop::Closed), false, Paint::PLAIN);
+        let open = text(&record(Loop::Open), false, Paint::PLAIN);
+        assert!(
+            open.contains("Offered 2.50/s, achieved 2.00/s (80.00 %)"),
+            "{open}"
+        );
+        assert!(closed.contains("\nAchieved 2.00/s"), "{closed}");
+        assert!(open.contains("\n  lateness ") && !closed.contains("\n  lateness "));
+    }
+
+    #[test]
+    fn warnings_and_the_verdict_on_the_generator_come_last() {
+        let text = text(&record(Loop::Closed), false, Paint::PLAIN);
+        assert!(
+            text.ends_with(
+                "The generator was not the limit: its worker was 3 % busy\nWarning: mind the gap\n"
+            ),
+            "{text}"
+        );
+    }
 }

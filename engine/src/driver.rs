@@ -165,8 +165,8 @@ pub enum Payload {
 /// How a socket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Everything sent so far is delivered, then FIN. Where bytes of the peer lie in the kernel that
-    /// were never received, TCP sends a reset instead (RFC 1122 §4.2.2.13): read to the end first.
+    /// Everything sent so far is delivered, then FIN. Where bytes of the peer lie in the kernel
+    /// that were never received, TCP sends a reset instead (RFC 1122 §4.2.2.13): read to the end.
     Graceful,
     /// RST, and nothing more is delivered.
     Reset,

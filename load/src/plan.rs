@@ -386,7 +386,8 @@ mod tests {
     #[test]
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
-        let table: [(&str, fn(&mut Plan)); 7] = [
+        type Spoil = fn(&mut Plan);
+        let table: [(&str, Spoil); 7] = [
             ("at least 4 connections", |plan| {
                 (plan.connections, plan.threads) = (2, 4)
             }),

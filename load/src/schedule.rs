@@ -4,8 +4,8 @@
 //! Every open schedule is one curve, the count of exchanges due until time t, Λ(t), and a sequence
 //! of marks on its axis: 0, 1, 2, … for constant arrivals, sums of unit exponentials for Poisson
 //! ones. The n-th intended time is Λ⁻¹(markₙ) (time rescaling, as for any inhomogeneous Poisson
-//! process). Workers share the marks out: constant marks in turn, and for Poisson each worker draws an
-//! independent stream of 1/workers of the rate, whose union is Poisson at the whole rate again.
+//! process). Workers share the marks out: constant marks in turn, and for Poisson each worker draws
+//! an independent stream of 1/workers of the rate, whose union is Poisson at the whole rate again.
 
 use std::fmt;
 use std::str::FromStr;

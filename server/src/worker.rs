@@ -208,10 +208,6 @@ impl<D: Driver> Worker<D> {
         }
         connection.http.receive(bytes, &mut self.site);
         list(&mut self.listed, connection);
-        if connection.http.head_since() != Time::NEVER {
-            let at = connection.http.head_since() + self.settings.timeouts.head;
-            hasten(&mut self.wheel, connection, at);
-        }
     }
 
     fn accepted(&mut self, socket: Token) {
@@ -405,6 +401,10 @@ impl<D: Driver> Worker<D> {
         if stop_reading != connection.deaf {
             connection.deaf = stop_reading;
             let _ = self.driver.arm_receive(socket, !stop_reading);
+        }
+        if connection.http.head_since() != Time::NEVER {
+            let at = connection.http.head_since() + self.settings.timeouts.head;
+            hasten(&mut self.wheel, connection, at);
         }
         if let Some(ending) = connection.http.finished(&self.site) {
             self.end(socket, ending);

@@ -163,7 +163,7 @@ impl Http1 {
                 Err(rejection) => talk.reject(rejection, site),
             }
         }
-        if !self.machine.head_started() {
+        if talk.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
             self.head_since = site.now;
@@ -192,6 +192,7 @@ impl Http1 {
 
     /// The request under way came too slowly.
     pub(crate) fn time_out(&mut self, site: &mut Site) {
+        self.head_since = Time::NEVER;
         let text = "the request took too long to arrive\n";
         self.talk.refuse(408, text.into(), site);
     }
@@ -235,7 +236,7 @@ impl Http1 {
             Phase::Waiting
         } else if self.head_since != Time::NEVER {
             Phase::Head(self.head_since)
-        } else if !self.machine.between_requests() {
+        } else if self.talk.ending.is_none() && !self.machine.between_requests() {
             Phase::Body
         } else {
             Phase::Idle

@@ -16,6 +16,10 @@
 //! - Whatever could not be emptied, because the buffers ran out or others were due, stands in a
 //!   list of ready sockets, and the next turn continues with it before all else.
 //!
+//! Unlike a ring, epoll has no memory shared with the kernel that tells whether something has
+//! happened, so each turn makes the one call of epoll_wait(2), for `Until::Now` too. A turn that
+//! finds nothing and may sleep makes a second one; only so can `sleeps` be counted truly.
+//!
 //! # Ends
 //!
 //! A socket that fails while bytes of the peer still lie in its receive buffer, as after an answer
@@ -218,6 +222,9 @@ impl Driver for Epoll {
     }
 
     fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
+        if self.sockets.is_full() {
+            return Err(Refused::SocketsFull);
+        }
         let (descriptor, address) =
             socket::listener(listen, socket::Mode::Nonblocking).map_err(kernel)?;
         let watches_output = matches!(listen.address, Address::Tcp(_));

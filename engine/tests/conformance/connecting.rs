@@ -219,6 +219,14 @@ pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
         bench.driver.connect(&address, &options),
         Err(Refused::SocketsFull)
     );
+    let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+    let listen = Listen {
+        address: any,
+        share_port: false,
+        backlog: 16,
+        options: options.clone(),
+    };
+    assert_eq!(bench.driver.listen(&listen), Err(Refused::SocketsFull));
     bench.until("the last connection", |bench| bench.story(last).connected);
     // Its other end has to wait at the listener until there is room, and is then taken.
     bench.some_turns();

@@ -238,6 +238,7 @@ fn run(live: &mut Live, setting: &Setting<'_>) -> (Result<Record, RunError>, Ser
         ..ServerUse::default()
     };
     if let Some((usage, since)) = open {
+        server.wait_ns = closed.0.wait_ns.saturating_sub(usage.wait_ns);
         server.cpu_ns = closed.0.cpu_ns.saturating_sub(usage.cpu_ns);
         server.wall_ns = closed.1.since(since);
     }

@@ -19,6 +19,8 @@ const SERVER_FULL: f64 = 0.95;
 pub struct ServerUse {
     /// Processor time of the whole process tree in nanoseconds.
     pub cpu_ns: u64,
+    /// Time that its threads were ready and waited for a processor, in nanoseconds.
+    pub wait_ns: u64,
     /// Length of the time it was taken over, in nanoseconds.
     pub wall_ns: u64,
     /// Peak resident memory of the tree in bytes, if it could be read.
@@ -42,6 +44,9 @@ pub struct Sample {
     pub server_cpu_us_per_exchange: Option<f64>,
     /// The server's processor time as a share of the cores it was given, 0 to 1.
     pub server_busy: f64,
+    /// Time that the server's threads were ready and waited for a core, as a share of the time.
+    /// Threads of one server that share a core wait for each other, too.
+    pub server_waited: f64,
     /// The busiest generator worker's processor time as a share of its core, 0 to 1.
     pub generator_busy: Option<f64>,
     /// Peak resident memory of the server's processes in bytes.
@@ -84,6 +89,7 @@ impl Sample {
                 .filter(|_| completed >= P99_EXCHANGES_MIN),
             server_cpu_us_per_exchange: each(cpu_us_in_window),
             server_busy,
+            server_waited: server.wait_ns as f64 / wall_ns,
             generator_busy: generator.cpu_share_max,
             memory_peak_bytes: server.memory_peak_bytes,
             bytes_per_exchange: each(record.bytes.received as f64),

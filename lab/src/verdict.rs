@@ -165,7 +165,7 @@ fn judge_rate(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio, smallest: f64
     let (limited, baseline_limited) = (limit(subject), limit(baseline));
     if let (Some(_), Some(limit)) = (&limited, &baseline_limited) {
         let both = both(subject, baseline);
-        let sentence = format!("undecided: {both} were both faster than the generator ({limit})");
+        let sentence = format!("undecided: the generator was the limit for both {both} ({limit})");
         return verdict(Kind::Undecided, sentence);
     }
     let higher = ratio.centre >= 1.0;
@@ -473,7 +473,7 @@ mod tests {
         let both = verdict(&new, &old, Metric::RequestsPerSecond);
         assert_eq!(both.kind, Kind::Undecided);
         assert!(
-            both.sentence.contains("both faster than the generator"),
+            both.sentence.contains("the limit for both new and old"),
             "{}",
             both.sentence
         );

@@ -27,6 +27,9 @@ use crate::verdict::{self, Kind, Metric, Side, Verdict};
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// A server that waited longer than this share of the time for its core is mentioned.
+const WAITED_MAX: f64 = 0.10;
+
 /// Idle subjects that used more of a core than this are mentioned.
 const OTHERS_BUSY_MAX: f64 = 0.02;
 
@@ -356,6 +359,14 @@ fn notes(subject: &Measured, figures: Option<&Figures>) -> Vec<String> {
             "{} of {} rounds count for nothing: {why}",
             void.len(),
             samples.len()
+        ));
+    }
+    let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
+    if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
+        notes.push(format!(
+            "its threads were ready and waited for a core {:.0} % of the time: they share it, with \
+             each other or with somebody else",
+            100.0 * waited.median
         ));
     }
     let others = samples

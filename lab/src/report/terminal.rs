@@ -181,6 +181,8 @@ fn cells(row: &Row) -> (Vec<String>, Vec<String>) {
     };
     let mut push = |spread: Option<&Spread>, show: fn(f64) -> String| {
         figures.push(spread.map_or("–".to_owned(), |spread| show(spread.median)));
+        // One round has no spread, which is not a spread of nothing.
+        let spread = spread.filter(|_| found.rounds > 1);
         spreads.push(spread.map(give_or_take).unwrap_or_default());
     };
     push(Some(&found.requests_per_second), count);

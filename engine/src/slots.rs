@@ -31,6 +31,11 @@ impl<T> Slots<T> {
         }
     }
 
+    /// How many slots there may be.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Opens a slot with `state`, or gives it back if all are open or closing.
     pub(crate) fn open(&mut self, state: T) -> Result<Token, T> {
         if let Some(slot) = self.free.pop() {

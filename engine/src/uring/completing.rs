@@ -19,7 +19,7 @@ impl Uring {
                 Kind::Send => self.sent(socket, completed.result, completions),
                 Kind::QuietSend => self.quiet_send_failed(socket, completed.result, completions),
                 Kind::Connect => self.connected(socket, completed.result, completions),
-                Kind::Accept => self.accepted(socket.slot(), completed.result, completions),
+                Kind::Accept => self.accepted(socket.slot(), completed, completions),
                 Kind::Close => self.operation_ended(socket, completions),
                 Kind::CloseFile => {
                     self.unfinished -= 1;
@@ -151,30 +151,31 @@ impl Uring {
         }
     }
 
-    fn accepted(&mut self, position: usize, result: i32, completions: &mut Completions) {
-        let accept = &mut self.accepts[position];
-        let listener = accept.listener;
-        let into = accept.into.take();
-        accept.state = Accepting::Waiting;
-        self.files.end_accept(into);
-        if result < 0 {
-            if let Some(file) = into {
-                self.files.release(file);
-            }
-            self.accept_failed(position, -result, completions);
-        } else {
-            let file = into.unwrap_or(File(result as u32));
+    fn accepted(&mut self, position: usize, completed: Completed, completions: &mut Completions) {
+        let listener = self.accepts[position].listener;
+        if completed.result >= 0 {
+            let file = File(completed.result as u32);
+            self.files.accepted(file);
             if self.sockets.get(listener).is_some() {
                 self.take_in(listener, file, completions);
             } else {
                 self.close_file(file);
             }
         }
+        if completed.more {
+            if !self.accepts_fit() {
+                self.pause_accepting(position);
+            }
+            return;
+        }
         if let Some(state) = self.sockets.get_mut(listener) {
             state.operations -= 1;
             self.unfinished -= 1;
-            if !state.failed && self.accepts[position].state == Accepting::Waiting && result >= 0 {
+            self.accepts[position].state = Accepting::Waiting;
+            if completed.result >= 0 {
                 self.accept(position);
+            } else {
+                self.accept_failed(position, -completed.result, completions);
             }
         } else {
             self.accepts[position].state = Accepting::Idle;
@@ -200,7 +201,8 @@ impl Uring {
             | libc::EHOSTUNREACH
             | libc::EOPNOTSUPP
             | libc::ENETUNREACH => self.accept(position),
-            libc::ECANCELED => {}
+            // It was paused; what it waited for may have come in the meantime.
+            libc::ECANCELED => self.accept(position),
             _ if fault == Fault::Exhausted && self.sockets.taken() > self.listeners.len() => {}
             _ => self.fail(listener, fault, completions),
         }

@@ -2,29 +2,35 @@
 
 use super::ring::File;
 
-/// Places in the file table: one for each socket, and some more for accepts that are under way,
-/// which have no slot yet and may not take one from the sockets.
+/// Places that stay this driver's own to fill when the kernel is given the others.
+const OWN_MIN: u32 = 64;
+
+/// With fewer places left than this, accepting pauses: a multishot accept that finds none has taken
+/// its connection out of the backlog already, and drops it. One turn seldom brings as many.
+const LEFT_MIN: u32 = 32;
+
+/// Places in the file table. The lower ones are chosen here, for sockets that this driver makes.
+/// Once it listens, the kernel chooses among the upper ones, for connections that it accepts.
 #[derive(Debug)]
 pub(super) struct Files {
     /// Whether there is a table. Without one a [`File`] is a descriptor of the process.
     direct: bool,
-    /// Places below have been used before.
+    /// Own places below have been used before.
     used: u32,
-    limit: u32,
     freed: Vec<u32>,
-    /// Places that accepts hold, and may hold.
-    accepting: u32,
-    accepting_max: u32,
+    /// Places from here on are the kernel's to choose; the limit, if there are none.
+    kernel_from: u32,
+    kernel_taken: u32,
+    limit: u32,
 }
 
 impl Files {
-    /// A table of `limit` places, of which `sockets` are for sockets.
-    pub(super) fn direct(limit: u32, sockets: u32) -> Files {
-        let accepting_max = limit.saturating_sub(sockets);
+    /// A table of `limit` places, all of them this driver's own.
+    pub(super) fn direct(limit: u32) -> Files {
         Files {
             direct: true,
+            kernel_from: limit,
             limit,
-            accepting_max,
             ..Files::descriptors()
         }
     }
@@ -34,10 +40,10 @@ impl Files {
         Files {
             direct: false,
             used: 0,
-            limit: 0,
             freed: Vec::new(),
-            accepting: 0,
-            accepting_max: 0,
+            kernel_from: 0,
+            kernel_taken: 0,
+            limit: 0,
         }
     }
 
@@ -46,39 +52,44 @@ impl Files {
         self.direct
     }
 
-    /// Takes a free place.
+    /// Leaves up to `sockets` places to the kernel, and says from where and how many it may choose.
+    /// `None` if it has been told, or where there is no table.
+    pub(super) fn share(&mut self, sockets: u32) -> Option<(u32, u32)> {
+        if !self.direct || self.kernel_from < self.limit {
+            return None;
+        }
+        let room = LEFT_MIN.saturating_add(sockets);
+        let first = self.limit.saturating_sub(room).max(self.used + OWN_MIN);
+        self.kernel_from = first.min(self.limit);
+        Some((self.kernel_from, self.limit - self.kernel_from))
+    }
+
+    /// Takes a free place of this driver's own.
     pub(super) fn reserve(&mut self) -> Option<File> {
         if let Some(index) = self.freed.pop() {
             return Some(File(index));
         }
-        (self.used < self.limit).then(|| {
+        (self.used < self.kernel_from).then(|| {
             self.used += 1;
             File(self.used - 1)
         })
     }
 
-    /// Where an accepted connection may go: `None` if nowhere, `Some(None)` if the kernel chooses a
-    /// descriptor.
-    pub(super) fn begin_accept(&mut self) -> Option<Option<File>> {
-        if !self.direct {
-            return Some(None);
-        }
-        if self.accepting == self.accepting_max {
-            return None;
-        }
-        let place = self.reserve()?;
-        self.accepting += 1;
-        Some(Some(place))
+    /// Whether a connection that is accepted will find a place.
+    pub(super) fn accepts_fit(&self) -> bool {
+        !self.direct || self.limit - self.kernel_from >= self.kernel_taken + LEFT_MIN
     }
 
-    /// Ends an accept into `place`. The place stays taken: by a connection, or until released.
-    pub(super) fn end_accept(&mut self, place: Option<File>) {
-        self.accepting -= u32::from(place.is_some());
+    /// The kernel has put an accepted connection there.
+    pub(super) fn accepted(&mut self, _: File) {
+        self.kernel_taken += u32::from(self.direct);
     }
 
     /// Gives a place back, whose file has been closed.
     pub(super) fn release(&mut self, file: File) {
-        if self.direct {
+        if self.direct && file.0 >= self.kernel_from {
+            self.kernel_taken -= 1;
+        } else if self.direct {
             self.freed.push(file.0);
         }
     }
@@ -89,27 +100,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_never_take_the_places_of_sockets() {
-        let mut files = Files::direct(5, 3);
-        let first = files.begin_accept().expect("a place");
-        assert!(files.begin_accept().is_some());
-        assert_eq!(files.begin_accept(), None, "the rest is for sockets");
-        let sockets: Vec<_> = std::iter::from_fn(|| files.reserve()).collect();
-        assert_eq!(sockets.len(), 3);
-        // A socket ends, and a connection that was accepted takes its slot: one place for accepts.
-        files.release(sockets[0]);
-        files.end_accept(first);
-        assert_eq!(files.begin_accept(), Some(Some(sockets[0])));
-        assert_eq!(files.begin_accept(), None);
+    fn the_kernel_chooses_among_the_upper_places_and_never_meets_the_own_ones() {
+        let mut files = Files::direct(1000);
+        let listener = files.reserve();
+        assert_eq!(listener, Some(File(0)));
+        assert_eq!(files.share(400), Some((568, 432)));
+        assert_eq!(files.share(400), None, "told once");
+        let own: Vec<_> = std::iter::from_fn(|| files.reserve()).collect();
+        assert_eq!(own.last(), Some(&File(567)));
+        files.release(File(17));
+        assert_eq!(files.reserve(), Some(File(17)));
+    }
+
+    #[test]
+    fn accepting_pauses_before_the_places_run_out() {
+        let mut files = Files::direct(200);
+        assert_eq!(files.share(1000), Some((64, 136)));
+        for index in 64..64 + 105 {
+            assert!(files.accepts_fit(), "place {index}");
+            files.accepted(File(index));
+        }
+        assert!(!files.accepts_fit(), "32 are left");
+        files.release(File(100));
+        assert!(files.accepts_fit());
     }
 
     #[test]
     fn without_a_table_the_kernel_chooses() {
         let mut files = Files::descriptors();
-        for _ in 0..100 {
-            assert_eq!(files.begin_accept(), Some(None));
-        }
-        files.end_accept(None);
+        assert_eq!(files.share(10), None);
+        files.accepted(File(3));
+        assert!(files.accepts_fit());
         files.release(File(3));
         assert_eq!(files.reserve(), None);
     }

@@ -47,11 +47,12 @@
 //! not count references to a table that threads share. A socket is made by ordinary calls, put into
 //! the table and its number closed again, because so it can be given every option.
 //!
-//! Accepts are single, a few on each listener, and each brings its place in the table along. A
-//! multishot accept lets the kernel choose the place, out of a range that outgoing connections then
-//! cannot use, and with a full table it accepts and drops; an accept with a place is not submitted
-//! while there is none, so connections stay in the backlog where they belong. The place is not the
-//! slot of the token: an accept that waits must not take a slot from the owner.
+//! One multishot accept stays armed on each listener. The kernel chooses the place of each
+//! connection, out of a range of the table that is its own from the first listener on
+//! (`REGISTER_FILE_ALLOC_RANGE`), so that it never meets the places chosen here. The trap: with no
+//! place left it has taken the connection out of the backlog already, and drops it. So accepting
+//! pauses a little before that, and as soon as a connection finds no slot, by cancelling the accept;
+//! connections that cannot be served stay in the backlog, where they belong.
 //!
 //! The tag of an operation holds what it is, its slot and the slot's generation. A slot counts its
 //! operations and is free only when the last completion of each has come: of a multishot one that
@@ -108,9 +109,6 @@ use crate::slots::Slots;
 use crate::socket as sockets;
 use crate::waker::Waker;
 
-/// How many accepts a listener has under way, and so how many connections it takes in one turn.
-const ACCEPTS: usize = 8;
-
 /// How many destinations of connects may wait for their submission.
 const ADDRESSES: usize = 256;
 
@@ -147,11 +145,9 @@ struct Listener {
     address: Address,
 }
 
-/// One accept, under way or waiting for a place in the file table.
+/// The accept of one listener.
 struct Accept {
     listener: Token,
-    /// Where the connection goes; `None` where files are descriptors.
-    into: Option<File>,
     state: Accepting,
 }
 
@@ -161,7 +157,9 @@ enum Accepting {
     Idle,
     /// The kernel has it.
     UnderWay,
-    /// No place or memory was left. Tried again when a socket has been closed.
+    /// It is being cancelled, because what it brings has no place.
+    Pausing,
+    /// No slot, place or memory was left. Tried again when a socket has been closed.
     Waiting,
 }
 
@@ -198,9 +196,10 @@ impl Driver for Uring {
             sockets::listener(listen, sockets::Mode::Blocking).map_err(refused)?;
         let token = self.adopt(descriptor, Phase::Listening)?;
         self.listeners.push(Listener { token, address });
-        for _ in 0..ACCEPTS {
-            self.begin_accepting(token);
+        if let Some((first, count)) = self.files.share(self.sockets.limit() as u32) {
+            self.ring.let_kernel_choose(first, count).map_err(refused)?;
         }
+        self.begin_accepting(token);
         Ok(token)
     }
 

@@ -21,8 +21,9 @@ use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::waker::Waker;
 
-/// Places in the file table beyond the sockets, for accepts that are under way.
-const PLACES_FOR_ACCEPTS: u64 = 64;
+/// Places in the file table beyond those for sockets: room for what is accepted in one turn while
+/// accepting is being paused.
+const PLACES_SPARE: u64 = 128;
 
 /// The most places that a file table can have (`IORING_MAX_FIXED_FILES`).
 const PLACES_MAX: u64 = 1 << 20;
@@ -97,7 +98,7 @@ fn open_files(
     features: &mut Features,
 ) -> Result<Files, OpenError> {
     let sockets = sockets as u64;
-    let limit = descriptor_limit(sockets + PLACES_FOR_ACCEPTS).min(PLACES_MAX);
+    let limit = descriptor_limit(sockets + PLACES_SPARE).min(PLACES_MAX);
     // One place at least for accepting, so that a full driver can still tell that it is full.
     if sockets >= limit {
         return Err(OpenError {
@@ -110,14 +111,15 @@ fn open_files(
             ),
         });
     }
-    let places = (sockets + PLACES_FOR_ACCEPTS).min(limit) as u32;
+    // Twice the sockets: all of them may be the driver's own, or all of them accepted.
+    let places = (2 * sockets + PLACES_SPARE).min(limit) as u32;
     let direct = ring.register_file_table(places).is_ok() && resets_direct_descriptors(ring);
     if !features.note(Feature::DirectDescriptors, direct) {
         // Not registered, or not of use.
         let _ = ring.unregister_file_table();
         return Ok(Files::descriptors());
     }
-    Ok(Files::direct(places, sockets as u32))
+    Ok(Files::direct(places))
 }
 
 /// The limit of open files, which a table of files may not exceed either. If it is below `wanted`,
@@ -262,9 +264,8 @@ impl Uring {
                 match kind {
                     Kind::CancelAll => cancelled = true,
                     Kind::Wake | Kind::Ignored | Kind::QuietSend => {}
-                    _ if completed.more => {}
                     kind => {
-                        self.unfinished -= 1;
+                        self.unfinished -= usize::from(!completed.more);
                         if kind == Kind::Accept && completed.result >= 0 {
                             self.ring.close_now(File(completed.result as u32));
                         }

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
 use io_uring::squeue::Flags;
-use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed};
+use io_uring::types::{CancelBuilder, Fd, Fixed};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use measure::time::Time;
 use rustix::io::Errno;
@@ -30,6 +30,7 @@ const RECVSEND_POLL_FIRST: u16 = 1;
 const RECV_MULTISHOT: u16 = 2;
 const REGISTER_RING_FDS: libc::c_long = 20;
 const UNREGISTER_RING_FDS: libc::c_long = 21;
+const REGISTER_FILE_ALLOC_RANGE: libc::c_long = 25;
 
 /// What `SO_LINGER` is set to for a reset (socket(7)). Static, as the kernel reads it later.
 static NO_LINGER: libc::linger = libc::linger {
@@ -109,6 +110,14 @@ struct RingUpdate {
     data: u64,
 }
 
+/// `struct io_uring_file_index_range` (io_uring_register(2)).
+#[repr(C)]
+struct FileRange {
+    offset: u32,
+    length: u32,
+    reserved: u64,
+}
+
 /// `struct __kernel_timespec`.
 #[repr(C)]
 struct KernelTime {
@@ -185,17 +194,37 @@ impl Ring {
         registered.map_err(errno)
     }
 
-    /// Accepts one connection into `into`, or as a new descriptor.
-    pub(super) fn accept(&mut self, listener: File, into: Option<File>, tag: u64) {
-        let slot = into.and_then(|file| DestinationSlot::try_from_slot_target(file.0).ok());
-        // With a place in the table, SOCK_CLOEXEC is refused; there is nothing to inherit there.
-        let flags = if slot.is_some() {
-            0
-        } else {
-            libc::SOCK_CLOEXEC
+    /// Lets the kernel choose places of accepted connections out of `count` from `first` on.
+    pub(super) fn let_kernel_choose(&self, first: u32, count: u32) -> Result<(), Errno> {
+        let mut range = FileRange {
+            offset: first,
+            length: count,
+            reserved: 0,
         };
-        let accept = opcode::Accept::new(Fd(listener.0 as RawFd), ptr::null_mut(), ptr::null_mut())
-            .file_index(slot)
+        // SAFETY: `range` is the one structure that the operation reads, and lives through the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                self.io.as_raw_fd() as libc::c_long,
+                REGISTER_FILE_ALLOC_RANGE,
+                ptr::from_mut(&mut range),
+                0 as libc::c_long,
+            )
+        };
+        if result >= 0 {
+            Ok(())
+        } else {
+            Err(errno(io::Error::last_os_error()))
+        }
+    }
+
+    /// Accepts connections, again and again, into the table or as new descriptors.
+    pub(super) fn accept(&mut self, listener: File, tag: u64) {
+        let direct = !self.file_flags.is_empty();
+        // With a place in the table, SOCK_CLOEXEC is refused; there is nothing to inherit there.
+        let flags = if direct { 0 } else { libc::SOCK_CLOEXEC };
+        let accept = opcode::AcceptMulti::new(Fd(listener.0 as RawFd))
+            .allocate_file_index(direct)
             .flags(flags)
             .build();
         self.push_on_file(accept, tag);

@@ -127,7 +127,7 @@ impl Uring {
         self.ring.close(file, tag_number(Kind::CloseFile, file.0));
     }
 
-    /// Gives a listener one accept more.
+    /// Gives a listener its accept.
     pub(super) fn begin_accepting(&mut self, listener: Token) {
         let idle = self
             .accepts
@@ -135,7 +135,6 @@ impl Uring {
             .position(|accept| accept.state == Accepting::Idle);
         let accept = Accept {
             listener,
-            into: None,
             state: Accepting::Waiting,
         };
         let position = match idle {
@@ -151,7 +150,7 @@ impl Uring {
         self.accept(position);
     }
 
-    /// Submits the accept at `position`, if there is a place for the connection.
+    /// Submits the accept at `position`, if there is room for connections.
     pub(super) fn accept(&mut self, position: usize) {
         let accept = &mut self.accepts[position];
         let listener = self.sockets.get_mut(accept.listener);
@@ -159,23 +158,31 @@ impl Uring {
             accept.state = Accepting::Idle;
             return;
         };
-        // Nothing is accepted while what was accepted waits for a slot: the backlog of the listener
-        // is where connections belong that cannot be served.
-        let place = if self.parked.is_empty() {
-            self.files.begin_accept()
-        } else {
-            None
-        };
-        let Some(place) = place else {
+        if !(self.parked.is_empty() && self.files.accepts_fit()) {
             accept.state = Accepting::Waiting;
             return;
-        };
-        accept.into = place;
+        }
         accept.state = Accepting::UnderWay;
         listener.operations += 1;
         self.unfinished += 1;
         let tag = tag_number(Kind::Accept, position as u32);
-        self.ring.accept(listener.file, accept.into, tag);
+        self.ring.accept(listener.file, tag);
+    }
+
+    /// Nothing is accepted while what was accepted waits for a slot: the backlog of the listener is
+    /// where connections belong that cannot be served.
+    pub(super) fn accepts_fit(&self) -> bool {
+        self.parked.is_empty() && self.files.accepts_fit()
+    }
+
+    /// Ends an accept for now; it begins anew when a socket has been closed.
+    pub(super) fn pause_accepting(&mut self, position: usize) {
+        let accept = &mut self.accepts[position];
+        if accept.state == Accepting::UnderWay {
+            accept.state = Accepting::Pausing;
+            let target = tag_number(Kind::Accept, position as u32);
+            self.ring.cancel(target, tag_number(Kind::Ignored, 0));
+        }
     }
 
     /// Ends the accepts of a listener that is about to be closed, and all else that it has.
@@ -191,7 +198,7 @@ impl Uring {
                     self.ring.cancel(target, tag_number(Kind::Ignored, 0));
                 }
                 Accepting::Waiting => accept.state = Accepting::Idle,
-                Accepting::Idle => {}
+                Accepting::Pausing | Accepting::Idle => {}
             }
         }
         for (owner, file) in std::mem::take(&mut self.parked) {

@@ -10,7 +10,7 @@
 use measure::histogram::Histogram;
 
 use crate::plan::Plan;
-use crate::worker::Outcome;
+use crate::worker::{EndedBy, Outcome};
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
 const CPU_SHARE_MAX: f64 = 0.95;
@@ -163,14 +163,24 @@ fn cleared(verdict: &Verdict, open: bool) -> String {
         );
     }
     let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
-    let gap = verdict.littles_law_gap.unwrap_or(0.0) * 100.0;
-    format!(
-        "the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it; \
-         Little's law leaves {gap:.1} % unexplained"
-    )
+    let law = match verdict.littles_law_gap {
+        Some(gap) => format!("; Little's law leaves {:.1} % unexplained", gap * 100.0),
+        None => String::new(),
+    };
+    format!("the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it{law}")
 }
 
+/// The share of the connections' time that went by outside any exchange. Only time that was meant to
+/// be full can show it: not the end of a counted run, where connections have nothing left to do, and
+/// not a run with failures, whose connections wait before they are opened again.
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
+    let counted = outcomes
+        .iter()
+        .any(|outcome| outcome.ended_by == EndedBy::Count);
+    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
+    if counted || tallies().any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {
+        return None;
+    }
     let (mut answered, mut spent_ns) = (0, 0.0);
     for outcome in outcomes {
         let response = &outcome.recorder.tally.response;

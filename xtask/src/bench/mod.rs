@@ -7,6 +7,7 @@
 //! and its record.
 
 mod child;
+mod floor;
 mod generator;
 mod law;
 mod machine;

@@ -1,6 +1,7 @@
 //! Open load at three rates: how soon the answer is there after the request was due, and how late
 //! the request was sent.
 
+use super::floor;
 use super::report::{Findings, Row, Target, number};
 use super::runs::{self, Record, Run, Server};
 use super::{Bench, Result};
@@ -59,7 +60,12 @@ const RATES: [Rate; 3] = [
 /// All rates in turn, round after round.
 pub(super) fn run(bench: &mut Bench) -> Result<Findings> {
     let mut taken: [Vec<(Run, Record)>; RATES.len()] = Default::default();
+    let mut floor: [Vec<f64>; 3] = Default::default();
     for round in 1..=bench.options.pairs {
+        let stalls = floor::stalls()?;
+        floor[0].push(floor::round_trip_us()?);
+        floor[1].push(stalls.longest_us);
+        floor[2].push(stalls.share_percent);
         let server = Server::start(bench, "uring")?;
         server.warm(bench)?;
         for (rate, taken) in RATES.iter().zip(&mut taken) {
@@ -85,6 +91,28 @@ pub(super) fn run(bench: &mut Bench) -> Result<Findings> {
     for (rate, taken) in RATES.iter().zip(taken) {
         add(&mut findings, rate, taken)?;
     }
+    let [round_trip, longest, share] = floor;
+    for (what, unit, values) in [
+        (
+            "a byte there and back each 500 µs: median",
+            "µs",
+            round_trip,
+        ),
+        ("two idle loops: longest stall in 2 s", "µs", longest),
+        (
+            "two idle loops: time in stalls of 100 µs and more",
+            "%",
+            share,
+        ),
+    ] {
+        let what = format!("the host itself, {what}");
+        findings.rows.push(Row::shown(&what, unit, values));
+    }
+    findings.notes.push(
+        "the rows of the host itself are measured in each round before the load, by two threads \
+         that use nothing of ringside: what they lose no generator can win"
+            .into(),
+    );
     Ok(findings)
 }
 

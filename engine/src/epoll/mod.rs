@@ -159,7 +159,7 @@ pub fn open(config: &Config) -> Result<Epoll, OpenError> {
             .add(descriptor, WAKER_DATA, interest)
             .map_err(refused_by_kernel)?;
     }
-    let capabilities = capabilities(&poller, cpu::sharpen_sleep());
+    let capabilities = capabilities(cpu::sharpen_sleep());
     Ok(Epoll {
         poller,
         waker,
@@ -191,15 +191,9 @@ fn refused_by_kernel(errno: Errno) -> OpenError {
     }
 }
 
-fn capabilities(poller: &Poller, sharp: bool) -> Capabilities {
-    let mut features = vec!["EPOLLET".to_owned()];
+fn capabilities(sharp: bool) -> Capabilities {
+    let mut features = vec!["EPOLLET".to_owned(), "timerfd".to_owned()];
     let mut missing = Vec::new();
-    if poller.has_pwait2() {
-        features.push("epoll_pwait2".to_owned());
-    } else {
-        let cost = "each sleep with a deadline costs one more system call (timerfd_settime)";
-        missing.push(format!("epoll_pwait2 (Linux 5.11): {cost}"));
-    }
     if sharp {
         features.push("PR_SET_TIMERSLACK".to_owned());
     } else {

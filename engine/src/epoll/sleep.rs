@@ -23,8 +23,12 @@ const ZERO: Timespec = Timespec {
 /// An epoll(7) instance and the events of one turn.
 pub(super) struct Poller {
     epoll: OwnedFd,
-    /// Only where the kernel lacks epoll_pwait2(2).
-    timer: Option<OwnedFd>,
+    /// Ends sleeps at a point in time. The timeout of epoll_wait(2) counts whole milliseconds, and
+    /// epoll_pwait2(2), which counts nanoseconds, came with Linux 5.11 and is not in every sandbox;
+    /// a timerfd_create(2) is exact everywhere, and is set only when the deadline changes.
+    timer: OwnedFd,
+    /// What the timer was set to last.
+    deadline: Time,
     pub(super) events: Vec<epoll::Event>,
 }
 
@@ -41,36 +45,16 @@ impl Poller {
     /// At most `events` events a turn.
     pub(super) fn new(events: usize) -> Result<Poller, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut poller = Poller {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let poller = Poller {
             epoll,
-            timer: None,
+            timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
+            deadline: Time(0),
             events: Vec::with_capacity(events),
         };
-        // Linux 5.11 has epoll_pwait2(2), the only one that takes nanoseconds. Sandboxes refuse
-        // system calls that they do not know with various errors, so any of them will do.
-        let shortest = Timespec {
-            tv_sec: 0,
-            tv_nsec: 1,
-        };
-        if !matches!(poller.poll(Some(&shortest)), Ok(()) | Err(Errno::INTR)) {
-            poller.use_timer()?;
-        }
-        Ok(poller)
-    }
-
-    /// Sleeps by timerfd_create(2) from now on: one more system call for each sleep.
-    pub(super) fn use_timer(&mut self) -> Result<(), Errno> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let interest = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        self.add(&timer, TIMER_DATA, interest)?;
-        self.timer = Some(timer);
-        Ok(())
-    }
-
-    /// Whether sleeps need no timer.
-    pub(super) fn has_pwait2(&self) -> bool {
-        self.timer.is_none()
+        poller.add(&poller.timer, TIMER_DATA, interest)?;
+        Ok(poller)
     }
 
     /// Watches `descriptor` from now on until it is closed.
@@ -120,15 +104,14 @@ impl Poller {
             Until::Now => calls = 1,
             Until::Event => self.poll(None)?,
             Until::Time(deadline) => {
-                let now = Time::now();
-                if now >= deadline {
+                if Time::now() >= deadline {
                     calls = 1;
-                } else if self.timer.is_some() {
-                    calls = 3;
-                    self.set_timer(deadline)?;
-                    self.poll(None)?;
                 } else {
-                    self.poll(Some(&timespec(deadline.since(now))))?;
+                    if self.deadline != deadline {
+                        self.set_timer(deadline)?;
+                        calls = 3;
+                    }
+                    self.poll(None)?;
                 }
             }
         }
@@ -143,16 +126,14 @@ impl Poller {
         }
     }
 
-    fn set_timer(&self, deadline: Time) -> Result<(), Errno> {
-        let Some(timer) = &self.timer else {
-            return Ok(());
-        };
+    fn set_timer(&mut self, deadline: Time) -> Result<(), Errno> {
         // A zero would disarm it; a deadline of zero has passed and never comes here.
         let once = Itimerspec {
             it_interval: ZERO,
             it_value: timespec(deadline.0),
         };
-        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        self.deadline = deadline;
         Ok(())
     }
 }
@@ -178,28 +159,19 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_sleep_end_at_the_deadline_and_not_before() {
+    fn sleeps_end_at_the_deadline_and_not_before_in_any_order_of_deadlines() {
         let waker = Waker::event().expect("an eventfd");
-        for with_timer in [false, true] {
-            let mut poller = watching(&waker);
-            if with_timer {
-                poller.use_timer().expect("a timer");
-            }
-            for length_ns in [1, 1_000, 300_000, 3_000_000] {
-                let deadline = Time::now().plus(length_ns);
-                // A signal, as other tests of this process send, may end a sleep early.
-                let mut sleeps = 0;
-                while Time::now() < deadline {
-                    let looked = poller
-                        .look(Until::Time(deadline))
-                        .expect("the kernel sleeps");
-                    assert!(looked.slept);
-                    sleeps += 1;
-                    assert!(
-                        sleeps < 10,
-                        "timer {with_timer}: {length_ns} ns took {sleeps} sleeps"
-                    );
-                }
+        let mut poller = watching(&waker);
+        for length_ns in [1, 3_000_000, 1_000, 300_000, 3_000_000] {
+            let deadline = Time::now().plus(length_ns);
+            // A signal, as other tests of this process send, may end a sleep early.
+            let mut looks = 0;
+            while Time::now() < deadline {
+                poller
+                    .look(Until::Time(deadline))
+                    .expect("the kernel sleeps");
+                looks += 1;
+                assert!(looks < 10, "{length_ns} ns took {looks} looks");
             }
         }
     }

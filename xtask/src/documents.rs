@@ -164,14 +164,14 @@ fn included(workspace: &Workspace, whole: &[Document], path: &str) -> Result<Str
 fn crate_table() -> String {
     let mut table = String::from("| crate | holds | may import |\n|---|---|---|\n");
     for row in &tables::CRATES {
-        let mut imports = row.imports.join(", ");
-        for name in row.test_imports {
-            imports.push_str(&format!(", {name} in its tests"));
-        }
+        let tests = row.test_imports.iter();
+        let imports: Vec<String> = (row.imports.iter().map(|name| (*name).to_owned()))
+            .chain(tests.map(|name| format!("{name} in its tests")))
+            .collect();
         let imports = if imports.is_empty() {
-            "nothing of ours"
+            "nothing of ours".to_owned()
         } else {
-            &imports
+            imports.join(", ")
         };
         table.push_str(&format!("| `{}` | {} | {imports} |\n", row.name, row.holds));
     }

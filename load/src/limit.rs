@@ -170,9 +170,9 @@ fn cleared(verdict: &Verdict, open: bool) -> String {
     format!("the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it{law}")
 }
 
-/// The share of the connections' time that went by outside any exchange. Only time that was meant to
-/// be full can show it: not the end of a counted run, where connections have nothing left to do, and
-/// not a run with failures, whose connections wait before they are opened again.
+/// The share of the connections' time that went by outside any exchange. Only time that was meant
+/// to be full can show it: not the end of a counted run, where connections have nothing left to do,
+/// and not a run with failures, whose connections wait before they are opened again.
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     let counted = outcomes
         .iter()

@@ -51,8 +51,8 @@
 //! connection, out of a range of the table that is its own from the first listener on
 //! (`REGISTER_FILE_ALLOC_RANGE`), so that it never meets the places chosen here. The trap: with no
 //! place left it has taken the connection out of the backlog already, and drops it. So accepting
-//! pauses a little before that, and as soon as a connection finds no slot, by cancelling the accept;
-//! connections that cannot be served stay in the backlog, where they belong.
+//! pauses a little before that, and as soon as a connection finds no slot, by cancelling the
+//! accept; connections that cannot be served stay in the backlog, where they belong.
 //!
 //! The tag of an operation holds what it is, its slot and the slot's generation. A slot counts its
 //! operations and is free only when the last completion of each has come: of a multishot one that

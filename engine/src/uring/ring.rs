@@ -201,7 +201,7 @@ impl Ring {
             length: count,
             reserved: 0,
         };
-        // SAFETY: `range` is the one structure that the operation reads, and lives through the call.
+        // SAFETY: `range` is the one structure that the operation reads; it outlives the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,

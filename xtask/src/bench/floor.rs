@@ -1,6 +1,6 @@
-//! What this host allows at all: how long it stops threads that only look at the clock, and how long
-//! a byte takes there and back between two threads that do nothing else. No server and no generator
-//! can do better than these.
+//! What this host allows at all: how long it stops threads that only look at the clock, and how
+//! long a byte takes there and back between two threads that do nothing else. No server and no
+//! generator can do better than these.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -259,3 +259,87 @@ impl Uring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::{Address, Config, Driver, Listen, SocketOptions, Until};
+    use crate::uring::features::Features;
+    use crate::uring::ring::{Ring, Sleep};
+    use crate::uring::socket::tag_number;
+
+    /// More than any queue here holds.
+    const FLOOD: u32 = 10_000;
+
+    /// Says loudly that a test did not run; in CI that fails.
+    fn skipped(why: &dyn std::fmt::Debug) {
+        eprintln!("skipped: io_uring does not open here: {why:?}");
+        assert!(std::env::var_os("CI").is_none(), "CI skips nothing");
+    }
+
+    #[test]
+    fn no_completion_is_lost_when_their_queue_overflows() {
+        let mut ring = match Ring::new(256, &mut Features::without(&[])) {
+            Ok(ring) => ring,
+            Err(why) => return skipped(&why),
+        };
+        // Cancelling what does not exist completes at once, inside the enter that submits it.
+        for number in 0..FLOOD {
+            ring.cancel(u64::MAX, u64::from(number));
+        }
+        let (mut seen, mut overflowed) = (vec![false; FLOOD as usize], false);
+        for _ in 0..FLOOD {
+            overflowed |= ring.overflowed();
+            ring.enter(Sleep::No).expect("the ring goes on");
+            while let Some(completed) = ring.take() {
+                assert_eq!(completed.result, -libc::ENOENT);
+                let twice = std::mem::replace(&mut seen[completed.tag as usize], true);
+                assert!(!twice, "{} came twice", completed.tag);
+            }
+            if seen.iter().all(|seen| *seen) {
+                break;
+            }
+        }
+        let lost = seen.iter().filter(|seen| !**seen).count();
+        assert_eq!(lost, 0, "completions were lost");
+        assert!(overflowed, "a flood of {FLOOD} did not overflow the queue");
+    }
+
+    #[test]
+    fn a_driver_whose_queue_overflowed_counts_it_and_works_on() {
+        let mut uring = match super::super::open(&Config::default()) {
+            Ok(uring) => uring,
+            Err(why) => return skipped(&why),
+        };
+        for _ in 0..FLOOD {
+            let ignored = tag_number(Kind::Ignored, 0);
+            uring.ring.cancel(u64::MAX, ignored);
+        }
+        let mut completions = Completions::new();
+        let listen = Listen {
+            address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
+            share_port: false,
+            backlog: 16,
+            options: SocketOptions::default(),
+        };
+        let listener = uring.listen(&listen).expect("a listener");
+        let address = uring.local_address(listener).expect("its address");
+        let socket = uring.connect(&address, &SocketOptions::default());
+        let socket = socket.expect("a connection");
+        let (mut connected, mut accepted) = (false, false);
+        for _ in 0..FLOOD {
+            uring
+                .wait(Until::Now, &mut completions)
+                .expect("the driver works");
+            for completion in completions.iter() {
+                connected |= completion.socket == socket && completion.event == Event::Connected;
+                accepted |= completion.event == Event::Accepted { listener };
+            }
+            if connected && accepted {
+                break;
+            }
+        }
+        assert!(connected && accepted, "{connected} {accepted}");
+        assert!(uring.counters().overflows > 0);
+    }
+}

@@ -128,6 +128,30 @@ fn service_time_hides_the_stall_that_response_time_shows() {
 }
 
 #[test]
+fn what_piled_up_behind_busy_connections_leaves_in_bursts_and_in_order() {
+    let mut plan = plan(Schedule::Constant { rate: 10_000.0 }, 20, 2.0);
+    plan.pipeline = 4;
+    let law = |_, now: Time| 1_000 + (100 * MS).saturating_sub(now.0 % (1000 * MS));
+    let outcome = run(&plan, 1, Faults::none(), Server::new(law));
+    let tally = &outcome.recorder.tally;
+    assert_eq!(tally.completed, 20_000);
+    assert!(
+        outcome.recorder.blocked > 1_500,
+        "{}",
+        outcome.recorder.blocked
+    );
+    for (quantile, law_ms) in [(0.95, 50.0), (0.99, 90.0)] {
+        let measured_ms = tally.response.quantile(quantile) as f64 / 1e6;
+        assert!(
+            (measured_ms / law_ms - 1.0).abs() < 0.05,
+            "p{quantile}: {measured_ms} ms"
+        );
+    }
+    // 80 of each 10,000 are under way when the server stops.
+    assert!(tally.service.quantile(0.99) < 2 * MS);
+}
+
+#[test]
 fn a_law_of_delays_comes_back_as_that_law() {
     let law = |n: u64, _| (n % 100 + 1) * MS;
     let schedule = Schedule::Poisson { rate: 500.0 };

@@ -82,7 +82,7 @@ impl<D: Driver> Worker<'_, D> {
             return;
         }
         match session.state {
-            State::Open => self.send(index, count, now, now),
+            State::Open => self.send(index, count, now),
             State::Down if !self.assignment.keep_alive => self.send_anew(index, now, now),
             _ => {}
         }
@@ -115,21 +115,44 @@ impl<D: Driver> Worker<'_, D> {
             session.queued = false;
             match session.state {
                 State::Open if !session.sending && self.flights.room(session.ring) > 0 => {
-                    self.recorder
-                        .dispatched(intended, now, intended <= self.blocked_at);
-                    self.send(index, 1, intended, now);
+                    self.send_due(index, now);
                     self.offer(index);
                 }
                 State::Down if !self.assignment.keep_alive && session.timer.is_none() => {
                     self.recorder
                         .dispatched(intended, now, intended <= self.blocked_at);
                     self.send_anew(index, intended, now);
+                    self.look_ahead();
                 }
                 _ => continue,
             }
-            self.look_ahead();
             self.last_activity = now;
         }
+    }
+
+    /// Sends the exchange that is due; and where every connection was busy, so that exchanges pile
+    /// up, as many in one send as the connection has room for.
+    fn send_due(&mut self, index: usize, now: Time) {
+        let piled_up = self.due.is_some_and(|due| due <= self.blocked_at);
+        let room = self.flights.room(self.sessions[index].ring);
+        let most = if piled_up { room.min(self.copies) } else { 1 };
+        let mut count = 0;
+        while count < most
+            && let Some(intended) = self.due.filter(|due| *due <= now)
+        {
+            let blocked = intended <= self.blocked_at;
+            self.recorder.dispatched(intended, now, blocked);
+            self.begin_exchange(
+                index,
+                Exchange {
+                    intended,
+                    sent: now,
+                },
+            );
+            self.look_ahead();
+            count += 1;
+        }
+        self.transmit(index, count, now);
     }
 
     /// Finds out when the next exchange is due.
@@ -151,20 +174,29 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// Sends `count` requests on an open connection.
+    /// Closed loop: sends `count` requests on an open connection.
     #[inline]
-    fn send(&mut self, index: usize, count: u32, intended: Time, now: Time) {
+    fn send(&mut self, index: usize, count: u32, now: Time) {
+        for _ in 0..count {
+            let (intended, sent) = (now, now);
+            self.begin_exchange(index, Exchange { intended, sent });
+        }
+        self.transmit(index, count, now);
+    }
+
+    #[inline]
+    fn begin_exchange(&mut self, index: usize, exchange: Exchange) {
+        let ring = &mut self.sessions[index].ring;
+        self.flights.push(index, ring, exchange);
+        self.recorder.begun(&exchange);
+        self.begun += 1;
+    }
+
+    /// Hands `count` requests over, whose exchanges have begun.
+    #[inline]
+    fn transmit(&mut self, index: usize, count: u32, now: Time) {
         let session = &mut self.sessions[index];
         let Some(token) = session.socket else { return };
-        let exchange = Exchange {
-            intended,
-            sent: now,
-        };
-        for _ in 0..count {
-            self.flights.push(index, &mut session.ring, exchange);
-            self.recorder.begun(&exchange);
-        }
-        self.begun += u64::from(count);
         session.wire.sent(count, self.assignment.answer);
         session.sending = !self.quiet;
         if session.timer.is_none() {
@@ -175,14 +207,8 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Opens a connection for one exchange, which waits for it.
     fn send_anew(&mut self, index: usize, intended: Time, now: Time) {
-        let exchange = Exchange {
-            intended,
-            sent: Time::NEVER,
-        };
-        self.flights
-            .push(index, &mut self.sessions[index].ring, exchange);
-        self.recorder.begun(&exchange);
-        self.begun += 1;
+        let sent = Time::NEVER;
+        self.begin_exchange(index, Exchange { intended, sent });
         self.open(index, now);
     }
 

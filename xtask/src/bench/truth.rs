@@ -23,8 +23,8 @@ const RATE: u64 = 10_000;
 /// So few that most of what is due in a stall has to wait in the generator: then the service time
 /// hides it and the response time must not.
 const CONNECTIONS: usize = 20;
-/// Requests on their way on each: what piled up during a stall leaves in bursts, so the queue behind
-/// it is worked off fast and bends the law little.
+/// Requests on their way on each: what piled up during a stall leaves in bursts, so the queue
+/// behind it is worked off fast and bends the law little.
 const PIPELINE: usize = 4;
 /// Requests on their way at most.
 const UNDER_WAY: usize = CONNECTIONS * PIPELINE;

@@ -164,7 +164,11 @@ pub fn compare(
     let cache = options.cache.clone().unwrap_or_else(build::default_cache);
     let mut found = carry_out(&comparison, setting, &cache, &store, observer);
     let setup = Setup {
-        began: format!("{}T{}Z", store::date(began), store::time_of_day(began)),
+        began: format!(
+            "{}T{}Z",
+            measure::time::utc_date(began),
+            store::time_of_day(began)
+        ),
         order: found.order,
         engine: found.engine.unwrap_or_else(|| comparison.engine.clone()),
         ended_early: stop

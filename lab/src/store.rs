@@ -1,5 +1,6 @@
 //! The folder a comparison writes into. Every file appears whole or not at all.
 
+use measure::time::utc_date;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,9 @@ impl Store {
     ) -> Result<Store, String> {
         let folder = match wanted {
             Some(folder) => folder.to_owned(),
-            None => {
-                free_name(&Path::new("ringside-out").join(format!("{}-{name}", date(unix_seconds))))
-            }
+            None => free_name(
+                &Path::new("ringside-out").join(format!("{}-{name}", utc_date(unix_seconds))),
+            ),
         };
         let advice = |error: io::Error| {
             format!(
@@ -87,26 +88,6 @@ fn free_name(folder: &Path) -> PathBuf {
         .unwrap_or_else(|| folder.to_owned())
 }
 
-/// The UTC date of a time, as `2026-11-21`.
-pub(crate) fn date(unix_seconds: u64) -> String {
-    // Days to a civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-    let days = unix_seconds / 86_400 + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 /// The UTC time of day, as `20:12:54`.
 pub(crate) fn time_of_day(unix_seconds: u64) -> String {
     let seconds = unix_seconds % 86_400;
@@ -132,7 +113,7 @@ mod tests {
             (4_107_542_399, "2100-02-28"),
             (4_107_542_400, "2100-03-01"),
         ] {
-            assert_eq!(date(seconds), expected);
+            assert_eq!(utc_date(seconds), expected);
         }
         assert_eq!(time_of_day(1_795_291_974), "20:12:54");
     }

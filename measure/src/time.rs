@@ -58,6 +58,26 @@ pub fn unix_nanoseconds() -> u128 {
     wall_clock().as_nanos()
 }
 
+/// The UTC date of a wall-clock time, as `2026-11-21`.
+pub fn utc_date(unix_seconds: u64) -> String {
+    // Days to a civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+    let days = unix_seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Gives the processor away until `until`. Not for the data plane, whose driver does the waiting.
 #[allow(clippy::disallowed_methods)] // This file is the exception that clippy.toml names.
 pub fn sleep_until(until: Time) {

@@ -251,26 +251,6 @@ impl Idleness {
     }
 }
 
-/// The UTC date of a time, as `2026-11-21`.
-pub(super) fn date(unix_seconds: u64) -> String {
-    // Days to a civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-    let days = unix_seconds / 86_400 + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 /// The UTC time of day, as `20:12`.
 pub(super) fn time_of_day(unix_seconds: u64) -> String {
     let minutes = unix_seconds / 60;
@@ -279,6 +259,8 @@ pub(super) fn time_of_day(unix_seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::time::utc_date;
+
     use super::*;
 
     #[test]
@@ -306,8 +288,8 @@ mod tests {
 
     #[test]
     fn dates_agree_with_the_calendar() {
-        assert_eq!(date(951_782_400), "2000-02-29");
-        assert_eq!(date(1_795_291_974), "2026-11-21");
+        assert_eq!(utc_date(951_782_400), "2000-02-29");
+        assert_eq!(utc_date(1_795_291_974), "2026-11-21");
         assert_eq!(time_of_day(1_795_291_974), "20:12");
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use measure::host::Host;
-use measure::time::{Time, unix_seconds};
+use measure::time::{Time, unix_seconds, utc_date};
 
 use child::{Child, CommandLine};
 use machine::{Congestion, Machine};
@@ -312,7 +312,7 @@ fn out_folder(options: &Options, root: &Path) -> Result<PathBuf> {
             std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))
         }
         None => {
-            let date = machine::date(unix_seconds());
+            let date = utc_date(unix_seconds());
             let kind = machine::kind(&Host::read());
             Ok(root.join("records").join(format!("{date}-{kind}")))
         }

@@ -1,6 +1,7 @@
 //! What a benchmark found: rows with a target or without, kept as one JSON file for each benchmark
 //! and shown as one Markdown file for all that are in a folder.
 
+use measure::time::utc_date;
 use std::fs;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Result;
-use super::machine::{Machine, date, time_of_day};
+use super::machine::{Machine, time_of_day};
 
 /// Counts the times that the names in these files changed their meaning.
 const SCHEMA_VERSION: u32 = 1;
@@ -276,7 +277,7 @@ pub(super) fn markdown(outcome: &Outcome) -> String {
     let known = |fact: Option<&String>| fact.map_or("unknown".to_owned(), String::clone);
     lines.push(format!(
         "- {} {} UTC, {:.0} s; commit {}; congestion control {}; load average before {}",
-        date(outcome.started_unix_s),
+        utc_date(outcome.started_unix_s),
         time_of_day(outcome.started_unix_s),
         outcome.took_s,
         known(machine.versions.get("commit")),

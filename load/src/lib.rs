@@ -15,6 +15,7 @@ mod gate;
 mod limit;
 pub mod plan;
 mod probe;
+pub mod protocol;
 mod random;
 mod recorder;
 mod run;

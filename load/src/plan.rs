@@ -9,12 +9,15 @@ use proto::http1::request::RequestSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::{Call, CallKind, Http2, Message, Protocol, Tls};
 use crate::schedule::Schedule;
 
 /// The most connections one plan may ask for.
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
 /// The most unanswered requests on one connection.
 pub const PIPELINE_MAX: u32 = 128;
+/// The schemes of URLs that can be loaded.
+const SCHEMES: [&str; 6] = ["http", "https", "grpc", "grpcs", "ws", "wss"];
 /// The most worker threads.
 pub const THREADS_MAX: u32 = 256;
 
@@ -26,13 +29,19 @@ pub struct Plan {
     pub target: Target,
     /// What is sent.
     pub request: Request,
+    /// What is spoken.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// How the connections are secured; null: not at all.
+    #[serde(default)]
+    pub tls: Option<Tls>,
     /// When it is sent.
     pub schedule: Schedule,
     /// Connections over all workers.
     pub connections: u32,
     /// Worker threads, each pinned and with a driver of its own.
     pub threads: u32,
-    /// The most unanswered requests on one connection.
+    /// The most unanswered requests or messages on one connection of HTTP/1.1 or WebSocket.
     pub pipeline: u32,
     /// False: a new connection for each exchange.
     pub keep_alive: bool,
@@ -62,11 +71,11 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Only `http` so far.
+    /// `http`, `https`, `ws`, `wss`, `grpc` or `grpcs`.
     pub scheme: String,
     /// Name or address, as in the URL, without brackets.
     pub host: String,
-    /// Port, 80 where the URL has none.
+    /// Port; where the URL has none 80, or 443 with TLS.
     pub port: u16,
     /// Path and query, as sent.
     pub path: String,
@@ -86,7 +95,8 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// What is sent, the same for each exchange.
+/// What is sent, the same for each exchange. Of a WebSocket it is the upgrade request, of gRPC the
+/// headers are the metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -114,9 +124,13 @@ impl std::error::Error for Invalid {}
 
 impl Plan {
     /// A closed loop on one URL with wrk's defaults: 10 connections, 10 s, timeout 2 s, 1 thread.
+    /// The scheme decides what is spoken, and whether over TLS. A gRPC call has no message yet.
     pub fn new(url: &str) -> Result<Plan, Invalid> {
+        let target = Target::parse(url)?;
         Ok(Plan {
-            target: Target::parse(url)?,
+            protocol: target.protocol(),
+            tls: target.is_secure().then(Tls::default),
+            target,
             request: Request {
                 method: "GET".into(),
                 headers: Vec::new(),
@@ -145,6 +159,13 @@ impl Plan {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         within("-t/--threads", self.threads, THREADS_MAX)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
+        self.protocol.validate()?;
+        if self.protocol.http2().is_some() && self.pipeline > 1 {
+            return Err(Invalid(
+                "HTTP/2 does not pipeline: give the concurrent streams of a connection with -S"
+                    .into(),
+            ));
+        }
         if self.connections < self.threads {
             return Err(Invalid(format!(
                 "{} connections cannot be shared out to {} threads: ask for at least {} \
@@ -185,7 +206,14 @@ impl Plan {
         self.encode().map(drop)
     }
 
-    /// The bytes of one request.
+    /// The most unanswered exchanges on one connection.
+    pub fn depth(&self) -> u32 {
+        self.protocol
+            .http2()
+            .map_or(self.pipeline, |http2| http2.streams)
+    }
+
+    /// The bytes of one HTTP/1.1 request.
     pub fn encode(&self) -> Result<Vec<u8>, Invalid> {
         let fields: Vec<(&str, &str)> = self
             .request
@@ -207,18 +235,21 @@ impl Plan {
 }
 
 impl Target {
-    /// Reads `http://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
+    /// Reads `SCHEME://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
     pub fn parse(url: &str) -> Result<Target, Invalid> {
         let bad = |why: &str| {
             Invalid(format!(
                 "{url:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
             ))
         };
-        let rest = match url.split_once("://") {
-            None => url,
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) => return Err(unknown_scheme(url, &scheme.to_ascii_lowercase())),
-        };
+        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+        let scheme = scheme.to_ascii_lowercase();
+        if !SCHEMES.contains(&&*scheme) {
+            return Err(Invalid(format!(
+                "{url}: {scheme}:// is no scheme that ringside knows; write one of {}://",
+                SCHEMES.join("://, ")
+            )));
+        }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
@@ -240,9 +271,9 @@ impl Target {
             format!("/{path}")
         };
         Ok(Target {
-            scheme: "http".into(),
+            port: port.unwrap_or_else(|| default_port(&scheme)),
+            scheme,
             host: host.to_owned(),
-            port: port.unwrap_or(80),
             path,
             unix_socket: None,
             connect_to: None,
@@ -256,10 +287,37 @@ impl Target {
         } else {
             self.host.clone()
         };
-        if self.port == 80 {
+        if self.port == default_port(&self.scheme) {
             host
         } else {
             format!("{host}:{}", self.port)
+        }
+    }
+
+    /// Whether the scheme asks for TLS.
+    pub fn is_secure(&self) -> bool {
+        is_secure(&self.scheme)
+    }
+
+    /// What the scheme speaks, with nothing asked of it yet.
+    fn protocol(&self) -> Protocol {
+        match &*self.scheme {
+            "grpc" | "grpcs" => Protocol::Grpc {
+                http2: Http2::default(),
+                call: Call {
+                    kind: CallKind::Unary,
+                    messages: Vec::new(),
+                    deadline_s: None,
+                },
+            },
+            "ws" | "wss" => Protocol::WebSocket {
+                message: Message {
+                    payload: b"Hello, World!".to_vec(),
+                    binary: false,
+                    ping_every_s: None,
+                },
+            },
+            _ => Protocol::Http1,
         }
     }
 
@@ -284,17 +342,15 @@ fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn unknown_scheme(url: &str, scheme: &str) -> Invalid {
-    Invalid(match scheme {
-        "https" | "wss" => format!("{url}: TLS is not there yet; only http:// can be loaded"),
-        "ws" | "grpc" | "grpcs" | "h2c" => {
-            format!("{url}: {scheme}:// is not there yet; only http:// can be loaded")
-        }
-        _ => format!("{url}: {scheme}:// is no scheme that ringside knows; write http://…"),
-    })
+fn is_secure(scheme: &str) -> bool {
+    matches!(scheme, "https" | "wss" | "grpcs")
 }
 
-fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
+fn default_port(scheme: &str) -> u16 {
+    if is_secure(scheme) { 443 } else { 80 }
+}
+
+pub(crate) fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
     if (1..=max).contains(&value) {
         return Ok(());
     }
@@ -312,18 +368,39 @@ fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
     )))
 }
 
-mod body_base64 {
+pub(crate) mod body_base64 {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(body))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         let text = String::deserialize(from)?;
         STANDARD.decode(text).map_err(serde::de::Error::custom)
+    }
+}
+
+pub(crate) mod base64_list {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(items: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<String> = items.iter().map(|item| STANDARD.encode(item)).collect();
+        texts.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Vec<u8>>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        let decoded = texts.into_iter().map(|text| STANDARD.decode(text));
+        decoded
+            .collect::<Result<_, _>>()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -344,6 +421,9 @@ mod tests {
             ),
             ("HTTP://[::1]:81?x", "::1", 81, "/?x", "[::1]:81"),
             ("127.0.0.1:9/x", "127.0.0.1", 9, "/x", "127.0.0.1:9"),
+            ("https://x", "x", 443, "/", "x"),
+            ("wss://x:80/chat", "x", 80, "/chat", "x:80"),
+            ("grpc://x:443/p.S/M", "x", 443, "/p.S/M", "x:443"),
         ];
         for (url, host, port, path, authority) in table {
             let target = Target::parse(url).unwrap();
@@ -359,8 +439,6 @@ mod tests {
     #[test]
     fn urls_that_cannot_be_loaded_say_why() {
         let table = [
-            ("https://x/", "TLS is not there yet"),
-            ("grpc://x/", "not there yet"),
             ("gopher://x/", "no scheme that ringside knows"),
             ("http://", "host is missing"),
             ("http://x:port/", "port is not a number"),

@@ -1,0 +1,210 @@
+//! What is spoken with the target, as a plan says it.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Invalid, within};
+
+/// The most concurrent streams on one HTTP/2 connection.
+pub const STREAMS_MAX: u32 = 16_384;
+/// The largest flow-control window (RFC 9113 §6.9.1).
+pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+
+/// The protocol of a plan's exchanges.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "name", deny_unknown_fields)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112). One exchange is a request and its response.
+    #[default]
+    Http1,
+    /// HTTP/2 (RFC 9113): by ALPN over TLS, by prior knowledge without it.
+    Http2 {
+        /// Streams and windows.
+        http2: Http2,
+    },
+    /// gRPC over HTTP/2. One exchange is a call.
+    Grpc {
+        /// Streams and windows.
+        http2: Http2,
+        /// What is called.
+        call: Call,
+    },
+    /// WebSocket (RFC 6455). One exchange is a message and the message that answers it.
+    WebSocket {
+        /// What is sent.
+        message: Message,
+    },
+}
+
+/// How HTTP/2 connections are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2 {
+    /// The most concurrent streams on one connection.
+    pub streams: u32,
+    /// What the peer may send on one stream before it is told to go on, in bytes
+    /// (`SETTINGS_INITIAL_WINDOW_SIZE`).
+    pub stream_window_bytes: u32,
+    /// The same for all streams of a connection together.
+    pub connection_window_bytes: u32,
+    /// The peer's header compression table, in bytes (`SETTINGS_HEADER_TABLE_SIZE`).
+    pub header_table_bytes: u32,
+}
+
+impl Default for Http2 {
+    /// One stream, and windows that no answer of usual size meets.
+    fn default() -> Http2 {
+        Http2 {
+            streams: 1,
+            stream_window_bytes: 4 << 20,
+            connection_window_bytes: 16 << 20,
+            header_table_bytes: 4096,
+        }
+    }
+}
+
+/// A gRPC call. Its service and method are the target's path, its metadata the request's headers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// Which side streams.
+    pub kind: CallKind,
+    /// The messages of each call, encoded; base64 in JSON. All but the streams have exactly one.
+    #[serde(with = "crate::plan::base64_list")]
+    #[schemars(with = "Vec<String>")]
+    pub messages: Vec<Vec<u8>>,
+    /// Sent as `grpc-timeout`; null: none is sent.
+    pub deadline_s: Option<f64>,
+}
+
+/// The four kinds of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    /// One message each way.
+    Unary,
+    /// Many messages to the server, one back.
+    ClientStream,
+    /// One message to the server, many back.
+    ServerStream,
+    /// Many messages each way.
+    Bidirectional,
+}
+
+/// A WebSocket message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    /// The payload; base64 in JSON.
+    #[serde(with = "crate::plan::body_base64")]
+    #[schemars(with = "String")]
+    pub payload: Vec<u8>,
+    /// A binary message; else text, which must be UTF-8.
+    pub binary: bool,
+    /// A ping on each connection this often, whose round trip is measured; null: none.
+    pub ping_every_s: Option<f64>,
+}
+
+/// How the target proves who it is, and how this side does (RFC 8446).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Trust these authorities (PEM) and not the system's.
+    pub ca_file: Option<PathBuf>,
+    /// This side's own certificate chain (PEM).
+    pub certificate_file: Option<PathBuf>,
+    /// The key of that certificate (PEM).
+    pub key_file: Option<PathBuf>,
+    /// Ask for and expect this name (SNI) and not the URL's host.
+    pub server_name: Option<String>,
+    /// Resume sessions where the server offers it. Off: every handshake is a full one.
+    pub resumption: bool,
+}
+
+impl Default for Tls {
+    fn default() -> Tls {
+        Tls {
+            insecure: false,
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            server_name: None,
+            resumption: true,
+        }
+    }
+}
+
+impl Protocol {
+    /// Streams and windows, where there are any.
+    pub fn http2(&self) -> Option<&Http2> {
+        match self {
+            Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => Some(http2),
+            Protocol::Http1 | Protocol::WebSocket { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn http2_mut(&mut self) -> Option<&mut Http2> {
+        match self {
+            Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => Some(http2),
+            Protocol::Http1 | Protocol::WebSocket { .. } => None,
+        }
+    }
+
+    /// Checks what does not depend on the rest of the plan.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if let Some(http2) = self.http2() {
+            within("-S/--streams", http2.streams, STREAMS_MAX)?;
+            within("--h2-stream-window", http2.stream_window_bytes, WINDOW_MAX)?;
+            within(
+                "--h2-connection-window",
+                http2.connection_window_bytes,
+                WINDOW_MAX,
+            )?;
+        }
+        match self {
+            Protocol::Grpc { call, .. } => call.validate(),
+            Protocol::WebSocket { message } => message.validate(),
+            Protocol::Http1 | Protocol::Http2 { .. } => Ok(()),
+        }
+    }
+}
+
+impl Call {
+    fn validate(&self) -> Result<(), Invalid> {
+        let streams = matches!(self.kind, CallKind::ClientStream | CallKind::Bidirectional);
+        if !streams && self.messages.len() != 1 {
+            return Err(Invalid(format!(
+                "this method takes one message and not {}: give -b one JSON object",
+                self.messages.len()
+            )));
+        }
+        match self.deadline_s {
+            Some(seconds) if !(seconds > 0.0 && seconds < 1e8) => Err(Invalid(
+                "--deadline must be above zero and fit into grpc-timeout's eight digits".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Message {
+    fn validate(&self) -> Result<(), Invalid> {
+        if !self.binary && std::str::from_utf8(&self.payload).is_err() {
+            return Err(Invalid(
+                "a text message must be UTF-8 (RFC 6455 §5.6): send these bytes with --binary"
+                    .into(),
+            ));
+        }
+        match self.ping_every_s {
+            Some(seconds) if seconds.is_nan() || seconds <= 0.0 => Err(Invalid(
+                "--ping must be above zero: leave it out to send no pings".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

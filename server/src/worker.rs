@@ -64,8 +64,8 @@ pub(crate) struct Worker<D> {
 enum Alarm {
     /// A time limit of a connection.
     Limit(Token),
-    /// The next byte of an answer that dribbles.
-    Dribble(Token),
+    /// A connection wanted to be woken, for the next byte of an answer that dribbles.
+    Wake(Token),
     /// A service wanted to be told.
     Service(Ticket),
     /// The listener is to be opened again.
@@ -181,7 +181,7 @@ impl<D: Driver> Worker<D> {
                     if connection.lingers() {
                         return self.close(socket, Close::Graceful);
                     }
-                    connection.http.peer_ended();
+                    connection.peer_ended();
                     list(&mut self.listed, connection);
                 }
             }
@@ -203,10 +203,10 @@ impl<D: Driver> Worker<D> {
         if connection.lingers() {
             return;
         }
-        if connection.http.out().wants_buffer() {
-            connection.http.out().give_buffer(self.driver.buffer());
+        if connection.wants_buffer() {
+            connection.give_buffer(self.driver.buffer());
         }
-        connection.http.receive(bytes, &mut self.site);
+        connection.receive(bytes, &mut self.site);
         list(&mut self.listed, connection);
     }
 
@@ -216,7 +216,7 @@ impl<D: Driver> Worker<D> {
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
         if self.site.draining {
-            connection.http.drain();
+            connection.drain();
             list(&mut self.listed, &mut connection);
         }
         let slot = socket.slot();
@@ -259,9 +259,9 @@ impl<D: Driver> Worker<D> {
         for alarm in alarms.drain(..) {
             match alarm {
                 Alarm::Limit(socket) => self.look_at_limit(socket),
-                Alarm::Dribble(socket) => {
+                Alarm::Wake(socket) => {
                     if let Some(connection) = find(&mut self.connections, socket) {
-                        connection.http.out().wake();
+                        connection.wake();
                         list(&mut self.listed, connection);
                     }
                 }
@@ -297,7 +297,7 @@ impl<D: Driver> Worker<D> {
                 self.close(socket, Close::Graceful);
             }
             Overdue::Refuse => {
-                connection.http.time_out(&mut self.site);
+                connection.time_out(&mut self.site);
                 list(&mut self.listed, connection);
             }
             Overdue::Reset => {
@@ -338,9 +338,7 @@ impl<D: Driver> Worker<D> {
         let mut completed = std::mem::take(&mut self.site.agenda.completed);
         for (ticket, response) in completed.drain(..) {
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
-                connection
-                    .http
-                    .complete(ticket.number, &response, &mut self.site);
+                connection.complete(ticket.number, &response, &mut self.site);
                 list(&mut self.listed, connection);
             }
         }
@@ -355,7 +353,7 @@ impl<D: Driver> Worker<D> {
         };
         connection.listed = false;
         while !connection.sending {
-            let payload = match connection.http.out().step() {
+            let payload = match connection.step() {
                 Step::Bytes(bytes) => Payload::Buffer(bytes),
                 Step::Byte(byte) => {
                     let mut bytes = self.driver.buffer();
@@ -377,11 +375,11 @@ impl<D: Driver> Worker<D> {
                 }
                 Step::Sleep(length) => {
                     self.wheel
-                        .insert(self.site.now + length, Alarm::Dribble(socket));
+                        .insert(self.site.now + length, Alarm::Wake(socket));
                     continue;
                 }
                 Step::Nothing => {
-                    if connection.http.resume(&mut self.site) {
+                    if connection.resume(&mut self.site) {
                         continue;
                     }
                     break;
@@ -394,19 +392,19 @@ impl<D: Driver> Worker<D> {
             connection.sending = true;
             connection.sent_bytes = connection.sent_bytes.saturating_add(bytes);
         }
-        if let Some(buffer) = connection.http.out().take_unused_buffer() {
+        if let Some(buffer) = connection.take_unused_buffer() {
             self.driver.recycle(buffer);
         }
-        let stop_reading = !connection.http.reads();
+        let stop_reading = !connection.reads();
         if stop_reading != connection.deaf {
             connection.deaf = stop_reading;
             let _ = self.driver.arm_receive(socket, !stop_reading);
         }
-        if connection.http.head_since() != Time::NEVER {
-            let at = connection.http.head_since() + self.settings.timeouts.head;
+        if connection.head_since() != Time::NEVER {
+            let at = connection.head_since() + self.settings.timeouts.head;
             hasten(&mut self.wheel, connection, at);
         }
-        if let Some(ending) = connection.http.finished(&self.site) {
+        if let Some(ending) = connection.finished(&self.site) {
             self.end(socket, ending);
         }
     }
@@ -454,7 +452,7 @@ impl<D: Driver> Worker<D> {
             Alarm::DrainOver,
         );
         for connection in self.connections.iter_mut().flatten() {
-            connection.http.drain();
+            connection.drain();
             list(&mut self.listed, connection);
         }
     }

@@ -9,6 +9,7 @@ use proto::http1::server::{BodyLength, Event, Limits, Rejection, Request, Server
 use proto::http1::{self, response};
 
 use super::outgoing::{Outgoing, Then};
+use super::{Ending, Phase};
 use crate::answer::{self, Beat, Dribble, Form};
 use crate::service::{self, Reply, Response};
 use crate::site::{Found, Site};
@@ -18,7 +19,7 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]
-pub(crate) struct Http1 {
+pub(super) struct Http1 {
     machine: Server,
     talk: Talk,
     /// Received and not read yet, because output had piled up.
@@ -35,35 +36,8 @@ struct Talk {
     ending: Option<Ending>,
     /// The client sends no more.
     peer_ended: bool,
-    socket: Token,
     /// Requests that needed more than a kept answer; the number of the last.
     number: u32,
-}
-
-/// How a connection ends once its output is gone. Input is ignored from then on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// With FIN.
-    Graceful,
-    /// With FIN, when the client has fallen silent. It is still sending, and bytes that arrive
-    /// after the end would make the kernel reset the connection, and the answer with it
-    /// (RFC 9112 §9.6).
-    Lingering,
-    /// With RST.
-    Reset,
-}
-
-/// What a connection is doing, as far as time limits go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// No request is under way.
-    Idle,
-    /// A head began at this time.
-    Head(Time),
-    /// A body is coming.
-    Body,
-    /// A service has not answered yet.
-    Waiting,
 }
 
 /// A request whose body is on its way.
@@ -102,7 +76,7 @@ impl Incoming {
 }
 
 impl Http1 {
-    pub(crate) fn new(socket: Token, limits: Limits) -> Http1 {
+    pub(super) fn new(limits: Limits) -> Http1 {
         let out = Outgoing::default();
         Http1 {
             machine: Server::new(limits),
@@ -111,7 +85,6 @@ impl Http1 {
                 body: None,
                 ending: None,
                 peer_ended: false,
-                socket,
                 number: 0,
             },
             held: Vec::new(),
@@ -119,33 +92,27 @@ impl Http1 {
         }
     }
 
-    /// Whose bytes these are.
+    /// Bytes came on `socket`.
     #[inline]
-    pub(crate) fn socket(&self) -> Token {
-        self.talk.socket
-    }
-
-    /// Bytes came.
-    #[inline]
-    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
+    pub(super) fn receive(&mut self, input: &[u8], socket: Token, site: &mut Site) {
         if self.held.is_empty() {
-            self.read(input, site);
+            self.read(input, socket, site);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(crate) fn resume(&mut self, site: &mut Site) -> bool {
+    pub(super) fn resume(&mut self, socket: Token, site: &mut Site) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, site);
+        self.read(&held, socket, site);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+    fn read(&mut self, mut input: &[u8], socket: Token, site: &mut Site) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
             if talk.out.is_heavy() && !input.is_empty() {
@@ -155,10 +122,10 @@ impl Http1 {
             match self.machine.next(&mut input, &mut site.memo) {
                 Ok(Some(Event::Request(request))) => {
                     self.head_since = Time::NEVER;
-                    talk.request(&request, site);
+                    talk.request(&request, socket, site);
                 }
                 Ok(Some(Event::Body(bytes))) => talk.body(bytes),
-                Ok(Some(Event::End)) => talk.end(site),
+                Ok(Some(Event::End)) => talk.end(socket, site),
                 Ok(None) => break,
                 Err(rejection) => talk.reject(rejection, site),
             }
@@ -172,7 +139,7 @@ impl Http1 {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended(&mut self) {
+    pub(super) fn peer_ended(&mut self) {
         self.talk.peer_ended = true;
         self.settle();
     }
@@ -184,26 +151,26 @@ impl Http1 {
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         if self.machine.between_requests() && self.held.is_empty() {
             self.talk.ending.get_or_insert(Ending::Graceful);
         }
     }
 
     /// The request under way came too slowly.
-    pub(crate) fn time_out(&mut self, site: &mut Site) {
+    pub(super) fn time_out(&mut self, site: &mut Site) {
         self.head_since = Time::NEVER;
         let text = "the request took too long to arrive\n";
         self.talk.refuse(408, text.into(), site);
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(crate) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
+    pub(super) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
         self.talk.complete(number, response, site);
     }
 
     /// How the connection is to be closed, if it is time.
-    pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
+    pub(super) fn finished(&self, site: &Site) -> Option<Ending> {
         let Talk {
             ref out,
             peer_ended,
@@ -220,18 +187,24 @@ impl Http1 {
 
     /// Whether reading should go on: it stops while output has piled up.
     #[inline]
-    pub(crate) fn reads(&self) -> bool {
+    pub(super) fn reads(&self) -> bool {
         self.held.is_empty() && !self.talk.out.is_heavy()
     }
 
     /// What has to be said.
     #[inline]
-    pub(crate) fn out(&mut self) -> &mut Outgoing {
+    pub(super) fn out(&mut self) -> &mut Outgoing {
         &mut self.talk.out
     }
 
+    /// Whether the buffer that gathers bytes has no memory yet.
+    #[inline]
+    pub(super) fn wants_buffer(&self) -> bool {
+        self.talk.out.wants_buffer()
+    }
+
     /// What it is doing.
-    pub(crate) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> Phase {
         if self.talk.out.waits() {
             Phase::Waiting
         } else if self.head_since != Time::NEVER {
@@ -245,25 +218,25 @@ impl Http1 {
 
     /// Since when a head is unfinished; [`Time::NEVER`] if none is.
     #[inline]
-    pub(crate) fn head_since(&self) -> Time {
+    pub(super) fn head_since(&self) -> Time {
         self.head_since
     }
 }
 
 impl Talk {
     #[inline]
-    fn request(&mut self, request: &Request<'_>, site: &mut Site) {
+    fn request(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
         site.counts.requests += 1;
         if request.body != BodyLength::Known(0) {
             return self.begin(request, site);
         }
         match site.kept.answer(request.head) {
             Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
-            None => self.answer_bodiless(request, site),
+            None => self.answer_bodiless(request, socket, site),
         }
     }
 
-    fn answer_bodiless(&mut self, request: &Request<'_>, site: &mut Site) {
+    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
         let form = form(request, site);
         let reply = match site.find(request.method, request.path()) {
             Found::Route(route, parameter) => {
@@ -273,7 +246,7 @@ impl Talk {
                     content_type,
                     body: &[],
                 };
-                self.call(route, &given, site)
+                self.call(route, &given, socket, site)
             }
             Found::Refusal(response) => Reply::Always(response),
         };
@@ -333,13 +306,13 @@ impl Talk {
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
-    fn end(&mut self, site: &mut Site) {
+    fn end(&mut self, socket: Token, site: &mut Site) {
         if let Some(incoming) = self.body.take() {
-            self.answer_with_body(incoming, site);
+            self.answer_with_body(incoming, socket, site);
         }
     }
 
-    fn answer_with_body(&mut self, mut incoming: Box<Incoming>, site: &mut Site) {
+    fn answer_with_body(&mut self, mut incoming: Box<Incoming>, socket: Token, site: &mut Site) {
         match incoming.target.take() {
             Some(Target {
                 answerer: Answerer::Route { index, .. },
@@ -351,7 +324,7 @@ impl Talk {
                     content_type: content_type.filter(|value| !value.is_empty()),
                     body: &incoming.bytes,
                 };
-                let reply = self.call(index, &given, site);
+                let reply = self.call(index, &given, socket, site);
                 self.reply(reply, form, site);
             }
             Some(Target {
@@ -365,9 +338,15 @@ impl Talk {
         site.recycle(incoming);
     }
 
-    fn call(&mut self, route: usize, given: &service::Request<'_>, site: &mut Site) -> Reply {
+    fn call(
+        &mut self,
+        route: usize,
+        given: &service::Request<'_>,
+        socket: Token,
+        site: &mut Site,
+    ) -> Reply {
         self.number = self.number.wrapping_add(1);
-        site.call(route, given, self.socket, self.number)
+        site.call(route, given, socket, self.number)
     }
 
     fn reply(&mut self, reply: Reply, form: Form, site: &mut Site) {

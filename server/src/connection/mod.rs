@@ -1,5 +1,8 @@
 //! One connection: its protocol, and what the worker has to know to drive it.
 //!
+//! What a connection speaks is a value, [`Protocol`], matched once for each chunk of input and each
+//! question of the worker. A protocol is a file here that answers these questions.
+//!
 //! Nothing here calls a driver or reads a clock; the worker asks and acts. A connection is small
 //! while it idles: its buffers come from the driver's pool and go back when they are empty.
 
@@ -14,7 +17,10 @@ use measure::time::Time;
 use proto::http1::server::Limits;
 
 use crate::config::Timeouts;
-pub(crate) use http1::{Ending, Http1, Incoming, Phase};
+use crate::service::Response;
+use crate::site::Site;
+use http1::Http1;
+pub(crate) use http1::Incoming;
 pub(crate) use outgoing::Step;
 
 /// A client that was refused in the middle of sending is heard out for at most so long, …
@@ -26,7 +32,8 @@ const LINGER_SILENCE_NS: u64 = 250_000_000;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) http: Http1,
+    socket: Token,
+    protocol: Protocol,
     /// When bytes last came or were last taken by the kernel.
     pub(crate) since: Time,
     /// The one timer that watches over all its time limits, and when that is due.
@@ -44,6 +51,38 @@ pub(crate) struct Connection {
     pub(crate) deaf: bool,
 }
 
+/// What is spoken on a connection, and how far the talk has come.
+#[derive(Debug)]
+enum Protocol {
+    Http1(Http1),
+}
+
+/// How a connection ends once its output is gone. Input is ignored from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With FIN.
+    Graceful,
+    /// With FIN, when the client has fallen silent. It is still sending, and bytes that arrive
+    /// after the end would make the kernel reset the connection, and the answer with it
+    /// (RFC 9112 §9.6).
+    Lingering,
+    /// With RST.
+    Reset,
+}
+
+/// What a connection is doing, as far as time limits go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No request is under way.
+    Idle,
+    /// A head began at this time.
+    Head(Time),
+    /// A body is coming.
+    Body,
+    /// A service has not answered yet.
+    Waiting,
+}
+
 /// What is to be done when a time limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overdue {
@@ -58,7 +97,8 @@ pub(crate) enum Overdue {
 impl Connection {
     pub(crate) fn new(socket: Token, limits: Limits, now: Time, timer: (Time, TimerId)) -> Self {
         Connection {
-            http: Http1::new(socket, limits),
+            socket,
+            protocol: Protocol::Http1(Http1::new(limits)),
             since: now,
             timer: timer.1,
             timer_at: timer.0,
@@ -73,7 +113,119 @@ impl Connection {
     /// Its socket.
     #[inline]
     pub(crate) fn socket(&self) -> Token {
-        self.http.socket()
+        self.socket
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.receive(input, self.socket, site),
+        }
+    }
+
+    /// Reads on what was held, if there is room for answers. Reports whether anything was read.
+    pub(crate) fn resume(&mut self, site: &mut Site) -> bool {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.resume(self.socket, site),
+        }
+    }
+
+    /// The client will send no more. What it asked for is still answered.
+    pub(crate) fn peer_ended(&mut self) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.peer_ended(),
+        }
+    }
+
+    /// The server stops: the connection ends as soon as nothing is under way.
+    pub(crate) fn drain(&mut self) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.drain(),
+        }
+    }
+
+    /// What was under way came too slowly.
+    pub(crate) fn time_out(&mut self, site: &mut Site) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.time_out(site),
+        }
+    }
+
+    /// The answer to a request that had to wait. Nothing happens if it is not waited for.
+    pub(crate) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.complete(number, response, site),
+        }
+    }
+
+    /// Takes the next thing to do off its output.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Step {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().step(),
+        }
+    }
+
+    /// The time of a [`Step::Sleep`] is over.
+    pub(crate) fn wake(&mut self) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().wake(),
+        }
+    }
+
+    /// Whether the buffer that gathers its output has no memory yet.
+    #[inline]
+    pub(crate) fn wants_buffer(&self) -> bool {
+        match &self.protocol {
+            Protocol::Http1(http) => http.wants_buffer(),
+        }
+    }
+
+    /// Gives it an empty buffer with memory.
+    #[inline]
+    pub(crate) fn give_buffer(&mut self, buffer: Vec<u8>) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().give_buffer(buffer),
+        }
+    }
+
+    /// Takes the buffer back if nothing is in it.
+    #[inline]
+    pub(crate) fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().take_unused_buffer(),
+        }
+    }
+
+    /// Whether reading should go on: it stops while output has piled up.
+    #[inline]
+    pub(crate) fn reads(&self) -> bool {
+        match &self.protocol {
+            Protocol::Http1(http) => http.reads(),
+        }
+    }
+
+    /// Since when a head is unfinished; [`Time::NEVER`] if none is.
+    #[inline]
+    pub(crate) fn head_since(&self) -> Time {
+        match &self.protocol {
+            Protocol::Http1(http) => http.head_since(),
+        }
+    }
+
+    /// How it is to be closed, if it is time.
+    #[inline]
+    pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
+        match &self.protocol {
+            Protocol::Http1(http) => http.finished(site),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match &self.protocol {
+            Protocol::Http1(http) => http.phase(),
+        }
     }
 
     /// It ends, as soon as the client has fallen silent.
@@ -99,7 +251,7 @@ impl Connection {
         if self.sending {
             return (idle, Overdue::Reset);
         }
-        match self.http.phase() {
+        match self.phase() {
             Phase::Idle => (idle, Overdue::Close),
             Phase::Head(since) => (since + timeouts.head, Overdue::Refuse),
             Phase::Body => (idle, Overdue::Refuse),

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+mod crew;
 mod gate;
 mod limit;
 pub mod plan;
@@ -27,10 +28,11 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;
 pub use probe::{Answer, probe};
-pub use run::{Phase, Progress, RunError, run};
+pub use run::{RunError, run};
 
 /// The record of a run of this crate.
 pub type Record = measure::record::Record<Plan>;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
-use engine::{Config, Driver, SocketOptions, cpu};
+use engine::{Broken, Config, Driver, SocketOptions, cpu};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
-use measure::time::{self, Time};
 use proto::http1::client::Answer;
 
 use crate::Record;
+use crate::crew::{Crew, Job, Progress, Window};
 use crate::gate::Gate;
 use crate::limit;
 use crate::plan::{Invalid, Plan};
@@ -21,10 +21,6 @@ use crate::schedule::Marks;
 use crate::target;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 
-/// How often `progress` is called.
-const PROGRESS_NS: u64 = 500_000_000;
-/// How often the main thread looks whether the workers have ended.
-const POLL_NS: u64 = 20_000_000;
 /// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
 const DESCRIPTORS_SPARE: u64 = 64;
 
@@ -66,34 +62,6 @@ impl From<Invalid> for RunError {
     }
 }
 
-/// What a run is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Opening connections, or sending what is not measured.
-    WarmUp,
-    /// The measured window is open.
-    Measure,
-    /// The window is over; answers that are due are still awaited.
-    Drain,
-}
-
-/// How far a run is, for whoever watches it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// What it is doing.
-    pub phase: Phase,
-    /// Seconds since the load began; zero while connections are being opened.
-    pub elapsed_s: f64,
-    /// Length of the load with its warm-up, where time ends it.
-    pub total_s: Option<f64>,
-    /// Connections that stand.
-    pub connected: u64,
-    /// Exchanges completed and failed in the measured window so far.
-    pub completed: u64,
-    /// Exchanges that failed in the measured window so far.
-    pub failed: u64,
-}
-
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
 /// others did in that window; a run that ends in another way leaves the latter out.
@@ -114,47 +82,15 @@ pub fn run(
     target::reach(plan, &addresses)?;
     check_limits(plan, kind)?;
     let processors = processors(plan);
-    let gate = Gate::new(plan.threads);
-    // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
-    let ending = Stop::new();
-    let watch = Watch {
-        plan,
-        stop,
-        ending: &ending,
-        gate: &gate,
+    let jobs = (0..plan.threads)
+        .map(|worker| assign(plan, worker, &addresses))
+        .collect::<Result<Vec<Assignment>, RunError>>()?;
+    let crew = Crew {
+        kind,
+        processors: &processors,
+        window: window(plan),
     };
-    let outcomes = std::thread::scope(|scope| {
-        let workers: Result<Vec<_>, RunError> = (0..plan.threads)
-            .map(|worker| {
-                let assignment = assign(plan, worker, &addresses)?;
-                let (gate, stop) = (&gate, ending.clone());
-                let processor = processors[worker as usize];
-                std::thread::Builder::new()
-                    .name(format!("load-{worker}"))
-                    .spawn_scoped(scope, move || {
-                        let outcome = work(kind, processor, assignment, gate, stop.clone());
-                        if outcome.is_err() {
-                            // The others must not wait for this worker for ever.
-                            stop.request(Signal::Terminate);
-                            gate.arrive(Time::now());
-                        }
-                        outcome
-                    })
-                    .map_err(|why| RunError::Limits(format!("no thread for a worker: {why}")))
-            })
-            .collect();
-        let workers = workers.inspect_err(|_| ending.request(Signal::Terminate))?;
-        watch.until(
-            || workers.iter().all(|worker| worker.is_finished()),
-            progress,
-        );
-        let joined = workers.into_iter().map(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|_| Err(RunError::Engine("a worker panicked: a bug".into())))
-        });
-        joined.collect::<Result<Vec<Outcome>, RunError>>()
-    })?;
+    let outcomes = crew.work(jobs, stop, progress)?;
     Ok(assemble(plan, kind, engine_reason, outcomes))
 }
 
@@ -169,123 +105,27 @@ fn processors(plan: &Plan) -> Vec<usize> {
     cpu::place(plan.threads as usize, &chosen)
 }
 
-/// One worker's thread.
-fn work(
-    kind: Kind,
-    processor: usize,
-    assignment: Assignment,
-    gate: &Gate,
-    stop: Stop,
-) -> Result<Outcome, RunError> {
-    let broken = |why: &dyn fmt::Display| RunError::Engine(why.to_string());
-    cpu::pin(processor).map_err(|why| RunError::Limits(why.to_string()))?;
-    cpu::sharpen_sleep();
-    let config = Config {
-        sockets: sockets_for(assignment.sessions),
-        ..Config::default()
-    };
-    match kind {
-        Kind::Uring => {
-            let driver = engine::uring::open(&config).map_err(|why| broken(&why))?;
-            drive(driver, assignment, gate, stop)
-        }
-        Kind::Epoll => {
-            let driver = engine::epoll::open(&config).map_err(|why| broken(&why))?;
-            drive(driver, assignment, gate, stop)
-        }
+/// When the measured window opens and closes, counted from the beginning of the load.
+fn window(plan: &Plan) -> Window {
+    Window {
+        warm_up_s: plan.warm_up_s,
+        length_s: plan.duration_s.or(plan.schedule.length_s()),
+        may_end_sooner: plan.count.is_some(),
     }
 }
 
-fn drive<D: Driver>(
-    driver: D,
-    assignment: Assignment,
-    gate: &Gate,
-    stop: Stop,
-) -> Result<Outcome, RunError> {
-    let _registration = stop.register(driver.waker());
-    let worker = Worker::new(driver, gate, stop, assignment);
-    worker
-        .and_then(Worker::run)
-        .map_err(|broken| RunError::Engine(broken.to_string()))
-}
+impl Job for Assignment {
+    type Outcome = Outcome;
 
-/// The main thread's part while the workers run.
-struct Watch<'a> {
-    plan: &'a Plan,
-    stop: &'a Stop,
-    ending: &'a Stop,
-    gate: &'a Gate,
-}
-
-impl Watch<'_> {
-    fn until(&self, finished: impl Fn() -> bool, progress: &mut dyn FnMut(&Progress)) {
-        let mut phase = Phase::WarmUp;
-        let mut next = Time::now().plus(PROGRESS_NS);
-        while !finished() {
-            let now = Time::now();
-            if let Some(signal) = self.stop.requested() {
-                self.ending.request(signal);
-                time::sleep_until(now.plus(POLL_NS));
-                continue;
-            }
-            let (opens, closes) = self.window();
-            let entered = match now {
-                now if now >= closes => Phase::Drain,
-                now if now >= opens => Phase::Measure,
-                _ => Phase::WarmUp,
-            };
-            if entered != phase || now >= next {
-                (phase, next) = (entered, now.plus(PROGRESS_NS));
-                progress(&self.progress(phase, now));
-            }
-            let edge = if phase == Phase::WarmUp {
-                opens
-            } else {
-                closes
-            };
-            let poll = Time::now().plus(POLL_NS);
-            time::sleep_until(if phase == Phase::Drain {
-                poll
-            } else {
-                poll.min(edge)
-            });
+    fn config(&self) -> Config {
+        Config {
+            sockets: sockets_for(self.sessions),
+            ..Config::default()
         }
     }
 
-    /// When the measured window opens and closes, as far as that is known.
-    fn window(&self) -> (Time, Time) {
-        let after = |time: Time, seconds: Option<f64>| match (time, seconds) {
-            (Time::NEVER, _) | (_, None) => Time::NEVER,
-            (time, Some(seconds)) => time + Duration::from_secs_f64(seconds),
-        };
-        let start = self.gate.start().unwrap_or(Time::NEVER);
-        let opens = after(start, Some(self.plan.warm_up_s));
-        (
-            opens,
-            after(
-                opens,
-                self.plan.duration_s.or(self.plan.schedule.length_s()),
-            ),
-        )
-    }
-
-    fn progress(&self, phase: Phase, now: Time) -> Progress {
-        let total_s = self
-            .plan
-            .duration_s
-            .or(self.plan.schedule.length_s())
-            .filter(|_| self.plan.count.is_none())
-            .map(|seconds| seconds + self.plan.warm_up_s);
-        let (completed, failed, connected) = self.gate.sums();
-        let elapsed_s = (now - self.gate.start().unwrap_or(now)).as_secs_f64();
-        Progress {
-            phase,
-            elapsed_s,
-            total_s,
-            connected,
-            completed,
-            failed,
-        }
+    fn carry_out<D: Driver>(self, driver: D, gate: &Gate, stop: Stop) -> Result<Outcome, Broken> {
+        Worker::new(driver, gate, stop, self)?.run()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The run over time: one row a second, in constant memory.
 //!
 //! A row is what the counters gained while it was open, so that nothing is counted twice on the hot
-//! path, and the response times of that row in a histogram of two digits. A closed row keeps that
-//! histogram packed, because rows have to be merged: by worker, and with their neighbours when
-//! there are too many of them, and percentiles cannot be averaged. At 3600 rows, or at 4 MiB of
-//! packed histograms, neighbours merge and every row is twice as long from then on.
+//! path, and the times of that row in a histogram of two digits. Which counters these are is the
+//! owner's affair ([`Gains`]). A closed row keeps its histogram packed, because rows have to be
+//! merged: by worker, and with their neighbours when there are too many of them, and percentiles
+//! cannot be averaged. At 3600 rows, or at 4 MiB of packed histograms, neighbours merge and every
+//! row is twice as long from then on.
 
 use crate::histogram::{Layout, rank};
 use crate::time::Time;
@@ -47,15 +48,23 @@ pub struct Row {
 }
 
 /// What is counted over time: the sums since the start, or what a row gained.
+pub trait Gains: Copy + Default {
+    /// What was gained since `earlier`.
+    fn since(&self, earlier: &Self) -> Self;
+    /// Adds what another gained.
+    fn add(&mut self, other: &Self);
+}
+
+/// The exchanges of a run over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) intended: u64,
     pub(crate) bytes_received: u64,
 }
 
-impl Counts {
+impl Gains for Counts {
     fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             completed: self.completed.saturating_sub(earlier.completed),
@@ -73,39 +82,73 @@ impl Counts {
     }
 }
 
+/// A row of any series: what was counted in it, and the times of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch<C> {
+    /// Seconds from the start of the series to the start of this row.
+    pub at_s: f64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// What was gained in it.
+    pub counts: C,
+    /// Median time in microseconds, to two digits; none if there are no times.
+    pub p50_us: Option<f64>,
+    /// 99th percentile in microseconds, likewise.
+    pub p99_us: Option<f64>,
+    /// Longest time in microseconds, likewise.
+    pub max_us: Option<f64>,
+}
+
 /// The rows of one worker, or of a run after merging.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct Series<C = Counts> {
     /// Every row but the last covers this many seconds; a power of two.
     width_s: u64,
-    closed: Vec<Closed>,
+    closed: Vec<Closed<C>>,
     packed_bytes: usize,
     open: Open,
     /// Where the open row begins and ends; never before the start.
     open_from: Time,
     open_until: Time,
     /// The counters when the open row began.
-    before: Counts,
+    before: C,
 }
 
 /// A row that is over.
 #[derive(Clone, Debug)]
-struct Closed {
+struct Closed<C> {
     length_ns: u64,
-    counts: Counts,
+    counts: C,
     max_ns: u64,
     cells: Box<[u8]>,
 }
 
-impl Default for Series {
-    fn default() -> Series {
+impl<C: Gains> Default for Series<C> {
+    fn default() -> Series<C> {
         Series::new()
     }
 }
 
 impl Series {
+    /// The rows that are closed, in order; `open_loop` says whether they have an offered rate.
+    pub fn rows(&self, open_loop: bool) -> Vec<Row> {
+        let stretches = self.stretches();
+        stretches
+            .into_iter()
+            .map(|stretch| Row::of(stretch, open_loop))
+            .collect()
+    }
+
+    /// The row that was closed last, for whoever watches a run.
+    pub fn last(&self, open_loop: bool) -> Option<Row> {
+        let place = self.closed.len().checked_sub(1)?;
+        Some(Row::of(self.stretch(place, &mut Open::new()), open_loop))
+    }
+}
+
+impl<C: Gains> Series<C> {
     /// A series that has not started.
-    pub fn new() -> Series {
+    pub fn new() -> Series<C> {
         Series {
             width_s: 1,
             closed: Vec::with_capacity(ROWS_MAX),
@@ -113,27 +156,19 @@ impl Series {
             open: Open::new(),
             open_from: Time::NEVER,
             open_until: Time::NEVER,
-            before: Counts::default(),
+            before: C::default(),
         }
     }
 
-    /// The rows that are closed, in order; `open_loop` says whether they have an offered rate.
-    pub fn rows(&self, open_loop: bool) -> Vec<Row> {
+    /// What is in the rows that are closed, in order.
+    pub fn stretches(&self) -> Vec<Stretch<C>> {
         let mut open = Open::new();
         let places = 0..self.closed.len();
-        places
-            .map(|place| self.row(place, open_loop, &mut open))
-            .collect()
-    }
-
-    /// The row that was closed last, for whoever watches a run.
-    pub fn last(&self, open_loop: bool) -> Option<Row> {
-        let place = self.closed.len().checked_sub(1)?;
-        Some(self.row(place, open_loop, &mut Open::new()))
+        places.map(|place| self.stretch(place, &mut open)).collect()
     }
 
     /// Adds the rows of `other`, second by second from the start of the window. Both are finished.
-    pub fn merge(&mut self, other: &Series) {
+    pub fn merge(&mut self, other: &Series<C>) {
         let mut other = other.clone();
         let mut scratch = Open::new();
         while self.width_s < other.width_s {
@@ -157,7 +192,7 @@ impl Series {
         self.packed_bytes = self.closed.iter().map(|row| row.cells.len()).sum();
     }
 
-    pub(crate) fn start(&mut self, now: Time, counts: Counts) {
+    pub(crate) fn start(&mut self, now: Time, counts: C) {
         self.closed.clear();
         self.packed_bytes = 0;
         self.width_s = 1;
@@ -183,7 +218,7 @@ impl Series {
     }
 
     #[cold]
-    pub(crate) fn close_due(&mut self, now: Time, counts: Counts) {
+    pub(crate) fn close_due(&mut self, now: Time, counts: C) {
         while self.open_until <= now && self.open_until != Time::NEVER {
             self.close_at(self.open_until, counts);
             if self.is_full() {
@@ -193,7 +228,7 @@ impl Series {
         }
     }
 
-    pub(crate) fn finish(&mut self, now: Time, counts: Counts) {
+    pub(crate) fn finish(&mut self, now: Time, counts: C) {
         if self.open_until == Time::NEVER {
             return;
         }
@@ -212,7 +247,7 @@ impl Series {
         }
     }
 
-    fn close_at(&mut self, end: Time, counts: Counts) {
+    fn close_at(&mut self, end: Time, counts: C) {
         let cells = self.open.pack();
         self.packed_bytes += cells.len();
         self.closed.push(Closed {
@@ -248,29 +283,42 @@ impl Series {
         self.width_s *= 2;
     }
 
-    fn row(&self, place: usize, open_loop: bool, open: &mut Open) -> Row {
+    fn stretch(&self, place: usize, open: &mut Open) -> Stretch<C> {
         let closed = &self.closed[place];
         open.clear();
         open.unpack(&closed.cells);
         open.max_ns = closed.max_ns;
         let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
-        Row {
+        Stretch {
             at_s: place as f64 * self.width_s as f64,
             seconds: closed.length_ns as f64 / SECOND_NS as f64,
-            completed: closed.counts.completed,
-            failed: closed.counts.failed,
-            offered: open_loop.then_some(closed.counts.intended),
-            bytes_received: closed.counts.bytes_received,
-            response_p50_us: open.quantile(0.50).map(us),
-            response_p99_us: open.quantile(0.99).map(us),
-            response_max_us: open.quantile(1.0).map(us),
+            counts: closed.counts,
+            p50_us: open.quantile(0.50).map(us),
+            p99_us: open.quantile(0.99).map(us),
+            max_us: open.quantile(1.0).map(us),
         }
     }
 }
 
-impl Closed {
+impl Row {
+    fn of(stretch: Stretch<Counts>, open_loop: bool) -> Row {
+        Row {
+            at_s: stretch.at_s,
+            seconds: stretch.seconds,
+            completed: stretch.counts.completed,
+            failed: stretch.counts.failed,
+            offered: open_loop.then_some(stretch.counts.intended),
+            bytes_received: stretch.counts.bytes_received,
+            response_p50_us: stretch.p50_us,
+            response_p99_us: stretch.p99_us,
+            response_max_us: stretch.max_us,
+        }
+    }
+}
+
+impl<C: Gains> Closed<C> {
     /// Takes the counts and response times of `other` in; the length is the caller's to set.
-    fn join(&mut self, other: &Closed, scratch: &mut Open) {
+    fn join(&mut self, other: &Closed<C>, scratch: &mut Open) {
         self.counts.add(&other.counts);
         self.max_ns = self.max_ns.max(other.max_ns);
         scratch.clear();

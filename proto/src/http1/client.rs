@@ -31,6 +31,9 @@ pub enum Answer {
     Usual,
     /// A response to HEAD: no body, whatever its fields say.
     HeadOnly,
+    /// A response to a request for another protocol (RFC 9110 §7.8): status 101 may come as a
+    /// final one, and what follows its head is no HTTP any more.
+    Switch,
 }
 
 impl Answer {
@@ -54,7 +57,8 @@ pub enum Event<'a> {
     },
     /// The head of the final response.
     Head {
-        /// 200 to 599.
+        /// 200 to 599, or 101 to [`Answer::Switch`]. After that the machine reads no more: the
+        /// rest of the input belongs to the other protocol.
         status: u16,
         /// The whole head from the status line to the empty line, for [`super::field`].
         head: &'a [u8],
@@ -82,6 +86,8 @@ pub struct Client {
     /// Bit n is set if the n-th outstanding answer is [`Answer::HeadOnly`].
     head_only: u128,
     outstanding: u32,
+    /// Whether the outstanding request, which is the only one then, is an [`Answer::Switch`].
+    switch: bool,
     limits: Limits,
     state: State,
     kept: Kept,
@@ -102,6 +108,9 @@ enum State {
     Failed(Fault),
 }
 
+/// The only status below 200 that is final (RFC 9110 §15.2.2).
+const SWITCHING_PROTOCOLS: u16 = 101;
+
 /// Requests outstanding at most.
 const OUTSTANDING_MAX: u32 = u128::BITS;
 
@@ -111,6 +120,7 @@ impl Client {
         Client {
             head_only: 0,
             outstanding: 0,
+            switch: false,
             limits,
             state: State::Head,
             kept: Kept::default(),
@@ -121,14 +131,17 @@ impl Client {
     /// Says that one request was sent, and what kind of answer it will have.
     ///
     /// # Errors
-    /// More requests than [`Client::capacity`] allowed.
+    /// More requests than [`Client::capacity`] allowed, or an [`Answer::Switch`] while others are
+    /// outstanding.
     #[inline]
     pub fn sent(&mut self, answer: Answer) -> Result<(), Misuse> {
-        if self.capacity() == 0 {
+        let switch = answer == Answer::Switch;
+        if self.capacity() == 0 || (switch && self.outstanding > 0) {
             return Err(Misuse::new(
                 "a request was sent on a connection without capacity for it",
             ));
         }
+        self.switch = switch;
         self.head_only |= u128::from(answer == Answer::HeadOnly) << self.outstanding;
         self.outstanding += 1;
         Ok(())
@@ -145,7 +158,7 @@ impl Client {
     pub fn capacity(&self) -> usize {
         match self.state {
             State::UntilClose | State::Closed | State::Failed(_) => 0,
-            _ if !self.keep_alive => 0,
+            _ if !self.keep_alive || self.switch => 0,
             _ => (OUTSTANDING_MAX - self.outstanding) as usize,
         }
     }
@@ -258,7 +271,11 @@ impl Client {
         };
         let bytes = self.kept.at(place);
         let head = ResponseHead::read(bytes, self.limits.fields)?;
-        memo.remember_response(bytes, head);
+        if head.status != SWITCHING_PROTOCOLS {
+            memo.remember_response(bytes, head);
+        } else if !self.switch {
+            return Err(&faults::UNASKED_SWITCH);
+        }
         Ok(Some((head, place)))
     }
 
@@ -266,6 +283,12 @@ impl Client {
     #[inline]
     fn begin<'a>(&'a mut self, head: ResponseHead, place: Place<'a>) -> Event<'a> {
         let status = head.status;
+        if status == SWITCHING_PROTOCOLS {
+            self.outstanding = 0;
+            self.state = State::Closed;
+            let head = self.kept.at(place);
+            return Event::Head { status, head };
+        }
         if status < 200 {
             self.kept.clear();
             return Event::Informational { status };
@@ -288,6 +311,7 @@ impl Client {
     fn finish(&mut self) -> End {
         self.outstanding -= 1;
         self.head_only >>= 1;
+        self.switch = false;
         self.kept.clear();
         self.state = if self.keep_alive {
             State::Head

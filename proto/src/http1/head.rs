@@ -167,9 +167,6 @@ impl ResponseHead {
             (_, Coding::Chunked { .. }) => ResponseBody::Chunked,
             (_, Coding::NotChunked) => ResponseBody::UntilClose,
         };
-        if status == 101 {
-            return Err(&faults::UNASKED_SWITCH);
-        }
         let keep_alive = facts.keep_alive(version);
         Ok(ResponseHead {
             status,

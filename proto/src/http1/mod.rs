@@ -31,7 +31,7 @@ pub enum Version {
 }
 
 /// Takes the first `bytes` of `input`.
-fn take<'i>(input: &mut &'i [u8], bytes: usize) -> &'i [u8] {
+pub(crate) fn take<'i>(input: &mut &'i [u8], bytes: usize) -> &'i [u8] {
     let (taken, rest) = input.split_at(bytes);
     *input = rest;
     taken

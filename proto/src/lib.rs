@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub mod http1;
+pub mod http2;
 pub mod websocket;
 
 /// What a peer did that the standard forbids, and where the standard says so.

@@ -1,0 +1,3 @@
+//! HTTP/2 (RFC 9113) and its header compression (RFC 7541).
+
+pub mod hpack;

@@ -6,6 +6,8 @@ use proto::http1::client::{self, Answer, Client};
 use proto::http1::server::{self, BodyLength, Server};
 use proto::http1::{HeadMemo, Version};
 
+use crate::choppings::every_chopping;
+
 /// One thing a machine said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -185,29 +187,9 @@ pub(crate) fn run<'p>(
     seen
 }
 
-/// Checks that every chopping says what the whole input says; returns that. `seed` chooses the
-/// random choppings.
+/// Checks that every chopping says what the whole input says, with an empty memo and with one that
+/// knows the heads; returns that. `seed` chooses the random choppings.
 pub(crate) fn in_every_chopping<M: Machine>(
-    machine: impl Fn() -> M,
-    input: &[u8],
-    ended: bool,
-    seed: u64,
-) -> Vec<Seen> {
-    let expected = in_some_choppings(&machine, input, ended, seed);
-    for at in 0..input.len().min(400) {
-        let (a, b) = input.split_at(at);
-        let halves = run(machine(), [a, b].into_iter(), &mut HeadMemo::new(), ended);
-        assert_eq!(halves, expected, "cut at {at}");
-    }
-    for round in 1..16 {
-        in_some_choppings(&machine, input, ended, seed.wrapping_add(round));
-    }
-    expected
-}
-
-/// Checks that the input says the same whole, byte by byte and in the random pieces of `seed`, with
-/// an empty memo and with one that knows the heads; returns what it says.
-pub(crate) fn in_some_choppings<M: Machine>(
     machine: impl Fn() -> M,
     input: &[u8],
     ended: bool,
@@ -221,32 +203,11 @@ pub(crate) fn in_some_choppings<M: Machine>(
         expected,
         "whole, with a memo that knows the last head"
     );
-
-    for mut memo in [HeadMemo::new(), known] {
-        let bytes = run(machine(), input.chunks(1), &mut memo, ended);
-        assert_eq!(bytes, expected, "byte by byte");
-        let pieces = random_pieces(input, seed).into_iter();
-        let random = run(machine(), pieces, &mut memo, ended);
-        assert_eq!(random, expected, "random pieces, seed {seed}");
+    for (how, pieces) in every_chopping(input, seed) {
+        for memo in [&mut HeadMemo::new(), &mut known] {
+            let seen = run(machine(), pieces.iter().copied(), memo, ended);
+            assert_eq!(seen, expected, "{how}");
+        }
     }
     expected
-}
-
-fn random_pieces(mut input: &[u8], seed: u64) -> Vec<&[u8]> {
-    let mut state = seed;
-    let mut pieces = Vec::new();
-    while !input.is_empty() {
-        // SplitMix64, of which the low bits are as good as the high ones.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        // Mostly short pieces, now and then a long one, now and then none.
-        let longest = if mixed & 7 == 0 { 64 } else { 6 };
-        let (piece, rest) = input.split_at(input.len().min((mixed >> 8) as usize % longest));
-        pieces.push(piece);
-        input = rest;
-    }
-    pieces
 }

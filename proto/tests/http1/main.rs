@@ -1,6 +1,8 @@
 //! HTTP/1 from outside: tables of bytes and what they mean.
 
 mod bounds;
+#[path = "../support/choppings.rs"]
+mod choppings;
 mod client;
 mod encoders;
 mod harness;

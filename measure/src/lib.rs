@@ -8,6 +8,7 @@
 
 pub mod counters;
 pub mod histogram;
+pub mod hold;
 pub mod host;
 pub mod process;
 pub mod record;

@@ -132,8 +132,17 @@ pub fn own_cpu_ns() -> Option<u64> {
 /// Peak resident memory of this process in bytes. From VmHWM, since getrusage(2) would report the
 /// peak of whoever called exec.
 pub fn own_peak_bytes() -> Option<u64> {
+    own_memory("VmHWM")
+}
+
+/// Resident memory of this process now, in bytes: its code, its heap and what it has mapped.
+pub fn own_resident_bytes() -> Option<u64> {
+    own_memory("VmRSS")
+}
+
+fn own_memory(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    entry(&status, "VmHWM").and_then(kibibytes)
+    entry(&status, name).and_then(kibibytes)
 }
 
 /// Watches a tree of processes, so that what exits is not forgotten.

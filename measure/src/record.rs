@@ -247,32 +247,14 @@ impl<P: Serialize> Record<P> {
     /// The record as indented JSON with a line feed at its end. The error is the plan's: one that
     /// cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, String> {
-        let mut text = serde_json::to_string_pretty(self)
-            .map_err(|error| format!("the record cannot be written as JSON: {error}"))?;
-        text.push('\n');
-        Ok(text)
+        write_json(self)
     }
 }
 
 impl<P: DeserializeOwned> Record<P> {
     /// Reads a record. An error says what is wrong with `text`, first of all another version.
     pub fn from_json(text: &str) -> Result<Record<P>, String> {
-        #[derive(Deserialize)]
-        struct Version {
-            schema_version: Option<u64>,
-        }
-        let version: Version =
-            serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))?;
-        match version.schema_version {
-            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
-            Some(version) => {
-                return Err(format!(
-                    "record has schema {version}, this ringside reads {SCHEMA_VERSION}"
-                ));
-            }
-            None => return Err("not a record: it has no schema_version".to_owned()),
-        }
-        serde_json::from_str(text).map_err(|error| format!("the record is damaged: {error}"))
+        read_json(text, SCHEMA_VERSION)
     }
 }
 
@@ -312,7 +294,40 @@ impl Histograms {
 /// The JSON Schema of a record with plans of type `P`, as indented JSON with a line feed at its
 /// end.
 pub fn schema_json<P: JsonSchema>() -> String {
-    let schema = schemars::schema_for!(Record<P>);
+    schema_of::<Record<P>>()
+}
+
+/// Any record as indented JSON with a line feed at its end.
+pub(crate) fn write_json(record: &impl Serialize) -> Result<String, String> {
+    let mut text = serde_json::to_string_pretty(record)
+        .map_err(|error| format!("the record cannot be written as JSON: {error}"))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Reads any record of schema `version`.
+pub(crate) fn read_json<R: DeserializeOwned>(text: &str, version: u32) -> Result<R, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: Option<u64>,
+    }
+    let found: Version =
+        serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))?;
+    match found.schema_version {
+        Some(found) if found == u64::from(version) => {}
+        Some(found) => {
+            return Err(format!(
+                "record has schema {found}, this ringside reads {version}"
+            ));
+        }
+        None => return Err("not a record: it has no schema_version".to_owned()),
+    }
+    serde_json::from_str(text).map_err(|error| format!("the record is damaged: {error}"))
+}
+
+/// The JSON Schema of any record, likewise.
+pub(crate) fn schema_of<R: JsonSchema>() -> String {
+    let schema = schemars::schema_for!(R);
     let mut text = format!("{:#}", schema.as_value());
     text.push('\n');
     text

@@ -1,0 +1,341 @@
+//! The record of a hold. The names in it are a promise to whoever reads records, as those of a
+//! run's record are; times are microseconds, but nanoseconds in the histograms.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::tally::{Counts, Tally};
+use crate::counters::Errors;
+use crate::host::Host;
+use crate::record::{Bytes, EndedBy, Generator, Times, read_json, schema_of, write_json};
+use crate::series::{Gains, Series};
+
+/// The version of the schema of [`Record`] that this crate writes and reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The result of a hold, with a plan of type `P`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record<P> {
+    /// The version of this schema.
+    pub schema_version: u32,
+    /// What was asked for.
+    pub plan: P,
+    /// The machine that held the connections.
+    pub host: Host,
+    /// The process that held them; its exchanges are the heartbeats, its window is the whole time.
+    pub generator: Generator,
+    /// Seconds from the first attempt to connect until every connection had been tried.
+    pub opening_s: f64,
+    /// Seconds of the hold, which began then; 0 if it never did.
+    pub duration_s: f64,
+    /// What became of the connections.
+    pub connections: Connections,
+    /// What became of the heartbeats.
+    pub heartbeats: Heartbeats,
+    /// From the beginning of an attempt to a connection that can be used.
+    pub set_up_time_us: Times,
+    /// From the loss of a connection until it stood again.
+    pub re_establish_time_us: Times,
+    /// From a heartbeat's sending to its answer; heartbeats that were given up are in it with how
+    /// long was waited for them.
+    pub heartbeat_time_us: Times,
+    /// From when a heartbeat was due until it was sent.
+    pub lateness_us: Times,
+    /// Why connections that stood were lost, by kind.
+    pub losses: BTreeMap<String, u64>,
+    /// Why attempts to connect failed, by kind.
+    pub failed_attempts: BTreeMap<String, u64>,
+    /// Why heartbeats failed, by kind.
+    pub heartbeat_errors: BTreeMap<String, u64>,
+    /// Answers to heartbeats by status; empty where an answer has none, such as a pong.
+    pub status: BTreeMap<String, u64>,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// What holding cost in memory.
+    pub memory: Memory,
+    /// From the first attempt to the end, a row a second (longer rows after an hour).
+    pub series: Vec<Row>,
+    /// The whole distributions.
+    pub histograms: Histograms,
+    /// Whether the figures mean what they say; if not, `warnings` says why.
+    pub valid: bool,
+    /// What a reader of the figures must know.
+    pub warnings: Vec<String>,
+    /// What ended the hold.
+    pub ended_by: EndedBy,
+}
+
+/// What became of the connections, from the first attempt on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Connections that were asked for.
+    pub asked: u64,
+    /// Of those: stood when the hold began and were never lost.
+    pub survived: u64,
+    /// `survived` ÷ `asked`, 0 to 1; null if the hold never began.
+    pub survival: Option<f64>,
+    /// Connections that stood when the hold ended.
+    pub standing: u64,
+    /// Times that a connection came to stand, reconnects among them.
+    pub opened: u64,
+    /// Times that a connection which stood was lost.
+    pub lost: u64,
+    /// Times that one stood again after it had been lost.
+    pub reconnects: u64,
+    /// `reconnects` ÷ `hours`: reconnects per connection and hour; null without any time.
+    pub reconnects_per_hour: Option<f64>,
+    /// For all connections together: hours from their first attempt to the end.
+    pub hours: f64,
+    /// Connections that were given up after the last retry.
+    pub given_up: u64,
+}
+
+/// What became of the heartbeats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Heartbeats {
+    /// Heartbeats that were sent, or that could not be.
+    pub sent: u64,
+    /// Answered as they should be.
+    pub answered: u64,
+    /// Could not be written, were not answered in time, were answered wrongly, or were lost with
+    /// their connection.
+    pub failed: u64,
+    /// Neither answered nor failed when everything was over.
+    pub unfinished: u64,
+    /// Of those that failed or are unfinished: in the histogram with a lower bound.
+    pub censored: u64,
+    /// Not sent because the one before was still unanswered.
+    pub skipped: u64,
+    /// `failed` ÷ (`answered` + `failed`), 0 to 1: the share of write failures; null without any.
+    pub failure_share: Option<f64>,
+}
+
+/// What holding cost in memory; null where it cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// Resident memory of the process before the first connection, in bytes.
+    pub before_bytes: Option<u64>,
+    /// The most resident memory that was seen while connections were held.
+    pub held_bytes: Option<u64>,
+    /// The most connections that stood when it was looked at.
+    pub connections: u64,
+    /// `held_bytes` ÷ `connections`: everything the process has, shared out.
+    pub bytes_per_connection: Option<f64>,
+}
+
+/// One row of the series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Seconds from the first attempt to the start of this row.
+    pub at_s: f64,
+    /// The length of this row in seconds.
+    pub seconds: f64,
+    /// Connections that stood at its end.
+    pub standing: u64,
+    /// Times that a connection came to stand in it, reconnects among them.
+    pub opened: u64,
+    /// Times that one was lost.
+    pub lost: u64,
+    /// Times that one stood again.
+    pub reconnects: u64,
+    /// Heartbeats that were answered in it.
+    pub answered: u64,
+    /// Heartbeats that failed in it.
+    pub failed: u64,
+    /// Median round trip of a heartbeat in microseconds, to two digits; null if there was none.
+    pub heartbeat_p50_us: Option<f64>,
+    /// 99th percentile of the round trip, likewise.
+    pub heartbeat_p99_us: Option<f64>,
+    /// Longest round trip, likewise.
+    pub heartbeat_max_us: Option<f64>,
+}
+
+/// Whole distributions in HdrHistogram's format V2, deflated, in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// The unit of the values: always "ns".
+    pub unit: String,
+    /// From a heartbeat's sending to its answer.
+    pub heartbeat_time: String,
+    /// From the beginning of an attempt to a connection that can be used.
+    pub set_up_time: String,
+    /// From the loss of a connection until it stood again.
+    pub re_establish_time: String,
+}
+
+/// What a record needs besides the tally.
+#[derive(Clone, Debug)]
+pub struct Facts<P> {
+    /// What was asked for.
+    pub plan: P,
+    /// How many connections that were.
+    pub asked: u64,
+    /// The machine.
+    pub host: Host,
+    /// The process; `cpu_us_per_exchange` is computed by [`Record::assemble`].
+    pub generator: Generator,
+    /// Seconds from the first attempt until every connection had been tried.
+    pub opening_s: f64,
+    /// Seconds of the hold; 0 if it never began.
+    pub duration_s: f64,
+    /// Memory before, while holding, and how many connections stood then;
+    /// `bytes_per_connection` is computed.
+    pub memory: Memory,
+    /// Whether the figures mean what they say.
+    pub valid: bool,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// What ended the hold.
+    pub ended_by: EndedBy,
+}
+
+impl<P> Record<P> {
+    /// The record of a hold: `tally` is what all workers counted, merged.
+    pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {
+        let mut generator = facts.generator;
+        let exchanged = tally.heartbeat.count() - tally.censored;
+        generator.cpu_us_per_exchange = generator
+            .cpu_seconds
+            .and_then(|seconds| ratio(seconds * 1e6, exchanged as f64));
+        let memory = Memory {
+            bytes_per_connection: facts
+                .memory
+                .held_bytes
+                .and_then(|bytes| ratio(bytes as f64, facts.memory.connections as f64)),
+            ..facts.memory
+        };
+        Record {
+            schema_version: SCHEMA_VERSION,
+            plan: facts.plan,
+            host: facts.host,
+            generator,
+            opening_s: facts.opening_s,
+            duration_s: facts.duration_s,
+            connections: Connections::of(tally, facts.asked, facts.duration_s),
+            heartbeats: Heartbeats::of(tally),
+            set_up_time_us: Times::of(&tally.set_up),
+            re_establish_time_us: Times::of(&tally.re_establish),
+            heartbeat_time_us: Times::of(&tally.heartbeat),
+            lateness_us: Times::of(&tally.lateness),
+            losses: by_name(&tally.losses),
+            failed_attempts: by_name(&tally.attempts),
+            heartbeat_errors: by_name(&tally.heartbeat_errors),
+            status: tally
+                .statuses
+                .iter()
+                .map(|(code, n)| (code.to_string(), n))
+                .collect(),
+            bytes: Bytes {
+                received: tally.bytes_received,
+                sent: tally.bytes_sent,
+            },
+            memory,
+            series: rows(&tally.series),
+            histograms: Histograms {
+                unit: "ns".to_owned(),
+                heartbeat_time: tally.heartbeat.to_hdr_v2_base64(),
+                set_up_time: tally.set_up.to_hdr_v2_base64(),
+                re_establish_time: tally.re_establish.to_hdr_v2_base64(),
+            },
+            valid: facts.valid,
+            warnings: facts.warnings,
+            ended_by: facts.ended_by,
+        }
+    }
+}
+
+impl<P: Serialize> Record<P> {
+    /// The record as indented JSON with a line feed at its end. The error is the plan's: one that
+    /// cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, String> {
+        write_json(self)
+    }
+}
+
+impl<P: DeserializeOwned> Record<P> {
+    /// Reads a record. An error says what is wrong with `text`, first of all another version.
+    pub fn from_json(text: &str) -> Result<Record<P>, String> {
+        read_json(text, SCHEMA_VERSION)
+    }
+}
+
+/// The JSON Schema of [`Record`] with plans of type `P`, as indented JSON with a line feed at its
+/// end.
+pub fn schema_json<P: JsonSchema>() -> String {
+    schema_of::<Record<P>>()
+}
+
+impl Connections {
+    fn of(tally: &Tally, asked: u64, duration_s: f64) -> Connections {
+        let hours = tally.watched_ns as f64 / 3.6e12;
+        let counts = &tally.counts;
+        Connections {
+            asked,
+            survived: tally.survived,
+            survival: ratio(tally.survived as f64, asked as f64).filter(|_| duration_s > 0.0),
+            standing: tally.standing,
+            opened: counts.opened,
+            lost: counts.lost,
+            reconnects: counts.reconnects,
+            reconnects_per_hour: ratio(counts.reconnects as f64, hours),
+            hours,
+            given_up: tally.given_up,
+        }
+    }
+}
+
+impl Heartbeats {
+    fn of(tally: &Tally) -> Heartbeats {
+        let Counts {
+            answered, failed, ..
+        } = tally.counts;
+        Heartbeats {
+            sent: tally.sent,
+            answered,
+            failed,
+            unfinished: tally.unfinished,
+            censored: tally.censored,
+            skipped: tally.skipped,
+            failure_share: ratio(failed as f64, (answered + failed) as f64),
+        }
+    }
+}
+
+/// The rows. What stands at the end of one is all that was opened until then, without what was
+/// lost; counting began with the first attempt, so nothing is missing.
+fn rows(series: &Series<Counts>) -> Vec<Row> {
+    let mut sum = Counts::default();
+    let stretches = series.stretches().into_iter();
+    let row = stretches.map(|stretch| {
+        let counts = stretch.counts;
+        sum.add(&counts);
+        Row {
+            at_s: stretch.at_s,
+            seconds: stretch.seconds,
+            standing: sum.opened.saturating_sub(sum.lost),
+            opened: counts.opened,
+            lost: counts.lost,
+            reconnects: counts.reconnects,
+            answered: counts.answered,
+            failed: counts.failed,
+            heartbeat_p50_us: stretch.p50_us,
+            heartbeat_p99_us: stretch.p99_us,
+            heartbeat_max_us: stretch.max_us,
+        }
+    });
+    row.collect()
+}
+
+fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
+    let counts = errors.iter();
+    counts
+        .map(|(kind, n)| (kind.name().to_owned(), n))
+        .collect()
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}

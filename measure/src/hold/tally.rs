@@ -1,0 +1,218 @@
+//! What one worker counted while it held its connections. Merging tallies gives that of the hold.
+
+use crate::counters::{ErrorKind, Errors, Statuses};
+use crate::histogram::Histogram;
+use crate::series::{Gains, Series};
+use crate::time::Time;
+
+/// What one worker counted.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// From the beginning of an attempt to a connection that can be used.
+    pub set_up: Histogram,
+    /// From the loss of a connection until it stood again.
+    pub re_establish: Histogram,
+    /// From a heartbeat's sending to its answer; a lower bound where it was given up.
+    pub heartbeat: Histogram,
+    /// From when a heartbeat was due until it was sent.
+    pub lateness: Histogram,
+    /// Why connections that stood were lost.
+    pub losses: Errors,
+    /// Why attempts to connect failed.
+    pub attempts: Errors,
+    /// Why heartbeats failed.
+    pub heartbeat_errors: Errors,
+    /// Answers to heartbeats by status; empty where an answer has none.
+    pub statuses: Statuses,
+    /// Connections that were given up after so many attempts in a row.
+    pub given_up: u64,
+    /// Connections that stood when the hold began and were never lost.
+    pub survived: u64,
+    /// Connections that stood when the hold ended.
+    pub standing: u64,
+    /// For all connections together: from their first attempt to the end.
+    pub watched_ns: u128,
+    /// Heartbeats that were sent, or that could not be.
+    pub sent: u64,
+    /// Heartbeats with neither answer nor failure when everything was over.
+    pub unfinished: u64,
+    /// Samples of heartbeats that are only lower bounds.
+    pub censored: u64,
+    /// Heartbeats that were not sent because the one before was still unanswered.
+    pub skipped: u64,
+    /// Bytes that came in.
+    pub bytes_received: u64,
+    /// Bytes that went out.
+    pub bytes_sent: u64,
+    /// The counts that have a place in the rows.
+    pub counts: Counts,
+    /// The same over time.
+    pub series: Series<Counts>,
+}
+
+/// What the rows of a hold count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Times that a connection came to stand, reconnects among them.
+    pub opened: u64,
+    /// Times that one was lost.
+    pub lost: u64,
+    /// Times that one stood again.
+    pub reconnects: u64,
+    /// Heartbeats that were answered as they should be.
+    pub answered: u64,
+    /// Heartbeats that failed.
+    pub failed: u64,
+}
+
+impl Gains for Counts {
+    fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            opened: self.opened.saturating_sub(earlier.opened),
+            lost: self.lost.saturating_sub(earlier.lost),
+            reconnects: self.reconnects.saturating_sub(earlier.reconnects),
+            answered: self.answered.saturating_sub(earlier.answered),
+            failed: self.failed.saturating_sub(earlier.failed),
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.opened += other.opened;
+        self.lost += other.lost;
+        self.reconnects += other.reconnects;
+        self.answered += other.answered;
+        self.failed += other.failed;
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally::new()
+    }
+}
+
+impl Tally {
+    /// An empty tally; all memory that counting takes is taken here.
+    pub fn new() -> Tally {
+        Tally {
+            set_up: Histogram::new(),
+            re_establish: Histogram::new(),
+            heartbeat: Histogram::new(),
+            lateness: Histogram::new(),
+            losses: Errors::default(),
+            attempts: Errors::default(),
+            heartbeat_errors: Errors::default(),
+            statuses: Statuses::default(),
+            given_up: 0,
+            survived: 0,
+            standing: 0,
+            watched_ns: 0,
+            sent: 0,
+            unfinished: 0,
+            censored: 0,
+            skipped: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            counts: Counts::default(),
+            series: Series::new(),
+        }
+    }
+
+    /// The rows begin at `now`, which all workers of a hold give alike.
+    pub fn start(&mut self, now: Time) {
+        self.series.start(now, self.counts);
+    }
+
+    /// A connection stands after `set_up_ns`; `lost_ns` ago it had been lost, if it ever was.
+    pub fn stands(&mut self, set_up_ns: u64, lost_ns: Option<u64>) {
+        self.set_up.record(set_up_ns);
+        self.counts.opened += 1;
+        if let Some(lost_ns) = lost_ns {
+            self.re_establish.record(lost_ns);
+            self.counts.reconnects += 1;
+        }
+    }
+
+    /// A connection that stood is lost.
+    pub fn lost(&mut self, kind: ErrorKind) {
+        self.counts.lost += 1;
+        self.losses.add(kind);
+    }
+
+    /// A heartbeat that was due so long ago is sent.
+    pub fn sent(&mut self, late_ns: u64) {
+        self.sent += 1;
+        self.lateness.record(late_ns);
+    }
+
+    /// A heartbeat was answered as it should be, after `nanoseconds`.
+    pub fn answered(&mut self, nanoseconds: u64) {
+        self.counts.answered += 1;
+        self.timed(nanoseconds);
+    }
+
+    /// A heartbeat was answered after `nanoseconds`, but not as it should be.
+    pub fn answered_wrongly(&mut self, kind: ErrorKind, nanoseconds: u64) {
+        self.failed(kind);
+        self.timed(nanoseconds);
+    }
+
+    /// A heartbeat failed, or could not be sent.
+    pub fn failed(&mut self, kind: ErrorKind) {
+        self.counts.failed += 1;
+        self.heartbeat_errors.add(kind);
+    }
+
+    /// The answer to a heartbeat takes at least `nanoseconds`: it was given up then. Count it as
+    /// failed or unfinished as well.
+    pub fn censored(&mut self, nanoseconds: u64) {
+        self.censored += 1;
+        self.timed(nanoseconds);
+    }
+
+    /// Closes the rows that are over at `now`.
+    pub fn tick(&mut self, now: Time) {
+        if self.series.is_due(now) {
+            self.series.close_due(now, self.counts);
+        }
+    }
+
+    /// When the next row is over.
+    pub fn next_tick(&self) -> Time {
+        self.series.due()
+    }
+
+    /// Nothing more will be counted.
+    pub fn finish(&mut self, now: Time) {
+        self.series.finish(now, self.counts);
+    }
+
+    /// Adds everything that `other` counted. Both are finished.
+    pub fn merge(&mut self, other: &Tally) {
+        self.set_up.merge(&other.set_up);
+        self.re_establish.merge(&other.re_establish);
+        self.heartbeat.merge(&other.heartbeat);
+        self.lateness.merge(&other.lateness);
+        self.losses.merge(&other.losses);
+        self.attempts.merge(&other.attempts);
+        self.heartbeat_errors.merge(&other.heartbeat_errors);
+        self.statuses.merge(&other.statuses);
+        self.given_up += other.given_up;
+        self.survived += other.survived;
+        self.standing += other.standing;
+        self.watched_ns += other.watched_ns;
+        self.sent += other.sent;
+        self.unfinished += other.unfinished;
+        self.censored += other.censored;
+        self.skipped += other.skipped;
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+        self.counts.add(&other.counts);
+        self.series.merge(&other.series);
+    }
+
+    fn timed(&mut self, nanoseconds: u64) {
+        self.heartbeat.record(nanoseconds);
+        self.series.record(nanoseconds);
+    }
+}

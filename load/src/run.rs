@@ -252,6 +252,7 @@ pub(crate) fn assemble(
             generator,
             duration_s,
             offered_rate,
+            grpc_status: BTreeMap::new(),
             valid: verdict.valid,
             warnings: verdict.warnings,
             ended_by,

@@ -27,11 +27,29 @@ pub enum ErrorKind {
     DescriptorsExhausted,
     /// The connection was closed while a request was being sent.
     BrokenPipe,
+    /// The peer's certificate is not trusted: its issuer is unknown, it has expired, or it names
+    /// somebody else.
+    TlsCertificate,
+    /// The TLS handshake broke, or an alert ended the connection.
+    TlsFailed,
+    /// The peer does not speak the protocol that was asked for.
+    NoCommonProtocol,
+    /// The peer answered the WebSocket upgrade with something else than 101.
+    UpgradeRefused,
+    /// The peer reset a single HTTP/2 stream.
+    StreamReset,
+    /// The peer did not process an HTTP/2 stream. Sent again elsewhere, the exchange itself has not
+    /// failed.
+    StreamRefused,
+    /// The peer ended an HTTP/2 connection for an error, by GOAWAY.
+    GoAway,
+    /// A gRPC call ended with a status other than OK.
+    GrpcStatus,
     /// Any other error of the operating system.
     Other,
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = 20;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -48,6 +66,14 @@ impl ErrorKind {
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::BrokenPipe,
+            ErrorKind::TlsCertificate,
+            ErrorKind::TlsFailed,
+            ErrorKind::NoCommonProtocol,
+            ErrorKind::UpgradeRefused,
+            ErrorKind::StreamReset,
+            ErrorKind::StreamRefused,
+            ErrorKind::GoAway,
+            ErrorKind::GrpcStatus,
             ErrorKind::Other,
         ]
     }
@@ -66,6 +92,14 @@ impl ErrorKind {
             ErrorKind::PortsExhausted => "ports_exhausted",
             ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
             ErrorKind::BrokenPipe => "broken_pipe",
+            ErrorKind::TlsCertificate => "tls_certificate",
+            ErrorKind::TlsFailed => "tls_failed",
+            ErrorKind::NoCommonProtocol => "no_common_protocol",
+            ErrorKind::UpgradeRefused => "upgrade_refused",
+            ErrorKind::StreamReset => "stream_reset",
+            ErrorKind::StreamRefused => "stream_refused",
+            ErrorKind::GoAway => "go_away",
+            ErrorKind::GrpcStatus => "grpc_status",
             ErrorKind::Other => "other",
         }
     }
@@ -113,6 +147,37 @@ impl ErrorKind {
             ErrorKind::BrokenPipe => {
                 "The connection was closed while a request was being sent: the server does not \
                  wait for whole requests."
+            }
+            ErrorKind::TlsCertificate => {
+                "The peer's certificate is not trusted: give its issuer with --cacert, the name \
+                 that it is for in the URL, or accept any with --insecure."
+            }
+            ErrorKind::TlsFailed => {
+                "The TLS handshake or connection broke: check that the server speaks TLS here, and \
+                 look for its alert in its log."
+            }
+            ErrorKind::NoCommonProtocol => {
+                "The peer does not speak the protocol that was asked for: check the port, or leave \
+                 --http2 out."
+            }
+            ErrorKind::UpgradeRefused => {
+                "The peer answered the WebSocket upgrade with another status than 101: check the \
+                 path and the headers."
+            }
+            ErrorKind::StreamReset => {
+                "The peer reset single HTTP/2 streams: look for a limit or a failed request in the \
+                 server's log."
+            }
+            ErrorKind::StreamRefused => {
+                "The peer did not process an HTTP/2 stream, and it was sent again elsewhere where \
+                 that was possible: ask for fewer streams with -S."
+            }
+            ErrorKind::GoAway => {
+                "The peer ended the HTTP/2 connection for an error: look for the reason in the \
+                 server's log."
+            }
+            ErrorKind::GrpcStatus => {
+                "The gRPC call ended with a status other than OK: the codes are listed by name."
             }
             ErrorKind::Other => {
                 "The operating system refused an operation for a rare reason: run with fewer \

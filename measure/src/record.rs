@@ -43,8 +43,17 @@ pub struct Record<P> {
     pub service_time_us: Times,
     /// From intended to sent, in microseconds; all null in a closed loop.
     pub lateness_us: Times,
+    /// Round trips of pings, of a WebSocket or of HTTP/2; all null where there were none.
+    #[serde(default)]
+    pub ping_time_us: Times,
     /// Answers by status.
     pub status: BTreeMap<String, u64>,
+    /// gRPC calls by the name of their status, such as `OK`; empty where nothing was called.
+    #[serde(default)]
+    pub grpc_status: BTreeMap<String, u64>,
+    /// Messages of exchanges, of gRPC or of a WebSocket.
+    #[serde(default)]
+    pub messages: Messages,
     /// Errors by kind, those of connections among them.
     pub errors: BTreeMap<String, u64>,
     /// The connections.
@@ -130,15 +139,50 @@ pub struct Times {
     pub max: Option<f64>,
 }
 
+/// Messages inside exchanges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Messages {
+    /// Messages that went out.
+    pub sent: u64,
+    /// Messages that came in.
+    pub received: u64,
+}
+
 /// The connections of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Connections that were set up.
     pub opened: u64,
     /// Of those: in the place of one that had died.
     pub reconnects: u64,
-    /// How long the set-up took, in microseconds.
+    /// How long the set-up took until a connection could be used, in microseconds: TCP, TLS, and
+    /// what the protocol has to say before the first exchange.
     pub set_up_time_us: Times,
+    /// The part of it in which TCP, or a socket in the file system, was connected.
+    #[serde(default)]
+    pub tcp_time_us: Times,
+    /// TLS; null where it was not used.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+/// The TLS handshakes of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tls {
+    /// Handshakes that exchanged certificates.
+    pub full_handshakes: u64,
+    /// Handshakes that resumed an earlier session.
+    pub resumed_handshakes: u64,
+    /// How long the full ones took, in microseconds.
+    pub handshake_time_us: Times,
+    /// How long the resumed ones took, in microseconds.
+    pub resumed_handshake_time_us: Times,
+    /// The version that was agreed on.
+    pub version: String,
+    /// The cipher suite that was agreed on.
+    pub cipher: String,
+    /// The application protocol that was agreed on; null where the peer chose none.
+    pub alpn: Option<String>,
 }
 
 /// Whole distributions in HdrHistogram's format V2, deflated, in base64.
@@ -185,6 +229,8 @@ pub struct Facts<P> {
     pub duration_s: f64,
     /// Exchanges per second that the schedule asked for; none in a closed loop.
     pub offered_rate: Option<f64>,
+    /// gRPC calls by the name of their status, which only their protocol knows.
+    pub grpc_status: BTreeMap<String, u64>,
     /// Whether the figures mean what they say.
     pub valid: bool,
     /// What a reader must know.
@@ -225,20 +271,43 @@ impl<P> Record<P> {
             response_time_us: Times::of(&tally.response),
             service_time_us: Times::of(&tally.service),
             lateness_us: Times::of(&tally.lateness),
+            ping_time_us: Times::of(&tally.ping),
+            grpc_status: facts.grpc_status,
+            messages: Messages {
+                sent: tally.messages_sent,
+                received: tally.messages_received,
+            },
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),
-            connections: Connections {
-                opened: tally.connections_opened,
-                reconnects: tally.reconnects,
-                set_up_time_us: Times::of(&tally.connect),
-            },
+            connections: Connections::of(tally),
             series: tally.series.rows(tally.kind() == Loop::Open),
             histograms: Histograms::of(tally),
             valid: facts.valid,
             warnings: facts.warnings,
             ended_by: facts.ended_by,
+        }
+    }
+}
+
+impl Connections {
+    fn of(tally: &Tally) -> Connections {
+        let tls = tally.handshakes.as_ref().map(|handshakes| Tls {
+            full_handshakes: handshakes.full.count(),
+            resumed_handshakes: handshakes.resumed.count(),
+            handshake_time_us: Times::of(&handshakes.full),
+            resumed_handshake_time_us: Times::of(&handshakes.resumed),
+            version: handshakes.terms.version.to_owned(),
+            cipher: handshakes.terms.cipher.to_owned(),
+            alpn: handshakes.terms.alpn.map(str::to_owned),
+        });
+        Connections {
+            opened: tally.connections_opened,
+            reconnects: tally.reconnects,
+            set_up_time_us: Times::of(&tally.connect),
+            tcp_time_us: Times::of(&tally.tcp),
+            tls,
         }
     }
 }

@@ -20,6 +20,31 @@ pub enum Loop {
     Open,
 }
 
+/// How many codes a gRPC call can end with: 0, which is OK, to 16.
+pub const GRPC_CODES: usize = 17;
+
+/// The TLS handshakes of a run, and what was agreed in them.
+#[derive(Clone, Debug)]
+pub struct Handshakes {
+    /// How long the full ones took.
+    pub full: Histogram,
+    /// How long those took that resumed an earlier session.
+    pub resumed: Histogram,
+    /// What the first of them agreed on.
+    pub terms: Terms,
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The version, such as `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite.
+    pub cipher: &'static str,
+    /// The application protocol (RFC 7301); none where the peer chose none.
+    pub alpn: Option<&'static str>,
+}
+
 /// What one worker recorded in the measured phase.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -29,8 +54,15 @@ pub struct Tally {
     pub service: Histogram,
     /// Sent − intended of every exchange that was sent; empty in a closed loop.
     pub lateness: Histogram,
-    /// From the start of a connection's set-up to its first use.
+    /// From the start of a connection's set-up to its first use: TCP, TLS, and what the protocol
+    /// has to say before the first exchange.
     pub connect: Histogram,
+    /// The part of it in which TCP, or a socket in the file system, was connected.
+    pub tcp: Histogram,
+    /// TLS handshakes; none where there was not one.
+    pub handshakes: Option<Box<Handshakes>>,
+    /// Round trips of pings: WebSocket's, or HTTP/2's.
+    pub ping: Histogram,
     /// Exchanges with a whole answer of an expected status.
     pub completed: u64,
     /// Of these: sent only after the measured window was over, because no connection was free
@@ -52,8 +84,14 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Bytes that went out.
     pub bytes_sent: u64,
+    /// Messages that went out as parts of exchanges: of gRPC, of a WebSocket.
+    pub messages_sent: u64,
+    /// The same for those that came in.
+    pub messages_received: u64,
     /// Answers by status.
     pub statuses: Statuses,
+    /// gRPC calls by the code of their status; all zero where nothing was called.
+    pub grpc_statuses: [u64; GRPC_CODES],
     /// Errors by kind; those of connections, too, so that there may be more than failed exchanges.
     pub errors: Errors,
     /// The same over time.
@@ -69,6 +107,9 @@ impl Tally {
             service: Histogram::new(),
             lateness: Histogram::new(),
             connect: Histogram::new(),
+            tcp: Histogram::new(),
+            handshakes: None,
+            ping: Histogram::new(),
             completed: 0,
             completed_late: 0,
             failed: 0,
@@ -79,7 +120,10 @@ impl Tally {
             reconnects: 0,
             bytes_received: 0,
             bytes_sent: 0,
+            messages_sent: 0,
+            messages_received: 0,
             statuses: Statuses::default(),
+            grpc_statuses: [0; GRPC_CODES],
             errors: Errors::default(),
             series: Series::new(),
             kind,
@@ -107,6 +151,30 @@ impl Tally {
     pub fn unexpected(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
         self.failed(ErrorKind::UnexpectedStatus);
         self.answered(intended, sent, done, status);
+    }
+
+    /// A gRPC call has its whole answer: HTTP's `status`, and the `code` of its own. One other than
+    /// OK is a failure whose times are as good as any. A code that gRPC does not know counts as
+    /// UNKNOWN, as the specification of gRPC over HTTP/2 asks for.
+    #[inline]
+    pub fn called(&mut self, intended: Time, sent: Time, done: Time, status: u16, code: u8) {
+        const UNKNOWN: usize = 2;
+        let code = usize::from(code);
+        self.grpc_statuses[if code < GRPC_CODES { code } else { UNKNOWN }] += 1;
+        if code == 0 {
+            self.completed += 1;
+        } else {
+            self.failed(ErrorKind::GrpcStatus);
+        }
+        self.answered(intended, sent, done, status);
+    }
+
+    /// A message has its answer, which has no status.
+    #[inline]
+    pub fn echoed(&mut self, intended: Time, sent: Time, done: Time) {
+        self.completed += 1;
+        self.responded(intended, done);
+        self.sent(intended, sent, done);
     }
 
     /// An exchange failed. If it had waited for its answer, [`Tally::censored`] says how long.
@@ -145,6 +213,22 @@ impl Tally {
         self.reconnects += u64::from(again);
     }
 
+    /// A TLS handshake took `nanoseconds`. The first one takes memory.
+    pub fn shook_hands(&mut self, nanoseconds: u64, resumed: bool, terms: Terms) {
+        let handshakes = self.handshakes.get_or_insert_with(|| {
+            Box::new(Handshakes {
+                full: Histogram::new(),
+                resumed: Histogram::new(),
+                terms,
+            })
+        });
+        if resumed {
+            handshakes.resumed.record(nanoseconds);
+        } else {
+            handshakes.full.record(nanoseconds);
+        }
+    }
+
     /// Closes the rows of the series that are over at `now`. Call it about once a second, before
     /// the exchanges of a turn are counted; it may allocate.
     #[inline]
@@ -173,6 +257,9 @@ impl Tally {
         self.service.merge(&other.service);
         self.lateness.merge(&other.lateness);
         self.connect.merge(&other.connect);
+        self.tcp.merge(&other.tcp);
+        self.ping.merge(&other.ping);
+        self.merge_handshakes(other);
         self.completed += other.completed;
         self.completed_late += other.completed_late;
         self.failed += other.failed;
@@ -183,11 +270,27 @@ impl Tally {
         self.reconnects += other.reconnects;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
+        self.messages_sent += other.messages_sent;
+        self.messages_received += other.messages_received;
+        for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
+            *mine += theirs;
+        }
         self.statuses.merge(&other.statuses);
         self.errors.merge(&other.errors);
         self.series.merge(&other.series);
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
+        }
+    }
+
+    fn merge_handshakes(&mut self, other: &Tally) {
+        match (&mut self.handshakes, &other.handshakes) {
+            (Some(mine), Some(theirs)) => {
+                mine.full.merge(&theirs.full);
+                mine.resumed.merge(&theirs.resumed);
+            }
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
         }
     }
 
@@ -242,16 +345,21 @@ mod tests {
     const START: Time = Time(1_000_000_000);
 
     /// Everything that can be seen of a tally.
-    type Seen = ([Histogram; 4], [u64; 9], Vec<(u16, u64)>, Errors, Vec<Row>);
+    type Seen = ([Histogram; 8], [u64; 28], Vec<(u16, u64)>, Errors, Vec<Row>);
 
     fn seen(tally: &Tally) -> Seen {
+        let handshakes = tally.handshakes.as_ref().unwrap();
         let histograms = [
             &tally.response,
             &tally.service,
             &tally.lateness,
             &tally.connect,
+            &tally.tcp,
+            &tally.ping,
+            &handshakes.full,
+            &handshakes.resumed,
         ];
-        let counters = [
+        let single = [
             tally.completed,
             tally.failed,
             tally.unfinished,
@@ -261,7 +369,12 @@ mod tests {
             tally.reconnects,
             tally.bytes_received,
             tally.bytes_sent,
+            tally.messages_sent,
+            tally.messages_received,
         ];
+        let mut counters = [0; 28];
+        counters[..11].copy_from_slice(&single);
+        counters[11..].copy_from_slice(&tally.grpc_statuses);
         (
             histograms.map(Clone::clone),
             counters,
@@ -277,6 +390,12 @@ mod tests {
         let mut tally = Tally::new(Loop::Open);
         let mut now = START;
         (0..random.below(5)).for_each(|n| tally.connected(random.length(30), n > 3));
+        let terms = Terms {
+            version: "TLSv1.3",
+            cipher: "TLS13_AES_128_GCM_SHA256",
+            alpn: Some("h2"),
+        };
+        tally.shook_hands(random.length(20), random.below(2) == 0, terms);
         tally.start(now);
         for _ in 0..2000 {
             now = now.plus(random.below(5_000_000));
@@ -284,6 +403,10 @@ mod tests {
             tally.intended += 1;
             tally.bytes_received += random.below(1000);
             tally.bytes_sent += 10;
+            tally.messages_sent += 1;
+            tally.messages_received += random.below(3);
+            tally.tcp.record(random.length(20));
+            tally.ping.record(random.length(20));
             let (sent, done) = (now.plus(random.length(20)), now.plus(random.length(34)));
             match random.below(10) {
                 0 => tally.failed(ErrorKind::Reset),
@@ -297,6 +420,8 @@ mod tests {
                     tally.censored(now, None, done);
                 }
                 4 => tally.error(ErrorKind::Refused),
+                5 => tally.called(now, sent, done, 200, random.below(17) as u8),
+                6 => tally.echoed(now, sent, done),
                 _ => tally.completed(now, sent, done, 200),
             }
         }
@@ -367,6 +492,29 @@ mod tests {
         assert_eq!(tally.errors.count(ErrorKind::UnexpectedStatus), 1);
         assert_eq!(tally.statuses.count(503), 1);
         assert_eq!((tally.response.count(), tally.service.count()), (1, 1));
+    }
+
+    #[test]
+    fn a_call_that_does_not_end_with_ok_is_a_failure_by_its_code() {
+        let mut tally = Tally::new(Loop::Closed);
+        tally.start(START);
+        for code in [0, 14, 14, 99] {
+            tally.called(Time(2_000), Time(2_000), Time(3_000), 200, code);
+        }
+        assert_eq!((tally.completed, tally.failed), (1, 3));
+        assert_eq!(tally.errors.count(ErrorKind::GrpcStatus), 3);
+        let counts = [0, 2, 14].map(|code: usize| tally.grpc_statuses[code]);
+        assert_eq!(counts, [1, 1, 2]);
+        assert_eq!((tally.statuses.count(200), tally.response.count()), (4, 4));
+    }
+
+    #[test]
+    fn a_message_that_was_answered_has_times_and_no_status() {
+        let mut tally = Tally::new(Loop::Closed);
+        tally.start(START);
+        tally.echoed(Time(2_000), Time(2_000), Time(3_000));
+        assert_eq!((tally.completed, tally.statuses.total()), (1, 0));
+        assert_eq!((tally.response.max(), tally.service.max()), (1_000, 1_000));
     }
 
     #[test]

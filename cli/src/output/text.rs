@@ -24,7 +24,7 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
 /// wrk's block, as its wrk.c prints it.
 fn wrk_block(record: &Record, latency: bool) -> String {
     let plan = &record.plan;
-    let strange = count(record, ErrorKind::UnexpectedStatus);
+    let strange = count(record, ErrorKind::UnexpectedStatus) + count(record, ErrorKind::GrpcStatus);
     let answered = record.exchanges.completed + strange;
     let seconds = record.duration_s;
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
@@ -155,11 +155,18 @@ fn wrk_errors(record: &Record) -> String {
         ErrorKind::ConnectTimeout,
         ErrorKind::PortsExhausted,
         ErrorKind::DescriptorsExhausted,
+        ErrorKind::TlsCertificate,
+        ErrorKind::TlsFailed,
+        ErrorKind::NoCommonProtocol,
+        ErrorKind::UpgradeRefused,
     ]);
     let read = sum(&[
         ErrorKind::Reset,
         ErrorKind::EarlyClose,
         ErrorKind::ProtocolViolation,
+        ErrorKind::StreamReset,
+        ErrorKind::StreamRefused,
+        ErrorKind::GoAway,
         ErrorKind::Other,
     ]);
     let write = sum(&[ErrorKind::BrokenPipe]);
@@ -375,6 +382,7 @@ mod tests {
                 generator,
                 duration_s: 2.0,
                 offered_rate: (kind == Loop::Open).then_some(2.5),
+                grpc_status: std::collections::BTreeMap::new(),
                 valid: true,
                 warnings: vec!["mind the gap".to_string()],
                 ended_by: EndedBy::Duration,
@@ -395,10 +403,10 @@ Running 2s test @ http://localhost:8080/a
      75%    1.00ms
      90%    3.00ms
      99%    3.00ms
-  5 requests in 2.00s, 3.00MB read
-  Socket errors: connect 5, read 4, write 1, timeout 1
+  6 requests in 2.00s, 3.00MB read
+  Socket errors: connect 9, read 7, write 1, timeout 1
   Non-2xx or 3xx responses: 1
-Requests/sec:      2.50
+Requests/sec:      3.00
 Transfer/sec:      1.50MB
 ";
         assert_eq!(wrk_block(&record(Loop::Closed), true), expected);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::counters::ErrorKind;
+use crate::tally::Terms;
 use crate::time::Time;
 use serde_json::Value;
 
@@ -22,7 +23,10 @@ const RECORD: &[&str] = &[
     "response_time_us",
     "service_time_us",
     "lateness_us",
+    "ping_time_us",
     "status",
+    "grpc_status",
+    "messages",
     "errors",
     "connections",
     "series",
@@ -49,6 +53,15 @@ const GENERATOR: &[&str] = &[
     "memory_peak_bytes",
     "counters",
 ];
+const TLS: &[&str] = &[
+    "full_handshakes",
+    "resumed_handshakes",
+    "handshake_time_us",
+    "resumed_handshake_time_us",
+    "version",
+    "cipher",
+    "alpn",
+];
 const ROW: &[&str] = &[
     "at_s",
     "seconds",
@@ -74,7 +87,21 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
         ("/response_time_us", TIMES),
         ("/service_time_us", TIMES),
         ("/lateness_us", TIMES),
-        ("/connections", &["opened", "reconnects", "set_up_time_us"]),
+        ("/ping_time_us", TIMES),
+        ("/messages", &["sent", "received"]),
+        (
+            "/connections",
+            &[
+                "opened",
+                "reconnects",
+                "set_up_time_us",
+                "tcp_time_us",
+                "tls",
+            ],
+        ),
+        ("/connections/tcp_time_us", TIMES),
+        ("/connections/tls", TLS),
+        ("/connections/tls/handshake_time_us", TIMES),
         ("/connections/set_up_time_us", TIMES),
         ("/series/0", ROW),
         (
@@ -100,6 +127,7 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
         },
         duration_s: 2.0,
         offered_rate,
+        grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
         valid: true,
         warnings: vec!["mind the gap".to_owned()],
         ended_by: EndedBy::Duration,
@@ -111,6 +139,13 @@ fn record_of_a_run() -> Record<Plan> {
     let start = Time(5_000 * ms);
     let mut tally = Tally::new(Loop::Open);
     tally.connected(50_000, false);
+    tally.tcp.record(20_000);
+    let terms = Terms {
+        version: "TLSv1.3",
+        cipher: "TLS13_AES_128_GCM_SHA256",
+        alpn: Some("h2"),
+    };
+    tally.shook_hands(30_000, false, terms);
     tally.start(start);
     for n in 1..=1000 {
         let intended = start.plus(n * ms);
@@ -164,6 +199,13 @@ fn figures_come_from_the_tally() {
     assert_eq!(record.status.get("200"), Some(&1000));
     assert_eq!(record.errors.get("timeout"), Some(&1));
     assert_eq!(record.connections.set_up_time_us.p50, Some(50.0));
+    assert_eq!(record.connections.tcp_time_us.p50, Some(20.0));
+    let tls = record.connections.tls.expect("a handshake");
+    assert_eq!((tls.full_handshakes, tls.resumed_handshakes), (1, 0));
+    assert_eq!(
+        (tls.handshake_time_us.p50, &*tls.version),
+        (Some(30.0), "TLSv1.3")
+    );
     let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time);
     assert_eq!(response.map(|histogram| histogram.count()), Ok(1002));
 }
@@ -175,6 +217,8 @@ fn what_has_no_samples_is_null() {
     assert!(json["offered_rate"].is_null());
     assert!(json["response_time_us"]["p99"].is_null());
     assert!(json["lateness_us"]["max"].is_null());
+    assert!(json["ping_time_us"]["max"].is_null());
+    assert!(json["connections"]["tls"].is_null());
     assert!(json["histograms"]["lateness"].is_null());
     assert!(json["generator"]["cpu_us_per_exchange"].is_null());
     assert_eq!(json["achieved_rate"], 0.0);
@@ -186,6 +230,22 @@ fn a_record_reads_back_as_it_was_written() {
     let text = record.to_json().expect("JSON");
     assert!(text.ends_with("}\n"));
     assert_eq!(Record::from_json(&text), Ok(record));
+}
+
+#[test]
+fn a_record_from_before_there_were_other_protocols_still_reads() {
+    let mut older = json(&record_of_a_run());
+    let object = older.as_object_mut().expect("an object");
+    for name in ["ping_time_us", "grpc_status", "messages"] {
+        object.remove(name).expect(name);
+    }
+    let connections = object["connections"].as_object_mut().expect("an object");
+    for name in ["tcp_time_us", "tls"] {
+        connections.remove(name).expect(name);
+    }
+    let record = Record::<Plan>::from_json(&older.to_string()).expect("a record");
+    assert_eq!(record.connections.tls, None);
+    assert!(record.grpc_status.is_empty());
 }
 
 #[test]

@@ -4,19 +4,39 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::Histogram;
+use measure::record::Times;
 use measure::units;
 use serde::Serialize;
 
 use crate::Record;
 use crate::plan::Invalid;
 
-/// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`.
+/// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
+/// of the record that `F` knows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Threshold {
+pub struct Threshold<F = OfRun> {
     text: String,
-    figure: Figure,
+    figure: F,
     comparison: Comparison,
     limit: f64,
+}
+
+/// A figure of a record that conditions can be about.
+pub trait Figure: Sized {
+    /// The record that has it.
+    type Record;
+    /// Conditions as they are written, for the sentence that refuses one.
+    const EXAMPLES: &'static str;
+
+    /// Reads the figure's name, and the limit in its unit; the limit is none where it is not a
+    /// number of that unit. The error says why the name means nothing.
+    fn read(name: &str, limit: &str) -> Result<(Self, Option<f64>), String>;
+
+    /// What the record says; none where there was nothing to measure.
+    fn measure(&self, record: &Self::Record) -> Option<f64>;
+
+    /// A value in its unit.
+    fn print(&self, value: f64) -> String;
 }
 
 /// A threshold held against a record.
@@ -31,8 +51,12 @@ pub struct Outcome {
     pub ok: bool,
 }
 
+/// A figure of the record of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Figure {
+pub struct OfRun(RunFigure);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RunFigure {
     /// Nanoseconds of response time, or of service time.
     Time { service: bool, what: OfTimes },
     /// Share of the exchanges that failed or were not finished, 0 to 1.
@@ -43,8 +67,9 @@ enum Figure {
     Rate,
 }
 
+/// A figure of a distribution of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum OfTimes {
+pub(crate) enum OfTimes {
     Quantile(f64),
     Mean,
     Min,
@@ -59,14 +84,14 @@ enum Comparison {
     MoreOrEqual,
 }
 
-impl FromStr for Threshold {
+impl<F: Figure> FromStr for Threshold<F> {
     type Err = Invalid;
 
-    fn from_str(text: &str) -> Result<Threshold, Invalid> {
+    fn from_str(text: &str) -> Result<Threshold<F>, Invalid> {
         let bad = |why: String| {
+            let examples = F::EXAMPLES;
             Invalid(format!(
-                "threshold {text:?}: {why}; write for example 'p99<5ms', 'service:p99.9<2ms', \
-                 'mean<1ms', 'errors<0.1%' or 'rate>50k'"
+                "threshold {text:?}: {why}; write for example {examples}"
             ))
         };
         let sign = text
@@ -79,26 +104,7 @@ impl FromStr for Threshold {
             _ if rest.starts_with('<') => (Comparison::Less, &rest[1..]),
             _ => (Comparison::More, &rest[1..]),
         };
-        let limit = limit.trim();
-        let (figure, limit) = match name.trim() {
-            "errors" => match limit.strip_suffix('%') {
-                Some(percent) => (
-                    Figure::ErrorShare,
-                    percent.trim().parse().ok().map(|p: f64| p / 100.0),
-                ),
-                None => (
-                    Figure::ErrorCount,
-                    units::parse_count(limit).ok().map(|n| n as f64),
-                ),
-            },
-            "rate" => (Figure::Rate, units::parse_rate(limit).ok()),
-            name => {
-                let figure = time_figure(name)
-                    .ok_or_else(|| bad(format!("{name:?} is not a figure of a record")))?;
-                let limit = units::parse_duration(limit).map_err(|why| bad(why.to_string()))?;
-                (figure, Some(limit.as_nanos() as f64))
-            }
-        };
+        let (figure, limit) = F::read(name.trim(), limit.trim()).map_err(bad)?;
         let limit = limit
             .filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)
             .ok_or_else(|| bad("the limit is not a number of its kind".into()))?;
@@ -111,92 +117,147 @@ impl FromStr for Threshold {
     }
 }
 
-fn time_figure(name: &str) -> Option<Figure> {
-    let (service, name) = match name.split_once(':') {
-        Some(("service", name)) => (true, name),
-        Some(("response", name)) => (false, name),
-        Some(_) => return None,
-        None => (false, name),
-    };
-    let what = match name {
-        "mean" | "avg" => OfTimes::Mean,
-        "min" => OfTimes::Min,
-        "max" => OfTimes::Max,
-        "med" | "median" => OfTimes::Quantile(0.5),
-        _ => {
-            let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
-            if !(0.0..=100.0).contains(&percent) {
-                return None;
-            }
-            OfTimes::Quantile(percent / 100.0)
-        }
-    };
-    Some(Figure::Time { service, what })
-}
+impl Figure for OfRun {
+    type Record = Record;
+    const EXAMPLES: &'static str =
+        "'p99<5ms', 'service:p99.9<2ms', 'mean<1ms', 'errors<0.1%' or 'rate>50k'";
 
-impl Threshold {
-    /// Holds the condition against a record.
-    pub fn evaluate(&self, record: &Record) -> Outcome {
-        let measured = self.measure(record);
-        let ok = measured.is_some_and(|value| match self.comparison {
-            Comparison::Less => value < self.limit,
-            Comparison::LessOrEqual => value <= self.limit,
-            Comparison::More => value > self.limit,
-            Comparison::MoreOrEqual => value >= self.limit,
-        });
-        let measured = measured.map(|value| self.print(value));
-        Outcome {
-            threshold: self.text.clone(),
-            measured,
-            ok,
-        }
+    fn read(name: &str, limit: &str) -> Result<(OfRun, Option<f64>), String> {
+        let (figure, limit) = match name {
+            "errors" => match percent(limit) {
+                Some(share) => (RunFigure::ErrorShare, share),
+                None => (RunFigure::ErrorCount, count(limit)),
+            },
+            "rate" => (RunFigure::Rate, units::parse_rate(limit).ok()),
+            name => {
+                let (service, what) = match name.split_once(':') {
+                    Some(("service", what)) => (true, what),
+                    Some(("response", what)) => (false, what),
+                    Some(_) => return Err(unknown(name)),
+                    None => (false, name),
+                };
+                let what = OfTimes::read(what).ok_or_else(|| unknown(name))?;
+                (RunFigure::Time { service, what }, Some(length_ns(limit)?))
+            }
+        };
+        Ok((OfRun(figure), limit))
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
         let exchanges = &record.exchanges;
         let bad = exchanges.failed + exchanges.unfinished;
         let all = exchanges.completed + bad;
-        match self.figure {
-            Figure::ErrorCount => Some(bad as f64),
-            Figure::ErrorShare => (all > 0).then(|| bad as f64 / all as f64),
-            Figure::Rate => Some(record.achieved_rate),
-            Figure::Time { service, what } => {
+        match self.0 {
+            RunFigure::ErrorCount => Some(bad as f64),
+            RunFigure::ErrorShare => (all > 0).then(|| bad as f64 / all as f64),
+            RunFigure::Rate => Some(record.achieved_rate),
+            RunFigure::Time { service, what } => {
                 let (times, text) = if service {
                     (&record.service_time_us, &record.histograms.service_time)
                 } else {
                     (&record.response_time_us, &record.histograms.response_time)
                 };
-                match what {
-                    OfTimes::Mean => Some(times.mean? * 1000.0),
-                    OfTimes::Min => Some(times.min? * 1000.0),
-                    OfTimes::Max => Some(times.max? * 1000.0),
-                    OfTimes::Quantile(q) => {
-                        let histogram = Histogram::from_hdr_v2_base64(text).ok()?;
-                        (!histogram.is_empty()).then(|| histogram.quantile(q) as f64)
-                    }
-                }
+                what.measure_ns(times, text)
             }
         }
     }
 
     fn print(&self, value: f64) -> String {
-        match self.figure {
-            Figure::Time { .. } => units::wrk_time_us(value / 1000.0),
-            Figure::ErrorShare => format!("{:.3}%", value * 100.0),
-            Figure::ErrorCount => format!("{value:.0}"),
-            Figure::Rate => format!("{value:.2}"),
+        match self.0 {
+            RunFigure::Time { .. } => units::wrk_time_us(value / 1000.0),
+            RunFigure::ErrorShare => print_share(value),
+            RunFigure::ErrorCount => format!("{value:.0}"),
+            RunFigure::Rate => format!("{value:.2}"),
         }
     }
 }
 
-impl fmt::Display for Threshold {
+impl OfTimes {
+    /// `p99.9`, `mean`, `min`, `max` or `median`.
+    pub(crate) fn read(name: &str) -> Option<OfTimes> {
+        Some(match name {
+            "mean" | "avg" => OfTimes::Mean,
+            "min" => OfTimes::Min,
+            "max" => OfTimes::Max,
+            "med" | "median" => OfTimes::Quantile(0.5),
+            _ => {
+                let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return None;
+                }
+                OfTimes::Quantile(percent / 100.0)
+            }
+        })
+    }
+
+    /// Its value in nanoseconds, from the summary or from the whole `histogram`.
+    pub(crate) fn measure_ns(self, times: &Times, histogram: &str) -> Option<f64> {
+        match self {
+            OfTimes::Mean => Some(times.mean? * 1000.0),
+            OfTimes::Min => Some(times.min? * 1000.0),
+            OfTimes::Max => Some(times.max? * 1000.0),
+            OfTimes::Quantile(q) => {
+                let histogram = Histogram::from_hdr_v2_base64(histogram).ok()?;
+                (!histogram.is_empty()).then(|| histogram.quantile(q) as f64)
+            }
+        }
+    }
+}
+
+/// Why a name means nothing.
+pub(crate) fn unknown(name: &str) -> String {
+    format!("{name:?} is not a figure of a record")
+}
+
+/// A limit in percent as a share; none if it is not in percent at all.
+pub(crate) fn percent(limit: &str) -> Option<Option<f64>> {
+    let percent = limit.strip_suffix('%')?.trim().parse().ok();
+    Some(percent.map(|percent: f64| percent / 100.0))
+}
+
+/// A limit that is a count.
+pub(crate) fn count(limit: &str) -> Option<f64> {
+    units::parse_count(limit).ok().map(|count| count as f64)
+}
+
+/// A limit that is a length of time, in nanoseconds.
+pub(crate) fn length_ns(limit: &str) -> Result<f64, String> {
+    let length = units::parse_duration(limit).map_err(|why| why.to_string())?;
+    Ok(length.as_nanos() as f64)
+}
+
+/// A share in percent.
+pub(crate) fn print_share(share: f64) -> String {
+    format!("{:.3}%", share * 100.0)
+}
+
+impl<F: Figure> Threshold<F> {
+    /// Holds the condition against a record.
+    pub fn evaluate(&self, record: &F::Record) -> Outcome {
+        let measured = self.figure.measure(record);
+        let ok = measured.is_some_and(|value| match self.comparison {
+            Comparison::Less => value < self.limit,
+            Comparison::LessOrEqual => value <= self.limit,
+            Comparison::More => value > self.limit,
+            Comparison::MoreOrEqual => value >= self.limit,
+        });
+        let measured = measured.map(|value| self.figure.print(value));
+        Outcome {
+            threshold: self.text.clone(),
+            measured,
+            ok,
+        }
+    }
+}
+
+impl<F> fmt::Display for Threshold<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
 /// Holds all conditions against a record.
-pub fn evaluate(thresholds: &[Threshold], record: &Record) -> Vec<Outcome> {
+pub fn evaluate<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<Outcome> {
     thresholds
         .iter()
         .map(|threshold| threshold.evaluate(record))
@@ -215,9 +276,9 @@ mod tests {
     fn conditions_are_read() {
         let read = |text: &str| {
             text.parse::<Threshold>()
-                .map(|read| (read.figure, read.limit))
+                .map(|read| (read.figure.0, read.limit))
         };
-        let response = |what| Figure::Time {
+        let response = |what| RunFigure::Time {
             service: false,
             what,
         };
@@ -227,10 +288,10 @@ mod tests {
         );
         assert!(read("p(95) < 1s").is_err());
         assert_eq!(read("mean <= 250us"), Ok((response(OfTimes::Mean), 250e3)));
-        assert_eq!(read("errors<0.1%"), Ok((Figure::ErrorShare, 0.001)));
-        assert_eq!(read("errors<1"), Ok((Figure::ErrorCount, 1.0)));
-        assert_eq!(read("rate>=50k"), Ok((Figure::Rate, 50_000.0)));
-        let service = Figure::Time {
+        assert_eq!(read("errors<0.1%"), Ok((RunFigure::ErrorShare, 0.001)));
+        assert_eq!(read("errors<1"), Ok((RunFigure::ErrorCount, 1.0)));
+        assert_eq!(read("rate>=50k"), Ok((RunFigure::Rate, 50_000.0)));
+        let service = RunFigure::Time {
             service: true,
             what: OfTimes::Max,
         };

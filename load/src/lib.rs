@@ -10,6 +10,7 @@
 //! Knows nothing of the server, of subjects, of arguments and of how a record is shown.
 #![forbid(unsafe_code)]
 
+mod back_off;
 pub mod check;
 mod crew;
 mod gate;

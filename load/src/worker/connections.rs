@@ -5,14 +5,16 @@ use measure::counters::ErrorKind;
 use measure::time::Time;
 
 use super::{Phase, Worker};
+use crate::back_off::BackOff;
 use crate::session::{State, error_kind};
 
 /// Connections of one worker that are being opened at once; more would only overflow the backlog.
 const CONNECTING_MAX: usize = 256;
-/// The wait before the second attempt to reopen a connection; it doubles with each one after.
-const BACK_OFF_FIRST_NS: u64 = 10_000_000;
-/// The longest wait between attempts.
-const BACK_OFF_MAX_NS: u64 = 1_000_000_000;
+/// The waits from the second attempt to reopen a connection on; the first comes at once.
+const BACK_OFF: BackOff = BackOff {
+    first_ns: 10_000_000,
+    most_ns: 1_000_000_000,
+};
 /// How long a retired connection waits for the peer to close first.
 const LINGER_NS: u64 = 50_000_000;
 
@@ -155,12 +157,9 @@ impl<D: Driver> Worker<'_, D> {
         session.state = State::Down;
         let failures = session.failures;
         session.failures = failures.saturating_add(1);
-        let delay = if failures == 0 {
-            0
-        } else {
-            let doubled = BACK_OFF_FIRST_NS << (failures - 1).min(7);
-            let jitter = 0.75 + self.random.unit() / 2.0;
-            (doubled.min(BACK_OFF_MAX_NS) as f64 * jitter) as u64
+        let delay = match u32::from(failures).checked_sub(1) {
+            None => 0,
+            Some(nth) => BACK_OFF.wait_ns(nth, &mut self.random),
         };
         self.set_timer(index, now.plus(delay));
     }

@@ -15,20 +15,28 @@ pub(crate) fn every_chopping(input: &[u8], seed: u64) -> Vec<Chopping<'_>> {
 }
 
 fn random_chopping(mut input: &[u8], seed: u64) -> Chopping<'_> {
-    let mut state = seed;
+    let mut random = Random(seed);
     let mut pieces = Vec::new();
     while !input.is_empty() {
-        // SplitMix64, of which the low bits are as good as the high ones.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
         // Mostly short pieces, now and then a long one, now and then none.
-        let longest = if mixed & 7 == 0 { 64 } else { 6 };
-        let (piece, rest) = input.split_at(input.len().min((mixed >> 8) as usize % longest));
+        let longest = if random.below(8) == 0 { 64 } else { 6 };
+        let (piece, rest) = input.split_at(input.len().min(random.below(longest) as usize));
         pieces.push(piece);
         input = rest;
     }
     (format!("random pieces, seed {seed}"), pieces)
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same numbers.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// A number below `bound`, which is not zero.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
 }

@@ -1,0 +1,8 @@
+//! WebSocket from outside: tables of bytes and what they mean.
+
+mod autobahn;
+#[path = "../support/choppings.rs"]
+mod choppings;
+mod frames;
+mod handshake;
+mod harness;

@@ -2,7 +2,12 @@
 //!
 //! The list knows which buffers of the driver's pool are lent and gives them back when it is used
 //! for the next turn or dropped. Until then neither the driver nor the kernel writes to them.
+//!
+//! A driver around another one, as TLS is, works on the list of the inner one: it takes the
+//! completions, opens what is lent, and reports and lends what it made of it from an arena that
+//! lies in here, too.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::driver::{Completion, Event, Lent, Token};
@@ -28,9 +33,15 @@ use crate::pool::{Pool, Spare};
 pub struct Completions {
     list: Vec<Completion>,
     loans: Vec<Loan>,
+    /// What was made of lent bytes, and which parts of it are lent.
+    arena: Vec<u8>,
+    arena_loans: Vec<Range<usize>>,
     /// Where the lent buffers lie. `None` until the first turn.
     pool: Option<Rc<Pool>>,
 }
+
+/// Marks the index of a loan in the arena. No driver has as many buffers.
+const IN_ARENA: u32 = 1 << 31;
 
 #[derive(Debug)]
 struct Loan {
@@ -79,6 +90,14 @@ impl Completions {
             (Some(pool), Some(loan)) if loan.length == lent.length => {
                 &pool.bytes(&loan.spare)[..loan.length as usize]
             }
+            _ => self.arena_bytes(lent),
+        }
+    }
+
+    fn arena_bytes(&self, lent: Lent) -> &[u8] {
+        let index = lent.index.checked_sub(IN_ARENA);
+        match index.and_then(|index| self.arena_loans.get(index as usize)) {
+            Some(range) if range.len() == lent.length as usize => &self.arena[range.clone()],
             _ => &[],
         }
     }
@@ -102,6 +121,45 @@ impl Completions {
         self.list.push(Completion { socket, event });
     }
 
+    /// Exchanges the list with an empty one, for the completions of an inner driver to be worked
+    /// on. What they lend stays lent.
+    pub(crate) fn exchange(&mut self, list: &mut Vec<Completion>) {
+        std::mem::swap(&mut self.list, list);
+    }
+
+    /// Has `work` change lent bytes and append what it makes of them to the arena.
+    #[inline]
+    pub(crate) fn open<R>(
+        &mut self,
+        lent: Lent,
+        work: impl FnOnce(&mut [u8], &mut Vec<u8>) -> R,
+    ) -> R {
+        match (&self.pool, self.loans.get_mut(lent.index as usize)) {
+            (Some(pool), Some(loan)) => {
+                let bytes = pool.bytes_mut(&mut loan.spare);
+                work(&mut bytes[..loan.length as usize], &mut self.arena)
+            }
+            _ => work(&mut [], &mut self.arena),
+        }
+    }
+
+    /// How much lies in the arena.
+    pub(crate) fn arena_len(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Reports what lies in the arena from `start` on as received on `socket`, and lends it.
+    #[inline]
+    pub(crate) fn lend_arena(&mut self, socket: Token, start: usize) {
+        let range = start..self.arena.len();
+        let lent = Lent {
+            index: IN_ARENA | self.arena_loans.len() as u32,
+            length: range.len() as u32,
+        };
+        self.arena_loans.push(range);
+        self.push(socket, Event::Received(lent));
+    }
+
     /// Reports the first `length` bytes of `spare` as received on `socket`, and lends them. `spare`
     /// comes from the pool that the turn began with.
     #[inline]
@@ -118,6 +176,8 @@ impl Completions {
     }
 
     fn end_loans(&mut self) {
+        self.arena.clear();
+        self.arena_loans.clear();
         if let Some(pool) = &self.pool {
             pool.give_back(self.loans.drain(..).map(|loan| loan.spare));
         }
@@ -173,6 +233,34 @@ mod tests {
             b"",
             "another length is seen to be stale"
         );
+    }
+
+    #[test]
+    fn what_is_made_of_lent_bytes_is_lent_until_the_next_turn() {
+        let pool = Pool::new(4, 64).expect("memory");
+        let mut completions = Completions::new();
+        completions.begin(&pool);
+        lend(&mut completions, &pool, b"abc");
+        lend(&mut completions, &pool, b"de");
+        let mut list = Vec::new();
+        completions.exchange(&mut list);
+        assert!(completions.is_empty());
+        for completion in &list {
+            let Event::Received(lent) = completion.event else {
+                panic!("not received");
+            };
+            let start = completions.arena_len();
+            completions.open(lent, |bytes, arena| {
+                bytes.make_ascii_uppercase();
+                arena.extend_from_slice(bytes);
+            });
+            completions.lend_arena(completion.socket, start);
+        }
+        assert_eq!(completions.bytes(received(&completions, 0)), b"ABC");
+        assert_eq!(completions.bytes(received(&completions, 1)), b"DE");
+        let stale = received(&completions, 0);
+        completions.begin(&pool);
+        assert_eq!(completions.bytes(stale), b"");
     }
 
     #[test]

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use measure::time::Time;
 
 use crate::completions::Completions;
+use crate::tls::{Secured, TlsFault};
 use crate::waker::Waker;
 
 /// How many unanswered bytes a peer may be owed by quiet sends on one socket.
@@ -226,6 +227,8 @@ pub enum Fault {
     BrokenPipe,
     /// `EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`: this host gives no more.
     Exhausted,
+    /// The connection could not be secured, or its security broke.
+    Tls(TlsFault),
     /// Any other errno.
     Other(i32),
 }
@@ -375,6 +378,12 @@ pub trait Driver {
     /// loan of its bytes. Returns the time read after sleeping. A signal or a wake may end the
     /// sleep early with nothing to report.
     fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken>;
+
+    /// What TLS agreed on for a connection that stands; `None` where there is no TLS.
+    fn secured(&self, socket: Token) -> Option<Secured> {
+        let _ = socket;
+        None
+    }
 
     /// A handle by which another thread ends a sleep.
     fn waker(&self) -> Waker;

@@ -17,6 +17,7 @@ pub mod sim;
 mod slots;
 mod socket;
 pub mod timers;
+pub mod tls;
 pub mod uring;
 pub mod waker;
 

@@ -170,7 +170,7 @@ pub(crate) fn error_kind(fault: Fault) -> ErrorKind {
         Fault::Reset => ErrorKind::Reset,
         Fault::BrokenPipe => ErrorKind::BrokenPipe,
         Fault::Exhausted => ErrorKind::DescriptorsExhausted,
-        Fault::Other(_) => ErrorKind::Other,
+        Fault::Tls(_) | Fault::Other(_) => ErrorKind::Other,
     }
 }
 

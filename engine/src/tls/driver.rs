@@ -1,0 +1,547 @@
+//! The driver around a driver. What is special about each socket is in [`Connection`]; here is how
+//! calls and completions pass through.
+//!
+//! A connection has at most one send with the inner driver. Ciphertext that comes up meanwhile
+//! gathers behind it; what comes up during a turn of the owner leaves at the next `wait` in one
+//! piece. Large sends are encrypted [`AHEAD_BYTES`] at a time, as the inner driver takes them.
+
+use std::collections::VecDeque;
+
+use measure::time::Time;
+
+use super::connection::{Connection, Stage};
+use super::machine::Machine;
+use super::{ClientTls, Secured, ServerTls, TlsFault};
+use crate::completions::Completions;
+use crate::driver::{
+    Address, Broken, Capabilities, Close, Completion, Driver, EngineCounters, Event, Fault, Lent,
+    Listen, Payload, Refused, SocketOptions, Template, Token, Until,
+};
+use crate::payloads::Payloads;
+use crate::waker::Waker;
+
+/// How long the handshake of an accepted connection may take, and how long a closed connection may
+/// take to send what is left.
+pub const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// A driver whose connections are secured. See the module's text and [`Driver`].
+pub struct Tls<D: Driver> {
+    inner: D,
+    client: Option<ClientTls>,
+    server: Option<ServerTls>,
+    /// By slot. Listeners have none.
+    connections: Vec<Option<Box<Connection>>>,
+    payloads: Payloads,
+    /// Connections with ciphertext to hand over.
+    outbox: Vec<Token>,
+    /// The inner driver's completions of this turn.
+    reported: Vec<Completion>,
+    /// Accepted connections in their handshake and closed ones with bytes left, and when the
+    /// patience with them ends, in that order.
+    waiting: VecDeque<(Time, Token)>,
+    capabilities: Capabilities,
+    completions: u64,
+}
+
+impl<D: Driver> Tls<D> {
+    /// Secures every connect. A driver of this kind does not listen.
+    pub fn client(driver: D, tls: ClientTls) -> Tls<D> {
+        Tls::new(driver, Some(tls), None)
+    }
+
+    /// Secures every accepted connection. A driver of this kind does not connect.
+    pub fn server(driver: D, tls: ServerTls) -> Tls<D> {
+        Tls::new(driver, None, Some(tls))
+    }
+
+    /// Secures both, each by its own settings.
+    pub fn both(driver: D, client: ClientTls, server: ServerTls) -> Tls<D> {
+        Tls::new(driver, Some(client), Some(server))
+    }
+
+    fn new(driver: D, client: Option<ClientTls>, server: Option<ServerTls>) -> Tls<D> {
+        let mut capabilities = driver.capabilities().clone();
+        capabilities.features.push("TLS by rustls and ring".into());
+        Tls {
+            inner: driver,
+            client,
+            server,
+            connections: Vec::new(),
+            payloads: Payloads::default(),
+            outbox: Vec::new(),
+            reported: Vec::new(),
+            waiting: VecDeque::new(),
+            capabilities,
+            completions: 0,
+        }
+    }
+}
+
+/// A side of TLS for which there are no settings.
+const NO_SETTINGS: Refused = Refused::Kernel(Fault::Other(libc::EPROTONOSUPPORT));
+
+impl<D: Driver> Driver for Tls<D> {
+    fn now(&self) -> Time {
+        self.inner.now()
+    }
+
+    fn clock(&self) -> Time {
+        self.inner.clock()
+    }
+
+    fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
+        if self.server.is_none() {
+            return Err(NO_SETTINGS);
+        }
+        self.inner.listen(listen)
+    }
+
+    fn local_address(&self, socket: Token) -> Option<Address> {
+        self.inner.local_address(socket)
+    }
+
+    fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
+        let tls = self.client.as_ref().ok_or(NO_SETTINGS)?;
+        let machine = Machine::client(tls)
+            .map_err(|error| Refused::Kernel(Fault::Tls(TlsFault::of(&error, true))))?;
+        let needs_alpn = tls.needs_alpn();
+        let token = self.inner.connect(to, options)?;
+        let connection = Connection::outgoing(token, machine, needs_alpn);
+        self.keep(connection);
+        Ok(token)
+    }
+
+    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+        self.payloads.register(bytes)
+    }
+
+    fn buffer(&mut self) -> Vec<u8> {
+        self.payloads.buffer()
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.payloads.recycle(buffer);
+    }
+
+    #[inline]
+    fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        let refused = match find(&mut self.connections, socket) {
+            Some(found) if found.stage == Stage::Open && found.is_sending() => {
+                Refused::SendUnfinished
+            }
+            Some(found) if matches!(found.stage, Stage::Open | Stage::Dead) => {
+                let outgoing = self.payloads.accept(payload)?;
+                if found.stage == Stage::Dead {
+                    // Its failure is in the list that the owner is reading.
+                    self.payloads.finish(outgoing);
+                    return Ok(());
+                }
+                found.owes_sent = !outgoing.quiet;
+                found.outgoing = Some(outgoing);
+                self.encrypt(socket);
+                return Ok(());
+            }
+            _ => Refused::Stale,
+        };
+        self.payloads.reject(payload);
+        Err(refused)
+    }
+
+    fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
+        let found = find(&mut self.connections, socket).filter(|found| found.is_known());
+        let found = found.ok_or(Refused::Stale)?;
+        found.armed = armed;
+        match found.stage {
+            Stage::Open => self.inner.arm_receive(socket, armed),
+            // The handshake itself goes on receiving; see `stands`.
+            _ => Ok(()),
+        }
+    }
+
+    fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
+        let Some(found) = find(&mut self.connections, socket) else {
+            self.inner.close(socket, how)?;
+            self.abandon_handshakes_of(socket);
+            return Ok(());
+        };
+        if !found.is_known() {
+            return Err(Refused::Stale);
+        }
+        if found.stage == Stage::Open && how == Close::Graceful {
+            found.stage = Stage::Leaving;
+            self.encrypt(socket);
+            self.leave(socket);
+            return Ok(());
+        }
+        self.inner.close(socket, how)?;
+        self.forget(socket);
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken> {
+        loop {
+            self.hand_over_all();
+            let bounded = self.earlier(until);
+            let now = self.inner.wait(bounded, completions)?;
+            completions.exchange(&mut self.reported);
+            let worked = !self.reported.is_empty();
+            for position in 0..self.reported.len() {
+                let Completion { socket, event } = self.reported[position];
+                self.pass_on(socket, event, completions);
+            }
+            self.reported.clear();
+            self.end_patience(now);
+            self.completions += completions.len() as u64;
+            // What was only this module's business does not end the owner's sleep.
+            let early = match until {
+                Until::Now => false,
+                Until::Time(deadline) => now < deadline,
+                Until::Event => true,
+            };
+            if !(worked && early && completions.is_empty()) {
+                return Ok(now);
+            }
+        }
+    }
+
+    #[inline]
+    fn secured(&self, socket: Token) -> Option<Secured> {
+        let found = self.connections.get(socket.slot())?.as_deref()?;
+        (found.token == socket && found.is_known())
+            .then(|| found.machine.secured(found.handshake_ns))?
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn counters(&self) -> EngineCounters {
+        EngineCounters {
+            completions: self.completions,
+            ..self.inner.counters()
+        }
+    }
+}
+
+impl<D: Driver> Tls<D> {
+    fn keep(&mut self, connection: Connection) {
+        let slot = connection.token.slot();
+        if self.connections.len() <= slot {
+            self.connections.resize_with(slot + 1, || None);
+        }
+        self.connections[slot] = Some(Box::new(connection));
+    }
+
+    /// Ends what is kept of a connection whose socket is closed.
+    fn forget(&mut self, socket: Token) {
+        let Some(place) = self.connections.get_mut(socket.slot()) else {
+            return;
+        };
+        if let Some(gone) = place.take_if(|found| found.token == socket) {
+            self.inner.recycle(gone.ciphertext);
+            if let Some(outgoing) = gone.outgoing {
+                self.payloads.finish(outgoing);
+            }
+        }
+    }
+
+    /// Closes a socket that the owner does not know, or knows no more.
+    fn drop_socket(&mut self, socket: Token, how: Close) {
+        // A stale token cannot be here: the socket was open, and this module alone closes it.
+        let _ = self.inner.close(socket, how);
+        self.forget(socket);
+    }
+
+    /// Connections that a closed listener was about to report are none of the owner's any more.
+    fn abandon_handshakes_of(&mut self, listener: Token) {
+        let mut socket = 0;
+        while let Some(&(_, token)) = self.waiting.get(socket) {
+            socket += 1;
+            let of_it = find(&mut self.connections, token)
+                .is_some_and(|found| found.stage == Stage::Accepted { listener });
+            if of_it {
+                self.drop_socket(token, Close::Reset);
+            }
+        }
+    }
+
+    /// Encrypts what there is to send, as far as it may run ahead, and plans its handing over.
+    #[inline]
+    fn encrypt(&mut self, socket: Token) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        if found.ciphertext.capacity() == 0 {
+            found.ciphertext = self.inner.buffer();
+        }
+        if found.encrypt(&mut self.payloads).is_err() {
+            // Keys that are used up are renewed by rustls, so nothing but a bug leads here.
+            found.stage = Stage::Dead;
+        }
+        if !found.in_outbox {
+            found.in_outbox = true;
+            self.outbox.push(socket);
+        }
+    }
+
+    fn hand_over_all(&mut self) {
+        for position in 0..self.outbox.len() {
+            let socket = self.outbox[position];
+            if let Some(found) = find(&mut self.connections, socket) {
+                found.in_outbox = false;
+                hand_over(&mut self.inner, found);
+            }
+        }
+        self.outbox.clear();
+    }
+
+    /// Hands over the last bytes of a connection that its owner has closed, and closes it behind
+    /// the last of them.
+    fn leave(&mut self, socket: Token) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        hand_over(&mut self.inner, found);
+        if found.ciphertext.is_empty() && found.outgoing.is_none() {
+            self.drop_socket(socket, Close::Graceful);
+        } else if found.patience == Time::NEVER {
+            found.patience = self.inner.now().plus(PATIENCE_NS);
+            self.waiting.push_back((found.patience, socket));
+        }
+    }
+
+    /// `until`, or earlier where the patience with somebody ends before.
+    fn earlier(&mut self, until: Until) -> Until {
+        while let Some(&(time, socket)) = self.waiting.front() {
+            let stands = find(&mut self.connections, socket);
+            if stands.is_some_and(|found| found.patience == time) {
+                return match until {
+                    Until::Event => Until::Time(time),
+                    Until::Time(deadline) => Until::Time(deadline.min(time)),
+                    Until::Now => Until::Now,
+                };
+            }
+            self.waiting.pop_front();
+        }
+        until
+    }
+
+    fn end_patience(&mut self, now: Time) {
+        while let Some(&(time, socket)) = self.waiting.front() {
+            if time > now {
+                return;
+            }
+            self.waiting.pop_front();
+            if find(&mut self.connections, socket).is_some_and(|found| found.patience == time) {
+                self.drop_socket(socket, Close::Reset);
+            }
+        }
+    }
+
+    /// Makes of one completion of the inner driver what the owner is to see.
+    #[inline]
+    fn pass_on(&mut self, socket: Token, event: Event, completions: &mut Completions) {
+        match event {
+            Event::Received(lent) => self.received(socket, lent, completions),
+            Event::Sent => self.sent(socket, completions),
+            Event::Accepted { listener } => self.accepted(socket, listener),
+            Event::Connected => self.connected(socket, completions),
+            Event::Ended => self.ended(socket, completions),
+            Event::Failed(fault) => self.failed(socket, fault, completions),
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, socket: Token, lent: Lent, completions: &mut Completions) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        if found.ended || found.stage == Stage::Dead {
+            return;
+        }
+        let start = completions.arena_len();
+        let error = completions.open(lent, |bytes, arena| found.receive(bytes, arena));
+        self.digest(socket, error, start, completions);
+    }
+
+    /// Reports what came out of receiving, and sends what has to be answered.
+    #[inline]
+    fn digest(
+        &mut self,
+        socket: Token,
+        error: Option<rustls::Error>,
+        start: usize,
+        completions: &mut Completions,
+    ) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        if !found.ciphertext.is_empty() && !found.in_outbox {
+            found.in_outbox = true;
+            self.outbox.push(socket);
+        }
+        if found.stage.is_handshake() && error.is_none() && !found.machine.is_handshaking() {
+            self.stands(socket, completions);
+        }
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        if found.stage == Stage::Open {
+            if completions.arena_len() > start {
+                completions.lend_arena(socket, start);
+            }
+            if found.ended {
+                completions.push(socket, Event::Ended);
+            }
+        }
+        if let Some(error) = error {
+            let fault = TlsFault::of(&error, found.stage.is_handshake());
+            self.failed(socket, Fault::Tls(fault), completions);
+        }
+    }
+
+    /// The handshake is done.
+    #[cold]
+    fn stands(&mut self, socket: Token, completions: &mut Completions) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        found.handshake_ns = self.inner.clock().since(found.began);
+        found.patience = Time::NEVER;
+        let event = match found.stage {
+            Stage::Accepted { listener } => Event::Accepted { listener },
+            _ => Event::Connected,
+        };
+        let agreed = found.machine.secured(0).and_then(|secured| secured.alpn);
+        if found.needs_alpn && agreed.is_none() {
+            let fault = Fault::Tls(TlsFault::NoCommonProtocol);
+            return self.failed(socket, fault, completions);
+        }
+        found.stage = Stage::Open;
+        completions.push(socket, event);
+        if !found.armed {
+            // The socket is open, so there is nothing to refuse.
+            let _ = self.inner.arm_receive(socket, false);
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, socket: Token, completions: &mut Completions) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        found.sending = false;
+        if found.outgoing.is_some() {
+            self.encrypt(socket);
+        }
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        match found.stage {
+            Stage::Leaving => self.leave(socket),
+            Stage::Open => {
+                hand_over(&mut self.inner, found);
+                if found.owes_sent && !found.sending {
+                    found.owes_sent = false;
+                    completions.push(socket, Event::Sent);
+                }
+            }
+            _ => hand_over(&mut self.inner, found),
+        }
+    }
+
+    #[cold]
+    fn accepted(&mut self, socket: Token, listener: Token) {
+        let machine = self.server.as_ref().map(Machine::server);
+        let Some(Ok(machine)) = machine else {
+            return self.drop_socket(socket, Close::Reset);
+        };
+        let mut connection = Connection::incoming(socket, machine, listener);
+        connection.began = self.inner.now();
+        connection.patience = connection.began.plus(PATIENCE_NS);
+        self.waiting.push_back((connection.patience, socket));
+        self.keep(connection);
+    }
+
+    /// The connection stands; now the handshake begins.
+    #[cold]
+    fn connected(&mut self, socket: Token, completions: &mut Completions) {
+        let began = self.inner.now();
+        let start = completions.arena_len();
+        let Some(found) = find(&mut self.connections, socket) else {
+            return;
+        };
+        found.began = began;
+        found.ciphertext = self.inner.buffer();
+        let received = found
+            .machine
+            .receive(&mut [], &mut Vec::new(), &mut found.ciphertext);
+        self.digest(socket, received.error, start, completions);
+    }
+
+    #[cold]
+    fn ended(&mut self, socket: Token, completions: &mut Completions) {
+        match find(&mut self.connections, socket) {
+            Some(found) if found.stage == Stage::Open && !found.ended => {
+                found.ended = true;
+                completions.push(socket, Event::Ended);
+            }
+            Some(found) if found.stage.is_handshake() => {
+                self.failed(socket, Fault::Tls(TlsFault::Abandoned), completions);
+            }
+            _ => {}
+        }
+    }
+
+    /// A connection is dead: by the inner driver's word, or because its TLS is broken.
+    #[cold]
+    fn failed(&mut self, socket: Token, fault: Fault, completions: &mut Completions) {
+        let Some(found) = find(&mut self.connections, socket) else {
+            // A listener.
+            return completions.push(socket, Event::Failed(fault));
+        };
+        let is_tls = matches!(fault, Fault::Tls(_));
+        if is_tls {
+            // The alert that tells the peer.
+            hand_over(&mut self.inner, found);
+        }
+        match found.stage {
+            Stage::Dead => {}
+            // Where TLS breaks while the last bytes leave, nobody waits for what comes in.
+            Stage::Leaving if is_tls => {}
+            Stage::Leaving => self.drop_socket(socket, Close::Reset),
+            Stage::Accepted { .. } => {
+                let how = if is_tls { Close::Graceful } else { Close::Reset };
+                self.drop_socket(socket, how);
+            }
+            Stage::Connecting | Stage::Open => {
+                found.stage = Stage::Dead;
+                completions.push(socket, Event::Failed(fault));
+            }
+        }
+    }
+}
+
+/// Gives a connection's ciphertext to the inner driver, unless that has a send of it unfinished.
+#[inline]
+fn hand_over<D: Driver>(inner: &mut D, connection: &mut Connection) {
+    if connection.sending || connection.ciphertext.is_empty() {
+        return;
+    }
+    let bytes = std::mem::take(&mut connection.ciphertext);
+    // It refuses only sockets that have failed, which it has reported or will.
+    connection.sending = inner
+        .send(connection.token, Payload::Buffer(bytes))
+        .is_ok();
+}
+
+/// The connection that a token names. Takes the table alone, so that the rest stays free.
+#[inline]
+fn find(connections: &mut [Option<Box<Connection>>], token: Token) -> Option<&mut Connection> {
+    let found = connections.get_mut(token.slot())?.as_deref_mut()?;
+    (found.token == token).then_some(found)
+}

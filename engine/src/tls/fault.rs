@@ -1,0 +1,118 @@
+//! Why a connection could not be secured, or did not stay so.
+
+use std::fmt;
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+/// What went wrong in TLS. Counters on the hot path; the words are for the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TlsFault {
+    /// Nobody who is trusted has signed the peer's certificate.
+    UntrustedIssuer,
+    /// The peer's certificate is not valid any more.
+    Expired,
+    /// The peer's certificate is not valid yet.
+    NotYetValid,
+    /// The peer's certificate is for another name than the one that was asked for.
+    WrongName,
+    /// The peer's certificate cannot be used for another reason: encoding, signature, purpose.
+    BadCertificate,
+    /// No protocol of the ones offered by ALPN is spoken by both (RFC 7301 §3.2).
+    NoCommonProtocol,
+    /// No version of TLS or no cipher suite is spoken by both.
+    NoCommonVersion,
+    /// The peer ended it with this alert (RFC 8446 §6).
+    Alert(u8),
+    /// What came instead of a handshake is not TLS.
+    NotTls,
+    /// The peer ended the connection in the middle of the handshake.
+    Abandoned,
+    /// The peer broke the rules of TLS, or bytes were changed on their way.
+    Broken,
+}
+
+impl TlsFault {
+    /// Sorts an error of rustls. Whether it is in a handshake's first bytes only rustls' own
+    /// errors about their shape tell, so those are "not TLS" where `handshaking`.
+    #[cold]
+    pub(super) fn of(error: &Error, handshaking: bool) -> TlsFault {
+        match error {
+            Error::InvalidCertificate(why) => TlsFault::of_certificate(why),
+            Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+            | Error::NoApplicationProtocol => TlsFault::NoCommonProtocol,
+            Error::AlertReceived(alert) => TlsFault::Alert(u8::from(*alert)),
+            Error::PeerIncompatible(PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon)
+            | Error::NoCertificatesPresented => TlsFault::BadCertificate,
+            Error::PeerIncompatible(_) => TlsFault::NoCommonVersion,
+            Error::InvalidMessage(
+                InvalidMessage::InvalidContentType
+                | InvalidMessage::UnknownProtocolVersion
+                | InvalidMessage::InvalidEmptyPayload
+                | InvalidMessage::MessageTooLarge,
+            ) if handshaking => TlsFault::NotTls,
+            _ => TlsFault::Broken,
+        }
+    }
+
+    fn of_certificate(why: &CertificateError) -> TlsFault {
+        match why {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                TlsFault::Expired
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                TlsFault::NotYetValid
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                TlsFault::WrongName
+            }
+            CertificateError::UnknownIssuer => TlsFault::UntrustedIssuer,
+            // webpki's word for a self-signed certificate of an authority in a server's hand.
+            CertificateError::Other(other) if is_authority(other) => TlsFault::UntrustedIssuer,
+            _ => TlsFault::BadCertificate,
+        }
+    }
+
+    /// Whether it is the peer's certificate that was not accepted.
+    pub fn is_certificate(self) -> bool {
+        matches!(
+            self,
+            TlsFault::UntrustedIssuer
+                | TlsFault::Expired
+                | TlsFault::NotYetValid
+                | TlsFault::WrongName
+                | TlsFault::BadCertificate
+        )
+    }
+}
+
+/// Whether an error of the verifier says that an authority's own certificate was shown.
+pub(super) fn is_authority(other: &rustls::OtherError) -> bool {
+    other.0.to_string().contains("CaUsedAsEndEntity")
+}
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsFault::UntrustedIssuer => "the certificate is signed by nobody who is trusted",
+            TlsFault::Expired => "the certificate has expired",
+            TlsFault::NotYetValid => "the certificate is not valid yet",
+            TlsFault::WrongName => "the certificate is for another name",
+            TlsFault::BadCertificate => "the certificate cannot be used",
+            TlsFault::NoCommonProtocol => "the two sides have no protocol in common (ALPN)",
+            TlsFault::NoCommonVersion => {
+                "the two sides have no version of TLS or no cipher suite in common"
+            }
+            TlsFault::NotTls => "what came is not TLS",
+            TlsFault::Abandoned => "the peer closed in the middle of the TLS handshake",
+            TlsFault::Broken => "the peer broke the rules of TLS",
+            TlsFault::Alert(code) => {
+                return match AlertDescription::from(*code) {
+                    AlertDescription::Unknown(code) => {
+                        write!(f, "the peer ended TLS with alert {code}")
+                    }
+                    known => write!(f, "the peer ended TLS with the alert {known:?}"),
+                };
+            }
+        })
+    }
+}

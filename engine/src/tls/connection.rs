@@ -20,7 +20,9 @@ pub(super) enum Stage {
     /// Connects or shakes hands; the owner knows its token.
     Connecting,
     /// Shakes hands; the owner has not heard of it.
-    Accepted { listener: Token },
+    Accepted {
+        listener: Token,
+    },
     Open,
     /// Its failure was reported; the owner will close it.
     Dead,

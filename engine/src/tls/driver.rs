@@ -515,7 +515,11 @@ impl<D: Driver> Tls<D> {
             Stage::Leaving if is_tls => {}
             Stage::Leaving => self.drop_socket(socket, Close::Reset),
             Stage::Accepted { .. } => {
-                let how = if is_tls { Close::Graceful } else { Close::Reset };
+                let how = if is_tls {
+                    Close::Graceful
+                } else {
+                    Close::Reset
+                };
                 self.drop_socket(socket, how);
             }
             Stage::Connecting | Stage::Open => {
@@ -534,9 +538,7 @@ fn hand_over<D: Driver>(inner: &mut D, connection: &mut Connection) {
     }
     let bytes = std::mem::take(&mut connection.ciphertext);
     // It refuses only sockets that have failed, which it has reported or will.
-    connection.sending = inner
-        .send(connection.token, Payload::Buffer(bytes))
-        .is_ok();
+    connection.sending = inner.send(connection.token, Payload::Buffer(bytes)).is_ok();
 }
 
 /// The connection that a token names. Takes the table alone, so that the rest stays free.

@@ -41,7 +41,9 @@ impl TlsFault {
             Error::AlertReceived(AlertDescription::NoApplicationProtocol)
             | Error::NoApplicationProtocol => TlsFault::NoCommonProtocol,
             Error::AlertReceived(alert) => TlsFault::Alert(u8::from(*alert)),
-            Error::PeerIncompatible(PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon)
+            Error::PeerIncompatible(
+                PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon,
+            )
             | Error::NoCertificatesPresented => TlsFault::BadCertificate,
             Error::PeerIncompatible(_) => TlsFault::NoCommonVersion,
             Error::InvalidMessage(

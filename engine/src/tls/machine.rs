@@ -93,12 +93,7 @@ impl Machine {
     }
 
     #[inline]
-    fn step(
-        &mut self,
-        input: &mut [u8],
-        plain: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> (usize, Step) {
+    fn step(&mut self, input: &mut [u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> (usize, Step) {
         match self {
             Machine::Client(client) => take(client.process_tls_records(input), plain, out),
             Machine::Server(server) => take(server.process_tls_records(input), plain, out),

@@ -4,6 +4,7 @@
 pub(crate) mod http1;
 
 use engine::timers::TimerId;
+use engine::tls::TlsFault;
 use engine::{Fault, Token};
 use measure::counters::ErrorKind;
 use measure::time::Time;
@@ -170,7 +171,10 @@ pub(crate) fn error_kind(fault: Fault) -> ErrorKind {
         Fault::Reset => ErrorKind::Reset,
         Fault::BrokenPipe => ErrorKind::BrokenPipe,
         Fault::Exhausted => ErrorKind::DescriptorsExhausted,
-        Fault::Tls(_) | Fault::Other(_) => ErrorKind::Other,
+        Fault::Tls(TlsFault::NoCommonProtocol) => ErrorKind::NoCommonProtocol,
+        Fault::Tls(tls) if tls.is_certificate() => ErrorKind::TlsCertificate,
+        Fault::Tls(_) => ErrorKind::TlsFailed,
+        Fault::Other(_) => ErrorKind::Other,
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 /// Decodes what one peer sends.
 #[derive(Debug)]
 pub struct Decoder {
-    table: Table,
+    pub(super) table: Table,
     /// What our settings allow.
     table_bytes_max: u32,
     /// The smallest size that our settings have asked for since the last block, if it is less than

@@ -31,7 +31,7 @@ pub struct Field<'a> {
 /// Encodes what is sent to one peer.
 #[derive(Debug)]
 pub struct Encoder {
-    table: Table,
+    pub(super) table: Table,
     /// What we want to use at most, whatever the peer allows.
     table_bytes_wanted: u32,
     /// The updates that the next block starts with: the smallest size since the last block, and the

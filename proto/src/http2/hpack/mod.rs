@@ -77,3 +77,6 @@ faults! {
     UPDATE_TOO_LARGE = "RFC 7541 §6.3", "a table size update beyond the size that was set";
     UPDATE_MISSING = "RFC 7541 §4.2", "a block without the update that a smaller table demands";
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,7 +130,7 @@ fn random_fields(random: &mut Random) -> Vec<(Vec<u8>, Vec<u8>, Indexing)> {
             let name = NAMES[random.below(NAMES.len())].to_vec();
             let value = match random.below(3) {
                 0 => (0..random.below(200))
-                    .map(|_| random.next() as u8)
+                    .map(|_| random.below(256) as u8)
                     .collect(),
                 1 => format!("value-{}", random.below(20)).into_bytes(),
                 _ => VALUES[random.below(VALUES.len())].to_vec(),
@@ -152,7 +152,7 @@ fn random_octet(random: &mut Random) -> u8 {
         1 => [0x40, 0x00, 0x10, 0x3e, 0x20, 0x7f, 0xff][random.below(7)],
         2 => random.below(8) as u8,
         3 => 0x80 | random.below(8) as u8,
-        _ => random.next() as u8,
+        _ => random.below(256) as u8,
     }
 }
 

@@ -6,7 +6,7 @@ use proto::http1::client::{self, Answer, Client};
 use proto::http1::server::{self, BodyLength, Server};
 use proto::http1::{HeadMemo, Version};
 
-use crate::choppings::every_chopping;
+use crate::choppings::{Chopping, every_chopping};
 
 /// One thing a machine said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +195,16 @@ pub(crate) fn in_every_chopping<M: Machine>(
     ended: bool,
     seed: u64,
 ) -> Vec<Seen> {
+    in_choppings(machine, input, ended, every_chopping(input, seed))
+}
+
+/// The same in the given choppings.
+pub(crate) fn in_choppings<M: Machine>(
+    machine: impl Fn() -> M,
+    input: &[u8],
+    ended: bool,
+    choppings: Vec<Chopping<'_>>,
+) -> Vec<Seen> {
     let whole = |memo: &mut HeadMemo| run(machine(), [input].into_iter(), memo, ended);
     let mut known = HeadMemo::new();
     let expected = whole(&mut known);
@@ -203,7 +213,7 @@ pub(crate) fn in_every_chopping<M: Machine>(
         expected,
         "whole, with a memo that knows the last head"
     );
-    for (how, pieces) in every_chopping(input, seed) {
+    for (how, pieces) in choppings {
         for memo in [&mut HeadMemo::new(), &mut known] {
             let seen = run(machine(), pieces.iter().copied(), memo, ended);
             assert_eq!(seen, expected, "{how}");

@@ -7,4 +7,6 @@ mod client;
 mod encoders;
 mod harness;
 mod oracle;
+#[path = "../support/random.rs"]
+mod random;
 mod server;

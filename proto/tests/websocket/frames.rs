@@ -5,8 +5,8 @@ use proto::websocket::{
     HEADER_BYTES_MAX, Limits, Opcode, Reader, Role, Scratch, encode, encode_close, mask,
 };
 
-use crate::choppings::Random;
 use crate::harness::{BINARY, KEY, LAST, MORE, PING, TEXT, TEXT_BEGIN, frame, read};
+use crate::random::Random;
 
 /// RFC 6455 §5.7.
 #[test]
@@ -192,7 +192,7 @@ fn write_in_fragments(
     loop {
         let key = (random.below(1 << 32) as u32).to_be_bytes();
         let key = (role == Role::Server).then_some(key);
-        let (piece, left) = rest.split_at(random.below(rest.len() as u64 + 1) as usize);
+        let (piece, left) = rest.split_at(random.below(rest.len() + 1));
         let before = out.len();
         encode(out, opcode, left.is_empty(), key, piece);
         assert!(out.len() - before - piece.len() <= HEADER_BYTES_MAX);

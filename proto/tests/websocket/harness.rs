@@ -5,7 +5,7 @@
 
 use proto::websocket::{CONTROL_BYTES_MAX, Event, Kind, Limits, Reader, Role, Scratch};
 
-use crate::choppings::every_chopping;
+use crate::choppings::{Chopping, every_chopping};
 
 const SEED: u64 = 0x5eed_0455;
 
@@ -60,9 +60,19 @@ pub(crate) fn read_frames(frames: &[(u8, &[u8])]) -> String {
 
 /// What a reader makes of `input`, in words and in every chopping: `text Hello, end, ping x`.
 pub(crate) fn read(role: Role, limits: Limits, input: &[u8]) -> String {
+    read_chopped(role, limits, input, every_chopping(input, SEED))
+}
+
+/// The same in the given choppings.
+pub(crate) fn read_chopped(
+    role: Role,
+    limits: Limits,
+    input: &[u8],
+    choppings: Vec<Chopping<'_>>,
+) -> String {
     let scratch = &mut Scratch::default();
     let whole = run(role, limits, &[input], scratch);
-    for (how, pieces) in every_chopping(input, SEED) {
+    for (how, pieces) in choppings {
         assert_eq!(run(role, limits, &pieces, scratch), whole, "{how}");
     }
     // What follows must not change what came before it.

@@ -6,3 +6,5 @@ mod choppings;
 mod frames;
 mod handshake;
 mod harness;
+#[path = "../support/random.rs"]
+mod random;

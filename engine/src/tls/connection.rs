@@ -61,6 +61,8 @@ pub(super) struct Connection {
     pub(super) armed: bool,
     /// The peer's end was reported, or will be.
     pub(super) ended: bool,
+    /// Whole records came after the handshake.
+    pub(super) heard: bool,
     /// close_notify is among the ciphertext.
     said_goodbye: bool,
     /// Of no use unless ALPN chooses a protocol.
@@ -85,6 +87,7 @@ impl Connection {
             in_outbox: false,
             armed: true,
             ended: false,
+            heard: false,
             said_goodbye: false,
             needs_alpn,
         }
@@ -106,6 +109,21 @@ impl Connection {
     /// Whether the owner has to wait before it sends again.
     pub(super) fn is_sending(&self) -> bool {
         self.owes_sent || self.outgoing.is_some()
+    }
+
+    /// Whether nothing that came is cut in the middle.
+    #[inline]
+    pub(super) fn has_whole_records(&self) -> bool {
+        self.partial.is_empty()
+    }
+
+    /// Whether the tickets of a server may still be under way to a client that leaves.
+    pub(super) fn awaits_tickets(&self) -> bool {
+        self.stage == Stage::Leaving
+            && !self.heard
+            && !self.ended
+            && self.armed
+            && self.machine.is_client_of_tls13()
     }
 
     /// Encrypts what the owner has sent, as far as it may run ahead of the inner driver, and says

@@ -5,7 +5,8 @@
 //! gathers behind it; what comes up during a turn of the owner leaves at the next `wait` in one
 //! piece. Large sends are encrypted [`AHEAD_BYTES`] at a time, as the inner driver takes them.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use measure::time::Time;
 
@@ -24,6 +25,11 @@ use crate::waker::Waker;
 /// take to send what is left.
 pub const PATIENCE_NS: u64 = 30_000_000_000;
 
+/// How long a client that leaves before it has heard anything waits for the tickets that a server
+/// of TLS 1.3 sends behind the handshake: closing with them unread would be a reset, which may
+/// destroy what was sent before (RFC 8446 §4.6.1, RFC 1122 §4.2.2.13).
+const TICKETS_NS: u64 = 1_000_000_000;
+
 /// A driver whose connections are secured. See the module's text and [`Driver`].
 pub struct Tls<D: Driver> {
     inner: D,
@@ -36,9 +42,9 @@ pub struct Tls<D: Driver> {
     outbox: Vec<Token>,
     /// The inner driver's completions of this turn.
     reported: Vec<Completion>,
-    /// Accepted connections in their handshake and closed ones with bytes left, and when the
-    /// patience with them ends, in that order.
-    waiting: VecDeque<(Time, Token)>,
+    /// Accepted connections in their handshake and closed ones that are not done, as slot and
+    /// generation, by when the patience with them ends.
+    waiting: BinaryHeap<Reverse<(Time, u32, u32)>>,
     capabilities: Capabilities,
     completions: u64,
 }
@@ -70,7 +76,7 @@ impl<D: Driver> Tls<D> {
             payloads: Payloads::default(),
             outbox: Vec::new(),
             reported: Vec::new(),
-            waiting: VecDeque::new(),
+            waiting: BinaryHeap::new(),
             capabilities,
             completions: 0,
         }
@@ -258,14 +264,15 @@ impl<D: Driver> Tls<D> {
 
     /// Connections that a closed listener was about to report are none of the owner's any more.
     fn abandon_handshakes_of(&mut self, listener: Token) {
-        let mut socket = 0;
-        while let Some(&(_, token)) = self.waiting.get(socket) {
-            socket += 1;
-            let of_it = find(&mut self.connections, token)
-                .is_some_and(|found| found.stage == Stage::Accepted { listener });
-            if of_it {
-                self.drop_socket(token, Close::Reset);
-            }
+        let of_it = |found: &&Connection| found.stage == Stage::Accepted { listener };
+        let connections = self.connections.iter().flatten();
+        let tokens: Vec<Token> = connections
+            .map(|found| &**found)
+            .filter(of_it)
+            .map(|found| found.token)
+            .collect();
+        for token in tokens {
+            self.drop_socket(token, Close::Reset);
         }
     }
 
@@ -306,39 +313,61 @@ impl<D: Driver> Tls<D> {
             return;
         };
         hand_over(&mut self.inner, found);
-        if found.ciphertext.is_empty() && found.outgoing.is_none() {
-            self.drop_socket(socket, Close::Graceful);
-        } else if found.patience == Time::NEVER {
-            found.patience = self.inner.now().plus(PATIENCE_NS);
-            self.waiting.push_back((found.patience, socket));
+        let patience_ns = if !found.ciphertext.is_empty() || found.outgoing.is_some() {
+            PATIENCE_NS
+        } else if found.awaits_tickets() {
+            TICKETS_NS
+        } else {
+            return self.drop_socket(socket, Close::Graceful);
+        };
+        if found.patience == Time::NEVER {
+            let until = self.inner.now().plus(patience_ns);
+            self.wait_for(socket, until);
         }
+    }
+
+    /// Has patience with a connection until then.
+    fn wait_for(&mut self, socket: Token, until: Time) {
+        if let Some(found) = find(&mut self.connections, socket) {
+            found.patience = until;
+            let place = (until, socket.slot() as u32, socket.generation());
+            self.waiting.push(Reverse(place));
+        }
+    }
+
+    /// Whose patience ends next, and when.
+    fn next_to_wait(&mut self) -> Option<(Time, Token)> {
+        while let Some(&Reverse((time, slot, generation))) = self.waiting.peek() {
+            let socket = Token::new(slot, generation);
+            if find(&mut self.connections, socket).is_some_and(|found| found.patience == time) {
+                return Some((time, socket));
+            }
+            self.waiting.pop();
+        }
+        None
     }
 
     /// `until`, or earlier where the patience with somebody ends before.
+    #[inline]
     fn earlier(&mut self, until: Until) -> Until {
-        while let Some(&(time, socket)) = self.waiting.front() {
-            let stands = find(&mut self.connections, socket);
-            if stands.is_some_and(|found| found.patience == time) {
-                return match until {
-                    Until::Event => Until::Time(time),
-                    Until::Time(deadline) => Until::Time(deadline.min(time)),
-                    Until::Now => Until::Now,
-                };
-            }
-            self.waiting.pop_front();
+        match (until, self.next_to_wait()) {
+            (Until::Event, Some((time, _))) => Until::Time(time),
+            (Until::Time(deadline), Some((time, _))) => Until::Time(deadline.min(time)),
+            (until, _) => until,
         }
-        until
     }
 
+    #[inline]
     fn end_patience(&mut self, now: Time) {
-        while let Some(&(time, socket)) = self.waiting.front() {
+        while let Some((time, socket)) = self.next_to_wait() {
             if time > now {
                 return;
             }
-            self.waiting.pop_front();
-            if find(&mut self.connections, socket).is_some_and(|found| found.patience == time) {
-                self.drop_socket(socket, Close::Reset);
-            }
+            let how = match find(&mut self.connections, socket) {
+                Some(found) if found.awaits_tickets() => Close::Graceful,
+                _ => Close::Reset,
+            };
+            self.drop_socket(socket, how);
         }
     }
 
@@ -363,8 +392,10 @@ impl<D: Driver> Tls<D> {
         if found.ended || found.stage == Stage::Dead {
             return;
         }
+        let shakes_hands = found.stage.is_handshake();
         let start = completions.arena_len();
         let error = completions.open(lent, |bytes, arena| found.receive(bytes, arena));
+        found.heard |= !shakes_hands && found.has_whole_records();
         self.digest(socket, error, start, completions);
     }
 
@@ -398,9 +429,13 @@ impl<D: Driver> Tls<D> {
                 completions.push(socket, Event::Ended);
             }
         }
+        let stage = found.stage;
         if let Some(error) = error {
-            let fault = TlsFault::of(&error, found.stage.is_handshake());
+            let fault = TlsFault::of(&error, stage.is_handshake());
             self.failed(socket, Fault::Tls(fault), completions);
+        }
+        if stage == Stage::Leaving {
+            self.leave(socket);
         }
     }
 
@@ -462,9 +497,9 @@ impl<D: Driver> Tls<D> {
         };
         let mut connection = Connection::incoming(socket, machine, listener);
         connection.began = self.inner.now();
-        connection.patience = connection.began.plus(PATIENCE_NS);
-        self.waiting.push_back((connection.patience, socket));
+        let until = connection.began.plus(PATIENCE_NS);
         self.keep(connection);
+        self.wait_for(socket, until);
     }
 
     /// The connection stands; now the handshake begins.
@@ -493,6 +528,10 @@ impl<D: Driver> Tls<D> {
             Some(found) if found.stage.is_handshake() => {
                 self.failed(socket, Fault::Tls(TlsFault::Abandoned), completions);
             }
+            Some(found) if found.stage == Stage::Leaving => {
+                found.heard = true;
+                self.leave(socket);
+            }
             _ => {}
         }
     }
@@ -501,8 +540,11 @@ impl<D: Driver> Tls<D> {
     #[cold]
     fn failed(&mut self, socket: Token, fault: Fault, completions: &mut Completions) {
         let Some(found) = find(&mut self.connections, socket) else {
-            // A listener.
-            return completions.push(socket, Event::Failed(fault));
+            // Of a listener, or of a connection that was dropped earlier in this turn.
+            if self.inner.local_address(socket).is_some() {
+                completions.push(socket, Event::Failed(fault));
+            }
+            return;
         };
         let is_tls = matches!(fault, Fault::Tls(_));
         if is_tls {

@@ -62,6 +62,13 @@ impl Machine {
         }
     }
 
+    pub(super) fn is_client_of_tls13(&self) -> bool {
+        match self {
+            Machine::Client(client) => client.protocol_version() == Some(ProtocolVersion::TLSv1_3),
+            Machine::Server(_) => false,
+        }
+    }
+
     /// Takes ciphertext, which it decrypts in place; appends plaintext to `plain`, and what has to
     /// be sent now to `out`. With no input it only begins or goes on with the handshake.
     pub(super) fn receive(

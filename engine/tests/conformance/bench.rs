@@ -60,6 +60,13 @@ impl<D: Driver> Bench<D> {
         }
     }
 
+    /// Whether connections are secured: they stand only when both ends have spoken, and more
+    /// bytes go over the wire than are sent.
+    pub fn is_secured(&self) -> bool {
+        let features = &self.driver.capabilities().features;
+        features.iter().any(|feature| feature.starts_with("TLS"))
+    }
+
     /// A listener on a port of the kernel's choice.
     pub fn listen(&mut self) -> (Token, Address) {
         self.listen_with(SocketOptions::default())

@@ -1,5 +1,5 @@
 //! One suite for every driver: what `engine::driver` promises, checked on io_uring, on epoll and
-//! in the simulator with the same code.
+//! in the simulator with the same code, and on each of them again behind TLS.
 //!
 //! A driver listens and connects to itself, so a case needs no peer. Cases are listed once, below;
 //! each becomes one test for each driver. Where this machine refuses io_uring, its tests are
@@ -14,9 +14,11 @@ mod outside;
 mod waiting;
 
 use std::io::Write;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use engine::{Config, epoll, sim, uring};
+use engine::tls::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust};
+use engine::{Config, Driver, epoll, sim, uring};
 
 fn open_epoll(config: &Config) -> epoll::Epoll {
     epoll::open(config).expect("every Linux has epoll")
@@ -30,6 +32,32 @@ fn open_simulator(config: &Config) -> sim::Sim {
 /// Nothing may depend on when and in which pieces bytes arrive.
 fn open_rough_simulator(config: &Config) -> sim::Sim {
     sim::Network::new(2, sim::Faults::rough()).driver(config)
+}
+
+/// Both ends in one driver, each with its role.
+fn secured<D: Driver>(driver: D) -> Tls<D> {
+    static SETTINGS: OnceLock<(ClientTls, ServerTls)> = OnceLock::new();
+    let (client, server) = SETTINGS.get_or_init(|| {
+        let names = vec!["localhost".to_owned()];
+        let server = ServerSettings {
+            certificate: Certificate::SelfSigned { names },
+            alpn: Vec::new(),
+            resumption: true,
+            client_authorities: None,
+        };
+        let client = ClientSettings {
+            server_name: "localhost".to_owned(),
+            alpn: Vec::new(),
+            trust: Trust::Anybody,
+            identity: None,
+            resumption: true,
+        };
+        (
+            client.build().expect("it asks for nothing"),
+            server.build().expect("it asks for nothing"),
+        )
+    });
+    Tls::both(driver, client.separate(), server.clone())
 }
 
 /// Makes each case a test under the name of the driver that `$run` gives it.
@@ -100,17 +128,27 @@ macro_rules! every_driver {
     };
 }
 
-/// Cases for the drivers on the kernel's sockets and the kernel's clock.
+/// Cases for the drivers on the kernel's clock.
+macro_rules! kernel_clocks {
+    ($run:ident) => {
+        tests! { $run:
+            waiting:
+                a_wake_from_another_thread_ends_a_sleep,
+            ;
+        }
+    };
+}
+
+/// Cases for the drivers on the kernel's sockets. The peers in them know no TLS; those that do are
+/// in the tests of `engine::tls`.
 macro_rules! kernel_drivers {
     ($run:ident) => {
+        kernel_clocks!($run);
         tests! { $run:
             outside:
                 after_half_a_close_the_other_half_still_sends,
                 bytes_and_the_end_at_once_are_both_seen,
                 bytes_before_a_reset_do_not_hang,
-            ;
-            waiting:
-                a_wake_from_another_thread_ends_a_sleep,
             ;
         }
     };
@@ -205,4 +243,52 @@ use run_on_rough_simulator;
 
 mod on_rough_simulator {
     every_driver!(run_on_rough_simulator);
+}
+
+macro_rules! run_on_secured_epoll {
+    ($case:path) => {
+        $case(&|config| super::secured(super::open_epoll(config)))
+    };
+}
+use run_on_secured_epoll;
+
+mod on_secured_epoll {
+    every_driver!(run_on_secured_epoll);
+    kernel_clocks!(run_on_secured_epoll);
+}
+
+macro_rules! run_on_secured_uring {
+    ($case:path) => {
+        if super::uring_opens(stringify!($case)) {
+            $case(&|config| super::secured(engine::uring::open(config).expect("it opened before")))
+        }
+    };
+}
+use run_on_secured_uring;
+
+mod on_secured_uring {
+    every_driver!(run_on_secured_uring);
+    kernel_clocks!(run_on_secured_uring);
+}
+
+macro_rules! run_on_secured_simulator {
+    ($case:path) => {
+        $case(&|config| super::secured(super::open_simulator(config)))
+    };
+}
+use run_on_secured_simulator;
+
+mod on_secured_simulator {
+    every_driver!(run_on_secured_simulator);
+}
+
+macro_rules! run_on_secured_rough_simulator {
+    ($case:path) => {
+        $case(&|config| super::secured(super::open_rough_simulator(config)))
+    };
+}
+use run_on_secured_rough_simulator;
+
+mod on_secured_rough_simulator {
+    every_driver!(run_on_secured_rough_simulator);
 }

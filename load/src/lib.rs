@@ -14,6 +14,7 @@ mod back_off;
 pub mod check;
 mod crew;
 mod gate;
+pub mod grpc;
 mod limit;
 pub mod plan;
 mod probe;

@@ -1,0 +1,213 @@
+//! Messages out of JSON, by the JSON mapping of proto3, and where such JSON does not fit.
+
+use prost_reflect::prost::Message as _;
+use prost_reflect::{DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
+use serde_json::{Value, json};
+
+use super::nearest_first;
+use crate::plan::Invalid;
+
+/// The message whose JSON form is an array.
+pub(super) const LIST_VALUE: &str = "google.protobuf.ListValue";
+/// How much of a wrong value is shown.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// The bytes of the message that `value` says. `place` is where it stands in what was given.
+pub(super) fn encode(
+    message: &MessageDescriptor,
+    value: &Value,
+    place: &str,
+) -> Result<Vec<u8>, Invalid> {
+    match read(message, value) {
+        Ok(read) => Ok(read.encode_to_vec()),
+        Err(why) => {
+            let misfit = misfit(message, value, place);
+            let text = misfit.unwrap_or_else(|| format!("{}: {why}", shown_place(place)));
+            Err(Invalid(format!("-b does not fit: {text}")))
+        }
+    }
+}
+
+fn read(message: &MessageDescriptor, value: &Value) -> serde_json::Result<DynamicMessage> {
+    let options = DeserializeOptions::new().deny_unknown_fields(true);
+    DynamicMessage::deserialize_with_options(message.clone(), value, &options)
+}
+
+/// Looks for the innermost place that does not fit; `None` where the message fits.
+fn misfit(message: &MessageDescriptor, value: &Value, place: &str) -> Option<String> {
+    let why = read(message, value).err()?;
+    let name = message.full_name();
+    let wrong = |expected: &str| {
+        format!(
+            "{} must be {expected}, and not {}",
+            shown_place(place),
+            shown(value)
+        )
+    };
+    if let Some(expected) = well_known(name) {
+        return Some(format!("{} ({why})", wrong(expected)));
+    }
+    let Value::Object(members) = value else {
+        return Some(wrong(&format!("an object of {name}")));
+    };
+    for (key, value) in members {
+        let by_name = || message.get_field_by_name(key);
+        let inner = match message.get_field_by_json_name(key).or_else(by_name) {
+            Some(field) => misfit_in_field(message, &field, value, &joined(place, key)),
+            // Extensions are not followed: what is wrong about one is said by the last sentence.
+            None if key.starts_with('[') => None,
+            None => Some(unknown_field(message, key, place)),
+        };
+        if inner.is_some() {
+            return inner;
+        }
+    }
+    Some(format!("{}: {why}", shown_place(place)))
+}
+
+fn unknown_field(message: &MessageDescriptor, key: &str, place: &str) -> String {
+    let fields: Vec<String> = message
+        .fields()
+        .map(|field| field.name().to_owned())
+        .collect();
+    let has = if fields.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("it has {}", nearest_first(key, fields))
+    };
+    let name = message.full_name();
+    format!("{} is no field of {name}; {has}", joined(place, key))
+}
+
+/// The same for one field of `message`; `None` where the value fits.
+fn misfit_in_field(
+    message: &MessageDescriptor,
+    field: &FieldDescriptor,
+    value: &Value,
+    place: &str,
+) -> Option<String> {
+    let alone = |value: Value| read(message, &json!({ field.name(): value })).err();
+    alone(value.clone())?;
+    let kind = field.kind();
+    let wrong = |expected: &str| {
+        Some(format!(
+            "{place} must be {expected}, and not {}",
+            shown(value)
+        ))
+    };
+    if field.is_map() {
+        let Kind::Message(entry) = kind else {
+            unreachable!("the entries of a map are messages")
+        };
+        let Value::Object(members) = value else {
+            return wrong("an object, for the field is a map");
+        };
+        let (key, inner) = (entry.map_entry_key_field(), entry.map_entry_value_field());
+        return members.iter().find_map(|(name, value)| {
+            alone(json!({ name.as_str(): value }))?;
+            let place = format!("{place}[{name:?}]");
+            let deeper = match inner.kind() {
+                Kind::Message(inner) => misfit(&inner, value, &place),
+                kind => read(&entry, &json!({ "value": value }))
+                    .err()
+                    .map(|_| format!("{place} must be {}, and not {}", noun(&kind, value), shown(value))),
+            };
+            let key = noun(&key.kind(), value);
+            deeper.or_else(|| Some(format!("the key of {place} must be {key}")))
+        });
+    }
+    if field.is_list() {
+        let Value::Array(items) = value else {
+            return wrong(&format!(
+                "an array, for the field is repeated, of {}",
+                noun(&kind, value)
+            ));
+        };
+        return items.iter().enumerate().find_map(|(at, item)| {
+            alone(json!([item]))?;
+            misfit_in_value(&kind, item, &format!("{place}[{at}]"))
+        });
+    }
+    misfit_in_value(&kind, value, place)
+}
+
+/// The same for a value that is known not to fit, and stands alone.
+fn misfit_in_value(kind: &Kind, value: &Value, place: &str) -> Option<String> {
+    let simple = || format!("{place} must be {}, and not {}", noun(kind, value), shown(value));
+    match kind {
+        Kind::Message(message) => misfit(message, value, place).or_else(|| Some(simple())),
+        _ => Some(simple()),
+    }
+}
+
+/// What a value of this kind looks like in JSON. Of names the ones like `found` come first.
+fn noun(kind: &Kind, found: &Value) -> String {
+    match kind {
+        Kind::Double | Kind::Float => "a number".into(),
+        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => "a whole number of 32 bits".into(),
+        Kind::Uint32 | Kind::Fixed32 => "a whole number of 32 bits, zero or more".into(),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
+            "a whole number of 64 bits, which may stand in quotes".into()
+        }
+        Kind::Uint64 | Kind::Fixed64 => {
+            "a whole number of 64 bits, zero or more, which may stand in quotes".into()
+        }
+        Kind::Bool => "true or false".into(),
+        Kind::String => "a string".into(),
+        Kind::Bytes => "a string in base64".into(),
+        Kind::Enum(choices) => {
+            let names = choices.values().map(|value| value.name().to_owned());
+            format!("one of {}", nearest_first(found.as_str().unwrap_or_default(), names.collect()))
+        }
+        Kind::Message(message) => match well_known(message.full_name()) {
+            Some(form) => form.to_owned(),
+            None => format!("an object of {}", message.full_name()),
+        },
+    }
+}
+
+/// The messages that have a JSON form of their own.
+fn well_known(name: &str) -> Option<&'static str> {
+    Some(match name.strip_prefix("google.protobuf.")? {
+        "Any" => "an object with \"@type\": \"type.googleapis.com/package.Message\"",
+        "Timestamp" => "a time such as \"2026-01-31T12:00:00Z\"",
+        "Duration" => "a duration in seconds such as \"1.5s\"",
+        "FieldMask" => "field names in one string, separated by commas",
+        "Struct" => "an object",
+        "ListValue" => "an array",
+        "DoubleValue" | "FloatValue" => "a number",
+        "Int32Value" | "Int64Value" => "a whole number",
+        "UInt32Value" | "UInt64Value" => "a whole number, zero or more",
+        "BoolValue" => "true or false",
+        "StringValue" => "a string",
+        "BytesValue" => "a string in base64",
+        "Empty" => "an empty object",
+        _ => return None,
+    })
+}
+
+fn joined(place: &str, key: &str) -> String {
+    if place.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{place}.{key}")
+    }
+}
+
+fn shown_place(place: &str) -> &str {
+    if place.is_empty() {
+        "the message"
+    } else {
+        place
+    }
+}
+
+/// The beginning of a value, fit for a sentence.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    let mut shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,205 @@
+//! What a gRPC method takes: from a target's path, a source of descriptions and JSON to the bytes
+//! of a call.
+//!
+//! Services and messages are described by `.proto` files, by a set of descriptors that `protoc`
+//! made, or by the server itself, which is asked by reflection. Everything here happens once,
+//! before the load begins: the load itself sends encoded messages and knows none of it.
+
+mod descriptors;
+mod json;
+mod reflection;
+
+use std::path::PathBuf;
+
+use prost_reflect::prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
+use serde_json::Value;
+
+use crate::plan::{Invalid, Plan};
+use crate::protocol::{Call, CallKind};
+use crate::run::RunError;
+use self::reflection::Reflection;
+
+/// The most names that a sentence lists.
+const LISTED_MAX: usize = 8;
+
+/// Where the descriptions of services and messages come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The server is asked: grpc.reflection.v1, else v1alpha.
+    #[default]
+    Reflection,
+    /// Files in the language of Protocol Buffers.
+    Proto {
+        /// The files that are read, as paths.
+        files: Vec<PathBuf>,
+        /// The folders that their imports are looked for in, before each file's own folder and the
+        /// current one.
+        import_paths: Vec<PathBuf>,
+    },
+    /// A file with a `FileDescriptorSet`, as `protoc --include_imports -o FILE` writes it.
+    Protoset(PathBuf),
+}
+
+/// A method of a service, with all that describes its messages.
+#[derive(Clone, Debug)]
+pub struct Method(MethodDescriptor);
+
+impl Method {
+    /// Finds the method that the plan's target names. Only reflection talks to the target, with the
+    /// plan's metadata, and gives each step the plan's timeout.
+    ///
+    /// # Errors
+    /// [`RunError::Invalid`] where the descriptions are wrong or have no such method, else why the
+    /// target could not be asked.
+    pub fn find(plan: &Plan, source: &Source) -> Result<Method, RunError> {
+        let wanted = split(&plan.target.path);
+        let pool = match source {
+            Source::Proto {
+                files,
+                import_paths,
+            } => descriptors::compile(files, import_paths)?,
+            Source::Protoset(file) => descriptors::read_set(file)?,
+            Source::Reflection => {
+                let server = Reflection::ask(plan)?;
+                let service = wanted.map_or("", |(service, _)| service);
+                if !server.services.iter().any(|name| name == service) {
+                    return Err(no_service(plan, server.services).into());
+                }
+                server.describe(service)?
+            }
+        };
+        Ok(Method(find(plan, &pool)?))
+    }
+
+    /// Which side streams.
+    pub fn kind(&self) -> CallKind {
+        match (self.0.is_client_streaming(), self.0.is_server_streaming()) {
+            (false, false) => CallKind::Unary,
+            (true, false) => CallKind::ClientStream,
+            (false, true) => CallKind::ServerStream,
+            (true, true) => CallKind::Bidirectional,
+        }
+    }
+
+    /// A call with the messages that `json` says (the JSON mapping of proto3): one message, or for
+    /// a method that takes a stream an array of messages. No JSON is one empty message.
+    ///
+    /// # Errors
+    /// Names the place in the JSON that does not fit, and what is expected there.
+    pub fn call(&self, json: Option<&str>) -> Result<Call, Invalid> {
+        let input = self.0.input();
+        let messages = match json.map(parse).transpose()? {
+            None => vec![Vec::new()],
+            Some(Value::Array(items)) if self.0.is_client_streaming() => {
+                let place = |at: usize| format!("[{at}]");
+                let encoded = items.iter().enumerate();
+                encoded
+                    .map(|(at, item)| json::encode(&input, item, &place(at)))
+                    .collect::<Result<_, _>>()?
+            }
+            Some(Value::Array(items)) if input.full_name() != json::LIST_VALUE => {
+                return Err(Invalid(format!(
+                    "{} takes one message and not a stream: give -b one JSON object, and not an \
+                     array of {}",
+                    self.0.full_name(),
+                    items.len()
+                )));
+            }
+            Some(value) => vec![json::encode(&input, &value, "")?],
+        };
+        Ok(Call {
+            kind: self.kind(),
+            messages,
+            deadline_s: None,
+        })
+    }
+
+    /// A message that the method answered with, as JSON.
+    ///
+    /// # Errors
+    /// Where the bytes are no such message.
+    pub fn answer(&self, message: &[u8]) -> Result<Value, Invalid> {
+        let output = self.0.output();
+        let name = output.full_name().to_owned();
+        let decoded = DynamicMessage::decode(output, message)
+            .map_err(|why| Invalid(format!("the answer is no {name}: {why}")))?;
+        serde_json::to_value(&decoded)
+            .map_err(|why| Invalid(format!("the answer has no JSON form as {name}: {why}")))
+    }
+}
+
+fn parse(json: &str) -> Result<Value, Invalid> {
+    serde_json::from_str(json).map_err(|why| {
+        Invalid(format!(
+            "-b is not JSON: {why}; write an object such as {{\"name\": \"value\"}}, or @FILE"
+        ))
+    })
+}
+
+/// `/package.Service/Method` in its two parts.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let (service, method) = path.strip_prefix('/')?.split_once('/')?;
+    (!service.is_empty() && !method.is_empty() && !method.contains('/'))
+        .then_some((service, method))
+}
+
+fn find(plan: &Plan, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {
+    let known = || {
+        let services = pool.services();
+        services.map(|service| service.full_name().to_owned())
+    };
+    let Some((service, method)) = split(&plan.target.path) else {
+        return Err(no_service(plan, known().collect()));
+    };
+    let Some(described) = pool.get_service_by_name(service) else {
+        return Err(no_service(plan, known().collect()));
+    };
+    let mut methods = described.methods();
+    methods.find(|found| found.name() == method).ok_or_else(|| {
+        let names = described.methods().map(|method| method.name().to_owned());
+        Invalid(format!(
+            "{service} has no method {method}; it has {}",
+            nearest_first(method, names.collect())
+        ))
+    })
+}
+
+/// The sentence for a path that names no service that there is.
+fn no_service(plan: &Plan, known: Vec<String>) -> Invalid {
+    let path = plan.target.path.trim_start_matches('/');
+    if known.is_empty() {
+        return Invalid("no service is described there: give another file with --proto".into());
+    }
+    Invalid(match split(&plan.target.path) {
+        Some((service, _)) => format!(
+            "there is no service {service}; there is {}",
+            nearest_first(service, known)
+        ),
+        None => format!(
+            "{} names no method: write {}://HOST:PORT/package.Service/Method, with a service out \
+             of {}",
+            plan.target.url(),
+            plan.target.scheme,
+            nearest_first(path, known)
+        ),
+    })
+}
+
+/// A list for a sentence, with what is most like `wanted` in front.
+fn nearest_first(wanted: &str, mut names: Vec<String>) -> String {
+    let wanted = wanted.to_ascii_lowercase();
+    let likeness =
+        |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_ascii_lowercase());
+    names.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)).then_with(|| a.cmp(b)));
+    let more = names.len().saturating_sub(LISTED_MAX);
+    names.truncate(LISTED_MAX);
+    let mut list = names.join(", ");
+    if more > 0 {
+        list.push_str(&format!(" and {more} more"));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests;

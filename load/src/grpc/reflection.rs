@@ -1,0 +1,215 @@
+//! Descriptions of services and messages from the server itself: grpc.reflection.v1, and v1alpha
+//! where the server does not know that. The messages of both are the same.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prost::{Message, Oneof};
+use prost_reflect::DescriptorPool;
+use prost_reflect::prost_types::FileDescriptorProto;
+
+use super::descriptors;
+use crate::plan::{Invalid, Plan};
+use crate::probe;
+use crate::protocol::{Call, CallKind, Protocol};
+use crate::run::RunError;
+
+/// The services of reflection, the newest first.
+const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
+/// How often missing imports are asked for before a server is given up. Each answer brings all that
+/// was known to be missing, so this is how deep imports may lie.
+const ROUNDS_MAX: usize = 64;
+
+/// A server that describes its own services.
+#[derive(Debug)]
+pub(super) struct Reflection {
+    /// A call of reflection, without its messages.
+    plan: Plan,
+    /// The names of all services that it offers.
+    pub(super) services: Vec<String>,
+}
+
+impl Reflection {
+    /// Asks the plan's target which services it offers.
+    pub(super) fn ask(plan: &Plan) -> Result<Reflection, RunError> {
+        let mut plan = plan.clone();
+        for version in VERSIONS {
+            plan.target.path =
+                format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+            let question = Question::ListServices(String::new());
+            if let Some(answers) = ask(&plan, vec![question])? {
+                let services = answers.into_iter().flat_map(|answer| match answer {
+                    Answer::Services(list) => list.service,
+                    _ => Vec::new(),
+                });
+                let services = services.map(|service| service.name).collect();
+                return Ok(Reflection { plan, services });
+            }
+        }
+        let mut given = plan;
+        given.target.path = "/".into();
+        Err(RunError::Probe(format!(
+            "{}: the server does not offer reflection: give the description of its services with \
+             --proto FILE or --protoset FILE",
+            given.target.url()
+        )))
+    }
+
+    /// All files that describe `service`.
+    pub(super) fn describe(&self, service: &str) -> Result<DescriptorPool, RunError> {
+        let mut files = BTreeMap::new();
+        let mut questions = vec![Question::FileContainingSymbol(service.to_owned())];
+        for _ in 0..ROUNDS_MAX {
+            self.gather(questions, &mut files)?;
+            descriptors::add_built_in(&mut files);
+            let missing = descriptors::missing(&files);
+            if missing.is_empty() {
+                return descriptors::pool(files)
+                    .map_err(|Invalid(why)| self.unfit(&format!("describes {service}, but {why}")));
+            }
+            questions = missing.into_iter().map(Question::FileByFilename).collect();
+        }
+        Err(self.unfit(&format!(
+            "describes {service} by files whose imports lie more than {ROUNDS_MAX} deep"
+        )))
+    }
+
+    /// Asks for files, and adds what is answered.
+    fn gather(
+        &self,
+        questions: Vec<Question>,
+        files: &mut BTreeMap<String, FileDescriptorProto>,
+    ) -> Result<(), RunError> {
+        let count = questions.len();
+        let answers = ask(&self.plan, questions)?.unwrap_or_default();
+        if answers.len() < count {
+            return Err(self.unfit("left a question without an answer"));
+        }
+        for answer in answers {
+            match answer {
+                Answer::Files(found) => {
+                    for bytes in found.file_descriptor_proto {
+                        let file = FileDescriptorProto::decode(&*bytes)
+                            .map_err(|why| self.unfit(&format!("sent a broken file ({why})")))?;
+                        files.insert(file.name().to_owned(), file);
+                    }
+                }
+                Answer::Refusal(refusal) => {
+                    let why = format!("describes no such thing ({})", refusal.error_message);
+                    return Err(self.unfit(&why));
+                }
+                Answer::Services(_) => return Err(self.unfit("answers another question")),
+            }
+        }
+        Ok(())
+    }
+
+    fn unfit(&self, what: &str) -> RunError {
+        RunError::Probe(format!(
+            "{}: the server's reflection {what}: give --proto FILE or --protoset FILE",
+            self.plan.target.url()
+        ))
+    }
+}
+
+/// One call with all questions. `None` where the server does not know this reflection.
+fn ask(plan: &Plan, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, RunError> {
+    let mut plan = plan.clone();
+    let messages = questions.into_iter().map(|question| {
+        let request = Request {
+            host: String::new(),
+            question: Some(question),
+        };
+        request.encode_to_vec()
+    });
+    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+        *call = Call {
+            kind: CallKind::Bidirectional,
+            messages: messages.collect(),
+            deadline_s: None,
+        };
+    }
+    let answer = probe::probe(&plan, Duration::from_secs_f64(plan.timeout_s))?;
+    let failed = |why: &str| {
+        RunError::Probe(format!(
+            "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",
+            plan.target.url()
+        ))
+    };
+    let Some(end) = answer.grpc else {
+        return Err(failed("the answer is not gRPC"));
+    };
+    match end.status {
+        Status::Ok => {}
+        Status::Unimplemented => return Ok(None),
+        _ => return Err(failed(&end.to_string())),
+    }
+    let responses = end.messages.iter().map(|message| Response::decode(&**message));
+    let responses: Vec<Response> = responses
+        .collect::<Result<_, _>>()
+        .map_err(|why| failed(&format!("an answer that is no answer of reflection ({why})")))?;
+    let answers = responses.into_iter().filter_map(|response| response.answer);
+    Ok(Some(answers.collect()))
+}
+
+/// `ServerReflectionRequest` (grpc.reflection.v1, reflection.proto).
+#[derive(Clone, PartialEq, Message)]
+struct Request {
+    #[prost(string, tag = "1")]
+    host: String,
+    #[prost(oneof = "Question", tags = "3, 4, 7")]
+    question: Option<Question>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+enum Question {
+    #[prost(string, tag = "3")]
+    FileByFilename(String),
+    #[prost(string, tag = "4")]
+    FileContainingSymbol(String),
+    #[prost(string, tag = "7")]
+    ListServices(String),
+}
+
+/// `ServerReflectionResponse`, as far as it answers a [`Question`].
+#[derive(Clone, PartialEq, Message)]
+struct Response {
+    #[prost(oneof = "Answer", tags = "4, 6, 7")]
+    answer: Option<Answer>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+enum Answer {
+    #[prost(message, tag = "4")]
+    Files(Files),
+    #[prost(message, tag = "6")]
+    Services(Services),
+    #[prost(message, tag = "7")]
+    Refusal(Refusal),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Files {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    file_descriptor_proto: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Services {
+    #[prost(message, repeated, tag = "1")]
+    service: Vec<Service>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Service {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Refusal {
+    #[prost(int32, tag = "1")]
+    error_code: i32,
+    #[prost(string, tag = "2")]
+    error_message: String,
+}

@@ -21,6 +21,7 @@ mod probe;
 pub mod protocol;
 mod random;
 mod recorder;
+mod request;
 mod run;
 pub mod schedule;
 mod session;
@@ -33,7 +34,7 @@ mod tests;
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;
-pub use probe::{Answer, probe};
+pub use probe::{Answer, CallEnd, probe};
 pub use run::{RunError, run};
 
 /// The record of a run of this crate.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Call, CallKind, Http2, Message, Protocol, Tls};
+use crate::request;
 use crate::schedule::Schedule;
 
 /// The most connections one plan may ask for.
@@ -124,7 +125,7 @@ impl std::error::Error for Invalid {}
 
 impl Plan {
     /// A closed loop on one URL with wrk's defaults: 10 connections, 10 s, timeout 2 s, 1 thread.
-    /// The scheme decides what is spoken, and whether over TLS. A gRPC call has no message yet.
+    /// The scheme decides what is spoken, and whether over TLS. A gRPC call sends an empty message.
     pub fn new(url: &str) -> Result<Plan, Invalid> {
         let target = Target::parse(url)?;
         Ok(Plan {
@@ -203,7 +204,10 @@ impl Plan {
             }
         }
         self.schedule.validate()?;
-        self.encode().map(drop)
+        match self.protocol {
+            Protocol::Http1 | Protocol::WebSocket { .. } => self.encode().map(drop),
+            Protocol::Http2 { .. } | Protocol::Grpc { .. } => request::http2(self).map(drop),
+        }
     }
 
     /// The most unanswered exchanges on one connection.
@@ -306,7 +310,7 @@ impl Target {
                 http2: Http2::default(),
                 call: Call {
                     kind: CallKind::Unary,
-                    messages: Vec::new(),
+                    messages: vec![Vec::new()],
                     deadline_s: None,
                 },
             },

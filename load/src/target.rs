@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use engine::Address;
 
 use crate::plan::Plan;
+use crate::probe;
 use crate::run::RunError;
 
 /// The addresses to connect to, in the resolver's order. Connections take them in turn.
@@ -51,15 +52,11 @@ fn listens(address: &SocketAddr) -> bool {
     !address.ip().is_loopback() || std::net::TcpStream::connect(address).is_ok()
 }
 
-/// Fails early, and in words, where nobody listens at all.
+/// Fails early, and in words, where nobody listens, or somebody who speaks something else.
 pub(crate) fn reach(plan: &Plan, addresses: &[Address]) -> Result<(), RunError> {
     let timeout = std::time::Duration::from_secs_f64(plan.timeout_s.min(3600.0));
     for address in addresses {
-        let tried = match address {
-            Address::Tcp(tcp) => std::net::TcpStream::connect_timeout(tcp, timeout).map(drop),
-            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
-        };
-        tried.map_err(|why| unreachable(plan, address, &why))?;
+        probe::reach(plan, address, timeout)?;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost::Message as _;
 use prost_reflect::DescriptorPool;
-use prost_reflect::prost::Message as _;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::Compiler;
 use protox::file::{FileResolver, GoogleFileResolver};

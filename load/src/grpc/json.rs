@@ -1,6 +1,6 @@
 //! Messages out of JSON, by the JSON mapping of proto3, and where such JSON does not fit.
 
-use prost_reflect::prost::Message as _;
+use prost::Message as _;
 use prost_reflect::{DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::{Value, json};
 
@@ -108,9 +108,13 @@ fn misfit_in_field(
             let place = format!("{place}[{name:?}]");
             let deeper = match inner.kind() {
                 Kind::Message(inner) => misfit(&inner, value, &place),
-                kind => read(&entry, &json!({ "value": value }))
-                    .err()
-                    .map(|_| format!("{place} must be {}, and not {}", noun(&kind, value), shown(value))),
+                kind => read(&entry, &json!({ "value": value })).err().map(|_| {
+                    format!(
+                        "{place} must be {}, and not {}",
+                        noun(&kind, value),
+                        shown(value)
+                    )
+                }),
             };
             let key = noun(&key.kind(), value);
             deeper.or_else(|| Some(format!("the key of {place} must be {key}")))
@@ -133,7 +137,13 @@ fn misfit_in_field(
 
 /// The same for a value that is known not to fit, and stands alone.
 fn misfit_in_value(kind: &Kind, value: &Value, place: &str) -> Option<String> {
-    let simple = || format!("{place} must be {}, and not {}", noun(kind, value), shown(value));
+    let simple = || {
+        format!(
+            "{place} must be {}, and not {}",
+            noun(kind, value),
+            shown(value)
+        )
+    };
     match kind {
         Kind::Message(message) => misfit(message, value, place).or_else(|| Some(simple())),
         _ => Some(simple()),
@@ -157,7 +167,10 @@ fn noun(kind: &Kind, found: &Value) -> String {
         Kind::Bytes => "a string in base64".into(),
         Kind::Enum(choices) => {
             let names = choices.values().map(|value| value.name().to_owned());
-            format!("one of {}", nearest_first(found.as_str().unwrap_or_default(), names.collect()))
+            format!(
+                "one of {}",
+                nearest_first(found.as_str().unwrap_or_default(), names.collect())
+            )
         }
         Kind::Message(message) => match well_known(message.full_name()) {
             Some(form) => form.to_owned(),

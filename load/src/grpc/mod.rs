@@ -11,14 +11,13 @@ mod reflection;
 
 use std::path::PathBuf;
 
-use prost_reflect::prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use serde_json::Value;
 
+use self::reflection::Reflection;
 use crate::plan::{Invalid, Plan};
 use crate::protocol::{Call, CallKind};
 use crate::run::RunError;
-use self::reflection::Reflection;
 
 /// The most names that a sentence lists.
 const LISTED_MAX: usize = 8;
@@ -139,9 +138,8 @@ fn parse(json: &str) -> Result<Value, Invalid> {
 
 /// `/package.Service/Method` in its two parts.
 fn split(path: &str) -> Option<(&str, &str)> {
-    let (service, method) = path.strip_prefix('/')?.split_once('/')?;
-    (!service.is_empty() && !method.is_empty() && !method.contains('/'))
-        .then_some((service, method))
+    let (service, method) = path.strip_prefix('/')?.rsplit_once('/')?;
+    (!service.is_empty() && !method.is_empty()).then_some((service, method))
 }
 
 fn find(plan: &Plan, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {

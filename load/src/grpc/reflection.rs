@@ -7,6 +7,7 @@ use std::time::Duration;
 use prost::{Message, Oneof};
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
+use proto::grpc::Status;
 
 use super::descriptors;
 use crate::plan::{Invalid, Plan};
@@ -64,8 +65,9 @@ impl Reflection {
             descriptors::add_built_in(&mut files);
             let missing = descriptors::missing(&files);
             if missing.is_empty() {
-                return descriptors::pool(files)
-                    .map_err(|Invalid(why)| self.unfit(&format!("describes {service}, but {why}")));
+                return descriptors::pool(files).map_err(|Invalid(why)| {
+                    self.unfit(&format!("describes {service}, but {why}"))
+                });
             }
             questions = missing.into_iter().map(Question::FileByFilename).collect();
         }
@@ -144,10 +146,15 @@ fn ask(plan: &Plan, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, Run
         Status::Unimplemented => return Ok(None),
         _ => return Err(failed(&end.to_string())),
     }
-    let responses = end.messages.iter().map(|message| Response::decode(&**message));
-    let responses: Vec<Response> = responses
-        .collect::<Result<_, _>>()
-        .map_err(|why| failed(&format!("an answer that is no answer of reflection ({why})")))?;
+    let responses = end
+        .messages
+        .iter()
+        .map(|message| Response::decode(&**message));
+    let responses: Vec<Response> = responses.collect::<Result<_, _>>().map_err(|why| {
+        failed(&format!(
+            "an answer that is no answer of reflection ({why})"
+        ))
+    })?;
     let answers = responses.into_iter().filter_map(|response| response.answer);
     Ok(Some(answers.collect()))
 }

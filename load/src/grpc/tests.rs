@@ -1,5 +1,7 @@
 use std::fs;
 
+use prost::Message as _;
+
 use super::*;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proto");
@@ -144,7 +146,7 @@ fn json_that_does_not_fit_is_told_its_place_and_what_is_expected() {
         ),
         (
             r#"{"animal": {"kind": "LION"}}"#,
-            r#"animal.kind must be one of KIND_LION, KIND_GOOSE, KIND_UNKNOWN, and not "LION""#,
+            r#"animal.kind must be one of KIND_LION, KIND_UNKNOWN, KIND_GOOSE, and not "LION""#,
         ),
         (
             r#"{"herd": {}}"#,
@@ -261,7 +263,7 @@ fn what_does_not_exist_is_answered_with_what_does_the_nearest_first() {
             "with a service out of zoo.v1.Gate, zoo.v1.Zoo",
         ),
         ("zoo.v1.Gate/", "names no method"),
-        ("zoo.v1.Gate/Open/Wide", "names no method"),
+        ("zoo.v1.Gate/Open/Wide", "no service zoo.v1.Gate/Open"),
     ];
     for (path, part) in table {
         let text = found(path, &proto("zoo.proto")).unwrap_err();

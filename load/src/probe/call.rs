@@ -1,0 +1,99 @@
+//! What an answer of HTTP/2 says about a gRPC call.
+
+use std::fmt;
+
+use proto::grpc::{self, Event, Messages, Status, decode_message};
+
+use super::http2::Trailers;
+use super::{Answer, BODY_BYTES_MAX};
+use crate::plan::Plan;
+use crate::run::RunError;
+
+/// What a gRPC call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallEnd {
+    /// How it ended.
+    pub status: Status,
+    /// What the server said about that; empty: nothing.
+    pub message: String,
+    /// The messages of the answer, encoded.
+    pub messages: Vec<Vec<u8>>,
+}
+
+impl CallEnd {
+    /// The name of the status, such as `OK` or `NOT_FOUND`.
+    pub fn status_name(&self) -> &'static str {
+        self.status.name()
+    }
+}
+
+impl fmt::Display for CallEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.status.name())?;
+        if self.message.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Reads the messages and the status of a call.
+pub(super) fn read(
+    plan: &Plan,
+    mut answer: Answer,
+    trailers: &Trailers,
+) -> Result<Answer, RunError> {
+    let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.target.url()));
+    let content_type = answer.field("content-type");
+    if !content_type.is_some_and(grpc::is_content_type) {
+        let content_type = content_type.map(String::from_utf8_lossy);
+        return Err(broken(format!(
+            "the server speaks HTTP/2 but not gRPC: it answers with status {} and content-type \
+             {}; check the port and the path",
+            answer.status,
+            content_type.as_deref().unwrap_or("none")
+        )));
+    }
+    // Without trailers the head is all there is (Trailers-Only).
+    let named = |name: &str| match trailers.iter().find(|(found, _)| found == name.as_bytes()) {
+        Some((_, value)) => Some(&**value),
+        None => answer.field(name).filter(|_| trailers.is_empty()),
+    };
+    let status = match named("grpc-status") {
+        None if answer.status != 200 => Status::of_http(answer.status),
+        value => Status::of_trailers(value),
+    };
+    let message = named("grpc-message").map(decode_message);
+    let messages = messages(&answer.body).map_err(broken)?;
+    answer.grpc = Some(CallEnd {
+        status,
+        message: message.unwrap_or_default(),
+        messages,
+    });
+    Ok(answer)
+}
+
+/// The messages in a body (Length-Prefixed-Message).
+fn messages(body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let mut reader = Messages::new(BODY_BYTES_MAX as u32);
+    let mut input = body;
+    let mut messages = Vec::new();
+    while let Some(event) = reader.next(&mut input).map_err(|why| why.to_string())? {
+        match event {
+            Event::Begin {
+                compressed: true, ..
+            } => {
+                return Err("the server compressed a message, which nobody asked for".into());
+            }
+            Event::Begin { .. } => messages.push(Vec::new()),
+            Event::Bytes(bytes) => {
+                if let Some(message) = messages.last_mut() {
+                    message.extend_from_slice(bytes);
+                }
+            }
+            Event::End => {}
+        }
+    }
+    reader.ended().map_err(|why| why.to_string())?;
+    Ok(messages)
+}

@@ -1,0 +1,46 @@
+//! One exchange over HTTP/1.1.
+
+use proto::http1::HeadMemo;
+use proto::http1::client::{Answer as Framing, Client, Event, Limits};
+
+use super::conversation::Conversation;
+use super::{Answer, keep};
+use crate::plan::Plan;
+use crate::run::RunError;
+
+/// Sends the plan's request and reads its answer.
+pub(super) fn exchange(plan: &Plan, mut peer: Conversation) -> Result<Answer, RunError> {
+    peer.send(&plan.encode()?)?;
+    let mut client = Client::new(Limits::default());
+    client
+        .sent(Framing::to(&plan.request.method))
+        .map_err(|misuse| peer.broken(misuse))?;
+    let mut memo = HeadMemo::new();
+    let mut answer = Answer::default();
+    loop {
+        let mut received = Vec::new();
+        if !peer.receive(&mut received)? {
+            return match client.ended() {
+                Ok(Some(_)) => Ok(answer),
+                _ => Err(peer.broken("the peer closed before its answer was whole")),
+            };
+        }
+        let mut input = &received[..];
+        while let Some(event) = client
+            .next(&mut input, &mut memo)
+            .map_err(|violation| peer.broken(violation))?
+        {
+            match event {
+                Event::Informational { .. } => {}
+                Event::Head { status, head } => {
+                    answer.status = status;
+                    answer.head = head.to_vec();
+                }
+                Event::Body(bytes) => {
+                    keep(&mut answer.body, bytes).map_err(|why| peer.broken(why))?;
+                }
+                Event::End(_) => return Ok(answer),
+            }
+        }
+    }
+}

@@ -17,6 +17,7 @@ Examples:
   ringside run --stages 0:10k@30s,10k@1m,30k@5s http://localhost:8080/
   ringside run -R 1k --threshold 'p99<5ms' --threshold 'errors<0.1%' http://localhost:8080/
   ringside run -n 100k --format json -o run.json http://localhost:8080/
+  ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
 Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
 Exit codes: 0 measured; 1 nothing could be measured; 2 wrong use; 99 a threshold was crossed;
@@ -26,7 +27,7 @@ Exit codes: 0 measured; 1 nothing could be measured; 2 wrong use; 99 a threshold
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// What to load: http://HOST[:PORT][/PATH]
+    /// What to load: http://HOST[:PORT][/PATH], or grpc://HOST:PORT/package.Service/Method
     pub(crate) url: String,
 
     /// Connections to keep open, over all threads
@@ -87,13 +88,37 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,
 
-    /// Body, or @FILE to read it from there
+    /// Body, or @FILE to read it from there; of gRPC the message as JSON, for a method that takes a
+    /// stream an array of messages
     #[arg(short, long, value_name = "BODY|@FILE", help_heading = REQUEST)]
     pub(crate) body: Option<String>,
 
     /// wrk's Lua scripts are not there yet
     #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
     pub(crate) script: Option<PathBuf>,
+
+    /// Describe the gRPC service by FILE; repeatable; where neither this nor --protoset is given the
+    /// server is asked by reflection
+    #[arg(long, value_name = "FILE", help_heading = GRPC)]
+    pub(crate) proto: Vec<PathBuf>,
+
+    /// Look for the imports of --proto in DIR, before the file's own folder and the current one;
+    /// repeatable
+    #[arg(short = 'i', long, value_name = "DIR", requires = "proto", help_heading = GRPC)]
+    pub(crate) import_path: Vec<PathBuf>,
+
+    /// Describe the gRPC service by a set of descriptors, as `protoc --include_imports -o` writes it
+    #[arg(long, value_name = "FILE", conflicts_with = "proto", help_heading = GRPC)]
+    pub(crate) protoset: Option<PathBuf>,
+
+    /// Add metadata to each call, 'name: value'; of a name that ends in -bin the value is base64;
+    /// repeatable; -H does the same
+    #[arg(long, value_name = "METADATA", value_parser = values::metadata, help_heading = GRPC)]
+    pub(crate) metadata: Vec<(String, String)>,
+
+    /// Tell the server to give a call up after TIME, by grpc-timeout
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = GRPC)]
+    pub(crate) deadline: Option<Duration>,
 
     /// A new connection for each request
     #[arg(long, help_heading = CONNECTION)]
@@ -148,6 +173,7 @@ pub(crate) struct Run {
 
 const LOAD: &str = "Load";
 const REQUEST: &str = "Request";
+const GRPC: &str = "gRPC";
 const CONNECTION: &str = "Connections";
 const MACHINE: &str = "Machine";
 const OUTPUT: &str = "Output";

@@ -47,6 +47,14 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.to_string(), value.trim().to_string()))
 }
 
+/// A header that is gRPC metadata. ghz takes all of it as one JSON object.
+pub(super) fn metadata(text: &str) -> Result<(String, String), String> {
+    if text.trim_start().starts_with('{') {
+        return Err("JSON is not taken here; write 'name: value', and repeat the flag".to_string());
+    }
+    header(text)
+}
+
 /// `auto`, `uring` or `epoll`.
 pub(super) fn engine(text: &str) -> Result<EngineChoice, String> {
     text.parse()

@@ -5,12 +5,15 @@ use std::fs;
 use std::net::IpAddr;
 
 use load::Plan;
-use load::plan::HostPort;
+use load::grpc::{Method, Source};
+use load::plan::{HostPort, Invalid};
+use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use measure::host::Host;
 
 use super::addresses;
 use crate::args::run::{Arrivals, Run};
+use crate::exit::Failure;
 
 /// The longest body that `-b` sends, in bytes: each worker keeps a copy in memory.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -40,10 +43,22 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     plan.send_buffer_bytes = arguments.sndbuf;
     plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
     request(arguments, &mut plan)?;
+    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+        call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
+    }
     route(arguments, &mut plan)?;
-    plan.validate().map_err(|invalid| invalid.to_string())?;
+    validate(&plan).map_err(|invalid| invalid.to_string())?;
     enough_ports(&plan, host)?;
     Ok(plan)
+}
+
+/// The path of a gRPC call is judged by [`call`], where it is known which services there are.
+fn validate(plan: &Plan) -> Result<(), Invalid> {
+    let mut plan = plan.clone();
+    if is_grpc(&plan) {
+        plan.target.path = "/package.Service/Method".to_string();
+    }
+    plan.validate()
 }
 
 fn law(arguments: &Run) -> Result<Schedule, String> {
@@ -83,7 +98,7 @@ fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, Strin
 }
 
 fn request(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
-    if let Some(body) = &arguments.body {
+    if let Some(body) = arguments.body.as_ref().filter(|_| !is_grpc(plan)) {
         plan.request.body = read_body(body)?;
         plan.request.method = "POST".to_string();
     }
@@ -91,7 +106,60 @@ fn request(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
         plan.request.method.clone_from(method);
     }
     plan.request.headers.clone_from(&arguments.headers);
-    Ok(())
+    plan.request
+        .headers
+        .extend(arguments.metadata.iter().cloned());
+    if is_grpc(plan) && arguments.method.is_some() {
+        return Err("-m: every gRPC call is a POST; leave -m out".to_string());
+    }
+    let about_grpc = [
+        (!arguments.proto.is_empty(), "--proto"),
+        (arguments.protoset.is_some(), "--protoset"),
+        (!arguments.metadata.is_empty(), "--metadata"),
+        (arguments.deadline.is_some(), "--deadline"),
+    ];
+    match about_grpc.iter().find(|(given, _)| *given) {
+        Some((_, flag)) if !is_grpc(plan) => Err(format!(
+            "{flag} is about gRPC: load grpc://HOST:PORT/package.Service/Method, or leave it out"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_grpc(plan: &Plan) -> bool {
+    matches!(plan.protocol, Protocol::Grpc { .. })
+}
+
+/// Puts the messages of a gRPC call into a plan that is whole besides. Only reflection talks to the
+/// target.
+pub(crate) fn call(arguments: &Run, plan: &mut Plan) -> Result<(), Failure> {
+    if !is_grpc(plan) {
+        return Ok(());
+    }
+    let json = arguments.body.as_deref().map(read_json).transpose();
+    let json = json.map_err(Failure::usage)?;
+    let source = match &arguments.protoset {
+        Some(file) => Source::Protoset(file.clone()),
+        None if arguments.proto.is_empty() => Source::Reflection,
+        None => Source::Proto {
+            files: arguments.proto.clone(),
+            import_paths: arguments.import_path.clone(),
+        },
+    };
+    let method = Method::find(plan, &source).map_err(super::failure)?;
+    let messages = method.call(json.as_deref()).map_err(Failure::usage)?;
+    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+        *call = Call {
+            deadline_s: call.deadline_s,
+            ..messages
+        };
+    }
+    plan.validate().map_err(Failure::usage)
+}
+
+fn read_json(text: &str) -> Result<String, String> {
+    String::from_utf8(read_body(text)?)
+        .map_err(|_| format!("-b {text}: a message as JSON must be UTF-8"))
 }
 
 fn read_body(text: &str) -> Result<Vec<u8>, String> {
@@ -266,6 +334,12 @@ mod tests {
             ("--engine kqueue", "uring"),
             ("--cpus 0-", "0,2-5"),
             ("--cpus 1023", "allowed"),
+            ("--proto a.proto", "--proto is about gRPC"),
+            ("--metadata a:b", "--metadata is about gRPC"),
+            ("--metadata {\"a\":\"b\"}", "repeat the flag"),
+            ("--deadline 1s", "--deadline is about gRPC"),
+            ("--proto a --protoset b", "cannot be used with"),
+            ("-i protos", "--proto"),
         ];
         for (words, part) in table {
             let text = planned(&format!("{words} {URL}")).unwrap_err();

@@ -70,7 +70,9 @@ impl Payloads {
 
     pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
         let bytes = self.spare_bytes + buffer.capacity();
-        if bytes <= SPARE_BYTES_MAX && self.spare.len() < SPARE_MAX {
+        // One that never held anything saves nobody an allocation.
+        let useful = buffer.capacity() > 0;
+        if useful && bytes <= SPARE_BYTES_MAX && self.spare.len() < SPARE_MAX {
             buffer.clear();
             self.spare_bytes = bytes;
             self.spare.push(buffer);

@@ -187,8 +187,14 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         answered += response.count();
         spent_ns += response.sum() as f64;
     }
-    let places = f64::from(plan.connections) * f64::from(plan.pipeline);
+    let places = f64::from(plan.connections) * f64::from(depth_allowed(plan, outcomes));
     (answered > 0 && duration_s > 0.0).then(|| 1.0 - spent_ns / 1e9 / duration_s / places)
+}
+
+/// The unanswered exchanges that every connection could have.
+fn depth_allowed(plan: &Plan, outcomes: &[Outcome]) -> u32 {
+    let allowed = outcomes.iter().map(|outcome| outcome.depth_allowed);
+    allowed.fold(plan.depth(), u32::min)
 }
 
 fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {

@@ -174,11 +174,11 @@ impl Plan {
                 self.connections, self.threads, self.threads
             )));
         }
-        if !self.keep_alive && self.pipeline > 1 {
-            return Err(Invalid(
-                "--no-keepalive opens a connection for each request, so --pipeline must be 1"
-                    .into(),
-            ));
+        if !self.keep_alive && self.depth() > 1 {
+            let flag = self.protocol.http2().map_or("--pipeline", |_| "-S");
+            return Err(Invalid(format!(
+                "--no-keepalive opens a connection for each request, so {flag} must be 1"
+            )));
         }
         if self.duration_s.is_none()
             && self.count.is_none()

@@ -8,7 +8,7 @@ use measure::histogram::Histogram;
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
-use crate::session::Exchange;
+use crate::session::{Exchange, Outcome};
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -76,18 +76,19 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, status: u16) {
+    pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         if !self.measured(exchange) {
             return;
         }
         self.settled = done;
-        if (200..400).contains(&status) {
-            self.tally.completed_late += u64::from(exchange.sent >= self.end);
-            self.tally
-                .completed(exchange.intended, exchange.sent, done, status);
-        } else {
-            self.tally
-                .unexpected(exchange.intended, exchange.sent, done, status);
+        let Exchange { intended, sent, .. } = *exchange;
+        let tally = &mut self.tally;
+        match outcome {
+            Outcome::Status(status) if (200..400).contains(&status) => {
+                tally.completed_late += u64::from(sent >= self.end);
+                tally.completed(intended, sent, done, status);
+            }
+            Outcome::Status(status) => tally.unexpected(intended, sent, done, status),
         }
     }
 

@@ -10,7 +10,6 @@ use engine::{Broken, Config, Driver, SocketOptions, cpu};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
-use proto::http1::client::Answer;
 
 use crate::Record;
 use crate::crew::{Crew, Job, Progress, Window};
@@ -18,6 +17,7 @@ use crate::gate::Gate;
 use crate::limit;
 use crate::plan::{Invalid, Plan};
 use crate::schedule::Marks;
+use crate::session::Speech;
 use crate::target;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 
@@ -162,9 +162,8 @@ pub(crate) fn assign(
             send_buffer_bytes: plan.send_buffer_bytes,
             reset_on_close: false,
         },
-        request: plan.encode()?,
-        answer: Answer::to(&plan.request.method),
-        pipeline: plan.pipeline,
+        speech: Speech::of(plan)?,
+        depth: plan.depth(),
         keep_alive: plan.keep_alive,
         marks: Marks::new(&plan.schedule, plan.seed, worker, plan.threads),
         quota: plan.count.map(share),

@@ -6,7 +6,7 @@ use measure::time::Time;
 
 use super::{Phase, Worker};
 use crate::back_off::BackOff;
-use crate::session::{State, error_kind};
+use crate::session::{State, Wire, error_kind};
 
 /// Connections of one worker that are being opened at once; more would only overflow the backlog.
 const CONNECTING_MAX: usize = 256;
@@ -47,7 +47,6 @@ impl<D: Driver> Worker<'_, D> {
                 let session = &mut self.sessions[index];
                 session.socket = Some(token);
                 session.state = State::Connecting(now);
-                session.reset();
                 self.connecting += 1;
                 self.set_timer(index, now.plus(self.assignment.timeout_ns));
             }
@@ -62,13 +61,31 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// A connection stands.
+    /// A connection stands, and may be of use at once or only when the peer has greeted.
     pub(super) fn stands(&mut self, index: usize, now: Time) {
+        let State::Connecting(since) = self.sessions[index].state else {
+            return;
+        };
+        self.recorder.tally.tcp.record(now.since(since));
+        if self.appends {
+            self.prepare(index);
+        }
         let session = &mut self.sessions[index];
-        let State::Connecting(since) = session.state else {
+        session.wire = Wire::open(&self.assignment.speech, &mut session.out);
+        session.state = State::Greeting(since);
+        if session.wire.is_ready() {
+            self.usable(index, now);
+        }
+    }
+
+    /// The first exchange can begin on a connection.
+    pub(super) fn usable(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        let State::Greeting(since) = session.state else {
             return;
         };
         session.state = State::Open;
+        self.depth_allowed = self.depth_allowed.min(session.wire.room());
         let again = std::mem::replace(&mut session.was_open, true) && self.assignment.keep_alive;
         self.recorder.tally.connected(now.since(since), again);
         self.connecting -= 1;
@@ -98,33 +115,27 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The peer sends no more: the end of an answer, of an idle connection, or a truncation.
     pub(super) fn peer_ended(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        match session.state {
-            State::Open if session.ring.unanswered() > 0 => match session.wire.ended() {
-                Ok(Some(status)) => {
-                    if let Some(exchange) = self.flights.pop(index, &mut session.ring) {
-                        self.recorder.answered(&exchange, now, status);
-                    }
-                    if session.ring.unanswered() > 0 {
-                        self.lose(index, ErrorKind::EarlyClose, now);
-                    } else {
-                        self.closed(index, now);
-                    }
+        match self.sessions[index].state {
+            State::Open => {
+                if self.sessions[index].ring.unanswered() > 0 {
+                    self.take_end(index, now);
                 }
-                Ok(None) | Err(_) => self.lose(index, ErrorKind::EarlyClose, now),
-            },
-            _ => self.closed(index, now),
+                if self.sessions[index].ring.unanswered() > 0 {
+                    self.lose(index, ErrorKind::EarlyClose, now);
+                } else {
+                    self.closed(index, now);
+                }
+            }
+            State::Greeting(_) => self.lose(index, ErrorKind::EarlyClose, now),
+            State::Down | State::Connecting(_) | State::Closing => self.closed(index, now),
         }
     }
 
     /// The peer announced that it closes after this answer, or each exchange has a connection of
     /// its own. Requests behind it were not read (RFC 9112 §9.6).
     pub(super) fn retire(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        while let Some(exchange) = self.flights.pop(index, &mut session.ring) {
-            self.recorder.failed(&exchange, ErrorKind::EarlyClose, now);
-        }
-        session.state = State::Closing;
+        self.fail_all(index, ErrorKind::EarlyClose, now);
+        self.sessions[index].state = State::Closing;
         self.set_timer(index, now.plus(LINGER_NS));
     }
 
@@ -137,19 +148,23 @@ impl<D: Driver> Worker<'_, D> {
     /// A connection is lost, and every exchange on it has failed.
     pub(super) fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
         let session = &mut self.sessions[index];
-        if matches!(session.state, State::Connecting(_)) {
+        if matches!(session.state, State::Connecting(_) | State::Greeting(_)) {
             self.connecting -= 1;
             if session.ring.unanswered() == 0 {
                 self.recorder.tally.error(kind);
             }
             self.attempt_ended(index);
         }
-        let session = &mut self.sessions[index];
-        while let Some(exchange) = self.flights.pop(index, &mut session.ring) {
-            self.recorder.failed(&exchange, kind, now);
-        }
+        self.fail_all(index, kind, now);
         self.drop_socket(index, Close::Reset);
         self.retry_later(index, now);
+    }
+
+    fn fail_all(&mut self, index: usize, kind: ErrorKind, now: Time) {
+        let ring = &mut self.sessions[index].ring;
+        self.flights.drain(index, ring, |exchange| {
+            self.recorder.failed(&exchange, kind, now);
+        });
     }
 
     fn retry_later(&mut self, index: usize, now: Time) {
@@ -182,6 +197,8 @@ impl<D: Driver> Worker<'_, D> {
         }
         session.state = State::Down;
         session.sending = false;
+        session.wire = Wire::Silent;
+        self.driver.recycle(std::mem::take(&mut session.out));
         if let Some(token) = session.socket.take() {
             self.by_slot[token.slot()] = u32::MAX;
             // A stale token only says that the driver knew before us.

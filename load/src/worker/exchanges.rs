@@ -1,14 +1,19 @@
 //! Sending requests and taking answers: the hot path.
 
-use engine::{Driver, Payload, QUIET_BYTES_MAX};
+use std::collections::VecDeque;
+
+use engine::{Driver, Payload, QUIET_BYTES_MAX, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Worker};
-use crate::session::{Exchange, State};
+use crate::recorder::Recorder;
+use crate::session::{Exchange, Flights, Happening, Ring, Session, State};
 
-/// The most bytes that one send carries.
+/// The most bytes that one send carries, but for the last request in it.
 const BURST_BYTES_MAX: usize = 64 * 1024;
+/// How often an exchange is sent again that a peer has refused.
+const REFUSALS_MAX: u8 = 5;
 
 /// How many requests one template holds, and whether all that can be unanswered on a connection
 /// fits into any send buffer, so that sends need no completion.
@@ -21,21 +26,99 @@ pub(super) fn burst(request_bytes: usize, pipeline: u32) -> (u32, bool) {
     (copies as u32, false)
 }
 
+/// What the happenings of one connection do to the worker.
+struct Taking<'a> {
+    index: usize,
+    now: Time,
+    ring: &'a mut Ring,
+    flights: &'a mut Flights,
+    recorder: &'a mut Recorder,
+    again: &'a mut VecDeque<Exchange>,
+    /// Exchanges that were answered, and those that ended in another way.
+    answered: u32,
+    ended: u32,
+    ready: bool,
+}
+
+impl Taking<'_> {
+    #[inline]
+    fn take(&mut self, happening: Happening) {
+        match happening {
+            Happening::Answered { place, outcome } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.recorder.answered(&exchange, self.now, outcome);
+                    self.answered += 1;
+                }
+            }
+            other => self.take_other(other),
+        }
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self, happening: Happening) {
+        match happening {
+            Happening::Answered { .. } => {}
+            Happening::Failed { place, kind } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.recorder.failed(&exchange, kind, self.now);
+                    self.ended += 1;
+                }
+            }
+            Happening::Refused { place } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.refused(exchange);
+                    self.ended += 1;
+                }
+            }
+            Happening::Ready => self.ready = true,
+            Happening::Erred { kind } => self.recorder.tally.error(kind),
+            Happening::Pong { payload } => {
+                let sent = Time(u64::from_be_bytes(payload));
+                self.recorder.tally.ping.record(self.now.since(sent));
+            }
+        }
+    }
+
+    /// The peer did nothing for an exchange, so it may be sent again (RFC 9113 §8.7): when it was
+    /// intended stays, and so nothing of the wait is lost.
+    fn refused(&mut self, mut exchange: Exchange) {
+        exchange.refusals += 1;
+        if exchange.refusals > REFUSALS_MAX {
+            let kind = ErrorKind::StreamRefused;
+            self.recorder.failed(&exchange, kind, self.now);
+        } else {
+            self.recorder.tally.error(ErrorKind::StreamRefused);
+            exchange.sent = Time::NEVER;
+            self.again.push_back(exchange);
+        }
+    }
+}
+
 impl<D: Driver> Worker<'_, D> {
     /// Bytes came on a connection.
     #[inline]
     pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
+        if self.appends {
+            self.prepare(index);
+        }
         let session = &mut self.sessions[index];
-        let (ring, flights, recorder) = (&mut session.ring, &mut self.flights, &mut self.recorder);
-        let (mut answers, mut goes_on) = (0, true);
-        let read = session.wire.receive(bytes, &mut self.memo, |status, end| {
-            if let Some(exchange) = flights.pop(index, ring) {
-                recorder.answered(&exchange, now, status);
-                answers += 1;
-                goes_on &= end.keep_alive;
-            }
+        let mut taking = Taking {
+            index,
+            now,
+            ring: &mut session.ring,
+            flights: &mut self.flights,
+            recorder: &mut self.recorder,
+            again: &mut self.again,
+            answered: 0,
+            ended: 0,
+            ready: false,
+        };
+        let (wire, out) = (&mut session.wire, &mut session.out);
+        let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
+            taking.take(happening);
         });
-        if answers > 0 {
+        let (answered, ended, ready) = (taking.answered, taking.ended, taking.ready);
+        if answered > 0 {
             session.failures = 0;
         }
         match read {
@@ -43,17 +126,83 @@ impl<D: Driver> Worker<'_, D> {
                 self.violation.get_or_insert(violation);
                 self.lose(index, ErrorKind::ProtocolViolation, now);
             }
-            Ok(()) if answers == 0 => {}
-            Ok(()) if goes_on && self.assignment.keep_alive => self.more(index, now),
-            Ok(()) => self.retire(index, now),
+            Ok(()) if session.wire.is_over(session.ring.unanswered()) => self.retire(index, now),
+            Ok(()) if ready => self.usable(index, now),
+            Ok(()) if answered + ended == 0 => {}
+            Ok(()) => self.freed(index, now),
         }
     }
 
-    /// A send that was too large to be quiet is with the kernel whole.
+    /// Exchanges of an open connection have ended: it can take others, unless each has its own.
+    #[inline]
+    fn freed(&mut self, index: usize, now: Time) {
+        if self.assignment.keep_alive {
+            self.more(index, now);
+        } else {
+            self.retire(index, now);
+        }
+    }
+
+    /// The peer sends no more on an open connection, which may end an answer.
+    pub(super) fn take_end(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        let mut taking = Taking {
+            index,
+            now,
+            ring: &mut session.ring,
+            flights: &mut self.flights,
+            recorder: &mut self.recorder,
+            again: &mut self.again,
+            answered: 0,
+            ended: 0,
+            ready: false,
+        };
+        // A violation leaves exchanges unanswered, which says all.
+        let _ = session.wire.ended(&mut |happening| taking.take(happening));
+    }
+
+    /// A send that is reported has been taken by the kernel whole.
     pub(super) fn send_finished(&mut self, index: usize, now: Time) {
-        self.sessions[index].sending = false;
+        let session = &mut self.sessions[index];
+        session.sending = false;
+        if !session.out.is_empty() {
+            self.prepare(index);
+        }
         if self.sessions[index].state == State::Open {
             self.more(index, now);
+        }
+    }
+
+    /// Something may be appended to what a connection sends at the end of this turn.
+    pub(super) fn prepare(&mut self, index: usize) {
+        let session = &mut self.sessions[index];
+        if session.out.capacity() == 0 {
+            session.out = self.driver.buffer();
+        }
+        if !session.listed {
+            session.listed = true;
+            self.listed.push(index as u32);
+        }
+    }
+
+    /// At the end of a turn: everything that was appended leaves, in one send for each connection,
+    /// unless one is unfinished there.
+    pub(super) fn flush(&mut self, now: Time) {
+        while let Some(index) = self.listed.pop() {
+            let session = &mut self.sessions[index as usize];
+            session.listed = false;
+            if session.sending {
+                continue;
+            }
+            let bytes = std::mem::take(&mut session.out);
+            match session.socket {
+                Some(token) if !bytes.is_empty() => {
+                    session.sending = true;
+                    let sent = self.driver.send(token, Payload::Buffer(bytes));
+                    self.check_sent(index as usize, sent, now);
+                }
+                _ => self.driver.recycle(bytes),
+            }
         }
     }
 
@@ -67,64 +216,103 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// How many exchanges a connection that stands can take at once.
+    #[inline]
+    fn room(&self, session: &Session) -> u32 {
+        if session.sending || session.out.len() >= BURST_BYTES_MAX {
+            return 0;
+        }
+        let places = self.flights.room(session.ring);
+        places.min(self.copies).min(session.wire.room())
+    }
+
     /// Closed loop: sends as many requests as the connection has room for.
     #[inline]
     pub(super) fn refill(&mut self, index: usize, now: Time) {
-        if self.phase != Phase::Loading {
-            return;
-        }
         let session = &self.sessions[index];
-        let mut count = self.flights.room(session.ring).min(self.copies);
-        if let Some(quota) = self.assignment.quota {
-            count = u64::from(count).min(quota - self.begun) as u32;
-        }
-        if count == 0 || session.sending {
+        let mut count = match session.state {
+            State::Open => self.room(session),
+            State::Down if !self.assignment.keep_alive && session.timer.is_none() => 1,
+            _ => 0,
+        };
+        let most = self.left_to_send();
+        count = u64::from(count).min(most) as u32;
+        if count == 0 {
             return;
         }
-        match session.state {
-            State::Open => self.send(index, count, now),
-            State::Down if !self.assignment.keep_alive => self.send_anew(index, now, now),
-            _ => {}
+        if self.sessions[index].state == State::Open {
+            self.send(index, count, now);
+        } else {
+            let exchange = self.next_now(now);
+            self.send_anew(index, exchange, now);
+        }
+    }
+
+    /// Closed loop: how many exchanges may be sent, the refused ones among them.
+    #[inline]
+    fn left_to_send(&self) -> u64 {
+        let refused = self.again.len() as u64;
+        match (self.phase, self.assignment.quota) {
+            (Phase::Loading, None) => u64::MAX,
+            (Phase::Loading, Some(quota)) => quota - self.begun + refused,
+            (Phase::Draining { .. }, _) => refused,
+            _ => 0,
         }
     }
 
     /// Open loop: the connection waits its turn in the queue of free ones.
     #[inline]
     pub(super) fn offer(&mut self, index: usize) {
-        let session = &mut self.sessions[index];
-        let usable = match session.state {
-            State::Open => !session.sending && self.flights.room(session.ring) > 0,
-            State::Down => !self.assignment.keep_alive && session.timer.is_none(),
-            State::Connecting(_) | State::Closing => false,
-        };
-        if usable && !session.queued {
-            session.queued = true;
+        if self.is_usable(index) && !self.sessions[index].queued {
+            self.sessions[index].queued = true;
             self.free.push_back(index as u32);
         }
     }
 
-    /// Open loop: sends everything that is due, on the connections that are free.
+    /// Whether a connection stands and has room, or is one that is opened for each exchange.
+    #[inline]
+    fn is_usable(&self, index: usize) -> bool {
+        let session = &self.sessions[index];
+        match session.state {
+            State::Open => self.room(session) > 0,
+            State::Down => !self.assignment.keep_alive && session.timer.is_none(),
+            State::Connecting(_) | State::Greeting(_) | State::Closing => false,
+        }
+    }
+
+    /// Sends everything that is due, on the connections that are free: in a closed loop only what a
+    /// peer has refused.
     pub(super) fn dispatch(&mut self, now: Time) {
-        while let Some(intended) = self.due.filter(|due| *due <= now) {
+        if self.assignment.marks.is_none() {
+            for index in 0..self.sessions.len() {
+                if self.again.is_empty() {
+                    return;
+                }
+                self.refill(index, now);
+            }
+            return;
+        }
+        loop {
+            let is_due = self.due.is_some_and(|due| due <= now);
+            if !is_due && self.again.is_empty() {
+                return;
+            }
             let Some(index) = self.free.pop_front() else {
-                self.blocked_at = now;
+                if is_due {
+                    self.blocked_at = now;
+                }
                 return;
             };
             let index = index as usize;
-            let session = &mut self.sessions[index];
-            session.queued = false;
-            match session.state {
-                State::Open if !session.sending && self.flights.room(session.ring) > 0 => {
-                    self.send_due(index, now);
-                    self.offer(index);
-                }
-                State::Down if !self.assignment.keep_alive && session.timer.is_none() => {
-                    self.recorder
-                        .dispatched(intended, now, intended <= self.blocked_at);
-                    self.send_anew(index, intended, now);
-                    self.look_ahead();
-                }
-                _ => continue,
+            self.sessions[index].queued = false;
+            if !self.is_usable(index) {
+                continue;
+            }
+            if self.sessions[index].state == State::Open {
+                self.send_due(index, now);
+                self.offer(index);
+            } else if let Some(exchange) = self.next_due(now) {
+                self.send_anew(index, exchange, now);
             }
             self.last_activity = now;
         }
@@ -134,25 +322,32 @@ impl<D: Driver> Worker<'_, D> {
     /// up, as many in one send as the connection has room for.
     fn send_due(&mut self, index: usize, now: Time) {
         let piled_up = self.due.is_some_and(|due| due <= self.blocked_at);
-        let room = self.flights.room(self.sessions[index].ring);
-        let most = if piled_up { room.min(self.copies) } else { 1 };
+        let room = self.room(&self.sessions[index]);
+        let most = if piled_up { room } else { 1 };
+        if self.appends {
+            self.prepare(index);
+        }
         let mut count = 0;
         while count < most
-            && let Some(intended) = self.due.filter(|due| *due <= now)
+            && let Some(exchange) = self.next_due(now)
         {
-            let blocked = intended <= self.blocked_at;
-            self.recorder.dispatched(intended, now, blocked);
-            self.begin_exchange(
-                index,
-                Exchange {
-                    intended,
-                    sent: now,
-                },
-            );
-            self.look_ahead();
+            self.begin_exchange(index, exchange, now);
             count += 1;
         }
         self.transmit(index, count, now);
+    }
+
+    /// Open loop: the exchange that is sent next, if one is due. One that was refused comes first.
+    fn next_due(&mut self, now: Time) -> Option<Exchange> {
+        if let Some(refused) = self.again.pop_front() {
+            return Some(refused);
+        }
+        let intended = self.due.filter(|due| *due <= now)?;
+        let was_blocked = intended <= self.blocked_at;
+        self.recorder.dispatched(intended, now, was_blocked);
+        let exchange = self.new_exchange(intended);
+        self.look_ahead();
+        Some(exchange)
     }
 
     /// Finds out when the next exchange is due.
@@ -177,65 +372,122 @@ impl<D: Driver> Worker<'_, D> {
     /// Closed loop: sends `count` requests on an open connection.
     #[inline]
     fn send(&mut self, index: usize, count: u32, now: Time) {
+        if self.appends {
+            self.prepare(index);
+        }
         for _ in 0..count {
-            let (intended, sent) = (now, now);
-            self.begin_exchange(index, Exchange { intended, sent });
+            let exchange = self.next_now(now);
+            self.begin_exchange(index, exchange, now);
         }
         self.transmit(index, count, now);
     }
 
+    /// Closed loop: the exchange that is sent next. One that was refused comes first.
     #[inline]
-    fn begin_exchange(&mut self, index: usize, exchange: Exchange) {
-        let ring = &mut self.sessions[index].ring;
-        self.flights.push(index, ring, exchange);
+    fn next_now(&mut self, now: Time) -> Exchange {
+        match self.again.pop_front() {
+            Some(refused) => refused,
+            None => self.new_exchange(now),
+        }
+    }
+
+    #[inline]
+    fn new_exchange(&mut self, intended: Time) -> Exchange {
+        let exchange = Exchange::new(intended, Time::NEVER);
         self.recorder.begun(&exchange);
         self.begun += 1;
+        exchange
     }
 
-    /// Hands `count` requests over, whose exchanges have begun.
+    /// Begins an exchange on an open connection, to be handed over by [`Worker::transmit`].
+    #[inline]
+    fn begin_exchange(&mut self, index: usize, mut exchange: Exchange, now: Time) {
+        exchange.sent = now;
+        let session = &mut self.sessions[index];
+        let place = self.flights.begin(index, &mut session.ring, exchange);
+        session.wire.begin(place, &mut session.out);
+    }
+
+    /// Hands `count` requests over, whose exchanges have begun. Those that were appended leave at
+    /// the end of the turn, with all others of their connection.
     #[inline]
     fn transmit(&mut self, index: usize, count: u32, now: Time) {
-        let session = &mut self.sessions[index];
-        let Some(token) = session.socket else { return };
-        session.wire.sent(count, self.assignment.answer);
-        session.sending = !self.quiet;
-        if session.timer.is_none() {
+        if self.sessions[index].timer.is_none() {
             self.set_timer(index, now.plus(self.assignment.timeout_ns));
         }
-        self.hand_over(index, token, count, now);
-    }
-
-    /// Opens a connection for one exchange, which waits for it.
-    fn send_anew(&mut self, index: usize, intended: Time, now: Time) {
-        let sent = Time::NEVER;
-        self.begin_exchange(index, Exchange { intended, sent });
-        self.open(index, now);
-    }
-
-    /// The connection that an exchange waited for stands.
-    pub(super) fn send_waiting(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
-        let Some(token) = session.socket else { return };
-        if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
-            exchange.sent = now;
-        }
-        session.wire.sent(1, self.assignment.answer);
+        let (Some(token), Some(template)) = (session.socket, self.template) else {
+            return;
+        };
         session.sending = !self.quiet;
-        self.hand_over(index, token, 1, now);
-    }
-
-    fn hand_over(&mut self, index: usize, token: engine::Token, count: u32, now: Time) {
-        let end = self.template.len() as u32 / self.copies * count;
-        let (template, quiet) = (self.template, self.quiet);
         let payload = Payload::Template {
             template,
             start: 0,
-            end,
-            quiet,
+            end: template.len() as u32 / self.copies * count,
+            quiet: self.quiet,
         };
-        if self.driver.send(token, payload).is_err() {
+        let sent = self.driver.send(token, payload);
+        self.check_sent(index, sent, now);
+    }
+
+    fn check_sent(&mut self, index: usize, sent: Result<(), Refused>, now: Time) {
+        if sent.is_err() {
             // The driver knows already that the socket is dead; its completion may come too late.
             self.lose(index, ErrorKind::BrokenPipe, now);
+        }
+    }
+
+    /// Opens a connection for one exchange, which waits for it.
+    fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
+        let ring = &mut self.sessions[index].ring;
+        self.flights.begin(index, ring, exchange);
+        self.open(index, now);
+    }
+
+    /// The connection that an exchange waited for can be used. It is the only one there.
+    pub(super) fn send_waiting(&mut self, index: usize, now: Time) {
+        if self.appends {
+            self.prepare(index);
+        }
+        let session = &mut self.sessions[index];
+        if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
+            exchange.sent = now;
+        }
+        session.wire.begin(0, &mut session.out);
+        self.transmit(index, 1, now);
+    }
+
+    /// Some exchange of an open connection may be overdue. Where one can be given up alone, the
+    /// connection goes on.
+    pub(super) fn expire_exchanges(&mut self, index: usize, now: Time) {
+        let timeout_ns = self.assignment.timeout_ns;
+        if self.appends {
+            self.prepare(index);
+        }
+        let session = &mut self.sessions[index];
+        let (mut oldest, mut expired) = (Time::NEVER, false);
+        for place in 0..self.assignment.depth {
+            let Some(exchange) = self.flights.at(index, session.ring, place) else {
+                continue;
+            };
+            if exchange.sent.plus(timeout_ns) > now {
+                oldest = oldest.min(exchange.sent);
+            } else if session.wire.cancel(place, &mut session.out) {
+                self.flights.end(index, &mut session.ring, place);
+                self.recorder.failed(&exchange, ErrorKind::Timeout, now);
+                expired = true;
+            } else {
+                return self.lose(index, ErrorKind::Timeout, now);
+            }
+        }
+        if oldest != Time::NEVER {
+            self.set_timer(index, oldest.plus(timeout_ns));
+        }
+        let session = &self.sessions[index];
+        if expired && session.wire.is_over(session.ring.unanswered()) {
+            self.retire(index, now);
+        } else if expired {
+            self.freed(index, now);
         }
     }
 
@@ -244,13 +496,8 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn enter_backlog(&mut self, now: Time) {
         let mut entered = 0;
         while let Some(intended) = self.due {
-            let exchange = Exchange {
-                intended,
-                sent: Time::NEVER,
-            };
-            self.recorder.begun(&exchange);
+            let exchange = self.new_exchange(intended);
             self.recorder.unfinished(&exchange, now);
-            self.begun += 1;
             entered += 1;
             if entered == BACKLOG_ENTRIES_MAX {
                 self.backlog_cut = true;

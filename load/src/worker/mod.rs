@@ -25,13 +25,12 @@ use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
 use proto::http1::HeadMemo;
-use proto::http1::client::Answer;
 
 use crate::gate::Gate;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::schedule::Marks;
-use crate::session::{Flights, Session, State};
+use crate::session::{Exchange, Flights, Session, Speech, State};
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
 /// waking up from sleep would be measured as the subject's time.
@@ -55,10 +54,10 @@ pub(crate) struct Assignment {
     pub addresses: Vec<Address>,
     pub sources: Vec<IpAddr>,
     pub options: SocketOptions,
-    /// The bytes of one request, and how its answer is framed.
-    pub request: Vec<u8>,
-    pub answer: Answer,
-    pub pipeline: u32,
+    /// What is said on each connection.
+    pub speech: Speech,
+    /// The most unanswered exchanges on one connection.
+    pub depth: u32,
     pub keep_alive: bool,
     /// Due times; none in a closed loop.
     pub marks: Option<Marks>,
@@ -99,6 +98,9 @@ pub(crate) struct Outcome {
     pub backlog_cut: bool,
     /// Exchanges that were due in the warm-up, not sent by its end, and dropped.
     pub dropped: u64,
+    /// The most unanswered exchanges that the peer allowed on every connection; no more than the
+    /// plan asks for.
+    pub depth_allowed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +128,11 @@ pub(crate) struct Worker<'a, D: Driver> {
     by_slot: Vec<u32>,
     flights: Flights,
     memo: HeadMemo,
-    template: Template,
-    /// How many requests the template holds one behind the other.
+    /// Requests that never change; none where each connection appends its own.
+    template: Option<Template>,
+    /// Whether each connection appends what it sends to a buffer of its own.
+    appends: bool,
+    /// The most requests in one send: how many the template holds one behind the other.
     copies: u32,
     /// Whether a burst is small enough to be sent without a completion.
     quiet: bool,
@@ -135,6 +140,11 @@ pub(crate) struct Worker<'a, D: Driver> {
     expired: Vec<u32>,
     /// Open loop: connections that can take an exchange, longest free first.
     free: VecDeque<u32>,
+    /// Connections that may have something to send at the end of this turn.
+    listed: Vec<u32>,
+    /// Exchanges that a peer has refused, to be sent again before any other.
+    again: VecDeque<Exchange>,
+    depth_allowed: u32,
     recorder: Recorder,
     random: Random,
     phase: Phase,
@@ -173,10 +183,18 @@ impl<'a, D: Driver> Worker<'a, D> {
         stop: Stop,
         assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
-        let (copies, quiet) = exchanges::burst(assignment.request.len(), assignment.pipeline);
-        let template = driver
-            .register(&assignment.request.repeat(copies as usize))
-            .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
+        let depth = assignment.depth;
+        let (template, copies, quiet) = match &assignment.speech {
+            Speech::Http1 { request, .. } => {
+                let (copies, quiet) = exchanges::burst(request.len(), depth);
+                let template = driver.register(&request.repeat(copies as usize));
+                let template = template.map_err(|refused| {
+                    Broken(format!("the request cannot be registered: {refused:?}"))
+                })?;
+                (Some(template), copies, quiet)
+            }
+            Speech::Http2(_) => (None, depth, false),
+        };
         let now = driver.now();
         let sessions = assignment.sessions;
         let kind = if assignment.marks.is_some() {
@@ -189,14 +207,18 @@ impl<'a, D: Driver> Worker<'a, D> {
             stop,
             sessions: (0..sessions).map(|_| Session::new()).collect(),
             by_slot: vec![u32::MAX; sockets_for(sessions)],
-            flights: Flights::new(sessions, assignment.pipeline),
+            flights: Flights::new(sessions, depth, assignment.speech.order()),
             memo: HeadMemo::new(),
             template,
+            appends: template.is_none(),
             copies,
             quiet,
             timers: Wheel::new(now, sessions),
             expired: Vec::with_capacity(sessions),
             free: VecDeque::with_capacity(sessions),
+            listed: Vec::with_capacity(sessions),
+            again: VecDeque::new(),
+            depth_allowed: depth,
             recorder: Recorder::new(kind),
             random: Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
             phase: Phase::Connecting { announced: false },
@@ -250,9 +272,10 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             self.expire_timers(now);
             self.step_phase(now);
-            if self.due.is_some_and(|due| due <= now) {
+            if self.due.is_some_and(|due| due <= now) || !self.again.is_empty() {
                 self.dispatch(now);
             }
+            self.flush(now);
             until = self.next_wait(now);
         }
         self.finish()
@@ -283,7 +306,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                     self.drain(end, until, self.assignment.time_end);
                 } else if self.nothing_left_to_begin() {
                     // Every exchange is begun: the window ends with the last answer.
-                    if self.flights.total() == 0 {
+                    if self.under_way() == 0 {
                         self.drain(now, now, EndedBy::Count);
                     }
                 } else if end == Time::NEVER
@@ -294,7 +317,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             Phase::Draining { until } => {
-                let idle = self.flights.total() == 0 && self.due.is_none();
+                let idle = self.under_way() == 0 && self.due.is_none();
                 if idle || now >= until {
                     self.phase = Phase::Done;
                 } else if self.stop.requested().is_some() {
@@ -369,6 +392,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.dropped += 1;
             self.look_ahead();
         }
+    }
+
+    /// Exchanges that have begun and not ended.
+    fn under_way(&self) -> u64 {
+        self.flights.total() + self.again.len() as u64
     }
 
     /// The quota is used up; only answers are missing.
@@ -459,9 +487,13 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn finish(mut self) -> Result<Outcome, Broken> {
         let now = self.driver.now();
         for index in 0..self.sessions.len() {
-            while let Some(exchange) = self.flights.pop(index, &mut self.sessions[index].ring) {
+            let ring = &mut self.sessions[index].ring;
+            self.flights.drain(index, ring, |exchange| {
                 self.recorder.unfinished(&exchange, now);
-            }
+            });
+        }
+        for exchange in &self.again {
+            self.recorder.unfinished(exchange, now);
         }
         self.enter_backlog(now);
         let (start, end) = self.recorder.window();
@@ -494,6 +526,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             violation: self.violation,
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
+            depth_allowed: self.depth_allowed,
             recorder: self.recorder,
         })
     }
@@ -519,7 +552,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         session.timer = None;
         match session.state {
             State::Down => self.revive(index, now),
-            State::Connecting(since) => {
+            State::Connecting(since) | State::Greeting(since) => {
                 let deadline = since.plus(self.assignment.timeout_ns);
                 if deadline <= now {
                     self.lose(index, ErrorKind::ConnectTimeout, now);
@@ -527,17 +560,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                     self.set_timer(index, deadline);
                 }
             }
-            State::Open => {
-                let Some(oldest) = self.flights.oldest(index, session.ring) else {
-                    return;
-                };
-                let deadline = oldest.sent.plus(self.assignment.timeout_ns);
-                if deadline <= now {
-                    self.lose(index, ErrorKind::Timeout, now);
-                } else {
-                    self.set_timer(index, deadline);
-                }
-            }
+            State::Open => self.expire_exchanges(index, now),
             State::Closing => self.closed(index, now),
         }
     }

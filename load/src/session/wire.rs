@@ -1,0 +1,180 @@
+//! What connections of every protocol have in common.
+//!
+//! A [`Speech`] is what a plan says on each of its connections, encoded once. A [`Wire`] is the
+//! protocol state of one connection: bytes in, [`Happening`]s out, and what it wants sent appended
+//! to a buffer that its owner sends. Knows neither sockets nor schedules, so that whoever holds
+//! connections can use it.
+
+use std::sync::Arc;
+
+use measure::counters::ErrorKind;
+use proto::Violation;
+use proto::http1::HeadMemo;
+use proto::http1::client::Answer;
+
+use super::flights::Order;
+use super::{http1, http2};
+use crate::plan::{Invalid, Plan};
+use crate::protocol::Protocol;
+
+/// What is said on every connection of a plan.
+#[derive(Clone, Debug)]
+pub(crate) enum Speech {
+    /// HTTP/1.1: the bytes of one request, which never change, and how its answer is framed.
+    Http1 { request: Arc<[u8]>, answer: Answer },
+    /// HTTP/2.
+    Http2(Arc<http2::Speech>),
+}
+
+/// The protocol state of one connection.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    /// No connection stands.
+    Silent,
+    /// HTTP/1.1, whose requests are no part of what is appended: see [`Speech::Http1`].
+    Http1(http1::Wire),
+    /// HTTP/2.
+    Http2(Box<http2::Wire>),
+}
+
+/// What happened on a connection. A *place* is the number with which the exchange was begun; where
+/// answers come in order it means nothing, because the oldest exchange is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// Exchanges can begin from now on.
+    Ready,
+    /// An exchange has its whole answer.
+    Answered { place: u32, outcome: Outcome },
+    /// An exchange has failed, and the connection goes on.
+    Failed { place: u32, kind: ErrorKind },
+    /// The peer did nothing for an exchange: it can be sent again elsewhere.
+    Refused { place: u32 },
+    /// Something went wrong with the connection that is no exchange.
+    Erred { kind: ErrorKind },
+    /// The answer to a ping.
+    Pong { payload: [u8; 8] },
+}
+
+/// How an exchange was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// By a response with this status.
+    Status(u16),
+}
+
+impl Speech {
+    /// Encodes what `plan` says.
+    pub(crate) fn of(plan: &Plan) -> Result<Speech, Invalid> {
+        match &plan.protocol {
+            Protocol::Http1 => Ok(Speech::Http1 {
+                request: plan.encode()?.into(),
+                answer: Answer::to(&plan.request.method),
+            }),
+            Protocol::Http2 { http2 } => {
+                let speech = http2::Speech::of(plan, http2)?;
+                Ok(Speech::Http2(Arc::new(speech)))
+            }
+            Protocol::Grpc { .. } | Protocol::WebSocket { .. } => Err(Invalid(format!(
+                "{}:// cannot be loaded yet: use http://",
+                plan.target.scheme
+            ))),
+        }
+    }
+
+    /// In which order answers come.
+    pub(crate) fn order(&self) -> Order {
+        match self {
+            Speech::Http1 { .. } => Order::Kept,
+            Speech::Http2(_) => Order::Free,
+        }
+    }
+}
+
+impl Wire {
+    /// A connection that stands, and appends to `out` what must be said on it first.
+    pub(crate) fn open(speech: &Speech, out: &mut Vec<u8>) -> Wire {
+        match speech {
+            Speech::Http1 { answer, .. } => Wire::Http1(http1::Wire::new(*answer)),
+            Speech::Http2(speech) => Wire::Http2(Box::new(http2::Wire::new(speech, out))),
+        }
+    }
+
+    /// Whether exchanges can begin. If not, [`Happening::Ready`] will tell.
+    pub(crate) fn is_ready(&self) -> bool {
+        match self {
+            Wire::Silent => false,
+            Wire::Http1(_) => true,
+            Wire::Http2(wire) => wire.is_ready(),
+        }
+    }
+
+    /// How many more exchanges the peer allows; the plan may allow fewer.
+    #[inline]
+    pub(crate) fn room(&self) -> u32 {
+        match self {
+            Wire::Silent => 0,
+            Wire::Http1(_) => u32::MAX,
+            Wire::Http2(wire) => wire.room(),
+        }
+    }
+
+    /// Begins an exchange, to be called `place`. There must be room.
+    #[inline]
+    pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
+        match self {
+            Wire::Silent => {}
+            Wire::Http1(wire) => wire.begin(),
+            Wire::Http2(wire) => wire.begin(place, out),
+        }
+    }
+
+    /// Reads what came. `memo` remembers heads for all connections of its owner.
+    ///
+    /// # Errors
+    /// The peer broke the protocol: the connection is of no use any more.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        input: &[u8],
+        memo: &mut HeadMemo,
+        out: &mut Vec<u8>,
+        tell: &mut impl FnMut(Happening),
+    ) -> Result<(), Violation> {
+        match self {
+            Wire::Silent => Ok(()),
+            Wire::Http1(wire) => wire.receive(input, memo, tell),
+            Wire::Http2(wire) => wire.receive(input, out, tell),
+        }
+    }
+
+    /// The peer sends no more, which may end an answer rightly.
+    pub(crate) fn ended(&mut self, tell: &mut impl FnMut(Happening)) -> Result<(), Violation> {
+        match self {
+            Wire::Silent => Ok(()),
+            Wire::Http1(wire) => wire.ended(tell),
+            Wire::Http2(wire) => wire.ended(),
+        }
+    }
+
+    /// Whether no exchange can begin on this connection any more and none that is `unanswered` will
+    /// be answered.
+    #[inline]
+    pub(crate) fn is_over(&self, unanswered: u32) -> bool {
+        match self {
+            Wire::Silent => false,
+            Wire::Http1(wire) => wire.is_leaving(),
+            Wire::Http2(wire) => unanswered == 0 && wire.is_leaving(),
+        }
+    }
+
+    /// Gives the exchange at `place` up, alone. False where the protocol cannot do that.
+    pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> bool {
+        match self {
+            Wire::Silent | Wire::Http1(_) => false,
+            Wire::Http2(wire) => {
+                wire.cancel(place, out);
+                true
+            }
+        }
+    }
+}

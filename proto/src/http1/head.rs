@@ -487,7 +487,7 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Digits and nothing else: no sign, no base, no space.
-fn number(text: &[u8]) -> Result<u64, Fault> {
+pub(crate) fn number(text: &[u8]) -> Result<u64, Fault> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Err(&faults::CONTENT_LENGTH);
     }
@@ -499,7 +499,7 @@ fn number(text: &[u8]) -> Result<u64, Fault> {
 }
 
 /// Whether `bytes` is a token (RFC 9110 §5.6.2).
-pub(super) fn is_token(bytes: &[u8]) -> bool {
+pub(crate) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&byte| TOKEN[byte as usize])
 }
 
@@ -513,7 +513,7 @@ pub(super) fn is_field_value(bytes: &[u8]) -> bool {
 
 /// Whether `bytes` is a host with an optional port (RFC 9110 §7.2). Only the alphabet is checked,
 /// which keeps out user names, lists with spaces and paths.
-pub(super) fn is_host(bytes: &[u8]) -> bool {
+pub(crate) fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| HOST[byte as usize])
 }
 

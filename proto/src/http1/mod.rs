@@ -19,6 +19,7 @@ pub mod response;
 pub mod server;
 
 pub use fields::{Fields, field, fields};
+pub(crate) use head::{is_host, is_token, number};
 pub use memo::HeadMemo;
 
 /// The version in a start line. A higher minor version counts as 1.1 (RFC 9110 §2.5).

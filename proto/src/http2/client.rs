@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use super::connection::{Connection, Incoming};
+use super::streams::Stream;
 pub use super::{Config, Limits};
-use super::{ErrorCode, Fields, Head};
+use super::{ErrorCode, Fields, Head, Role, faults};
 use crate::{Misuse, Violation};
+
+/// The highest number of a stream (RFC 9113 §5.1.1).
+const STREAM_MAX: u32 = u32::MAX >> 1;
 
 /// A request that is made once and sent as often as needed, on any number of connections.
 #[derive(Clone, Debug)]
@@ -25,6 +30,20 @@ impl Request {
     ) -> Result<Request, Misuse> {
         let head = Head::request(fields)?;
         let body = body.into();
+        let meaning = head.meaning();
+        if meaning.connect {
+            return Err(Misuse::new(
+                "CONNECT makes a tunnel, which nobody here could follow",
+            ));
+        }
+        if let Some(length) = meaning.content_length
+            && length != body.len() as u64
+        {
+            return Err(Misuse::new(format!(
+                "content-length is {length}, but the body has {} bytes",
+                body.len()
+            )));
+        }
         Ok(Request { head, body })
     }
 
@@ -108,32 +127,74 @@ pub enum Event<'a> {
 }
 
 /// The client role of one connection.
+///
+/// Small, since there may be many: about a kilobyte with everything that is allocated, until more
+/// than a few streams are open at a time.
 #[derive(Debug)]
-pub struct Client {}
+pub struct Client {
+    connection: Connection,
+    /// The number of the next stream.
+    next_id: u32,
+    /// Requests whose bodies did not fit the windows.
+    uploads: Vec<Upload>,
+    /// The server said GOAWAY.
+    going: bool,
+    /// The places from this on are still to be searched for streams above the last of GOAWAY.
+    refused: Option<Refused>,
+}
+
+/// The rest of a body that waits for credit.
+#[derive(Debug)]
+struct Upload {
+    place: u32,
+    id: u32,
+    body: Arc<[u8]>,
+    sent: usize,
+}
+
+/// The search for streams that a GOAWAY leaves unprocessed.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    above: u32,
+    from_place: u32,
+}
 
 impl Client {
     /// A connection on which nothing was sent yet: writes the preface, the settings and the credit
     /// of the connection to `out`.
     pub fn new(config: Config, out: &mut Vec<u8>) -> Client {
-        let _ = (config, out);
-        todo!()
+        Client {
+            connection: Connection::new(Role::Client, config, out),
+            next_id: 1,
+            uploads: Vec::new(),
+            going: false,
+            refused: None,
+        }
     }
 
     /// Whether the server's first SETTINGS came. Requests may be sent before, but the server may
     /// refuse what goes beyond its limits.
+    #[inline]
     pub fn ready(&self) -> bool {
-        todo!()
+        self.connection.ready
     }
 
-    /// How many more requests may be sent now. 0 for ever once the server said GOAWAY, the numbers
+    /// How many more requests may be sent now. 0 for ever once either side said GOAWAY, the numbers
     /// of streams are used up or the connection failed.
+    #[inline]
     pub fn capacity(&self) -> u32 {
-        todo!()
+        let core = &self.connection;
+        if self.going || core.closing || self.next_id > STREAM_MAX {
+            return 0;
+        }
+        let streams_max = core.config.streams.min(core.peer_streams);
+        streams_max.saturating_sub(core.streams.open())
     }
 
     /// Requests without a complete answer.
+    #[inline]
     pub fn outstanding(&self) -> u32 {
-        todo!()
+        self.connection.streams.open()
     }
 
     /// Sends a request and calls it `place`, a number below [`Config::streams`] that no request
@@ -141,14 +202,45 @@ impl Client {
     ///
     /// # Errors
     /// No capacity, or a place that is taken or too high. Then nothing was written.
+    #[inline]
     pub fn request(
         &mut self,
         request: &Request,
         place: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), Misuse> {
-        let _ = (request, place, out);
-        todo!()
+        if self.capacity() == 0 {
+            return Err(Misuse::new(
+                "a request was sent on a connection without capacity for it",
+            ));
+        }
+        let core = &mut self.connection;
+        if place >= core.config.streams || core.streams.at(place).is_some() {
+            return Err(Misuse::new(
+                "a request was given a place that is taken or too high",
+            ));
+        }
+        let id = self.next_id;
+        self.next_id += 2;
+        core.highest = id;
+        let body = &request.body;
+        core.sender.write(out, id, &request.head, body.is_empty());
+        let mut stream = core.new_stream(id);
+        stream.head_request = request.head.meaning().head_request;
+        stream.ended_out = body.is_empty();
+        core.streams.put(place, stream);
+        if !body.is_empty() {
+            let sent = core.send_data(place, body, true, out);
+            if sent < body.len() {
+                self.uploads.push(Upload {
+                    place,
+                    id,
+                    body: Arc::clone(body),
+                    sent,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The next event out of `input`, which is advanced past what was used. What the protocol owes
@@ -158,33 +250,102 @@ impl Client {
     ///
     /// # Errors
     /// The server broke the protocol and GOAWAY is in `out`. Every further call repeats it.
+    #[inline]
     pub fn next<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<Event<'a>>, Violation> {
-        let _ = (input, out);
-        todo!()
+        loop {
+            if let Some(refused) = self.refused
+                && let Some(place) = self.next_refused(refused)
+            {
+                return Ok(Some(Event::Reset {
+                    place,
+                    code: ErrorCode::REFUSED_STREAM,
+                    unprocessed: true,
+                    violation: None,
+                }));
+            }
+            let Some(incoming) = self.connection.next(input, out)? else {
+                return Ok(None);
+            };
+            return Ok(Some(match incoming {
+                Incoming::Head {
+                    place,
+                    end,
+                    meaning,
+                    ..
+                } => {
+                    self.answered(place, end, out);
+                    self.head(place, meaning.status, end)
+                }
+                Incoming::Data {
+                    place, bytes, end, ..
+                } => {
+                    self.answered(place, end, out);
+                    Event::Data { place, bytes, end }
+                }
+                Incoming::Trailers { place, .. } => {
+                    self.answered(place, true, out);
+                    let fields = self.connection.trailers().fields();
+                    Event::Trailers { place, fields }
+                }
+                Incoming::Reset {
+                    place,
+                    id,
+                    code,
+                    violation,
+                } => {
+                    self.drop_upload(id);
+                    Event::Reset {
+                        place,
+                        code,
+                        unprocessed: code == ErrorCode::REFUSED_STREAM && violation.is_none(),
+                        violation,
+                    }
+                }
+                Incoming::Ready => {
+                    self.upload(0, out);
+                    Event::Ready
+                }
+                Incoming::Credit { id } => {
+                    self.upload(id, out);
+                    continue;
+                }
+                Incoming::GoAway { last, code } => {
+                    self.going = true;
+                    self.refused = Some(Refused {
+                        above: last,
+                        from_place: 0,
+                    });
+                    Event::GoAway { code, last }
+                }
+                Incoming::Pong(payload) => Event::Pong { payload },
+                // Only a server is told of requests.
+                Incoming::HeadTooLong { .. } => continue,
+            }));
+        }
     }
 
     /// Gives a request up: RST_STREAM with `code`. Nothing more is told of it and its place is
     /// free. Without effect if the place has no request.
     pub fn cancel(&mut self, place: u32, code: ErrorCode, out: &mut Vec<u8>) {
-        let _ = (place, code, out);
-        todo!()
+        if let Some(&mut Stream { id, .. }) = self.connection.streams.at(place) {
+            self.connection.give_up(place, code, out);
+            self.drop_upload(id);
+        }
     }
 
     /// Asks for a sign of life; [`Event::Pong`] brings `payload` back.
     pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
-        let _ = (payload, out);
-        todo!()
+        self.connection.ping(payload, out);
     }
 
     /// Says that this side goes: GOAWAY with `code`. Requests under way are still answered, new
     /// ones are not possible.
     pub fn close(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        let _ = (code, out);
-        todo!()
+        self.connection.go_away(code, out);
     }
 
     /// Says that the server ended the connection.
@@ -192,11 +353,76 @@ impl Client {
     /// # Errors
     /// It did so inside a frame, or with requests unanswered.
     pub fn ended(&mut self) -> Result<(), Violation> {
-        todo!()
+        self.going = true;
+        match self.connection.failed() {
+            Some(violation) => Err(*violation),
+            None if !self.connection.between_frames() => Err(*faults::CUT_OFF.violation),
+            None if self.outstanding() > 0 => Err(*faults::UNANSWERED.violation),
+            None => Ok(()),
+        }
     }
 
-    /// Bytes of memory that this connection holds besides itself.
+    /// Bytes of memory that this connection holds besides itself, request bodies not counted.
     pub fn memory_bytes(&self) -> usize {
-        todo!()
+        self.connection.memory_bytes() + self.uploads.capacity() * size_of::<Upload>()
+    }
+
+    #[inline]
+    fn head(&self, place: u32, status: u16, end: bool) -> Event<'_> {
+        if status < 200 {
+            return Event::Informational { place, status };
+        }
+        Event::Head {
+            place,
+            status,
+            fields: self.connection.head().fields(),
+            end,
+        }
+    }
+
+    /// After the `end` of a response the rest of its request is not wanted (RFC 9113 §8.1).
+    #[inline]
+    fn answered(&mut self, place: u32, end: bool, out: &mut Vec<u8>) {
+        if end {
+            self.cancel(place, ErrorCode::CANCEL, out);
+        }
+    }
+
+    /// Sends what the windows allow now, on one stream or, if `id` is 0, on all: those first that
+    /// waited for longest.
+    fn upload(&mut self, id: u32, out: &mut Vec<u8>) {
+        let core = &mut self.connection;
+        self.uploads.retain_mut(|upload| {
+            if id != 0 && upload.id != id {
+                return true;
+            }
+            let rest = &upload.body[upload.sent..];
+            upload.sent += core.send_data(upload.place, rest, true, out);
+            upload.sent < upload.body.len()
+        });
+    }
+
+    fn drop_upload(&mut self, id: u32) {
+        self.uploads.retain(|upload| upload.id != id);
+    }
+
+    /// Drops the next stream that the server says it did nothing for.
+    fn next_refused(&mut self, refused: Refused) -> Option<u32> {
+        let core = &mut self.connection;
+        for place in refused.from_place..core.streams.places() {
+            if let Some(&mut Stream { id, .. }) = core.streams.at(place)
+                && id > refused.above
+            {
+                core.forget(place, id);
+                self.drop_upload(id);
+                self.refused = Some(Refused {
+                    from_place: place + 1,
+                    ..refused
+                });
+                return Some(place);
+            }
+        }
+        self.refused = None;
+        None
     }
 }

@@ -15,13 +15,29 @@
 //! settings, pings whose answers it does not take) is told to calm down and loses the connection.
 
 pub mod client;
+mod connection;
 mod error;
+mod faults;
+mod flow;
+mod frame;
 mod head;
 pub mod hpack;
+mod list;
+mod message;
 pub mod server;
+mod settings;
+mod streams;
 
 pub use error::ErrorCode;
-pub use head::{Fields, Head};
+pub use head::Head;
+pub use list::Fields;
+
+/// Which side of a connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Client,
+    Server,
+}
 
 /// How one side of a connection is set up: what it tells the peer in its first SETTINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,7 +84,7 @@ impl Decoder {
         match decoded {
             Err(fault) => {
                 self.failed = Some(fault);
-                Err(Error::Compression(*fault))
+                Err(Error::Compression(fault))
             }
             Ok(()) if list.too_long => Err(Error::ListTooLong),
             Ok(()) => Ok(()),

@@ -38,7 +38,7 @@ pub const FIELD_OVERHEAD_BYTES: usize = 32;
 pub enum Error {
     /// The block is broken and the table with it: a connection error of the type
     /// `COMPRESSION_ERROR` (RFC 9113 §4.3). Every further block repeats it.
-    Compression(Violation),
+    Compression(&'static Violation),
     /// The fields are longer than the limit of a list. The table has taken in the whole block, so
     /// only this message is lost, not the connection.
     ListTooLong,

@@ -206,7 +206,7 @@ fn what_the_standard_forbids_fails_for_ever() {
     ];
     for (block, fault) in cases {
         let mut decoder = Decoder::new(TABLE_BYTES_DEFAULT);
-        let expected = Err(Error::Compression(*fault));
+        let expected = Err(Error::Compression(fault));
         assert_eq!(decode(&mut decoder, &hex(block)), expected, "{block}");
         assert_eq!(decode(&mut decoder, &hex("82")), expected, "after {block}");
     }
@@ -221,10 +221,10 @@ fn a_smaller_table_must_be_confirmed_by_the_next_block() {
         decoder.set_table_max(200);
         decoder
     };
-    let missing = Err(Error::Compression(UPDATE_MISSING));
+    let missing = Err(Error::Compression(&UPDATE_MISSING));
     assert_eq!(decode(&mut smaller(), &hex("82")), missing, "no update");
     assert_eq!(decode(&mut smaller(), &hex("3f a9 01 82")), missing, "200");
-    let too_large = Err(Error::Compression(UPDATE_TOO_LARGE));
+    let too_large = Err(Error::Compression(&UPDATE_TOO_LARGE));
     assert_eq!(decode(&mut smaller(), &hex("3f 45 3f aa 01")), too_large);
 
     let mut decoder = smaller();
@@ -233,7 +233,7 @@ fn a_smaller_table_must_be_confirmed_by_the_next_block() {
     assert_eq!(fields, Ok("a=b".to_owned()));
     assert_eq!(decode(&mut decoder, &hex("be")), Ok("a=b".to_owned()));
     // An update to 0 empties it.
-    let gone = Err(Error::Compression(INDEX_BEYOND));
+    let gone = Err(Error::Compression(&INDEX_BEYOND));
     assert_eq!(decode(&mut decoder, &hex("20 3f a9 01 be")), gone);
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
+use engine::tls::{ClientTls, Tls};
 use engine::{Broken, Config, Driver, cpu};
 use measure::time::{self, Time};
 
@@ -77,6 +78,8 @@ pub(crate) struct Crew<'a> {
     pub kind: Kind,
     /// The CPU of each worker.
     pub processors: &'a [usize],
+    /// How connections are secured; each worker has sessions of its own.
+    pub tls: Option<&'a ClientTls>,
     pub window: Window,
 }
 
@@ -104,10 +107,11 @@ impl Crew<'_> {
                 .map(|(worker, job)| {
                     let (gate, stop) = (&gate, ending.clone());
                     let (kind, processor) = (self.kind, self.processors[worker]);
+                    let tls = self.tls.map(ClientTls::separate);
                     std::thread::Builder::new()
                         .name(format!("load-{worker}"))
                         .spawn_scoped(scope, move || {
-                            let outcome = begin(kind, processor, job, gate, stop.clone());
+                            let outcome = begin(kind, processor, tls, job, gate, stop.clone());
                             if outcome.is_err() {
                                 // The others must not wait for this worker for ever.
                                 stop.request(Signal::Terminate);
@@ -137,6 +141,7 @@ impl Crew<'_> {
 fn begin<J: Job>(
     kind: Kind,
     processor: usize,
+    tls: Option<ClientTls>,
     job: J,
     gate: &Gate,
     stop: Stop,
@@ -145,21 +150,25 @@ fn begin<J: Job>(
     cpu::sharpen_sleep();
     let config = job.config();
     match kind {
-        Kind::Uring => drive(engine::uring::open(&config), job, gate, stop),
-        Kind::Epoll => drive(engine::epoll::open(&config), job, gate, stop),
+        Kind::Uring => drive(engine::uring::open(&config), tls, job, gate, stop),
+        Kind::Epoll => drive(engine::epoll::open(&config), tls, job, gate, stop),
     }
 }
 
 fn drive<D: Driver, J: Job>(
     driver: Result<D, impl fmt::Display>,
+    tls: Option<ClientTls>,
     job: J,
     gate: &Gate,
     stop: Stop,
 ) -> Result<J::Outcome, RunError> {
     let driver = driver.map_err(|why| RunError::Engine(why.to_string()))?;
     let _registration = stop.register(driver.waker());
-    job.carry_out(driver, gate, stop)
-        .map_err(|broken| RunError::Engine(broken.to_string()))
+    let outcome = match tls {
+        None => job.carry_out(driver, gate, stop),
+        Some(tls) => job.carry_out(Tls::client(driver, tls), gate, stop),
+    };
+    outcome.map_err(|broken| RunError::Engine(broken.to_string()))
 }
 
 /// The main thread's part while the workers run.

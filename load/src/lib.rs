@@ -26,6 +26,7 @@ mod run;
 pub mod schedule;
 mod session;
 mod target;
+mod tls;
 mod worker;
 
 #[cfg(test)]

@@ -161,6 +161,16 @@ impl Plan {
         within("-t/--threads", self.threads, THREADS_MAX)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.protocol.validate()?;
+        match &self.tls {
+            Some(tls) => tls.validate()?,
+            None if self.target.is_secure() => {
+                return Err(Invalid(format!(
+                    "{}:// is spoken over TLS, of which the plan says nothing: give it a `tls`",
+                    self.target.scheme
+                )));
+            }
+            None => {}
+        }
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 does not pipeline: give the concurrent streams of a connection with -S"

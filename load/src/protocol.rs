@@ -138,6 +138,21 @@ impl Default for Tls {
     }
 }
 
+impl Tls {
+    /// Checks what does not depend on files.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let why = match (&self.certificate_file, &self.key_file) {
+            (Some(_), None) => "--cert is of no use without its key: give --key too",
+            (None, Some(_)) => "--key is of no use without its certificate: give --cert too",
+            _ if self.insecure && self.ca_file.is_some() => {
+                "--insecure trusts everybody, and --cacert only some: give one of them"
+            }
+            _ => return Ok(()),
+        };
+        Err(Invalid(why.into()))
+    }
+}
+
 impl Protocol {
     /// Streams and windows, where there are any.
     pub fn http2(&self) -> Option<&Http2> {

@@ -19,6 +19,7 @@ use crate::plan::{Invalid, Plan};
 use crate::schedule::Marks;
 use crate::session::Speech;
 use crate::target;
+use crate::tls;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 
 /// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
@@ -79,7 +80,8 @@ pub fn run(
     let (kind, engine_reason) =
         choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
     let addresses = target::resolve(plan)?;
-    target::reach(plan, &addresses)?;
+    let tls = tls::client(plan)?;
+    target::reach(plan, &addresses, tls.as_ref())?;
     check_limits(plan, kind)?;
     let processors = processors(plan);
     let jobs = (0..plan.threads)
@@ -88,6 +90,7 @@ pub fn run(
     let crew = Crew {
         kind,
         processors: &processors,
+        tls: tls.as_ref(),
         window: window(plan),
     };
     let outcomes = crew.work(jobs, stop, progress)?;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use engine::Address;
+use engine::tls::ClientTls;
 
 use crate::plan::Plan;
 use crate::probe;
@@ -53,10 +54,14 @@ fn listens(address: &SocketAddr) -> bool {
 }
 
 /// Fails early, and in words, where nobody listens, or somebody who speaks something else.
-pub(crate) fn reach(plan: &Plan, addresses: &[Address]) -> Result<(), RunError> {
+pub(crate) fn reach(
+    plan: &Plan,
+    addresses: &[Address],
+    tls: Option<&ClientTls>,
+) -> Result<(), RunError> {
     let timeout = std::time::Duration::from_secs_f64(plan.timeout_s.min(3600.0));
     for address in addresses {
-        probe::reach(plan, address, timeout)?;
+        probe::reach(plan, address, tls, timeout)?;
     }
     Ok(())
 }

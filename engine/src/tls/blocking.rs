@@ -11,6 +11,7 @@ use super::{ClientTls, Secured, TlsFault};
 
 /// A stream over `S`, a connected TCP or Unix stream whose time-outs are set. Reading ends at
 /// close_notify, and at a FIN without one.
+#[derive(Debug)]
 pub struct Blocking<S: Read + Write> {
     stream: S,
     connection: ClientConnection,
@@ -66,6 +67,11 @@ impl<S: Read + Write> Blocking<S> {
     /// What the handshake agreed on.
     pub fn secured(&self) -> Secured {
         self.secured
+    }
+
+    /// The stream below, to change its time-outs.
+    pub fn stream(&self) -> &S {
+        &self.stream
     }
 
     /// Says that nothing follows, and reads to the peer's end. A server of TLS 1.3 that refuses

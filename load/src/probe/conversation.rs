@@ -6,14 +6,18 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use engine::Address;
+use engine::tls::{Blocking, ClientTls};
 use measure::time::Time;
 
 use crate::plan::Plan;
 use crate::run::RunError;
-use crate::target;
+use crate::{target, tls};
 
 /// The most that is received at once, in bytes.
 const RECEIVED_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a peer may take to answer a goodbye.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A connection to a plan's target, until a deadline.
 #[derive(Debug)]
@@ -27,16 +31,23 @@ pub(super) struct Conversation {
 /// What carries it.
 #[derive(Debug)]
 enum Stream {
+    Clear(Clear),
+    Secured(Box<Blocking<Clear>>),
+}
+
+#[derive(Debug)]
+enum Clear {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Conversation {
-    /// Connects to `address`, and secures the connection where the plan says so. All of the
+    /// Connects to `address`, and secures the connection where there is `tls`. All of the
     /// conversation is over when `timeout` is.
     pub(super) fn open(
         plan: &Plan,
         address: &Address,
+        tls: Option<&ClientTls>,
         timeout: Duration,
     ) -> Result<Conversation, RunError> {
         let deadline = Time::now() + timeout;
@@ -45,16 +56,44 @@ impl Conversation {
                 // Nagle's algorithm would hold the body back until the head is acknowledged
                 // (RFC 896).
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                Ok(Clear::Tcp(stream))
             }),
-            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+            Address::Unix(path) => UnixStream::connect(path).map(Clear::Unix),
+        };
+        let clear = connected.map_err(|why| target::unreachable(plan, address, &why))?;
+        let stream = match tls {
+            None => Stream::Clear(clear),
+            Some(tls) => {
+                clear
+                    .limit(deadline)
+                    .map_err(|why| target::unreachable(plan, address, &why))?;
+                Stream::Secured(Box::new(tls::secure(plan, clear, tls)?))
+            }
         };
         Ok(Conversation {
-            stream: connected.map_err(|why| target::unreachable(plan, address, &why))?,
+            stream,
             url: plan.target.url(),
             deadline,
             buffer: vec![0; RECEIVED_BYTES_MAX],
         })
+    }
+
+    /// Ends it before anything was said. Over TLS that goes on to the peer's end, because only
+    /// there a server says that it does not accept this side.
+    pub(super) fn close(self, plan: &Plan) -> Result<(), RunError> {
+        let Stream::Secured(secured) = self.stream else {
+            return Ok(());
+        };
+        // Where no time is left, the peer has had enough of it.
+        match secured
+            .stream()
+            .limit(self.deadline.min(Time::now() + FAREWELL))
+        {
+            Ok(()) => secured
+                .farewell()
+                .map_err(|error| tls::unsecured(plan, &error)),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Sends all of `bytes`.
@@ -109,16 +148,25 @@ impl Conversation {
 impl Stream {
     /// Lets the next read and write take no longer than until `deadline`.
     fn limit(&self, deadline: Time) -> io::Result<()> {
+        match self {
+            Stream::Clear(clear) => clear.limit(deadline),
+            Stream::Secured(secured) => secured.stream().limit(deadline),
+        }
+    }
+}
+
+impl Clear {
+    fn limit(&self, deadline: Time) -> io::Result<()> {
         let left = deadline - Time::now();
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
         match self {
-            Stream::Tcp(stream) => {
+            Clear::Tcp(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
-            Stream::Unix(stream) => {
+            Clear::Unix(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
@@ -129,8 +177,8 @@ impl Stream {
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Clear(stream) => stream.read(buffer),
+            Stream::Secured(stream) => stream.read(buffer),
         }
     }
 }
@@ -138,8 +186,30 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Clear(stream) => stream.write(bytes),
+            Stream::Secured(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Clear {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Clear::Tcp(stream) => stream.read(buffer),
+            Clear::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Clear {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Clear::Tcp(stream) => stream.write(bytes),
+            Clear::Unix(stream) => stream.write(bytes),
         }
     }
 

@@ -13,6 +13,7 @@ mod websocket;
 use std::time::Duration;
 
 use engine::Address;
+use engine::tls::ClientTls;
 
 pub use self::call::CallEnd;
 use self::conversation::Conversation;
@@ -21,7 +22,7 @@ use self::websocket::WebSocket;
 use crate::plan::Plan;
 use crate::protocol::Protocol;
 use crate::run::RunError;
-use crate::{request, target};
+use crate::{request, target, tls};
 
 /// The most bytes of a body that are kept.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -54,7 +55,8 @@ impl Answer {
 pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
     plan.validate()?;
     let addresses = target::resolve(plan)?;
-    let peer = Conversation::open(plan, &addresses[0], timeout)?;
+    let tls = tls::client(plan)?;
+    let peer = Conversation::open(plan, &addresses[0], tls.as_ref(), timeout)?;
     match &plan.protocol {
         Protocol::Http1 => http1::exchange(plan, peer),
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => {
@@ -74,10 +76,15 @@ pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
 ///
 /// # Errors
 /// A sentence that says what to do.
-pub(crate) fn reach(plan: &Plan, address: &Address, timeout: Duration) -> Result<(), RunError> {
-    let peer = Conversation::open(plan, address, timeout)?;
+pub(crate) fn reach(
+    plan: &Plan,
+    address: &Address,
+    tls: Option<&ClientTls>,
+    timeout: Duration,
+) -> Result<(), RunError> {
+    let peer = Conversation::open(plan, address, tls, timeout)?;
     match &plan.protocol {
-        Protocol::Http1 => {}
+        Protocol::Http1 => peer.close(plan)?,
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => Http2::open(plan, peer)?.close(),
         Protocol::WebSocket { .. } => WebSocket::open(plan, peer)?.close(),
     }

@@ -1,0 +1,110 @@
+//! How a plan's connections are secured, and what to say where they cannot be.
+
+use std::io::{Read, Write};
+
+use engine::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
+
+use crate::plan::Plan;
+use crate::run::RunError;
+
+/// The client's side of TLS as the plan wants it; `None` where it wants none.
+///
+/// # Errors
+///
+/// A file that cannot be used, or a name that cannot be a server's.
+pub(crate) fn client(plan: &Plan) -> Result<Option<ClientTls>, RunError> {
+    let Some(tls) = &plan.tls else {
+        return Ok(None);
+    };
+    let server_name = tls.server_name.as_ref().unwrap_or(&plan.target.host);
+    let trust = match &tls.ca_file {
+        _ if tls.insecure => Trust::Anybody,
+        Some(file) => Trust::File(file.clone()),
+        None => Trust::System,
+    };
+    let identity = tls.certificate_file.clone().zip(tls.key_file.clone());
+    let alpn = match plan.protocol.http2() {
+        Some(_) => Alpn::H2,
+        None => Alpn::Http11,
+    };
+    let settings = ClientSettings {
+        server_name: server_name.clone(),
+        alpn: vec![alpn],
+        trust,
+        identity,
+        resumption: tls.resumption,
+    };
+    settings.build().map(Some).map_err(RunError::Invalid)
+}
+
+/// Shakes hands over a stream whose time-outs are set.
+///
+/// # Errors
+///
+/// What is wrong, and what to do.
+pub(crate) fn secure<S: Read + Write>(
+    plan: &Plan,
+    stream: S,
+    tls: &ClientTls,
+) -> Result<Blocking<S>, RunError> {
+    Blocking::connect(stream, tls).map_err(|error| unsecured(plan, &error))
+}
+
+/// The sentence for a peer with which there is no TLS.
+pub(crate) fn unsecured(plan: &Plan, error: &HandshakeError) -> RunError {
+    RunError::Unreachable(format!(
+        "{}: {}; {}",
+        plan.target.url(),
+        error.what,
+        advice(plan, error.fault)
+    ))
+}
+
+fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
+    let text = match fault {
+        None => "check that the server speaks TLS on this port, or give it more time (--timeout)",
+        Some(TlsFault::UntrustedIssuer) => {
+            "give the certificate of its authority with --cacert, or accept any with --insecure"
+        }
+        Some(TlsFault::Expired | TlsFault::NotYetValid) => {
+            "have it renewed, check this host's clock, or accept any with --insecure"
+        }
+        Some(TlsFault::WrongName) => {
+            "check the URL's host, give the name to expect with --sni, or accept any with \
+             --insecure"
+        }
+        Some(TlsFault::BadCertificate) => "have it made anew, or accept any with --insecure",
+        Some(TlsFault::NoCommonProtocol) if plan.protocol.http2().is_some() => {
+            "the server does not offer HTTP/2 here: check the port, or leave --http2 out"
+        }
+        Some(TlsFault::NoCommonProtocol) => "the server does not offer HTTP/1.1 here: try --http2",
+        Some(TlsFault::NoCommonVersion) => "have the server speak TLS 1.2 or 1.3",
+        // handshake_failure, bad_certificate to certificate_unknown, unknown_ca, access_denied,
+        // certificate_required (RFC 8446 §6).
+        Some(TlsFault::Alert(40 | 42..=46 | 48 | 49 | 116)) => {
+            return match plan
+                .tls
+                .as_ref()
+                .and_then(|tls| tls.certificate_file.as_ref())
+            {
+                Some(file) => format!(
+                    "the server does not accept the certificate of --cert {}: give one that its \
+                     authority has signed",
+                    file.display()
+                ),
+                None => "the server may want a certificate of this side (--cert and --key), or \
+                         know the host by another name (--sni)"
+                    .to_owned(),
+            };
+        }
+        Some(TlsFault::Alert(112)) => "the server does not know the name: give another with --sni",
+        Some(TlsFault::Alert(70)) => "have the server speak TLS 1.2 or 1.3",
+        Some(TlsFault::NotTls) => {
+            let scheme = plan.target.scheme.trim_end_matches('s');
+            return format!("check the port, or write {scheme}:// for a server without TLS");
+        }
+        Some(TlsFault::Abandoned) => "check that the server speaks TLS on this port",
+        Some(TlsFault::Alert(_) | TlsFault::Broken) => "look into the server's log",
+    };
+    text.to_owned()
+}

@@ -113,7 +113,7 @@ mod tests {
 
     fn head(plan: &Plan) -> String {
         let request = http2(plan).unwrap();
-        let fields = request.head().fields().map(|(name, value)| {
+        let fields = request.head().fields().iter().map(|(name, value)| {
             let [name, value] = [name, value].map(String::from_utf8_lossy);
             format!("{name}={value}")
         });

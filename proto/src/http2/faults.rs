@@ -60,7 +60,6 @@ faults! {
     HALF_CLOSED_STREAM = STREAM_CLOSED, "RFC 9113 §5.1", "a message that goes on after its end";
     SELF_DEPENDENCY = PROTOCOL_ERROR, "RFC 7540 §5.3.1", "a stream that depends on itself";
     TOO_MANY_STREAMS = REFUSED_STREAM, "RFC 9113 §5.1.2", "more streams than the settings allow";
-    GOING_AWAY = REFUSED_STREAM, "RFC 9113 §6.8", "a stream opened after GOAWAY";
 
     // Flow control.
     WINDOW = FLOW_CONTROL_ERROR, "RFC 9113 §6.9.1", "more DATA than the window allows";

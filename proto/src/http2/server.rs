@@ -1,9 +1,12 @@
 //! The server role: requests in, responses out.
 
+use std::collections::VecDeque;
 use std::fmt;
 
+use super::connection::{Connection, Incoming};
+use super::message::{Kind, Meaning};
 pub use super::{Config, Limits};
-use super::{ErrorCode, Fields, Head};
+use super::{ErrorCode, Fields, Head, Role};
 use crate::{Misuse, Violation};
 
 /// The 24 bytes a client starts a connection with (RFC 9113 §3.4).
@@ -27,7 +30,7 @@ pub enum Event<'a> {
         /// Whether the request is complete: it has no body.
         end: bool,
     },
-    /// A piece of the body, empty only if it ends.
+    /// A piece of the body, empty only if it ends. It may come after the response is complete.
     Data {
         /// The stream.
         stream: u32,
@@ -91,15 +94,26 @@ impl fmt::Display for Unsent {
 impl std::error::Error for Unsent {}
 
 /// The server role of one connection.
+///
+/// Small while it idles: what it holds grows with the streams that are open at a time.
 #[derive(Debug)]
-pub struct Server {}
+pub struct Server {
+    connection: Connection,
+    /// Streams on which less was sent than there was to send, in this order.
+    blocked: VecDeque<u32>,
+    /// How many of them are to be looked at, since credit came for all.
+    to_look_at: usize,
+}
 
 impl Server {
     /// A connection on which nothing was received yet: writes the settings and the credit of the
     /// connection to `out`. The input starts with [`PREFACE`].
     pub fn new(config: Config, out: &mut Vec<u8>) -> Server {
-        let _ = (config, out);
-        todo!()
+        Server {
+            connection: Connection::new(Role::Server, config, out),
+            blocked: VecDeque::new(),
+            to_look_at: 0,
+        }
     }
 
     /// The next event out of `input`, which is advanced past what was used. What the protocol owes
@@ -109,21 +123,73 @@ impl Server {
     ///
     /// # Errors
     /// The client broke the protocol and GOAWAY is in `out`. Every further call repeats it.
+    #[inline]
     pub fn next<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<Event<'a>>, Violation> {
-        let _ = (input, out);
-        todo!()
+        loop {
+            if self.to_look_at > 0
+                && let Some(stream) = self.next_writable()
+            {
+                return Ok(Some(Event::Writable { stream }));
+            }
+            let Some(incoming) = self.connection.next(input, out)? else {
+                return Ok(None);
+            };
+            return Ok(Some(match incoming {
+                Incoming::Head {
+                    id, end, meaning, ..
+                } => self.request(id, end, meaning),
+                Incoming::Data { id, bytes, end, .. } => Event::Data {
+                    stream: id,
+                    bytes,
+                    end,
+                },
+                Incoming::Trailers { id, .. } => Event::Trailers {
+                    stream: id,
+                    fields: self.connection.trailers().fields(),
+                },
+                Incoming::Reset {
+                    id,
+                    code,
+                    violation,
+                    ..
+                } => Event::Reset {
+                    stream: id,
+                    code,
+                    violation,
+                },
+                Incoming::Ready => {
+                    self.to_look_at = self.blocked.len();
+                    Event::Ready
+                }
+                Incoming::Credit { id: 0 } => {
+                    self.to_look_at = self.blocked.len();
+                    continue;
+                }
+                Incoming::Credit { id } if self.unblock(id) => Event::Writable { stream: id },
+                Incoming::Credit { .. } => continue,
+                Incoming::HeadTooLong { id, end } => {
+                    self.refuse(id, end, out);
+                    continue;
+                }
+                Incoming::GoAway { code, .. } => Event::GoAway { code },
+                Incoming::Pong(payload) => Event::Pong { payload },
+            }));
+        }
     }
 
     /// A whole response of a head that was made before and a body, or as much of the body as the
     /// windows allow: says how many bytes of it, and if not all, [`Server::data`] sends the rest
     /// after [`Event::Writable`].
     ///
+    /// Where there can be no body (HEAD, 204, 304) none is sent, and all of it counts as taken.
+    ///
     /// # Errors
     /// [`Unsent::Gone`]; a head that is not a final response's, or a stream that has one.
+    #[inline]
     pub fn answer(
         &mut self,
         stream: u32,
@@ -131,14 +197,22 @@ impl Server {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<usize, Unsent> {
-        let _ = (stream, head, body, out);
-        todo!()
+        let place = self.place(stream, Message::Head(head.meaning().status))?;
+        if head.meaning().status < 200 {
+            return Err(misuse("an interim response is no answer"));
+        }
+        let end = body.is_empty();
+        if self.write_head(place, head, end, out)? {
+            return Ok(body.len());
+        }
+        Ok(self.write_data(place, stream, body, true, out))
     }
 
     /// The head of a response, which is its `end` too if it has no body.
     ///
-    /// An interim response (1xx) has no end, and another head follows. [`Server::respond_kept`] is
-    /// cheaper for heads that repeat.
+    /// An interim response (1xx) has no end, and another head follows. Where there can be no body
+    /// (HEAD, 204, 304), the head is the end whatever is said. [`Server::respond_kept`] is cheaper
+    /// for heads that repeat.
     ///
     /// # Errors
     /// [`Unsent::Gone`]; a field or status that would make the response malformed.
@@ -150,14 +224,21 @@ impl Server {
         end: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
-        let _ = (stream, status, fields, end, out);
-        todo!()
+        let place = self.place(stream, Message::Head(status))?;
+        let ends = self.head_ends(place, status, end)?;
+        let sender = &mut self.connection.sender;
+        sender
+            .write_once(out, (stream, ends), Some(status), fields)
+            .map_err(Unsent::Misuse)?;
+        self.head_written(place, status, ends);
+        Ok(())
     }
 
     /// [`Server::respond`] with a head that was made before ([`Head::response`]).
     ///
     /// # Errors
     /// As for [`Server::respond`].
+    #[inline]
     pub fn respond_kept(
         &mut self,
         stream: u32,
@@ -165,8 +246,9 @@ impl Server {
         end: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
-        let _ = (stream, head, end, out);
-        todo!()
+        let place = self.place(stream, Message::Head(head.meaning().status))?;
+        self.write_head(place, head, end, out)?;
+        Ok(())
     }
 
     /// A piece of a body, or as much of it as the windows allow: says how many bytes. If that is
@@ -174,6 +256,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Unsent::Gone`]; a stream without a response head.
+    #[inline]
     pub fn data(
         &mut self,
         stream: u32,
@@ -181,8 +264,8 @@ impl Server {
         end: bool,
         out: &mut Vec<u8>,
     ) -> Result<usize, Unsent> {
-        let _ = (stream, bytes, end, out);
-        todo!()
+        let place = self.place(stream, Message::Rest)?;
+        Ok(self.write_data(place, stream, bytes, end, out))
     }
 
     /// Fields behind the body: the response is complete. All of the body must have been taken.
@@ -195,64 +278,230 @@ impl Server {
         fields: &[(N, V)],
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
-        let _ = (stream, fields, out);
-        todo!()
+        let place = self.place(stream, Message::Rest)?;
+        let sender = &mut self.connection.sender;
+        sender
+            .write_once(out, (stream, true), None, fields)
+            .map_err(Unsent::Misuse)?;
+        self.connection.end_out(place);
+        Ok(())
     }
 
     /// [`Server::trailers`] that were made before ([`Head::trailers`]).
     ///
     /// # Errors
     /// As for [`Server::trailers`].
+    #[inline]
     pub fn trailers_kept(
         &mut self,
         stream: u32,
         trailers: &Head,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
-        let _ = (stream, trailers, out);
-        todo!()
+        let place = self.place(stream, Message::Rest)?;
+        if trailers.kind() != Kind::Trailers {
+            return Err(misuse("a head was sent where trailers belong"));
+        }
+        self.connection.sender.write(out, stream, trailers, true);
+        self.connection.end_out(place);
+        Ok(())
     }
 
     /// Stops giving credit for the body of a request, which then ends its flow after at most
     /// [`Config::stream_window`] bytes. Without effect on a stream that is gone.
     pub fn pause(&mut self, stream: u32) {
-        let _ = stream;
-        todo!()
+        let streams = &mut self.connection.streams;
+        if let Some(open) = streams.find(stream).and_then(|place| streams.at(place)) {
+            open.paused = true;
+        }
     }
 
     /// Gives credit again, and what was held back at once.
     pub fn resume(&mut self, stream: u32, out: &mut Vec<u8>) {
-        let _ = (stream, out);
-        todo!()
+        let streams = &mut self.connection.streams;
+        if let Some(place) = streams.find(stream)
+            && let Some(open) = streams.at(place)
+        {
+            open.paused = false;
+            self.connection.refill(place, out);
+        }
     }
 
     /// Gives a stream up: RST_STREAM with `code`. Nothing more is told of it. Without effect on a
     /// stream that is gone.
     pub fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
-        let _ = (stream, code, out);
-        todo!()
+        if let Some(place) = self.connection.streams.find(stream) {
+            self.connection.give_up(place, code, out);
+        }
     }
 
     /// Says that no more requests are taken: GOAWAY with `code` and the last stream that was. Later
     /// ones are refused, those under way go on.
     pub fn go_away(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        let _ = (code, out);
-        todo!()
+        self.connection.go_away(code, out);
     }
 
     /// Asks for a sign of life; [`Event::Pong`] brings `payload` back.
     pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
-        let _ = (payload, out);
-        todo!()
+        self.connection.ping(payload, out);
     }
 
     /// Streams whose request or response is not complete.
+    #[inline]
     pub fn open_streams(&self) -> u32 {
-        todo!()
+        self.connection.streams.open()
     }
 
     /// Bytes of memory that this connection holds besides itself.
     pub fn memory_bytes(&self) -> usize {
-        todo!()
+        self.connection.memory_bytes() + self.blocked.capacity() * size_of::<u32>()
     }
+
+    #[inline]
+    fn request(&self, stream: u32, end: bool, meaning: Meaning) -> Event<'_> {
+        let list = self.connection.head();
+        Event::Request {
+            stream,
+            method: list.value(meaning.method),
+            path: list.value(meaning.path),
+            fields: list.fields(),
+            end,
+        }
+    }
+
+    /// The next blocked stream that can take something now. Each is looked at once for each credit
+    /// of the connection; those that wait for their own credit go to the end.
+    fn next_writable(&mut self) -> Option<u32> {
+        while self.to_look_at > 0 && self.connection.send.left() > 0 {
+            self.to_look_at -= 1;
+            let id = self.blocked.pop_front()?;
+            let streams = &mut self.connection.streams;
+            let open = streams.find(id).and_then(|place| streams.at(place));
+            match open {
+                Some(stream) if stream.send.left() > 0 => {
+                    stream.blocked = false;
+                    return Some(id);
+                }
+                Some(_) => self.blocked.push_back(id),
+                None => {}
+            }
+        }
+        self.to_look_at = 0;
+        None
+    }
+
+    /// Takes a stream that got credit out of those that are blocked, if it can take something now.
+    fn unblock(&mut self, id: u32) -> bool {
+        let core = &mut self.connection;
+        let place = core.streams.find(id);
+        let open = place.and_then(|place| core.streams.at(place));
+        match open {
+            Some(stream) if stream.blocked && stream.send.left() > 0 && core.send.left() > 0 => {
+                stream.blocked = false;
+                self.blocked.retain(|&blocked| blocked != id);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Where a stream is on which this may be sent now.
+    #[inline]
+    fn place(&mut self, stream: u32, message: Message) -> Result<u32, Unsent> {
+        let streams = &mut self.connection.streams;
+        let place = streams.find(stream).ok_or(Unsent::Gone)?;
+        let open = streams.at(place).ok_or(Unsent::Gone)?;
+        match message {
+            _ if open.ended_out => Err(Unsent::Gone),
+            Message::Head(_) if open.head_out => Err(misuse("a stream was answered twice")),
+            Message::Rest if !open.head_out => Err(misuse("a body was sent before its head")),
+            Message::Head(0) => Err(misuse("a head was sent that is no response")),
+            _ => Ok(place),
+        }
+    }
+
+    /// Whether a head with this status ends its stream.
+    #[inline]
+    fn head_ends(&mut self, place: u32, status: u16, end: bool) -> Result<bool, Unsent> {
+        if status < 200 {
+            return match end {
+                true => Err(misuse("an interim response cannot end a stream")),
+                false => Ok(false),
+            };
+        }
+        let stream = self.connection.streams.at(place);
+        let head_request = stream.is_some_and(|stream| stream.head_request);
+        Ok(end || head_request || matches!(status, 204 | 304))
+    }
+
+    /// Writes a head that repeats; says whether it ended the stream.
+    #[inline]
+    fn write_head(
+        &mut self,
+        place: u32,
+        head: &Head,
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Unsent> {
+        let status = head.meaning().status;
+        let ends = self.head_ends(place, status, end)?;
+        let core = &mut self.connection;
+        let id = core.streams.at(place).map_or(0, |stream| stream.id);
+        core.sender.write(out, id, head, ends);
+        self.head_written(place, status, ends);
+        Ok(ends)
+    }
+
+    #[inline]
+    fn head_written(&mut self, place: u32, status: u16, ends: bool) {
+        if let Some(stream) = self.connection.streams.at(place) {
+            stream.head_out = status >= 200;
+        }
+        if ends {
+            self.connection.end_out(place);
+        }
+    }
+
+    #[inline]
+    fn write_data(
+        &mut self,
+        place: u32,
+        id: u32,
+        bytes: &[u8],
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let taken = self.connection.send_data(place, bytes, end, out);
+        if taken < bytes.len()
+            && let Some(stream) = self.connection.streams.at(place)
+            && !stream.blocked
+        {
+            stream.blocked = true;
+            self.blocked.push_back(id);
+        }
+        taken
+    }
+
+    /// Answers a request whose list of fields is too long (RFC 6585 §5), and does not wait for the
+    /// rest of it.
+    #[cold]
+    fn refuse(&mut self, stream: u32, ended: bool, out: &mut Vec<u8>) {
+        const NO_FIELDS: &[(&[u8], &[u8])] = &[];
+        // The stream is new and the head in order, so both are always possible.
+        if self.respond(stream, 431, NO_FIELDS, true, out).is_err() || !ended {
+            self.reset(stream, ErrorCode::NO_ERROR, out);
+        }
+    }
+}
+
+/// What is to be sent on a stream.
+enum Message {
+    /// A head with this status.
+    Head(u16),
+    /// Something behind a head.
+    Rest,
+}
+
+fn misuse(what: &'static str) -> Unsent {
+    Unsent::Misuse(Misuse::new(what))
 }

@@ -145,9 +145,10 @@ impl Connection {
             .heads
             .read(&mut self.decoder, bytes, Kind::Request, list_bytes_max)
             .map_err(compression)?;
-        let refused = if self.closing {
-            Some(faults::GOING_AWAY)
-        } else if self.streams.open() >= self.config.streams {
+        if self.closing {
+            return Ok(None);
+        }
+        let refused = if self.streams.open() >= self.config.streams {
             Some(faults::TOO_MANY_STREAMS)
         } else if block.depends_on_itself {
             Some(faults::SELF_DEPENDENCY)

@@ -190,14 +190,15 @@ impl Connection {
         id > self.highest || id & 1 == 0
     }
 
-    /// Whether a message may go on on a stream that is not open: if it was reset by us, the peer
-    /// may not know yet.
+    /// Whether a message may go on on a stream that is not open: if it was reset by us or comes
+    /// after our GOAWAY, the peer may not know yet.
     #[cold]
     pub(super) fn check_closed(&self, id: u32) -> Result<(), Fault> {
         if self.is_idle(id) {
             return Err(faults::IDLE_STREAM);
         }
-        if self.resets.ids.contains(&id) {
+        let ignored = self.closing && self.role == Role::Server && id > self.last_taken;
+        if ignored || self.resets.ids.contains(&id) {
             return Ok(());
         }
         Err(faults::CLOSED_STREAM)

@@ -85,7 +85,7 @@ pub(super) struct Connection {
     trailers: Memo,
     pub(super) sender: Sender,
     pub(super) streams: Streams,
-    send: Window,
+    pub(super) send: Window,
     receive: Window,
     /// Where the windows of new streams begin, to send and to receive.
     send_initial: u32,
@@ -99,8 +99,9 @@ pub(super) struct Connection {
     pub(super) ready: bool,
     /// Our settings are not acknowledged yet.
     settings_unacked: bool,
-    /// GOAWAY was written.
+    /// GOAWAY was written, and which stream it called the last. Those above are ignored.
     pub(super) closing: bool,
+    last_taken: u32,
     /// Counters of the limits.
     resets_left: u32,
     idle_frames: u32,
@@ -188,6 +189,7 @@ impl Connection {
             ready: false,
             settings_unacked: true,
             closing: false,
+            last_taken: 0,
             resets_left: config.limits.resets,
             idle_frames: 0,
             unsent_acks: 0,
@@ -311,13 +313,12 @@ impl Connection {
     }
 
     pub(super) fn go_away(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        // A server never opened a stream, so to a client's GOAWAY the last is 0.
-        let last = match self.role {
-            Role::Client => 0,
-            Role::Server => self.highest,
-        };
-        frame::go_away(out, last, code);
+        // A server never opened a stream, so in a client's GOAWAY the last is 0.
+        if self.role == Role::Server && !self.closing {
+            self.last_taken = self.highest;
+        }
         self.closing = true;
+        frame::go_away(out, self.last_taken, code);
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

@@ -79,7 +79,9 @@ impl Connection {
                         Role::Server if block.stream < self.highest => faults::OLD_STREAM,
                         _ => fault,
                     })?;
-                self.count_idle()?;
+                if self.role == Role::Server {
+                    self.count_idle()?;
+                }
                 Ok(None)
             }
         }

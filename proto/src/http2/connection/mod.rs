@@ -488,8 +488,9 @@ impl Connection {
             Some(false) if stream != 0 => return Err(faults::NOT_OF_A_STREAM),
             _ => {}
         }
-        let opens = matches!(header.kind, kind::HEADERS | kind::PRIORITY);
-        if !opens && stream != 0 && self.is_idle(stream) {
+        // A stream is open once its whole block is there, and PRIORITY may come at any time.
+        let early = [kind::HEADERS, kind::CONTINUATION, kind::PRIORITY].contains(&header.kind);
+        if !early && stream != 0 && self.is_idle(stream) {
             return Err(faults::IDLE_STREAM);
         }
         size_fault.map_or(Ok(()), Err)
@@ -511,7 +512,9 @@ impl Connection {
         }
         let Some(place) = self.streams.find(id) else {
             self.check_closed(id)?;
-            self.count_idle()?;
+            if bytes == 0 {
+                self.count_idle()?;
+            }
             self.skip(bytes);
             return Ok(None);
         };

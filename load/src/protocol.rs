@@ -93,6 +93,13 @@ pub enum CallKind {
     Bidirectional,
 }
 
+impl CallKind {
+    /// Whether the server may answer any number of messages and not exactly one.
+    pub fn answers_many(self) -> bool {
+        matches!(self, CallKind::ServerStream | CallKind::Bidirectional)
+    }
+}
+
 /// A WebSocket message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -167,6 +174,15 @@ impl Protocol {
         match self {
             Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => Some(http2),
             Protocol::Http1 | Protocol::WebSocket { .. } => None,
+        }
+    }
+
+    /// How many messages of its own an exchange sends; none of HTTP.
+    pub(crate) fn messages(&self) -> u64 {
+        match self {
+            Protocol::Http1 | Protocol::Http2 { .. } => 0,
+            Protocol::Grpc { call, .. } => call.messages.len() as u64,
+            Protocol::WebSocket { .. } => 1,
         }
     }
 

@@ -7,6 +7,7 @@ use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
+use proto::grpc::Status;
 
 use crate::session::{Exchange, Outcome};
 
@@ -62,6 +63,14 @@ impl Recorder {
         self.tally.intended += u64::from(self.measured(exchange));
     }
 
+    /// `count` messages of an exchange were sent.
+    #[inline]
+    pub(crate) fn sent_messages(&mut self, exchange: &Exchange, count: u64) {
+        if self.measured(exchange) {
+            self.tally.messages_sent += count;
+        }
+    }
+
     /// An exchange of an open loop was sent at once, or only after a connection became free.
     #[inline]
     pub(crate) fn dispatched(&mut self, intended: Time, now: Time, was_blocked: bool) {
@@ -89,6 +98,16 @@ impl Recorder {
                 tally.completed(intended, sent, done, status);
             }
             Outcome::Status(status) => tally.unexpected(intended, sent, done, status),
+            Outcome::Call {
+                http_status,
+                status,
+                messages,
+            } => {
+                let late = status == Status::Ok && sent >= self.end;
+                tally.completed_late += u64::from(late);
+                tally.messages_received += u64::from(messages);
+                tally.called(intended, sent, done, http_status, status as u8);
+            }
         }
     }
 

@@ -10,6 +10,8 @@ use engine::{Broken, Config, Driver, SocketOptions, cpu};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
+use measure::tally::Tally;
+use proto::grpc::Status;
 
 use crate::Record;
 use crate::crew::{Crew, Job, Progress, Window};
@@ -167,6 +169,7 @@ pub(crate) fn assign(
         },
         speech: Speech::of(plan)?,
         depth: plan.depth(),
+        messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,
         marks: Marks::new(&plan.schedule, plan.seed, worker, plan.threads),
         quota: plan.count.map(share),
@@ -254,12 +257,21 @@ pub(crate) fn assemble(
             generator,
             duration_s,
             offered_rate,
-            grpc_status: BTreeMap::new(),
+            grpc_status: grpc_status(&tally),
             valid: verdict.valid,
             warnings: verdict.warnings,
             ended_by,
         },
     )
+}
+
+/// The calls by the names of their statuses.
+fn grpc_status(tally: &Tally) -> BTreeMap<String, u64> {
+    let counts = Status::ALL.into_iter().zip(tally.grpc_statuses);
+    counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(status, count)| (status.name().to_owned(), count))
+        .collect()
 }
 
 /// What was due in the window, per second; what was asked for, where the window is whole.

@@ -1,15 +1,17 @@
-//! HTTP/2 in a session: many exchanges on one connection, answered in any order.
+//! HTTP/2 in a session: many exchanges on one connection, answered in any order. What a response
+//! means to a gRPC call stands in `grpc`.
 
 use std::sync::Arc;
 
 use measure::counters::ErrorKind;
 use proto::Violation;
-use proto::http2::ErrorCode;
 use proto::http2::client::{Client, Config, Event, Limits, Request};
+use proto::http2::{ErrorCode, Fields};
 
+use super::grpc;
 use super::wire::{Happening, Outcome};
 use crate::plan::{Invalid, Plan};
-use crate::protocol::Http2;
+use crate::protocol::{CallKind, Http2, Protocol};
 use crate::request;
 
 /// What is said on every connection.
@@ -17,6 +19,8 @@ use crate::request;
 pub(crate) struct Speech {
     config: Config,
     request: Request,
+    /// Where each exchange is a gRPC call.
+    call: Option<CallKind>,
 }
 
 impl Speech {
@@ -25,6 +29,10 @@ impl Speech {
         Ok(Speech {
             config: config(http2),
             request: request::http2(plan)?,
+            call: match &plan.protocol {
+                Protocol::Grpc { call, .. } => Some(call.kind),
+                _ => None,
+            },
         })
     }
 }
@@ -34,12 +42,20 @@ impl Speech {
 pub(crate) struct Wire {
     machine: Client,
     speech: Arc<Speech>,
-    /// The status of the answer that is being read at each place.
-    statuses: Box<[u16]>,
+    answers: Answers,
     /// How many more streams have a number (RFC 9113 §5.1.1).
     numbers: u32,
     /// The peer has said GOAWAY.
     leaving: bool,
+}
+
+/// What was read of the answer at each place.
+#[derive(Debug)]
+enum Answers {
+    /// Its status.
+    Statuses(Box<[u16]>),
+    /// The answer to a call of this kind.
+    Calls(CallKind, Box<[grpc::Answer]>),
 }
 
 /// The odd ones of 31 bits.
@@ -48,10 +64,18 @@ const NUMBERS: u32 = 1 << 30;
 impl Wire {
     /// A connection on which nothing was said: the preface and the settings go to `out`.
     pub(crate) fn new(speech: &Arc<Speech>, out: &mut Vec<u8>) -> Wire {
+        let places = speech.config.streams as usize;
+        let answers = match speech.call {
+            None => Answers::Statuses(vec![0; places].into_boxed_slice()),
+            Some(kind) => {
+                let answers = vec![grpc::Answer::new(); places];
+                Answers::Calls(kind, answers.into_boxed_slice())
+            }
+        };
         Wire {
             machine: Client::new(speech.config, out),
             speech: Arc::clone(speech),
-            statuses: vec![0; speech.config.streams as usize].into_boxed_slice(),
+            answers,
             numbers: NUMBERS,
             leaving: false,
         }
@@ -92,30 +116,41 @@ impl Wire {
         while let Some(event) = self.machine.next(&mut input, out)? {
             match event {
                 Event::Head {
-                    place, status, end, ..
+                    place,
+                    status,
+                    fields,
+                    end,
                 } => {
-                    self.statuses[place as usize] = status;
+                    self.answers.head(place, status, fields, end);
                     if end {
-                        tell(answered(place, status));
+                        tell(self.answers.answered(place));
                     }
                 }
-                Event::Data { place, end, .. } => {
-                    if end {
-                        tell(answered(place, self.statuses[place as usize]));
+                Event::Data { place, bytes, end } => match self.answers.data(place, bytes) {
+                    Ok(()) if end => tell(self.answers.answered(place)),
+                    Ok(()) => {}
+                    Err(violation) => {
+                        if !end {
+                            self.machine.cancel(place, ErrorCode::CANCEL, out);
+                        }
+                        tell(Happening::Broken { place, violation });
                     }
-                }
-                Event::Trailers { place, .. } => {
-                    tell(answered(place, self.statuses[place as usize]));
+                },
+                Event::Trailers { place, fields } => {
+                    self.answers.trailers(place, fields);
+                    tell(self.answers.answered(place));
                 }
                 Event::Reset {
-                    place, unprocessed, ..
-                } => tell(reset(place, unprocessed)),
+                    place,
+                    unprocessed,
+                    violation,
+                    ..
+                } => tell(reset(place, unprocessed, violation)),
                 Event::GoAway { code, .. } => {
                     self.leaving = true;
                     if code != ErrorCode::NO_ERROR {
-                        tell(Happening::Erred {
-                            kind: ErrorKind::GoAway,
-                        });
+                        let kind = ErrorKind::GoAway;
+                        tell(Happening::Erred { kind });
                     }
                 }
                 Event::Ready => tell(Happening::Ready),
@@ -137,21 +172,47 @@ impl Wire {
     }
 }
 
-fn answered(place: u32, status: u16) -> Happening {
-    Happening::Answered {
-        place,
-        outcome: Outcome::Status(status),
+impl Answers {
+    #[inline]
+    fn head(&mut self, place: u32, status: u16, fields: Fields<'_>, end: bool) {
+        match self {
+            Answers::Statuses(statuses) => statuses[place as usize] = status,
+            Answers::Calls(_, answers) => answers[place as usize].head(status, fields, end),
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, place: u32, bytes: &[u8]) -> Result<(), Violation> {
+        match self {
+            Answers::Statuses(_) => Ok(()),
+            Answers::Calls(_, answers) => answers[place as usize].data(bytes),
+        }
+    }
+
+    #[inline]
+    fn trailers(&mut self, place: u32, fields: Fields<'_>) {
+        match self {
+            Answers::Statuses(_) => {}
+            Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
+        }
+    }
+
+    /// The answer at `place` is whole.
+    #[inline]
+    fn answered(&mut self, place: u32) -> Happening {
+        let outcome = match self {
+            Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
+            Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
+        };
+        Happening::Answered { place, outcome }
     }
 }
 
-fn reset(place: u32, unprocessed: bool) -> Happening {
-    if unprocessed {
-        Happening::Refused { place }
-    } else {
-        Happening::Failed {
-            place,
-            kind: ErrorKind::StreamReset,
-        }
+fn reset(place: u32, unprocessed: bool, violation: Option<&Violation>) -> Happening {
+    match violation {
+        Some(&violation) => Happening::Broken { place, violation },
+        None if unprocessed => Happening::Refused { place },
+        None => Happening::Reset { place },
     }
 }
 

@@ -5,6 +5,7 @@
 //! the rest; `flights` holds the exchanges that are under way.
 
 pub(crate) mod flights;
+mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod wire;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use measure::counters::ErrorKind;
 use proto::Violation;
+use proto::grpc::Status;
 use proto::http1::HeadMemo;
 use proto::http1::client::Answer;
 
@@ -45,8 +46,10 @@ pub(crate) enum Happening {
     Ready,
     /// An exchange has its whole answer.
     Answered { place: u32, outcome: Outcome },
-    /// An exchange has failed, and the connection goes on.
-    Failed { place: u32, kind: ErrorKind },
+    /// The peer gave an exchange up, and the connection goes on.
+    Reset { place: u32 },
+    /// The peer broke the protocol in the answer to an exchange, and the connection goes on.
+    Broken { place: u32, violation: Violation },
     /// The peer did nothing for an exchange: it can be sent again elsewhere.
     Refused { place: u32 },
     /// Something went wrong with the connection that is no exchange.
@@ -60,6 +63,12 @@ pub(crate) enum Happening {
 pub(crate) enum Outcome {
     /// By a response with this status.
     Status(u16),
+    /// A gRPC call, by a status of its own and so many messages.
+    Call {
+        http_status: u16,
+        status: Status,
+        messages: u32,
+    },
 }
 
 impl Speech {
@@ -70,11 +79,11 @@ impl Speech {
                 request: plan.encode()?.into(),
                 answer: Answer::to(&plan.request.method),
             }),
-            Protocol::Http2 { http2 } => {
+            Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => {
                 let speech = http2::Speech::of(plan, http2)?;
                 Ok(Speech::Http2(Arc::new(speech)))
             }
-            Protocol::Grpc { .. } | Protocol::WebSocket { .. } => Err(Invalid(format!(
+            Protocol::WebSocket { .. } => Err(Invalid(format!(
                 "{}:// cannot be loaded yet: use http://",
                 plan.target.scheme
             ))),

@@ -1,7 +1,9 @@
 //! Opening, losing, retiring and reopening the connections of a worker.
 
+use engine::tls::{Alpn, Secured};
 use engine::{Close, Driver, Fault, Refused};
 use measure::counters::ErrorKind;
+use measure::tally::Terms;
 use measure::time::Time;
 
 use super::{Phase, Worker};
@@ -66,7 +68,10 @@ impl<D: Driver> Worker<'_, D> {
         let State::Connecting(since) = self.sessions[index].state else {
             return;
         };
-        self.recorder.tally.tcp.record(now.since(since));
+        let secured = self.sessions[index]
+            .socket
+            .and_then(|token| self.driver.secured(token));
+        self.note_set_up(now.since(since), secured);
         if self.appends {
             self.prepare(index);
         }
@@ -76,6 +81,23 @@ impl<D: Driver> Worker<'_, D> {
         if session.wire.is_ready() {
             self.usable(index, now);
         }
+    }
+
+    /// Tells the parts of a connection's set-up apart: TCP, and the handshake that came behind it.
+    fn note_set_up(&mut self, whole_ns: u64, secured: Option<Secured>) {
+        let tally = &mut self.recorder.tally;
+        let Some(secured) = secured else {
+            return tally.tcp.record(whole_ns);
+        };
+        tally
+            .tcp
+            .record(whole_ns.saturating_sub(secured.handshake_ns));
+        let terms = Terms {
+            version: secured.version,
+            cipher: secured.cipher,
+            alpn: secured.alpn.map(Alpn::name),
+        };
+        tally.shook_hands(secured.handshake_ns, secured.resumed, terms);
     }
 
     /// The first exchange can begin on a connection.

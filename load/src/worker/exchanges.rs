@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use engine::{Driver, Payload, QUIET_BYTES_MAX, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
+use proto::Violation;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Worker};
 use crate::recorder::Recorder;
@@ -34,6 +35,7 @@ struct Taking<'a> {
     flights: &'a mut Flights,
     recorder: &'a mut Recorder,
     again: &'a mut VecDeque<Exchange>,
+    violation: &'a mut Option<Violation>,
     /// Exchanges that were answered, and those that ended in another way.
     answered: u32,
     ended: u32,
@@ -58,11 +60,10 @@ impl Taking<'_> {
     fn take_other(&mut self, happening: Happening) {
         match happening {
             Happening::Answered { .. } => {}
-            Happening::Failed { place, kind } => {
-                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
-                    self.recorder.failed(&exchange, kind, self.now);
-                    self.ended += 1;
-                }
+            Happening::Reset { place } => self.failed(place, ErrorKind::StreamReset),
+            Happening::Broken { place, violation } => {
+                self.violation.get_or_insert(violation);
+                self.failed(place, ErrorKind::ProtocolViolation);
             }
             Happening::Refused { place } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
@@ -76,6 +77,13 @@ impl Taking<'_> {
                 let sent = Time(u64::from_be_bytes(payload));
                 self.recorder.tally.ping.record(self.now.since(sent));
             }
+        }
+    }
+
+    fn failed(&mut self, place: u32, kind: ErrorKind) {
+        if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+            self.recorder.failed(&exchange, kind, self.now);
+            self.ended += 1;
         }
     }
 
@@ -109,6 +117,7 @@ impl<D: Driver> Worker<'_, D> {
             flights: &mut self.flights,
             recorder: &mut self.recorder,
             again: &mut self.again,
+            violation: &mut self.violation,
             answered: 0,
             ended: 0,
             ready: false,
@@ -153,6 +162,7 @@ impl<D: Driver> Worker<'_, D> {
             flights: &mut self.flights,
             recorder: &mut self.recorder,
             again: &mut self.again,
+            violation: &mut self.violation,
             answered: 0,
             ended: 0,
             ready: false,
@@ -406,6 +416,10 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.sessions[index];
         let place = self.flights.begin(index, &mut session.ring, exchange);
         session.wire.begin(place, &mut session.out);
+        if self.assignment.messages > 0 {
+            let messages = self.assignment.messages;
+            self.recorder.sent_messages(&exchange, messages);
+        }
     }
 
     /// Hands `count` requests over, whose exchanges have begun. Those that were appended leave at
@@ -452,6 +466,8 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.sessions[index];
         if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
             exchange.sent = now;
+            let messages = self.assignment.messages;
+            self.recorder.sent_messages(exchange, messages);
         }
         session.wire.begin(0, &mut session.out);
         self.transmit(index, 1, now);

@@ -58,6 +58,8 @@ pub(crate) struct Assignment {
     pub speech: Speech,
     /// The most unanswered exchanges on one connection.
     pub depth: u32,
+    /// How many messages of its own an exchange sends.
+    pub messages: u64,
     pub keep_alive: bool,
     /// Due times; none in a closed loop.
     pub marks: Option<Marks>,

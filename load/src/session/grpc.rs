@@ -1,0 +1,94 @@
+//! gRPC on an HTTP/2 stream: what a response means to the call that it answers.
+//!
+//! A call ends well if HTTP says 200 and gRPC says 0, in trailers or in a head without a body, and
+//! if as many messages came as its kind asks for. What a response without a status means is told by
+//! the specification's table of HTTP statuses.
+
+use proto::Violation;
+use proto::grpc::{Event, Messages, Status};
+use proto::http2::Fields;
+
+use super::wire::Outcome;
+use crate::protocol::CallKind;
+
+/// Messages are counted and not kept, so they may be as long as their length can say.
+const MESSAGE_BYTES_MAX: u32 = u32::MAX;
+
+/// What was read of the answer to one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    http_status: u16,
+    /// The status, where it is known before the end.
+    decided: Option<Status>,
+    reader: Messages,
+    messages: u32,
+}
+
+impl Answer {
+    /// Nothing came yet.
+    pub(crate) fn new() -> Answer {
+        Answer {
+            http_status: 0,
+            decided: None,
+            reader: Messages::new(MESSAGE_BYTES_MAX),
+            messages: 0,
+        }
+    }
+
+    /// The head came; with `end` it is all there is.
+    #[inline]
+    pub(crate) fn head(&mut self, http_status: u16, fields: Fields<'_>, end: bool) {
+        let (content_type, status) = (fields.get(b"content-type"), fields.get(b"grpc-status"));
+        *self = Answer {
+            http_status,
+            decided: Status::of_head(http_status, content_type, status, end),
+            ..Answer::new()
+        };
+    }
+
+    /// A piece of the body came.
+    ///
+    /// # Errors
+    /// It is no sequence of messages; the call can only be given up.
+    #[inline]
+    pub(crate) fn data(&mut self, mut bytes: &[u8]) -> Result<(), Violation> {
+        if self.decided.is_some() {
+            // What follows a refusal of HTTP is a page for people.
+            return Ok(());
+        }
+        loop {
+            match self.reader.next(&mut bytes) {
+                Ok(Some(Event::End)) => self.messages += 1,
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(rejection) => {
+                    self.decided = Some(rejection.status);
+                    return Err(rejection.violation);
+                }
+            }
+        }
+    }
+
+    /// The trailers came.
+    #[inline]
+    pub(crate) fn trailers(&mut self, fields: Fields<'_>) {
+        let told = || Status::of_trailers(fields.get(b"grpc-status"));
+        self.decided.get_or_insert_with(told);
+    }
+
+    /// How a call of this `kind` was answered, now that nothing more comes.
+    #[inline]
+    pub(crate) fn outcome(&mut self, kind: CallKind) -> Outcome {
+        let told = self.decided.unwrap_or_else(|| Status::of_trailers(None));
+        let whole = self.reader.ended().is_ok() && (self.messages == 1 || kind.answers_many());
+        let status = match told {
+            Status::Ok if !whole => Status::Internal,
+            told => told,
+        };
+        Outcome::Call {
+            http_status: self.http_status,
+            status,
+            messages: self.messages,
+        }
+    }
+}

@@ -103,6 +103,9 @@ fn words(summary: &Summary) -> String {
         "served {} requests on {} connections",
         counts.requests, counts.connections
     );
+    if counts.messages > 0 {
+        text.push_str(&format!(", {} WebSocket messages", counts.messages));
+    }
     for (status, count) in counts.rejections.by_status() {
         if count > 0 {
             text.push_str(&format!(", {count} refused with {status}"));

@@ -5,6 +5,8 @@ use std::time::Duration;
 use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
+use proto::websocket::server::VERSION;
+
 use crate::pattern::Stream;
 use crate::service::{Body, Response};
 
@@ -50,11 +52,15 @@ pub(crate) fn encode(
 ) -> Option<Stream> {
     let start = out.len();
     let length = length(response, form);
-    let mut fields = [SERVER; 3];
+    let mut fields = [SERVER; 5];
     let mut count = 1;
+    let upgrade = response.status == 426;
     let named = [
         ("Content-Type", response.content_type.as_deref()),
         ("Allow", response.allow),
+        // The one upgrade that can be had here (RFC 9110 §15.5.22, RFC 6455 §4.4).
+        ("Upgrade", upgrade.then_some("websocket")),
+        ("Sec-WebSocket-Version", upgrade.then_some(VERSION)),
     ];
     for (name, value) in named {
         if let Some(value) = value {

@@ -104,6 +104,21 @@ pub(crate) enum Reply {
     Raw(Vec<u8>),
     /// The connection is reset.
     Reset,
+    /// The connection becomes a WebSocket, if the request asks for that in good order.
+    Upgrade(Dialogue),
+}
+
+/// What a WebSocket does with the messages that come. Protocols without an upgrade refuse it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialogue {
+    /// Sends each back, in one frame of the same kind.
+    Echo,
+    /// Closes with this code when the first has come.
+    Close(u16),
+    /// Resets the connection when the first has come.
+    Drop,
+    /// Nothing.
+    Silence,
 }
 
 /// An answer without the fields that the connection adds: `Server`, `Date`, framing.

@@ -4,6 +4,7 @@
 use engine::Token;
 use measure::time::{self, Time};
 use proto::http1::{HeadMemo, response};
+use proto::websocket::Scratch;
 
 use crate::answer::Kept;
 use crate::connection::Incoming;
@@ -14,10 +15,17 @@ use crate::summary::Counts;
 /// Incoming bodies end up in boxes that are used again; so many wait for that.
 const SPARE_MAX: usize = 16;
 
+/// Memory of a WebSocket message is kept for the next up to so many bytes.
+const MESSAGE_BYTES_MAX: usize = 2 << 20;
+
 /// See the module.
 pub(crate) struct Site {
     pub(crate) memo: HeadMemo,
     pub(crate) kept: Kept,
+    /// Room to unmask in.
+    pub(crate) scratch: Scratch,
+    /// Memory for the next WebSocket message.
+    pub(crate) message: Vec<u8>,
     pub(crate) counts: Counts,
     pub(crate) agenda: Agenda,
     /// The server stops: answers say `Connection: close`.
@@ -56,6 +64,8 @@ impl Site {
         let mut site = Site {
             memo: HeadMemo::new(),
             kept: Kept::default(),
+            scratch: Scratch::default(),
+            message: Vec::new(),
             counts: Counts::default(),
             agenda: Agenda::default(),
             draining: false,
@@ -153,6 +163,14 @@ impl Site {
         self.routes[ticket.route as usize]
             .service
             .due(ticket, &mut context);
+    }
+
+    /// Takes the memory of a WebSocket message back, which is empty.
+    #[inline]
+    pub(crate) fn keep_message_memory(&mut self, memory: Vec<u8>) {
+        if memory.capacity() > self.message.capacity() && memory.capacity() <= MESSAGE_BYTES_MAX {
+            self.message = memory;
+        }
     }
 
     /// A box for an incoming body, perhaps with memory from the last one.

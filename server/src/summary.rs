@@ -20,6 +20,8 @@ pub struct Counts {
     pub connections: u64,
     /// Requests whose head was read whole and accepted.
     pub requests: u64,
+    /// WebSocket messages read whole, before either side closed.
+    pub messages: u64,
     /// Requests refused by the protocol, by their status.
     pub rejections: Rejections,
     /// Connections that died by a fault of the socket, such as a reset by the client.
@@ -92,6 +94,7 @@ impl AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
         self.connections += other.connections;
         self.requests += other.requests;
+        self.messages += other.messages;
         self.rejections += other.rejections;
         self.failed += other.failed;
         self.idle += other.idle;

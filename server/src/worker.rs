@@ -200,9 +200,6 @@ impl<D: Driver> Worker<D> {
             return;
         };
         connection.since = self.site.now;
-        if connection.lingers() {
-            return;
-        }
         if connection.wants_buffer() {
             connection.give_buffer(self.driver.buffer());
         }

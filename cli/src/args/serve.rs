@@ -14,10 +14,13 @@ Routes:
   /bytes/N        N bytes                   /chunked/N      N bytes in chunks
   /echo           the request's body        /status/N       an answer with status N
   /delay/50ms     an answer after a while   /health         for whoever asks whether it is up
+  /ws             WebSocket: each message comes back
 Faults, for testing clients:
   /stall          never answers             /reset          a reset in place of an answer
   /truncate       half an answer            /slow/10ms      an answer byte by byte
   /garbage        bytes that are not HTTP
+  /ws/close/CODE  closes with CODE after the first message
+  /ws/drop        resets then               /ws/stall       never answers a message
 SIGINT and SIGTERM let running exchanges finish; a second SIGINT ends at once.
 Exit codes: 0 stopped on request; 1 could not listen or broke; 2 wrong use.";
 
@@ -54,7 +57,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = values::size)]
     pub(crate) head_limit: usize,
 
-    /// The longest body of a request; longer ones are answered with 413
+    /// The longest body of a request; longer ones are answered with 413, and longer WebSocket
+    /// messages with close code 1009
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size)]
     pub(crate) body_limit: usize,
 

@@ -64,11 +64,16 @@ pub fn head(out: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Misuse> {
         Length::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         Length::None => {}
     }
-    match (head.keep_alive, head.version) {
-        (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
-        (true, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-        (true, Version::Http11) => {}
-    }
+    // RFC 9110 §7.8: who names an upgrade says so in `Connection` as well.
+    let upgrade = (head.fields.iter()).any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    out.extend_from_slice(match (head.keep_alive, head.version, upgrade) {
+        (false, _, false) => b"Connection: close\r\n",
+        (false, _, true) => b"Connection: close, upgrade\r\n",
+        (true, Version::Http10, false) => b"Connection: keep-alive\r\n",
+        (true, Version::Http10, true) => b"Connection: keep-alive, upgrade\r\n",
+        (true, Version::Http11, true) => b"Connection: upgrade\r\n",
+        (true, Version::Http11, false) => b"".as_slice(),
+    });
     out.extend_from_slice(b"\r\n");
     Ok(())
 }

@@ -196,6 +196,11 @@ impl Server {
         }
     }
 
+    /// The bounds that this connection was given.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Whether a head has begun and is not complete: a deadline for slow heads applies.
     #[inline]
     pub fn head_started(&self) -> bool {

@@ -7,11 +7,13 @@ use engine::Token;
 use measure::time::Time;
 use proto::http1::server::{BodyLength, Event, Limits, Rejection, Request, Server};
 use proto::http1::{self, response};
+use proto::websocket::server as upgrade;
 
 use super::outgoing::{Outgoing, Then};
+use super::websocket::WebSocket;
 use super::{Ending, Phase};
 use crate::answer::{self, Beat, Dribble, Form};
-use crate::service::{self, Reply, Response};
+use crate::service::{self, Dialogue, Reply, Response};
 use crate::site::{Found, Site};
 
 /// Memory that an incoming body leaves behind is kept for the next up to so many bytes.
@@ -125,7 +127,12 @@ impl Http1 {
                     talk.request(&request, socket, site);
                 }
                 Ok(Some(Event::Body(bytes))) => talk.body(bytes),
-                Ok(Some(Event::End)) => talk.end(socket, site),
+                Ok(Some(Event::End)) => {
+                    talk.end(socket, site);
+                    if talk.out.upgrade().is_some() {
+                        return self.held.extend_from_slice(input);
+                    }
+                }
                 Ok(None) => break,
                 Err(rejection) => talk.reject(rejection, site),
             }
@@ -136,6 +143,19 @@ impl Http1 {
             self.head_since = site.now;
         }
         self.settle();
+    }
+
+    /// The WebSocket that this has become, once.
+    #[inline]
+    pub(super) fn upgraded(&mut self) -> Option<Box<WebSocket>> {
+        let dialogue = self.talk.out.upgrade()?;
+        let mut out = std::mem::take(&mut self.talk.out);
+        out.upgraded();
+        let received = std::mem::take(&mut self.held);
+        // A message may be as long as a body.
+        let message_bytes = self.machine.limits().body_bytes;
+        let websocket = WebSocket::new(dialogue, message_bytes, out, received);
+        Some(Box::new(websocket))
     }
 
     /// The client will send no more. What it asked for is still answered.
@@ -252,8 +272,28 @@ impl Talk {
         };
         match reply {
             Reply::Always(response) => self.say(&response, form, Some(request.head), site),
+            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, site),
             reply => self.reply(reply, form, site),
         }
+    }
+
+    /// Grants an upgrade or refuses it (RFC 6455 §4.2).
+    fn upgrade(&mut self, dialogue: Dialogue, request: &Request<'_>, form: Form, site: &mut Site) {
+        let refusal = match upgrade::accept(request) {
+            Ok(_) if site.draining => (503, "the server stops\n".to_owned()),
+            // Its answer could only wait behind the others, and no frame may come before it.
+            Ok(_) if self.out.waits_anywhere() => (
+                400,
+                "an upgrade has to wait for the answers before it\n".to_owned(),
+            ),
+            Ok(acceptance) => {
+                self.out.append(|out| acceptance.encode(out));
+                return self.out.then(Then::Upgrade(dialogue));
+            }
+            Err(rejection) => (rejection.status, format!("{}\n", rejection.violation)),
+        };
+        let (status, text) = refusal;
+        self.say(&Response::sentence(status, text), form, None, site);
     }
 
     fn begin(&mut self, request: &Request<'_>, site: &mut Site) {
@@ -382,6 +422,10 @@ impl Talk {
                 Some(Ending::Graceful)
             }
             Reply::Reset => Some(Ending::Reset),
+            Reply::Upgrade(_) => {
+                let text = "a WebSocket upgrade has no body\n";
+                return self.say(&Response::sentence(400, text.into()), form, None, site);
+            }
         };
         self.ending = self.ending.or(ending);
     }

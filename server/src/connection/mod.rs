@@ -10,6 +10,7 @@ mod http1;
 mod outgoing;
 #[cfg(test)]
 mod tests;
+mod websocket;
 
 use engine::Token;
 use engine::timers::TimerId;
@@ -22,6 +23,7 @@ use crate::site::Site;
 use http1::Http1;
 pub(crate) use http1::Incoming;
 pub(crate) use outgoing::Step;
+use websocket::WebSocket;
 
 /// A client that was refused in the middle of sending is heard out for at most so long, …
 const LINGER_NS: u64 = 2_000_000_000;
@@ -55,6 +57,7 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 enum Protocol {
     Http1(Http1),
+    WebSocket(Box<WebSocket>),
 }
 
 /// How a connection ends once its output is gone. Input is ignored from then on.
@@ -81,6 +84,8 @@ enum Phase {
     Body,
     /// A service has not answered yet.
     Waiting,
+    /// A conversation that has no end of its own.
+    Open,
 }
 
 /// What is to be done when a time limit is reached.
@@ -120,14 +125,36 @@ impl Connection {
     #[inline]
     pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.receive(input, self.socket, site),
+            Protocol::Http1(http) => {
+                http.receive(input, self.socket, site);
+                self.switch(site);
+            }
+            Protocol::WebSocket(websocket) => websocket.receive(input, site),
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
     pub(crate) fn resume(&mut self, site: &mut Site) -> bool {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.resume(self.socket, site),
+            Protocol::Http1(http) => {
+                http.resume(self.socket, site) && {
+                    self.switch(site);
+                    true
+                }
+            }
+            Protocol::WebSocket(websocket) => websocket.resume(site),
+        }
+    }
+
+    /// Goes on as another protocol, if the last request asked for that and was granted it.
+    #[inline]
+    fn switch(&mut self, site: &mut Site) {
+        let Protocol::Http1(http) = &mut self.protocol else {
+            return;
+        };
+        if let Some(mut websocket) = http.upgraded() {
+            websocket.resume(site);
+            self.protocol = Protocol::WebSocket(websocket);
         }
     }
 
@@ -135,6 +162,7 @@ impl Connection {
     pub(crate) fn peer_ended(&mut self) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(),
+            Protocol::WebSocket(websocket) => websocket.peer_ended(),
         }
     }
 
@@ -142,6 +170,7 @@ impl Connection {
     pub(crate) fn drain(&mut self) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
+            Protocol::WebSocket(websocket) => websocket.drain(),
         }
     }
 
@@ -149,6 +178,7 @@ impl Connection {
     pub(crate) fn time_out(&mut self, site: &mut Site) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(site),
+            Protocol::WebSocket(websocket) => websocket.time_out(site),
         }
     }
 
@@ -156,6 +186,8 @@ impl Connection {
     pub(crate) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.complete(number, response, site),
+            // An upgrade waits for no earlier answer.
+            Protocol::WebSocket(_) => {}
         }
     }
 
@@ -164,6 +196,7 @@ impl Connection {
     pub(crate) fn step(&mut self) -> Step {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().step(),
+            Protocol::WebSocket(websocket) => websocket.out().step(),
         }
     }
 
@@ -171,6 +204,7 @@ impl Connection {
     pub(crate) fn wake(&mut self) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
+            Protocol::WebSocket(websocket) => websocket.out().wake(),
         }
     }
 
@@ -179,6 +213,7 @@ impl Connection {
     pub(crate) fn wants_buffer(&self) -> bool {
         match &self.protocol {
             Protocol::Http1(http) => http.wants_buffer(),
+            Protocol::WebSocket(websocket) => websocket.wants_buffer(),
         }
     }
 
@@ -187,6 +222,7 @@ impl Connection {
     pub(crate) fn give_buffer(&mut self, buffer: Vec<u8>) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().give_buffer(buffer),
+            Protocol::WebSocket(websocket) => websocket.out().give_buffer(buffer),
         }
     }
 
@@ -195,6 +231,7 @@ impl Connection {
     pub(crate) fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().take_unused_buffer(),
+            Protocol::WebSocket(websocket) => websocket.out().take_unused_buffer(),
         }
     }
 
@@ -203,6 +240,7 @@ impl Connection {
     pub(crate) fn reads(&self) -> bool {
         match &self.protocol {
             Protocol::Http1(http) => http.reads(),
+            Protocol::WebSocket(websocket) => websocket.reads(),
         }
     }
 
@@ -211,6 +249,7 @@ impl Connection {
     pub(crate) fn head_since(&self) -> Time {
         match &self.protocol {
             Protocol::Http1(http) => http.head_since(),
+            Protocol::WebSocket(_) => Time::NEVER,
         }
     }
 
@@ -219,12 +258,14 @@ impl Connection {
     pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(site),
+            Protocol::WebSocket(websocket) => websocket.finished(),
         }
     }
 
     fn phase(&self) -> Phase {
         match &self.protocol {
             Protocol::Http1(http) => http.phase(),
+            Protocol::WebSocket(websocket) => websocket.phase(),
         }
     }
 
@@ -243,10 +284,11 @@ impl Connection {
     pub(crate) fn limit(&self, timeouts: &Timeouts) -> (Time, Overdue) {
         let idle = self.since + timeouts.idle;
         if self.lingers() {
-            return (
-                self.linger_until.min(self.since.plus(LINGER_SILENCE_NS)),
-                Overdue::Close,
-            );
+            let silence = match &self.protocol {
+                Protocol::WebSocket(websocket) if websocket.awaits_close() => Time::NEVER,
+                Protocol::Http1(_) | Protocol::WebSocket(_) => self.since.plus(LINGER_SILENCE_NS),
+            };
+            return (self.linger_until.min(silence), Overdue::Close);
         }
         if self.sending {
             return (idle, Overdue::Reset);
@@ -254,7 +296,7 @@ impl Connection {
         match self.phase() {
             Phase::Idle => (idle, Overdue::Close),
             Phase::Head(since) => (since + timeouts.head, Overdue::Refuse),
-            Phase::Body => (idle, Overdue::Refuse),
+            Phase::Body | Phase::Open => (idle, Overdue::Refuse),
             Phase::Waiting => (Time::NEVER, Overdue::Close),
         }
     }

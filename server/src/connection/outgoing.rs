@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::answer::{Beat, Dribble, Form};
 use crate::pattern::{Slice, Stream};
+use crate::service::Dialogue;
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
 const BYTES_HIGH: usize = 256 * 1024;
@@ -46,6 +47,8 @@ pub(crate) enum Then {
     Body(Stream),
     /// An answer byte by byte.
     Dribble(Box<Dribble>),
+    /// WebSocket, and no HTTP any more.
+    Upgrade(Dialogue),
 }
 
 /// What is to be done next.
@@ -72,6 +75,25 @@ impl Outgoing {
     /// Whether what comes next has to be waited for.
     pub(crate) fn waits(&self) -> bool {
         self.front.bytes.is_empty() && !matches!(self.front.then, Then::Nothing | Then::Body(_))
+    }
+
+    /// Whether anything in it is no bytes yet.
+    pub(crate) fn waits_anywhere(&self) -> bool {
+        !self.rest.is_empty() || !matches!(self.front.then, Then::Nothing)
+    }
+
+    /// What the connection goes on with when the bytes are gone, if it is no HTTP.
+    #[inline]
+    pub(crate) fn upgrade(&self) -> Option<Dialogue> {
+        match self.front.then {
+            Then::Upgrade(dialogue) => Some(dialogue),
+            _ => None,
+        }
+    }
+
+    /// The connection has gone on: bytes may follow again.
+    pub(crate) fn upgraded(&mut self) {
+        self.front.then = Then::Nothing;
     }
 
     /// Whether what comes next never comes.
@@ -166,7 +188,7 @@ impl Outgoing {
                 return Step::Bytes(std::mem::take(&mut self.front.bytes));
             }
             match &mut self.front.then {
-                Then::Answer { .. } | Then::Silence => return Step::Nothing,
+                Then::Answer { .. } | Then::Silence | Then::Upgrade(_) => return Step::Nothing,
                 Then::Body(stream) => {
                     if let Some(slice) = stream.next() {
                         return Step::Slice(slice);

@@ -14,8 +14,9 @@ mod slow;
 mod stall;
 mod status;
 mod truncate;
+mod websocket;
 
-use crate::service::{Context, Request, Response, Service};
+use crate::service::{Context, Dialogue, Request, Response, Service};
 
 /// Where a service is reached, and by which methods.
 pub(crate) struct Route {
@@ -50,6 +51,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::at("/truncate", truncate::Truncate),
         Route::below("/slow/", slow::Slow),
         Route::at("/garbage", garbage::Garbage),
+        Route::at("/ws", websocket::Always(Dialogue::Echo)).upgrading(),
+        Route::below("/ws/close/", websocket::Close).upgrading(),
+        Route::at("/ws/drop", websocket::Always(Dialogue::Drop)).upgrading(),
+        Route::at("/ws/stall", websocket::Always(Dialogue::Silence)).upgrading(),
     ]
 }
 
@@ -75,6 +80,16 @@ impl Route {
         Route {
             methods: "GET, HEAD, POST, PUT, PATCH, DELETE",
             takes_body: true,
+            ..self
+        }
+    }
+
+    /// For [`Reply::Upgrade`], which only a GET can ask for (RFC 6455 §4.1).
+    ///
+    /// [`Reply::Upgrade`]: crate::service::Reply::Upgrade
+    fn upgrading(self) -> Route {
+        Route {
+            methods: "GET",
             ..self
         }
     }

@@ -228,6 +228,42 @@ fn any_chopping_of_requests_gives_the_same_answers() {
 }
 
 #[test]
+fn any_chopping_of_frames_gives_the_same_echoes() {
+    use proto::websocket::{Opcode, encode};
+
+    let key = Some([0x37, 0xfa, 0x21, 0x3d]);
+    let mut sends = b"GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\n\
+        Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        .to_vec();
+    let mut echoes = Vec::new();
+    for bytes in [0, 1, 16, 125, 126, 5000, 70_000] {
+        let text = "\u{e9}".repeat(bytes);
+        let (begin, end) = text.as_bytes().split_at(bytes);
+        encode(&mut sends, Opcode::Text, false, key, begin);
+        encode(&mut sends, Opcode::Ping, true, key, b"between");
+        encode(&mut sends, Opcode::Continuation, true, key, end);
+        encode(&mut echoes, Opcode::Pong, true, None, b"between");
+        encode(&mut echoes, Opcode::Text, true, None, text.as_bytes());
+    }
+    encode(&mut sends, Opcode::Close, true, key, &[0x03, 0xe8]);
+    encode(&mut echoes, Opcode::Close, true, None, &[0x03, 0xe8]);
+    let script = Script {
+        sends: vec![(0, sends)],
+        ..Script::default()
+    };
+    for seed in 0..100 {
+        let (rough, summary) = heard(seed, Faults::rough(), &script, 60 * SECOND);
+        assert!(rough.text().starts_with("HTTP/1.1 101 "), "seed {seed}");
+        assert!(rough.bytes.ends_with(&echoes), "seed {seed}");
+        assert!(
+            rough.ended.is_some() && summary.counts.messages == 7,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_to_the_nanosecond() {
     let script = everything();
     for seed in 0..10 {

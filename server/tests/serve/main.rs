@@ -6,3 +6,4 @@ mod lifecycle;
 mod protocol;
 mod routes;
 mod start;
+mod websocket;

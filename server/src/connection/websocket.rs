@@ -1,0 +1,247 @@
+//! WebSocket on one connection: messages in, messages out. Knows no sockets.
+//!
+//! A message is answered when it is complete and checked, in one frame. What is under way is
+//! gathered in memory that all connections of a worker share, and moves to the connection only if
+//! the rest takes longer to come.
+
+use proto::websocket::{self, Event, Failure, Kind, Limits, Opcode, Reader, Role, code};
+
+use super::outgoing::Outgoing;
+use super::{Ending, Phase};
+use crate::service::Dialogue;
+use crate::site::Site;
+
+/// One connection, from the answer to the upgrade on.
+#[derive(Debug)]
+pub(super) struct WebSocket {
+    reader: Reader,
+    talk: Talk,
+    /// Received and not read yet, because output had piled up.
+    held: Vec<u8>,
+    /// The client broke the protocol, so its close frame cannot be made out any more.
+    failed: bool,
+}
+
+/// Everything but the reader, which lends what it has read.
+#[derive(Debug)]
+struct Talk {
+    dialogue: Dialogue,
+    out: Outgoing,
+    /// The beginning of a message whose end has not come.
+    message: Vec<u8>,
+    kind: Kind,
+    /// A close frame was sent, or none is wanted any more.
+    ending: Option<Ending>,
+}
+
+impl WebSocket {
+    /// Takes over a connection whose output ends with the answer to the upgrade.
+    pub(super) fn new(
+        dialogue: Dialogue,
+        message_bytes: u64,
+        out: Outgoing,
+        received: Vec<u8>,
+    ) -> WebSocket {
+        let limits = Limits {
+            frame_bytes: message_bytes,
+            message_bytes,
+        };
+        WebSocket {
+            reader: Reader::new(Role::Server, limits),
+            talk: Talk {
+                dialogue,
+                out,
+                message: Vec::new(),
+                kind: Kind::Binary,
+                ending: None,
+            },
+            held: received,
+            failed: false,
+        }
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(super) fn receive(&mut self, input: &[u8], site: &mut Site) {
+        if self.held.is_empty() {
+            self.read(input, site);
+        } else {
+            self.held.extend_from_slice(input);
+        }
+    }
+
+    /// Reads on what was held, if there is room for answers. Reports whether anything was read.
+    pub(super) fn resume(&mut self, site: &mut Site) -> bool {
+        if self.held.is_empty() || self.talk.out.is_heavy() {
+            return false;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.read(&held, site);
+        true
+    }
+
+    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+        let talk = &mut self.talk;
+        if talk.message.is_empty() {
+            std::mem::swap(&mut talk.message, &mut site.message);
+        }
+        loop {
+            if talk.out.is_heavy() && !input.is_empty() {
+                self.held.extend_from_slice(input);
+                break;
+            }
+            match self.reader.next(&mut input, &mut site.scratch) {
+                Ok(Some(event)) => {
+                    let complete = talk.happened(event);
+                    site.counts.messages += u64::from(complete);
+                }
+                Ok(None) => break,
+                Err(failure) => {
+                    self.failed = true;
+                    break talk.fail(failure);
+                }
+            }
+        }
+        // Memory that is not in use goes back; that of a message under way stays.
+        if talk.message.is_empty() {
+            site.keep_message_memory(std::mem::take(&mut talk.message));
+        }
+    }
+
+    /// The client will send no more.
+    pub(super) fn peer_ended(&mut self) {
+        self.held.clear();
+        self.talk.ending = Some(Ending::Graceful);
+    }
+
+    /// The server stops.
+    pub(super) fn drain(&mut self) {
+        if self.talk.ending.is_none() {
+            self.talk.close(code::GOING_AWAY, "the server stops");
+        }
+    }
+
+    /// Nothing came for too long.
+    pub(super) fn time_out(&mut self, site: &mut Site) {
+        site.counts.idle += 1;
+        self.talk
+            .close(code::GOING_AWAY, "nothing came for too long");
+    }
+
+    /// How the connection is to be closed, if it is time.
+    pub(super) fn finished(&self) -> Option<Ending> {
+        match self.talk.ending {
+            Some(Ending::Graceful | Ending::Lingering) if !self.talk.out.is_empty() => None,
+            ending => ending,
+        }
+    }
+
+    /// Whether reading should go on: it stops while output has piled up.
+    #[inline]
+    pub(super) fn reads(&self) -> bool {
+        self.held.is_empty() && !self.talk.out.is_heavy()
+    }
+
+    /// What has to be said.
+    #[inline]
+    pub(super) fn out(&mut self) -> &mut Outgoing {
+        &mut self.talk.out
+    }
+
+    /// Whether the buffer that gathers bytes has no memory yet.
+    #[inline]
+    pub(super) fn wants_buffer(&self) -> bool {
+        self.talk.out.wants_buffer()
+    }
+
+    /// Whether the end of the connection waits for nothing but the client's close frame.
+    pub(super) fn awaits_close(&self) -> bool {
+        self.talk.ending == Some(Ending::Lingering) && !self.failed
+    }
+
+    /// What it is doing.
+    pub(super) fn phase(&self) -> Phase {
+        Phase::Open
+    }
+}
+
+impl Talk {
+    /// Answers what came; reports whether it completes a message that counts.
+    #[inline]
+    fn happened(&mut self, event: Event<'_>) -> bool {
+        if let Event::Close(close) = event {
+            self.closed(close.map(|close| close.code));
+        }
+        // After a close frame of ours nothing is said any more (RFC 6455 §5.5.1).
+        if self.ending.is_some() {
+            return false;
+        }
+        match event {
+            Event::Begin(kind) => self.kind = kind,
+            Event::Bytes(bytes) => {
+                if self.dialogue == Dialogue::Echo {
+                    self.message.extend_from_slice(bytes);
+                }
+            }
+            Event::End => {
+                self.answer();
+                return true;
+            }
+            Event::Ping(payload) => self.send(Opcode::Pong, payload),
+            Event::Pong(_) | Event::Close(_) => {}
+        }
+        false
+    }
+
+    /// A message is complete.
+    #[inline]
+    fn answer(&mut self) {
+        match self.dialogue {
+            Dialogue::Echo => {
+                let (opcode, message) = (self.kind.into(), &self.message);
+                self.out
+                    .append(|out| websocket::encode(out, opcode, true, None, message));
+                self.message.clear();
+            }
+            Dialogue::Close(code) => self.close(code, ""),
+            Dialogue::Drop => self.ending = Some(Ending::Reset),
+            Dialogue::Silence => {}
+        }
+    }
+
+    /// The client closes, or answers our close: it is the server that ends the connection then
+    /// (RFC 6455 §7.1.1).
+    fn closed(&mut self, code: Option<u16>) {
+        if self.ending.is_none() {
+            // The code comes back, as the standard says is usual (RFC 6455 §5.5.1).
+            match code {
+                Some(code) => self.say_close(code, ""),
+                None => self.send(Opcode::Close, &[]),
+            }
+        }
+        self.ending = Some(Ending::Graceful);
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.message.clear();
+        if self.ending.is_none() {
+            self.close(failure.code, failure.violation.what);
+        }
+    }
+
+    /// Says that the connection ends, and waits a little for the client to say so too.
+    fn close(&mut self, code: u16, reason: &str) {
+        self.say_close(code, reason);
+        self.ending = Some(Ending::Lingering);
+    }
+
+    fn say_close(&mut self, code: u16, reason: &str) {
+        self.out
+            .append(|out| websocket::encode_close(out, None, code, reason));
+    }
+
+    fn send(&mut self, opcode: Opcode, payload: &[u8]) {
+        self.out
+            .append(|out| websocket::encode(out, opcode, true, None, payload));
+    }
+}

@@ -7,6 +7,7 @@
 pub mod choice;
 pub mod completions;
 pub mod cpu;
+pub mod descriptors;
 pub mod driver;
 pub mod epoll;
 mod payloads;

@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 
 use engine::choice::{self, Kind};
 use engine::cpu::{self, PinError};
+use engine::descriptors;
 use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, SocketOptions};
 use engine::{epoll, uring};
 
 use proto::http1;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Config, Limits};
 use crate::site::Wall;
@@ -40,7 +40,7 @@ const BUFFER_BYTES: usize = 4096;
 pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
     check(&config)?;
     let (kind, engine_reason) = choice::decide(config.engine).map_err(StartError::Engine)?;
-    let sockets = sockets(&config);
+    let sockets = sockets(&config, kind);
     let cpus = cpu::place(config.threads, &config.cpus);
     let mut running = Running {
         address: config.address.clone(),
@@ -276,33 +276,19 @@ fn settings(config: &Config, address: &Address) -> Settings {
     }
 }
 
-/// How many sockets each driver is opened for.
-///
-/// io_uring's direct descriptors are limited by `RLIMIT_NOFILE` for each ring, descriptors of epoll
-/// for all workers together. The smaller of the two holds for both, so that the engines compare.
-fn sockets(config: &Config) -> usize {
-    let limit = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
-    let share = limit / config.threads as u64;
+/// How many sockets each driver is opened for: io_uring's direct descriptors are limited by
+/// `RLIMIT_NOFILE` for each ring, descriptors of epoll for all workers together.
+fn sockets(config: &Config, kind: Kind) -> usize {
+    let limit = descriptors::raise_limit(u64::MAX).saturating_sub(DESCRIPTORS_RESERVED);
+    let share = match kind {
+        Kind::Uring => limit,
+        Kind::Epoll => limit / config.threads as u64,
+    };
     let wanted = config
         .limits
         .connections
         .map_or(CONNECTIONS_MAX_DEFAULT, |most| most as u64 + 1);
     share.min(wanted).max(2) as usize
-}
-
-/// Raises the soft limit to the hard one (getrlimit(2)): the soft one is low only for the sake of
-/// programs that use select(2).
-fn raise_descriptor_limit() -> u64 {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: maximum,
-            maximum,
-        },
-    );
-    let limit = if raised.is_ok() { maximum } else { current };
-    limit.unwrap_or(u64::MAX)
 }
 
 /// What the thread of a worker is given.

@@ -7,7 +7,6 @@ use std::os::fd::AsRawFd;
 use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::buffers::ReceiveBuffers;
 use super::features::{Feature, Features};
@@ -15,6 +14,7 @@ use super::files::Files;
 use super::ring::{File, Ring, Sleep};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
+use crate::descriptors;
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError};
 use crate::payloads::Payloads;
 use crate::pool::Pool;
@@ -98,7 +98,8 @@ fn open_files(
     features: &mut Features,
 ) -> Result<Files, OpenError> {
     let sockets = sockets as u64;
-    let limit = descriptor_limit(sockets + PLACES_SPARE).min(PLACES_MAX);
+    // A table of files may not exceed the limit of open files either.
+    let limit = descriptors::raise_limit(sockets + PLACES_SPARE).min(PLACES_MAX);
     // One place at least for accepting, so that a full driver can still tell that it is full.
     if sockets >= limit {
         return Err(OpenError {
@@ -120,23 +121,6 @@ fn open_files(
         return Ok(Files::descriptors());
     }
     Ok(Files::direct(places))
-}
-
-/// The limit of open files, which a table of files may not exceed either. If it is below `wanted`,
-/// it is raised as far as this process may: many systems start with a soft limit of 1024.
-fn descriptor_limit(wanted: u64) -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    let current = limit.current.unwrap_or(u64::MAX);
-    let raised = wanted.min(limit.maximum.unwrap_or(u64::MAX));
-    let wish = Rlimit {
-        current: Some(raised),
-        maximum: limit.maximum,
-    };
-    if raised > current && setrlimit(Resource::Nofile, wish).is_ok() {
-        raised
-    } else {
-        current
-    }
 }
 
 /// Whether options of a socket in the table can be set, which resetting connections needs. Kernels
@@ -298,6 +282,8 @@ impl Uring {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Resource, getrlimit};
+
     use super::*;
 
     fn around(disabled: Option<&str>, filtered: bool) -> Surroundings {

@@ -8,6 +8,7 @@
 //! exchange that found a free connection and was sent late was held up by the generator alone.
 
 use measure::histogram::Histogram;
+use measure::process::ThreadTime;
 
 use crate::plan::Plan;
 use crate::worker::{EndedBy, Outcome};
@@ -17,7 +18,7 @@ const CPU_SHARE_MAX: f64 = 0.95;
 /// A worker this busy is close to it: said as a warning.
 const CPU_SHARE_WARN: f64 = 0.80;
 /// Share of the window that a worker may wait for its processor.
-const RUN_QUEUE_SHARE_MAX: f64 = 0.02;
+pub(crate) const RUN_QUEUE_SHARE_MAX: f64 = 0.02;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Own lateness at the 99th percentile: this, or a twentieth of the median response time.
@@ -38,13 +39,14 @@ pub(crate) struct Verdict {
 
 /// What the workers' outcomes say about the generator.
 pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdict {
+    let times = || outcomes.iter().map(|outcome| outcome.cpu);
     let mut verdict = Verdict {
         limited: false,
         reason: String::new(),
         valid: true,
         warnings: Vec::new(),
-        cpu_share_max: share_max(outcomes, duration_s, |cpu| cpu.run_ns),
-        run_queue_share_max: share_max(outcomes, duration_s, |cpu| cpu.wait_ns),
+        cpu_share_max: share_max(times(), duration_s, |cpu| cpu.run_ns),
+        run_queue_share_max: share_max(times(), duration_s, |cpu| cpu.wait_ns),
         littles_law_gap: None,
     };
     let open = plan.schedule.is_open();
@@ -75,17 +77,16 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
     verdict
 }
 
-fn share_max(
-    outcomes: &[Outcome],
+/// The largest share of `duration_s` that a part of a worker's time is; none where that is unknown.
+pub(crate) fn share_max(
+    workers: impl Iterator<Item = Option<ThreadTime>>,
     duration_s: f64,
-    part: impl Fn(measure::process::ThreadTime) -> u64,
+    part: impl Fn(ThreadTime) -> u64,
 ) -> Option<f64> {
     if duration_s <= 0.0 {
         return None;
     }
-    let shares = outcomes
-        .iter()
-        .map(|outcome| Some(part(outcome.cpu?) as f64 / 1e9 / duration_s));
+    let shares = workers.map(|time| Some(part(time?) as f64 / 1e9 / duration_s));
     shares
         .collect::<Option<Vec<f64>>>()?
         .into_iter()

@@ -373,7 +373,7 @@ pub(crate) fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
     )))
 }
 
-fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
+pub(crate) fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
     if seconds > 0.0 && seconds <= 366.0 * 86_400.0 {
         return Ok(());
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
-use engine::{Broken, Config, Driver, SocketOptions, cpu};
+use engine::tls::ClientTls;
+use engine::{Address, Broken, Config, Driver, EngineCounters, SocketOptions, cpu};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
@@ -77,15 +78,14 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Record, RunError> {
     plan.validate()?;
-    target::check_sources(&plan.source_addresses)?;
-    let choice: EngineChoice = plan.engine.parse().map_err(RunError::Invalid)?;
-    let (kind, engine_reason) =
-        choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
-    let addresses = target::resolve(plan)?;
-    let tls = tls::client(plan)?;
-    target::reach(plan, &addresses, tls.as_ref())?;
+    let Ground {
+        kind,
+        engine_reason,
+        addresses,
+        tls,
+    } = Ground::find(plan)?;
     check_limits(plan, kind)?;
-    let processors = processors(plan);
+    let processors = processors(plan.threads, &plan.cpus);
     let jobs = (0..plan.threads)
         .map(|worker| assign(plan, worker, &addresses))
         .collect::<Result<Vec<Assignment>, RunError>>()?;
@@ -99,15 +99,43 @@ pub fn run(
     Ok(assemble(plan, kind, engine_reason, outcomes))
 }
 
+/// What a plan is carried out on: an engine that works, and a target that somebody listens at.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub kind: Kind,
+    pub engine_reason: String,
+    pub addresses: Vec<Address>,
+    pub tls: Option<ClientTls>,
+}
+
+impl Ground {
+    /// Finds both, or says what is missing.
+    pub(crate) fn find(plan: &Plan) -> Result<Ground, RunError> {
+        target::check_sources(&plan.source_addresses)?;
+        let choice: EngineChoice = plan.engine.parse().map_err(RunError::Invalid)?;
+        let (kind, engine_reason) =
+            choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
+        let addresses = target::resolve(plan)?;
+        let tls = tls::client(plan)?;
+        target::reach(plan, &addresses, tls.as_ref())?;
+        Ok(Ground {
+            kind,
+            engine_reason,
+            addresses,
+            tls,
+        })
+    }
+}
+
 /// The CPU of each worker. From the last one downwards unless the plan says, because servers are
 /// mostly put on the first ones.
-fn processors(plan: &Plan) -> Vec<usize> {
-    let chosen = if plan.cpus.is_empty() {
+pub(crate) fn processors(threads: u32, cpus: &[usize]) -> Vec<usize> {
+    let chosen = if cpus.is_empty() {
         cpu::allowed().into_iter().rev().collect()
     } else {
-        plan.cpus.clone()
+        cpus.to_vec()
     };
-    cpu::place(plan.threads as usize, &chosen)
+    cpu::place(threads as usize, &chosen)
 }
 
 /// When the measured window opens and closes, counted from the beginning of the load.
@@ -138,7 +166,7 @@ impl Job for Assignment {
 pub(crate) fn assign(
     plan: &Plan,
     worker: u32,
-    addresses: &[engine::Address],
+    addresses: &[Address],
 ) -> Result<Assignment, RunError> {
     let share = |whole: u64| {
         let (whole_share, rest) = (
@@ -289,10 +317,7 @@ fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f6
 fn ended_by(outcomes: &[Outcome]) -> Ended {
     let all = || outcomes.iter().map(|outcome| outcome.ended_by);
     if let Some(EndedBy::Signal(signal)) = all().find(|by| matches!(by, EndedBy::Signal(_))) {
-        return match signal {
-            Signal::Interrupt => Ended::Interrupt,
-            Signal::Terminate => Ended::Terminate,
-        };
+        return by_signal(signal);
     }
     match all().next() {
         Some(EndedBy::Count) => Ended::Count,
@@ -302,10 +327,33 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
     }
 }
 
+/// What a signal's end is called in a record.
+pub(crate) fn by_signal(signal: Signal) -> Ended {
+    match signal {
+        Signal::Interrupt => Ended::Interrupt,
+        Signal::Terminate => Ended::Terminate,
+    }
+}
+
 fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
+    let mut sums = engine_counters(outcomes.iter().map(|outcome| &outcome.counters));
     for outcome in outcomes {
-        let counted = &outcome.counters;
+        for (name, count) in [
+            ("blocked_exchanges", outcome.recorder.blocked),
+            ("dropped_in_warm_up", outcome.dropped),
+        ] {
+            *sums.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    sums
+}
+
+/// What the drivers of all workers counted, by name.
+pub(crate) fn engine_counters<'a>(
+    all: impl Iterator<Item = &'a EngineCounters>,
+) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for counted in all {
         for (name, count) in [
             ("enters", counted.enters),
             ("sleeps", counted.sleeps),
@@ -313,8 +361,6 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
             ("starved", counted.starved),
             ("overflows", counted.overflows),
             ("short_sends", counted.short_sends),
-            ("blocked_exchanges", outcome.recorder.blocked),
-            ("dropped_in_warm_up", outcome.dropped),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
         }

@@ -124,6 +124,22 @@ pub fn thread_time(thread: u32) -> Option<ThreadTime> {
     schedstat(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
+/// Processor time of the calling thread so far.
+pub fn own_time() -> Option<ThreadTime> {
+    thread_time(own_thread())
+}
+
+impl ThreadTime {
+    /// What was used from one reading to a later one.
+    pub fn between(from: Option<ThreadTime>, to: Option<ThreadTime>) -> Option<ThreadTime> {
+        let (from, to) = from.zip(to)?;
+        Some(ThreadTime {
+            run_ns: to.run_ns.saturating_sub(from.run_ns),
+            wait_ns: to.wait_ns.saturating_sub(from.wait_ns),
+        })
+    }
+}
+
 /// Processor time of this process in nanoseconds.
 pub fn own_cpu_ns() -> Option<u64> {
     cpu_ns(std::process::id())

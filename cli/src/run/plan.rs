@@ -229,27 +229,13 @@ fn one_family(plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// Each connection over TCP takes a local port of its own on its local address (ip(7)).
+/// Each connection over TCP takes a local port of its own on its local address.
 fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
-    let Some((first, last)) = host.port_range else {
-        return Ok(());
-    };
     if plan.target.unix_socket.is_some() {
         return Ok(());
     }
-    let ports = u64::from(last.saturating_sub(first)) + 1;
-    let addresses = plan.source_addresses.len().max(1) as u64;
-    if u64::from(plan.connections) <= ports * addresses {
-        return Ok(());
-    }
-    let wanted = u64::from(plan.connections).div_ceil(ports);
-    Err(format!(
-        "-c {}: from {addresses} local address(es) with {ports} ports each only {} connections can \
-         be made; give at least {wanted} addresses with --source-ip (such as 127.0.1.0/24 for a \
-         server on this host), or widen net.ipv4.ip_local_port_range",
-        plan.connections,
-        ports * addresses,
-    ))
+    load::ports::check(plan.connections, plan.source_addresses.len(), host)
+        .map_err(|invalid| invalid.to_string())
 }
 
 #[cfg(test)]

@@ -166,6 +166,11 @@ impl Wire {
         self.machine.ended()
     }
 
+    /// Sends a PING, which says nothing about any stream (RFC 9113 §6.7).
+    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
+        self.machine.ping(payload, out);
+    }
+
     /// Gives the exchange at `place` up (RFC 9113 §8.7: `CANCEL`).
     pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) {
         self.machine.cancel(place, ErrorCode::CANCEL, out);

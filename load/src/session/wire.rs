@@ -176,6 +176,18 @@ impl Wire {
         }
     }
 
+    /// Asks for a sign of life: [`Happening::Pong`] brings `payload` back. False where the protocol
+    /// has none.
+    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) -> bool {
+        match self {
+            Wire::Silent | Wire::Http1(_) => false,
+            Wire::Http2(wire) => {
+                wire.ping(payload, out);
+                true
+            }
+        }
+    }
+
     /// Gives the exchange at `place` up, alone. False where the protocol cannot do that.
     pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> bool {
         match self {

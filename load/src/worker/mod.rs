@@ -20,7 +20,7 @@ use engine::{
     Until,
 };
 use measure::counters::ErrorKind;
-use measure::process::{self, ThreadTime};
+use measure::process::{ThreadTime, own_time};
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
@@ -504,13 +504,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             _ => end.min(now),
         };
         self.recorder.tally.finish(end);
-        let cpu = self
-            .cpu_at_start
-            .zip(self.cpu_at_end)
-            .map(|(from, to)| ThreadTime {
-                run_ns: to.run_ns.saturating_sub(from.run_ns),
-                wait_ns: to.wait_ns.saturating_sub(from.wait_ns),
-            });
+        let cpu = ThreadTime::between(self.cpu_at_start, self.cpu_at_end);
         for session in &mut self.sessions {
             if let Some(socket) = session.socket.take() {
                 // A stale token only says that the peer was quicker.
@@ -566,11 +560,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             State::Closing => self.closed(index, now),
         }
     }
-}
-
-/// Processor time of the calling thread so far.
-fn own_time() -> Option<ThreadTime> {
-    process::thread_time(process::own_thread())
 }
 
 /// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.

@@ -1,0 +1,156 @@
+//! One record out of the workers' outcomes, and what a reader of it must know.
+
+use measure::hold::{Facts, Memory, Tally};
+use measure::host::Host;
+use measure::process;
+use measure::record::{EndedBy, Generator};
+
+use super::worker::Outcome;
+use super::{Plan, Record};
+use crate::limit::{self, RUN_QUEUE_SHARE_MAX};
+use crate::run::{Ground, by_signal, engine_counters};
+
+/// Heartbeats that leave later than this at the 99th percentile were held up by this process.
+const LATENESS_P99_MAX_NS: u64 = 10_000_000;
+/// An opening that takes so much longer than its rate asks for is worth a word.
+const OPENING_SLACK: f64 = 1.2;
+
+/// The record of what `outcomes` say. Also used on outcomes of the simulator.
+pub(super) fn record(
+    plan: Plan,
+    ground: &Ground,
+    threads: u32,
+    memory: Memory,
+    outcomes: Vec<Outcome>,
+) -> Record {
+    let all = || outcomes.iter();
+    let origin = all()
+        .map(|outcome| outcome.origin)
+        .min()
+        .unwrap_or_default();
+    let start = all().map(|outcome| outcome.start).min().unwrap_or_default();
+    let end = all().map(|outcome| outcome.end).max().unwrap_or_default();
+    let whole_s = (end - origin).as_secs_f64();
+    let times = || all().map(|outcome| outcome.cpu);
+    let mut tally = Tally::new();
+    all().for_each(|outcome| tally.merge(&outcome.tally));
+    let cpu_seconds = times().map(|time| time.map(|time| time.run_ns as f64 / 1e9));
+    let run_queue_share_max = limit::share_max(times(), whole_s, |time| time.wait_ns);
+    let late = lateness(&tally, run_queue_share_max);
+    let generator = Generator {
+        version: env!("CARGO_PKG_VERSION").into(),
+        engine: ground.kind.name().into(),
+        engine_reason: ground.engine_reason.clone(),
+        threads,
+        cpu_seconds: cpu_seconds.sum::<Option<f64>>(),
+        cpu_us_per_exchange: None, // Computed by `Record::assemble`.
+        limited: late.is_some(),
+        limited_reason: late.unwrap_or_else(|| "heartbeats left when they were due".into()),
+        cpu_share_max: limit::share_max(times(), whole_s, |time| time.run_ns),
+        run_queue_share_max,
+        littles_law_gap: None,
+        memory_peak_bytes: process::own_peak_bytes(),
+        counters: engine_counters(all().map(|outcome| &outcome.counters)),
+    };
+    let held = (end - start).as_secs_f64();
+    let void = void(&tally, held, all());
+    let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64());
+    warnings.extend(void.iter().map(|text| (*text).to_owned()));
+    if let Some(violation) = all().find_map(|outcome| outcome.violation.as_ref()) {
+        warnings.push(format!("the server broke the protocol: {violation}"));
+    }
+    let ended_by = all().find_map(|outcome| outcome.ended_by);
+    Record::assemble(
+        &tally,
+        Facts {
+            asked: u64::from(plan.connections),
+            plan,
+            host: Host::read(),
+            generator,
+            opening_s: (start - origin).as_secs_f64(),
+            duration_s: held,
+            memory,
+            valid: void.is_empty(),
+            warnings,
+            ended_by: ended_by.map_or(EndedBy::Duration, by_signal),
+        },
+    )
+}
+
+/// How this process itself held heartbeats up, if it did.
+fn lateness(tally: &Tally, run_queue_share_max: Option<f64>) -> Option<String> {
+    let mut signs = Vec::new();
+    let p99 = tally.lateness.quantile(0.99);
+    if p99 > LATENESS_P99_MAX_NS {
+        signs.push(format!(
+            "1 % of the heartbeats left {:.0} ms late or more; hold fewer connections with this \
+             process, or send heartbeats less often",
+            p99 as f64 / 1e6
+        ));
+    }
+    if let Some(share) = run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_MAX) {
+        signs.push(format!(
+            "a worker was kept from its CPU by other threads for {:.1} % of the time, which is in \
+             the round trips; give this process CPUs of its own (--cpus)",
+            share * 100.0
+        ));
+    }
+    (!signs.is_empty()).then(|| signs.join("; "))
+}
+
+/// Why the figures do not mean what they say.
+fn void<'a>(
+    tally: &Tally,
+    held_s: f64,
+    mut outcomes: impl Iterator<Item = &'a Outcome>,
+) -> Vec<&'static str> {
+    let mut void = Vec::new();
+    if tally.counts.opened == 0 {
+        void.push("not one connection came about, so nothing was held");
+    } else if held_s <= 0.0 {
+        void.push("it was ended while connections were still being opened, so nothing was held");
+    }
+    if outcomes.any(|outcome| outcome.counters.overflows > 0) {
+        void.push("the completion queue overflowed; hold fewer connections per worker (-t)");
+    }
+    void
+}
+
+fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if plan.heartbeat_s > plan.duration_s {
+        warnings.push(format!(
+            "heartbeats come every {} s and the hold is {} s long: a connection that dies without \
+             a word in between is not noticed; shorten --heartbeat or lengthen -d",
+            plan.heartbeat_s, plan.duration_s
+        ));
+    }
+    let asked_s = f64::from(plan.connections) / plan.open_rate;
+    if opening_s > asked_s * OPENING_SLACK + 1.0 {
+        warnings.push(format!(
+            "opening took {opening_s:.1} s where the rate asks for {asked_s:.1} s: the server or \
+             this process did not keep up"
+        ));
+    }
+    if tally.given_up > 0 {
+        warnings.push(format!(
+            "{} connections were given up after {} retries in a row",
+            tally.given_up, plan.retries
+        ));
+    }
+    let asked = u64::from(plan.connections);
+    let down = asked.saturating_sub(tally.standing + tally.given_up);
+    if down > 0 {
+        warnings.push(format!(
+            "{down} connections were down at the end; the time to re-establish those that were \
+             lost is in no figure"
+        ));
+    }
+    if tally.skipped > 0 {
+        warnings.push(format!(
+            "{} heartbeats were not sent because the one before was still unanswered",
+            tally.skipped
+        ));
+    }
+    warnings
+}

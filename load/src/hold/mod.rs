@@ -1,0 +1,30 @@
+//! Holding connections: many that stand for long, and a heartbeat on each to find out whether they
+//! do.
+//!
+//! [`prepare`] makes sure that a plan can be carried out here: it chooses how many workers the
+//! limit of descriptors calls for, and from which addresses so many connections find their ports.
+//! [`Hold::carry_out`] opens the connections at their rate, keeps them, and brings back a
+//! [`Record`]; what its words mean is said in [`measure::hold`]. Each worker is a pinned thread with
+//! a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of
+//! exchanges, and it sleeps where a run spins.
+
+mod check;
+mod judge;
+mod plan;
+mod prepare;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{OfHold, Threshold};
+pub use plan::{BackOff, Plan};
+pub use prepare::{Hold, prepare};
+
+/// The record of a hold.
+pub type Record = measure::hold::Record<Plan>;
+
+/// The JSON Schema of [`Record`], as indented JSON.
+pub fn record_schema() -> String {
+    measure::hold::schema_json::<Plan>()
+}

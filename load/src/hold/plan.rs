@@ -1,0 +1,208 @@
+//! The plan of a hold: what is held, for how long, and how one finds out that it stands.
+
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{self, CONNECTIONS_MAX, Invalid, Request, THREADS_MAX, Target, positive, within};
+use crate::protocol::{Protocol, Tls};
+use crate::schedule::Schedule;
+
+/// The most attempts in a row that a plan may ask for.
+const RETRIES_MAX: u32 = 1_000_000;
+/// The most connections that may be opened in a second.
+const OPEN_RATE_MAX: f64 = 1e6;
+
+/// All a hold needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Where the connections go.
+    pub target: Target,
+    /// The heartbeat of HTTP/1.1; of WebSocket the upgrade, and its headers are gRPC's metadata.
+    pub request: Request,
+    /// What is spoken, which decides what a heartbeat is: a request of HTTP/1.1, a PING of HTTP/2,
+    /// a ping of WebSocket, or the call of gRPC.
+    pub protocol: Protocol,
+    /// How the connections are secured; null: not at all.
+    pub tls: Option<Tls>,
+    /// Connections to hold.
+    pub connections: u32,
+    /// Connections that are opened in a second, over all workers.
+    pub open_rate: f64,
+    /// Seconds that they are held, from when each of them has been tried.
+    pub duration_s: f64,
+    /// Seconds between the heartbeats of a connection.
+    pub heartbeat_s: f64,
+    /// Seconds after which a connection whose heartbeat is unanswered is lost.
+    pub heartbeat_timeout_s: f64,
+    /// Seconds that an attempt may take until the connection can be used.
+    pub connect_timeout_s: f64,
+    /// How a connection that was lost, or did not come about, is tried again.
+    pub back_off: BackOff,
+    /// Attempts again, in a row and without an answered heartbeat between them, before a
+    /// connection is given up.
+    pub retries: u32,
+    /// Worker threads, each pinned and with a driver of its own; null: as few as the limit of
+    /// descriptors allows.
+    pub threads: Option<u32>,
+    /// Local addresses that connections take in turn. Empty: the kernel chooses, or, towards this
+    /// very host, as many of 127.0.0.0/8 as the connections need.
+    pub source_addresses: Vec<IpAddr>,
+    /// CPUs that the workers are pinned to in turn; empty: the allowed ones.
+    pub cpus: Vec<usize>,
+    /// `SO_RCVBUF` in bytes; null: the kernel's own.
+    pub receive_buffer_bytes: Option<usize>,
+    /// `SO_SNDBUF` in bytes; null: the kernel's own.
+    pub send_buffer_bytes: Option<usize>,
+    /// `auto`, `uring` or `epoll`.
+    pub engine: String,
+    /// Seed of the back-off.
+    pub seed: u64,
+}
+
+/// The waits before a connection is tried again: doubled with each failure in a row, up to a bound,
+/// and each times 0.75 to 1.25 by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackOff {
+    /// The first wait in seconds.
+    pub first_s: f64,
+    /// The longest in seconds.
+    pub most_s: f64,
+}
+
+impl Plan {
+    /// A thousand connections for a minute, with a heartbeat each half minute: the plan that the
+    /// flags of `ringside hold` change.
+    pub fn new(url: &str) -> Result<Plan, Invalid> {
+        let plan::Plan {
+            target,
+            request,
+            protocol,
+            tls,
+            seed,
+            engine,
+            ..
+        } = plan::Plan::new(url)?;
+        Ok(Plan {
+            target,
+            request,
+            protocol,
+            tls,
+            connections: 1000,
+            open_rate: 5000.0,
+            duration_s: 60.0,
+            heartbeat_s: 30.0,
+            heartbeat_timeout_s: 30.0,
+            connect_timeout_s: 10.0,
+            back_off: BackOff {
+                first_s: 0.1,
+                most_s: 30.0,
+            },
+            retries: 10,
+            threads: None,
+            source_addresses: Vec::new(),
+            cpus: Vec::new(),
+            receive_buffer_bytes: None,
+            send_buffer_bytes: None,
+            engine,
+            seed,
+        })
+    }
+
+    /// Checks that the parts fit together. Says what to change where they do not.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
+        if let Some(threads) = self.threads {
+            within("-t/--threads", threads, THREADS_MAX)?;
+        }
+        positive("-d/--duration", self.duration_s)?;
+        positive("--heartbeat", self.heartbeat_s)?;
+        positive("--heartbeat-timeout", self.heartbeat_timeout_s)?;
+        positive("--connect-timeout", self.connect_timeout_s)?;
+        positive("--back-off", self.back_off.first_s)?;
+        positive("--back-off", self.back_off.most_s)?;
+        if self.back_off.first_s > self.back_off.most_s {
+            return Err(Invalid(
+                "--back-off: its first wait is longer than its longest; write for example \
+                 100ms..30s"
+                    .into(),
+            ));
+        }
+        if !(self.open_rate > 0.0 && self.open_rate <= OPEN_RATE_MAX) {
+            return Err(Invalid(format!(
+                "--open-rate must be above zero and at most {OPEN_RATE_MAX} a second"
+            )));
+        }
+        if self.retries > RETRIES_MAX {
+            return Err(Invalid(format!(
+                "--retries {} is out of range: give at most {RETRIES_MAX}",
+                self.retries
+            )));
+        }
+        self.as_run().validate()
+    }
+
+    /// The connections and their heartbeats as a run has them: one exchange at a time on each.
+    pub(crate) fn as_run(&self) -> plan::Plan {
+        plan::Plan {
+            target: self.target.clone(),
+            request: self.request.clone(),
+            protocol: self.protocol.clone(),
+            tls: self.tls.clone(),
+            schedule: Schedule::Closed,
+            connections: self.connections,
+            threads: self.threads.unwrap_or(1),
+            pipeline: 1,
+            keep_alive: true,
+            duration_s: Some(self.duration_s),
+            count: None,
+            warm_up_s: 0.0,
+            timeout_s: self.connect_timeout_s,
+            source_addresses: self.source_addresses.clone(),
+            cpus: self.cpus.clone(),
+            receive_buffer_bytes: self.receive_buffer_bytes,
+            send_buffer_bytes: self.send_buffer_bytes,
+            engine: self.engine.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_that_cannot_be_held_are_refused_with_the_flag() {
+        let table: [(fn(&mut Plan), &str); 8] = [
+            (|plan| plan.connections = 0, "-c"),
+            (|plan| plan.threads = Some(0), "-t"),
+            (|plan| plan.duration_s = 0.0, "-d"),
+            (|plan| plan.heartbeat_s = -1.0, "--heartbeat"),
+            (|plan| plan.open_rate = 0.0, "--open-rate"),
+            (|plan| plan.back_off.first_s = 31.0, "--back-off"),
+            (|plan| plan.retries = u32::MAX, "--retries"),
+            (
+                |plan| plan.connect_timeout_s = f64::NAN,
+                "--connect-timeout",
+            ),
+        ];
+        for (spoil, flag) in table {
+            let mut plan = Plan::new("http://127.0.0.1:80/").unwrap();
+            plan.validate().unwrap();
+            spoil(&mut plan);
+            let text = plan.validate().unwrap_err().0;
+            assert!(text.contains(flag), "{flag}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_plan_reads_back_as_it_was_written() {
+        let plan = Plan::new("ws://[::1]:9/a").unwrap();
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+}

@@ -1,0 +1,314 @@
+//! What a hold needs of this host: workers for so many connections, ports for so many connections.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use engine::choice::Kind;
+use engine::signal::Stop;
+use engine::{Address, SocketOptions, descriptors};
+use measure::hold::Memory;
+use measure::host::Host;
+use measure::process;
+use measure::time::Time;
+
+use super::worker::{Assignment, Heartbeat};
+use super::{Plan, Record, judge};
+use crate::back_off::BackOff;
+use crate::crew::{Crew, Progress, Window};
+use crate::plan::{Invalid, THREADS_MAX};
+use crate::ports;
+use crate::protocol::Protocol;
+use crate::run::{Ground, RunError, processors};
+use crate::session::Speech;
+use crate::worker::sockets_for;
+
+/// Descriptors of the process that are no connections: standard streams, rings, wakers, files.
+const DESCRIPTORS_SPARE: u64 = 64;
+/// Places of each ring that are left to connections which are still closing, while others are
+/// opened in their stead.
+const PLACES_SPARE: u64 = 256;
+/// More than this for one worker would only make its tables large.
+const SESSIONS_MAX: u64 = 1 << 20;
+
+/// A hold that can be carried out here.
+#[derive(Debug)]
+pub struct Hold {
+    plan: Plan,
+    ground: Ground,
+    threads: u32,
+    /// The most descriptors of one worker.
+    limit: u64,
+    says: Vec<String>,
+}
+
+/// Makes sure that `plan` can be carried out, and chooses what it leaves open.
+///
+/// # Errors
+/// The plan does not hold together, nobody listens, or a limit of this host is in the way. Each says
+/// what to do.
+pub fn prepare(plan: &Plan) -> Result<Hold, RunError> {
+    plan.validate()?;
+    let ground = Ground::find(&plan.as_run())?;
+    let host = Host::read();
+    let mut says = Vec::new();
+    let mut plan = plan.clone();
+    if let Some(loopback) = loopback_sources(&plan, &ground.addresses, &host) {
+        if let (Some(first), Some(last)) = (loopback.first(), loopback.last()) {
+            says.push(format!(
+                "{} connections come from {} addresses, {first} to {last}, so that each finds a \
+                 port at once",
+                plan.connections,
+                loopback.len()
+            ));
+        }
+        plan.source_addresses = loopback;
+    }
+    if plan.target.unix_socket.is_none() {
+        ports::check(plan.connections, plan.source_addresses.len(), &host)
+            .map_err(|Invalid(text)| RunError::Limits(text))?;
+    }
+    let limit = descriptors::raise_limit(u64::MAX);
+    let threads = threads(&plan, ground.kind, limit)?;
+    if plan.threads.is_none() && threads > 1 {
+        says.push(format!(
+            "{threads} workers, since the limit of open files lets each hold {} of the {} \
+             connections",
+            room(limit),
+            plan.connections
+        ));
+    }
+    Ok(Hold {
+        plan,
+        ground,
+        threads,
+        limit,
+        says,
+    })
+}
+
+/// The source addresses towards this very host where none are given and one has not ports enough.
+fn loopback_sources(plan: &Plan, addresses: &[Address], host: &Host) -> Option<Vec<IpAddr>> {
+    let local = addresses.iter().all(|address| match address {
+        Address::Tcp(tcp) => tcp.is_ipv4() && tcp.ip().is_loopback(),
+        Address::Unix(_) => false,
+    });
+    let free = local && plan.source_addresses.is_empty();
+    let sources = free.then(|| ports::loopback(plan.connections, host))?;
+    (!sources.is_empty()).then_some(sources)
+}
+
+/// How many connections one ring holds.
+fn room(limit: u64) -> u64 {
+    limit.saturating_sub(PLACES_SPARE).clamp(1, SESSIONS_MAX)
+}
+
+/// How many workers there are. Descriptors registered with a ring are limited for each ring by
+/// itself, ordinary ones for the whole process.
+fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
+    let connections = u64::from(plan.connections);
+    if kind == Kind::Epoll {
+        let wanted = connections + DESCRIPTORS_SPARE;
+        if wanted > limit {
+            return Err(RunError::Limits(format!(
+                "{connections} connections need {wanted} descriptors, and with epoll the limit of \
+                 {limit} holds for all workers together: raise it with `ulimit -n {wanted}` (as \
+                 root: `prlimit --nofile={wanted}`), use io_uring, or ask for fewer (-c)"
+            )));
+        }
+        return Ok(plan.threads.unwrap_or(1));
+    }
+    let needed = connections.div_ceil(room(limit));
+    let most = u64::from(THREADS_MAX);
+    if needed > most {
+        return Err(RunError::Limits(format!(
+            "{connections} connections need {needed} workers of {} connections each, and {most} is \
+             the most: raise the limit of open files (`ulimit -n`), or ask for fewer (-c)",
+            room(limit)
+        )));
+    }
+    match plan.threads {
+        None => Ok(needed as u32),
+        Some(threads) if u64::from(threads) >= needed => Ok(threads),
+        Some(threads) => Err(RunError::Limits(format!(
+            "-t {threads}: the limit of open files, {limit}, lets each worker hold {} connections, \
+             so {connections} need {needed} workers: leave -t out, or raise the limit with \
+             `ulimit -n`",
+            room(limit)
+        ))),
+    }
+}
+
+impl Hold {
+    /// What was chosen here and a user should know, in sentences.
+    pub fn says(&self) -> &[String] {
+        &self.says
+    }
+
+    /// Opens the connections, holds them until the end or until `stop`, and says twice a second how
+    /// far it is: completed and failed are heartbeats, and the warm-up is the opening.
+    ///
+    /// # Errors
+    /// Where nothing could be measured. A hold that was stopped early, or lost every connection,
+    /// has a record.
+    pub fn carry_out(
+        self,
+        stop: &Stop,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Record, RunError> {
+        let mut memory = Memory {
+            before_bytes: process::own_resident_bytes(),
+            ..Memory::default()
+        };
+        let processors = processors(self.threads, &self.plan.cpus);
+        let crew = Crew {
+            kind: self.ground.kind,
+            processors: &processors,
+            tls: self.ground.tls.as_ref(),
+            window: Window {
+                warm_up_s: 0.0,
+                length_s: Some(self.plan.duration_s),
+                may_end_sooner: false,
+            },
+        };
+        let outcomes = crew.work(self.assignments()?, stop, &mut |now| {
+            if now.connected >= memory.connections.max(1) {
+                memory.connections = now.connected;
+                memory.held_bytes = memory.held_bytes.max(process::own_resident_bytes());
+            }
+            progress(now);
+        })?;
+        Ok(judge::record(
+            self.plan,
+            &self.ground,
+            self.threads,
+            memory,
+            outcomes,
+        ))
+    }
+
+    fn assignments(&self) -> Result<Vec<Assignment>, RunError> {
+        let place = |worker| Place {
+            worker,
+            workers: self.threads,
+            origin: Time::now(),
+            sockets_max: usize::try_from(self.limit.saturating_sub(1)).unwrap_or(usize::MAX),
+        };
+        let addresses = &self.ground.addresses;
+        let places = (0..self.threads).map(place);
+        places
+            .map(|place| assign(&self.plan, place, addresses))
+            .collect()
+    }
+}
+
+/// Which worker it is, of how many, and what it may use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub worker: u32,
+    pub workers: u32,
+    /// When the first connection of all is opened.
+    pub origin: Time,
+    /// The most sockets that a worker's driver may have.
+    pub sockets_max: usize,
+}
+
+/// A worker's share of the plan.
+pub(super) fn assign(
+    plan: &Plan,
+    place: Place,
+    addresses: &[Address],
+) -> Result<Assignment, RunError> {
+    let ns = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos() as u64;
+    let others = plan.connections.saturating_sub(place.worker);
+    let sessions = others.div_ceil(place.workers) as usize;
+    Ok(Assignment {
+        worker: place.worker,
+        workers: place.workers,
+        origin: place.origin,
+        connections: plan.connections,
+        sessions,
+        sockets: sockets_for(sessions).min(place.sockets_max),
+        addresses: addresses.to_vec(),
+        sources: plan.source_addresses.clone(),
+        options: SocketOptions {
+            source: None,
+            receive_buffer_bytes: plan.receive_buffer_bytes,
+            send_buffer_bytes: plan.send_buffer_bytes,
+            reset_on_close: false,
+        },
+        speech: Speech::of(&plan.as_run())?,
+        heartbeat: match plan.protocol {
+            Protocol::Http1 => Heartbeat::Request,
+            Protocol::Grpc { .. } => Heartbeat::Call,
+            Protocol::Http2 { .. } | Protocol::WebSocket { .. } => Heartbeat::Ping,
+        },
+        open_rate: plan.open_rate,
+        duration_ns: ns(plan.duration_s),
+        heartbeat_ns: ns(plan.heartbeat_s),
+        heartbeat_timeout_ns: ns(plan.heartbeat_timeout_s),
+        connect_timeout_ns: ns(plan.connect_timeout_s),
+        back_off: BackOff {
+            first_ns: ns(plan.back_off.first_s),
+            most_ns: ns(plan.back_off.most_s),
+        },
+        retries: plan.retries,
+        seed: plan.seed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(connections: u32) -> Plan {
+        let mut plan = Plan::new("http://127.0.0.1:80/").unwrap();
+        plan.connections = connections;
+        plan
+    }
+
+    #[test]
+    fn workers_follow_from_the_limit_of_each_ring() {
+        let chosen = |connections| threads(&plan(connections), Kind::Uring, 20_000);
+        assert_eq!(chosen(1), Ok(1));
+        assert_eq!(chosen(19_000), Ok(1));
+        assert_eq!(chosen(19_745), Ok(2));
+        assert_eq!(chosen(200_000), Ok(11));
+        assert_eq!(chosen(1_000_000), Ok(51));
+    }
+
+    #[test]
+    fn workers_that_were_asked_for_are_kept_where_they_are_enough() {
+        let mut plan = plan(30_000);
+        plan.threads = Some(4);
+        assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(4));
+        plan.threads = Some(1);
+        let refused = threads(&plan, Kind::Uring, 20_000).unwrap_err();
+        assert!(refused.to_string().contains("need 2 workers"), "{refused}");
+    }
+
+    #[test]
+    fn with_epoll_the_limit_is_that_of_the_process() {
+        assert_eq!(threads(&plan(900), Kind::Epoll, 1024), Ok(1));
+        let refused = threads(&plan(1000), Kind::Epoll, 1024).unwrap_err();
+        assert!(refused.to_string().contains("ulimit -n 1064"), "{refused}");
+    }
+
+    #[test]
+    fn every_connection_has_one_worker() {
+        for (connections, workers) in [(1, 1), (10, 3), (19_745, 2), (200_000, 11)] {
+            let plan = plan(connections);
+            let sessions = (0..workers).map(|worker| {
+                let place = Place {
+                    worker,
+                    workers,
+                    origin: Time(0),
+                    sockets_max: 19_999,
+                };
+                let share = assign(&plan, place, &[]).unwrap();
+                assert!(share.sockets < 20_000 && share.sockets >= share.sessions);
+                share.sessions
+            });
+            assert_eq!(sessions.sum::<usize>(), connections as usize);
+        }
+    }
+}

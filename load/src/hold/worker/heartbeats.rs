@@ -1,0 +1,246 @@
+//! Heartbeats: sending them at their times, and taking their answers.
+
+use engine::{Driver, Payload, QUIET_BYTES_MAX};
+use measure::counters::ErrorKind;
+use measure::time::Time;
+
+use super::{Heartbeat, Worker};
+use crate::session::{Happening, Outcome};
+
+/// What the bytes that came in one piece have brought.
+#[derive(Default)]
+struct Brought {
+    ready: bool,
+    /// What became of the heartbeat; the last word counts.
+    answer: Option<Answer>,
+    /// What the peer says is wrong with the connection.
+    erred: Option<ErrorKind>,
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Outcome(Outcome),
+    Failure(ErrorKind),
+    /// The pong to the ping that was sent then.
+    Pong(Time),
+}
+
+impl Brought {
+    fn take(&mut self, happening: Happening) {
+        match happening {
+            Happening::Ready => self.ready = true,
+            Happening::Answered { outcome, .. } => self.answer = Some(Answer::Outcome(outcome)),
+            Happening::Failed { kind, .. } => self.answer = Some(Answer::Failure(kind)),
+            Happening::Refused { .. } => {
+                self.answer = Some(Answer::Failure(ErrorKind::StreamRefused));
+            }
+            Happening::Erred { kind } => self.erred = Some(kind),
+            Happening::Pong { payload } => {
+                self.answer = Some(Answer::Pong(Time(u64::from_be_bytes(payload))));
+            }
+        }
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// A connection stands anew: finds its place among the heartbeats of all.
+    pub(super) fn schedule_heartbeat(&mut self, index: usize, now: Time) {
+        let share = &self.assignment;
+        let interval_ns = share.heartbeat_ns;
+        let (number, all) = (
+            u128::from(self.number(index)),
+            u128::from(share.connections),
+        );
+        let phase_ns = (u128::from(interval_ns) * number / all) as u64;
+        let first = share.origin.plus(phase_ns);
+        let due = if first > now {
+            first
+        } else {
+            let rounds = now.since(first) / interval_ns + 1;
+            first.plus(rounds * interval_ns)
+        };
+        self.sessions[index].due = due;
+        self.set_timer(index, due);
+    }
+
+    /// A heartbeat is due on a connection that stands, and none is unanswered.
+    pub(super) fn beat(&mut self, index: usize, now: Time) {
+        if self.is_over() {
+            return;
+        }
+        let session = &mut self.sessions[index];
+        let due = session.due;
+        session.due = due.plus(self.assignment.heartbeat_ns);
+        // What was to be sent before finds no room, although its answer came; or the peer allows
+        // no stream at all.
+        let no_room = match self.assignment.heartbeat {
+            Heartbeat::Request => session.sending,
+            Heartbeat::Call => session.wire.room() == 0,
+            Heartbeat::Ping => false,
+        };
+        if no_room {
+            self.tally.skipped += 1;
+            let next = session.due;
+            return self.set_timer(index, next);
+        }
+        session.sent = now;
+        self.unanswered += 1;
+        self.tally.sent(now.since(due));
+        self.set_timer(index, now.plus(self.assignment.heartbeat_timeout_ns));
+        match self.assignment.heartbeat {
+            Heartbeat::Request => self.send_request(index, now),
+            Heartbeat::Call => {
+                self.append(index);
+                let session = &mut self.sessions[index];
+                session.wire.begin(0, &mut session.out);
+            }
+            Heartbeat::Ping => {
+                self.append(index);
+                let session = &mut self.sessions[index];
+                session.wire.ping(now.0.to_be_bytes(), &mut session.out);
+            }
+        }
+    }
+
+    fn send_request(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        let (Some(token), Some(template)) = (session.socket, self.template) else {
+            return;
+        };
+        let quiet = template.len() <= QUIET_BYTES_MAX;
+        session.sending = !quiet;
+        session.wire.begin(0, &mut session.out);
+        let payload = Payload::Template {
+            template,
+            start: 0,
+            end: template.len() as u32,
+            quiet,
+        };
+        if self.driver.send(token, payload).is_err() {
+            // The driver knows already that the socket is dead; its completion may come too late.
+            self.ended(index, ErrorKind::BrokenPipe, now);
+        }
+    }
+
+    /// Bytes came on a connection.
+    pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
+        self.append(index);
+        let session = &mut self.sessions[index];
+        let mut brought = Brought::default();
+        let (wire, out) = (&mut session.wire, &mut session.out);
+        let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
+            brought.take(happening);
+        });
+        if brought.ready {
+            self.usable(index, now);
+        }
+        if let Some(answer) = brought.answer {
+            self.answered(index, answer, now);
+        }
+        let session = &self.sessions[index];
+        let unanswered = u32::from(session.sent != Time::NEVER);
+        match read {
+            Err(violation) => {
+                self.violation.get_or_insert(violation);
+                self.ended(index, ErrorKind::ProtocolViolation, now);
+            }
+            // The peer has said that it closes.
+            Ok(()) if session.wire.is_over(unanswered) => {
+                let kind = brought.erred.unwrap_or(ErrorKind::EarlyClose);
+                self.ended(index, kind, now);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// The peer sends no more, which may be what completes an answer.
+    pub(super) fn take_end(&mut self, index: usize, now: Time) {
+        let mut brought = Brought::default();
+        let wire = &mut self.sessions[index].wire;
+        // A violation leaves the heartbeat unanswered, which says all.
+        let _ = wire.ended(&mut |happening| brought.take(happening));
+        if let Some(answer) = brought.answer {
+            self.answered(index, answer, now);
+        }
+    }
+
+    fn answered(&mut self, index: usize, answer: Answer, now: Time) {
+        let session = &mut self.sessions[index];
+        let sent = session.sent;
+        if sent == Time::NEVER || matches!(answer, Answer::Pong(of) if of != sent) {
+            return;
+        }
+        session.sent = Time::NEVER;
+        session.failures = 0;
+        self.unanswered -= 1;
+        let round_trip_ns = now.since(sent);
+        match answer {
+            Answer::Pong(_) => self.tally.answered(round_trip_ns),
+            Answer::Failure(kind) => self.tally.failed(kind),
+            Answer::Outcome(Outcome::Status(status)) => {
+                self.tally.statuses.add(status);
+                if (200..400).contains(&status) {
+                    self.tally.answered(round_trip_ns);
+                } else {
+                    let kind = ErrorKind::UnexpectedStatus;
+                    self.tally.answered_wrongly(kind, round_trip_ns);
+                }
+            }
+        }
+        let session = &mut self.sessions[index];
+        if session.due <= now {
+            let missed = now.since(session.due) / self.assignment.heartbeat_ns + 1;
+            session.due = session.due.plus(missed * self.assignment.heartbeat_ns);
+            self.tally.skipped += missed;
+        }
+        let due = session.due;
+        self.set_timer(index, due);
+    }
+
+    /// Something may be appended to what a connection sends at the end of this turn. HTTP/1.1
+    /// appends nothing.
+    pub(super) fn append(&mut self, index: usize) {
+        if self.template.is_some() {
+            return;
+        }
+        let session = &mut self.sessions[index];
+        if session.out.capacity() == 0 {
+            session.out = self.driver.buffer();
+        }
+        if !session.listed {
+            session.listed = true;
+            self.listed.push(index as u32);
+        }
+    }
+
+    /// A send that is reported has been taken by the kernel whole.
+    pub(super) fn send_finished(&mut self, index: usize) {
+        let session = &mut self.sessions[index];
+        session.sending = false;
+        if !session.out.is_empty() {
+            self.append(index);
+        }
+    }
+
+    /// At the end of a turn: everything that was appended leaves, in one send for each connection,
+    /// unless one is unfinished there.
+    pub(super) fn flush(&mut self, now: Time) {
+        while let Some(index) = self.listed.pop() {
+            let session = &mut self.sessions[index as usize];
+            session.listed = false;
+            if session.sending {
+                continue;
+            }
+            let bytes = std::mem::take(&mut session.out);
+            match session.socket {
+                Some(token) if !bytes.is_empty() => {
+                    session.sending = true;
+                    if self.driver.send(token, Payload::Buffer(bytes)).is_err() {
+                        self.ended(index as usize, ErrorKind::BrokenPipe, now);
+                    }
+                }
+                _ => self.driver.recycle(bytes),
+            }
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The loop of a worker that holds connections.
+//!
+//! A turn is: wait on the driver; read what completed; expire timers; move the phase on; open what
+//! is due to be opened. Each connection has one timer, which stands for whatever comes next: the
+//! end of the attempt to connect, the next heartbeat, the end of waiting for its answer, or the next
+//! attempt. So a connection that idles costs nothing but its place in the tables.
+//!
+//! Of all connections together the n-th of N is opened n ÷ rate after the first, and its heartbeats
+//! fall n ÷ N of their interval after those of the first one, reconnected or not: so no two workers
+//! and no loss brings them into step.
+//!
+//! The worker sleeps between the things it has to do; its own waking up, some tens of microseconds,
+//! is in the round trips.
+
+mod connections;
+mod heartbeats;
+
+use std::net::IpAddr;
+
+use engine::signal::{Signal, Stop};
+use engine::timers::{TimerId, Wheel};
+use engine::{
+    Address, Broken, Close, Completions, Config, Driver, EngineCounters, Event, SocketOptions,
+    Template, Token, Until,
+};
+use measure::counters::ErrorKind;
+use measure::hold::Tally;
+use measure::process::{ThreadTime, own_time};
+use measure::time::Time;
+use proto::Violation;
+use proto::http1::HeadMemo;
+
+use crate::back_off::BackOff;
+use crate::crew::Job;
+use crate::gate::Gate;
+use crate::random::Random;
+use crate::session::{Speech, Wire};
+
+/// Receive buffers of a worker: few and small, because what is held is mostly silent.
+const BUFFERS: usize = 256;
+const BUFFER_BYTES: usize = 4096;
+/// The most connections that are opened in one turn, so that what completes is read in between.
+const OPENED_MAX: usize = 64;
+/// How long an interrupted hold waits for the answers that are on their way.
+const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
+/// How often a worker looks for the others while it waits for the hold to begin.
+const GATE_POLL_NS: u64 = 1_000_000;
+
+/// What one worker is to do: its share of a plan, resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub worker: u32,
+    pub workers: u32,
+    /// When the first connection of all is opened.
+    pub origin: Time,
+    /// Connections of all workers.
+    pub connections: u32,
+    /// Connections of this worker.
+    pub sessions: usize,
+    /// Sockets that its driver has room for.
+    pub sockets: usize,
+    pub addresses: Vec<Address>,
+    pub sources: Vec<IpAddr>,
+    pub options: SocketOptions,
+    /// What is said on each connection, and what of it is a heartbeat.
+    pub speech: Speech,
+    pub heartbeat: Heartbeat,
+    /// Connections a second, over all workers.
+    pub open_rate: f64,
+    pub duration_ns: u64,
+    pub heartbeat_ns: u64,
+    pub heartbeat_timeout_ns: u64,
+    pub connect_timeout_ns: u64,
+    pub back_off: BackOff,
+    pub retries: u32,
+    pub seed: u64,
+}
+
+/// What is sent to find out whether a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heartbeat {
+    /// A request whose bytes never change.
+    Request,
+    /// An exchange that the protocol encodes.
+    Call,
+    /// The protocol's own sign of life.
+    Ping,
+}
+
+/// What a worker brings back.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub tally: Tally,
+    /// When the hold began and ended; the same time where it never began.
+    pub start: Time,
+    pub end: Time,
+    /// When the first connection of all was to be opened.
+    pub origin: Time,
+    pub ended_by: Option<Signal>,
+    /// Processor time of this thread from the first attempt to the end.
+    pub cpu: Option<ThreadTime>,
+    pub counters: EngineCounters,
+    /// The first protocol violation, for the record's warnings.
+    pub violation: Option<Violation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Opening connections; heartbeats are sent on those that stand.
+    Opening {
+        announced: bool,
+    },
+    Holding {
+        until: Time,
+    },
+    /// The hold is over; answers to heartbeats that were sent are still awaited, until then.
+    Draining {
+        until: Time,
+    },
+    Done,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It waits to be opened.
+    Down,
+    /// It is being opened since then.
+    Connecting(Time),
+    /// It is being opened since then; the socket stands, and the peer has yet to say what its
+    /// protocol wants said first.
+    Greeting(Time),
+    Standing,
+    /// The last retry has failed.
+    GivenUp,
+}
+
+/// One connection. Small: there may be very many.
+#[derive(Debug)]
+struct Session {
+    wire: Wire,
+    /// Bytes that wait for the end of the turn, or of an unfinished send. A buffer of the driver's
+    /// while there are any.
+    out: Vec<u8>,
+    socket: Option<Token>,
+    state: State,
+    timer: Option<TimerId>,
+    /// When the next heartbeat is due.
+    due: Time,
+    /// When the unanswered heartbeat was sent; [`Time::NEVER`] if there is none.
+    sent: Time,
+    /// When it was lost; [`Time::NEVER`] while it stands, and before it ever stood.
+    lost_at: Time,
+    /// Failures in a row: attempts, and losses without an answered heartbeat between them.
+    failures: u32,
+    /// An unfinished send is with the driver.
+    sending: bool,
+    /// It stands in the worker's list of those that have something to send.
+    listed: bool,
+    /// Its first attempt has ended, either way.
+    tried: bool,
+    /// It stood when the hold began.
+    at_start: bool,
+    /// It has been lost, once at least.
+    lost: bool,
+}
+
+/// See the module.
+pub(crate) struct Worker<'a, D: Driver> {
+    driver: D,
+    gate: &'a Gate,
+    stop: Stop,
+    assignment: Assignment,
+    sessions: Vec<Session>,
+    /// Session by the slot of its socket.
+    by_slot: Vec<u32>,
+    memo: HeadMemo,
+    /// The heartbeat, where its bytes never change.
+    template: Option<Template>,
+    /// Connections that have something to send at the end of this turn.
+    listed: Vec<u32>,
+    timers: Wheel<u32>,
+    expired: Vec<u32>,
+    tally: Tally,
+    random: Random,
+    phase: Phase,
+    start: Time,
+    end: Time,
+    ended_by: Option<Signal>,
+    next_to_open: usize,
+    /// Sessions whose first attempt has ended, either way.
+    settled: usize,
+    standing: u64,
+    /// Heartbeats without an answer so far.
+    unanswered: u64,
+    violation: Option<Violation>,
+}
+
+impl Job for Assignment {
+    type Outcome = Outcome;
+
+    fn config(&self) -> Config {
+        Config {
+            sockets: self.sockets,
+            buffers: BUFFERS,
+            buffer_bytes: BUFFER_BYTES,
+        }
+    }
+
+    fn carry_out<D: Driver>(self, driver: D, gate: &Gate, stop: Stop) -> Result<Outcome, Broken> {
+        Worker::new(driver, gate, stop, self)?.run()
+    }
+}
+
+impl<'a, D: Driver> Worker<'a, D> {
+    pub(crate) fn new(
+        mut driver: D,
+        gate: &'a Gate,
+        stop: Stop,
+        assignment: Assignment,
+    ) -> Result<Worker<'a, D>, Broken> {
+        let template = match &assignment.speech {
+            Speech::Http1 { request, .. } => Some(driver.register(request).map_err(|refused| {
+                Broken(format!("the request cannot be registered: {refused:?}"))
+            })?),
+            Speech::Http2(_) => None,
+        };
+        let sessions = assignment.sessions;
+        let mut tally = Tally::new();
+        tally.start(assignment.origin);
+        Ok(Worker {
+            gate,
+            stop,
+            sessions: (0..sessions).map(|_| Session::new()).collect(),
+            by_slot: vec![u32::MAX; assignment.sockets],
+            memo: HeadMemo::new(),
+            template,
+            listed: Vec::new(),
+            timers: Wheel::new(driver.now(), sessions),
+            expired: Vec::with_capacity(sessions),
+            tally,
+            random: Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
+            phase: Phase::Opening { announced: false },
+            start: Time::NEVER,
+            end: Time::NEVER,
+            ended_by: None,
+            next_to_open: 0,
+            settled: 0,
+            standing: 0,
+            unanswered: 0,
+            violation: None,
+            assignment,
+            driver,
+        })
+    }
+
+    /// Holds to the end. Errors only where the driver itself breaks.
+    pub(crate) fn run(mut self) -> Result<Outcome, Broken> {
+        let cpu_at_start = own_time();
+        let mut completions = Completions::new();
+        let mut until = Until::Now;
+        while self.phase != Phase::Done {
+            let now = self.driver.wait(until, &mut completions)?;
+            if !self.is_over() {
+                self.tally.tick(now);
+            }
+            for index in 0..completions.len() {
+                let completion = completions.get(index);
+                let Some(session) = self.owner(completion.socket) else {
+                    continue;
+                };
+                match completion.event {
+                    Event::Received(lent) => self.received(session, completions.bytes(lent), now),
+                    Event::Sent => self.send_finished(session),
+                    Event::Connected => self.connected(session, now),
+                    Event::Ended => self.peer_ended(session, now),
+                    Event::Failed(fault) => self.socket_failed(session, fault, now),
+                    Event::Accepted { .. } => {}
+                }
+            }
+            self.expire_timers(now);
+            self.step_phase(now);
+            self.flush(now);
+            until = self.next_wait(now);
+        }
+        self.finish(cpu_at_start)
+    }
+
+    /// Whose socket it is; none for one that was closed earlier in this very turn.
+    fn owner(&self, socket: Token) -> Option<usize> {
+        let index = *self.by_slot.get(socket.slot())? as usize;
+        (self.sessions.get(index)?.socket == Some(socket)).then_some(index)
+    }
+
+    /// Moves on to the next phase where its time has come.
+    fn step_phase(&mut self, now: Time) {
+        match self.phase {
+            Phase::Opening { announced } => self.step_opening(announced, now),
+            Phase::Holding { until } => {
+                if let Some(signal) = self.stop.requested() {
+                    self.ended_by = Some(signal);
+                    self.drain(now, now.plus(INTERRUPT_DRAIN_NS));
+                } else if now >= until {
+                    self.drain(until, now.plus(self.assignment.heartbeat_timeout_ns));
+                }
+            }
+            Phase::Draining { until } => {
+                if self.unanswered == 0 || now >= until {
+                    self.phase = Phase::Done;
+                } else if self.stop.requested().is_some() {
+                    self.phase = Phase::Draining {
+                        until: until.min(now.plus(INTERRUPT_DRAIN_NS)),
+                    };
+                }
+            }
+            Phase::Done => {}
+        }
+        self.gate.live(self.assignment.worker).publish(
+            self.tally.counts.answered,
+            self.tally.counts.failed,
+            self.standing,
+        );
+    }
+
+    fn step_opening(&mut self, announced: bool, now: Time) {
+        if let Some(signal) = self.stop.requested() {
+            if !announced {
+                self.gate.arrive(now);
+            }
+            self.start = now;
+            self.ended_by = Some(signal);
+            self.drain(now, now.plus(INTERRUPT_DRAIN_NS));
+            return;
+        }
+        self.open_due(now);
+        if !announced && self.settled == self.sessions.len() {
+            self.phase = Phase::Opening { announced: true };
+            self.gate.arrive(now);
+        }
+        if let Some(start) = self.gate.start().filter(|start| *start <= now) {
+            self.start = start;
+            self.phase = Phase::Holding {
+                until: start.plus(self.assignment.duration_ns),
+            };
+            for session in &mut self.sessions {
+                session.at_start = session.state == State::Standing;
+            }
+        }
+    }
+
+    /// The hold ends at `end`; the answers of heartbeats that were sent are awaited until `until`.
+    fn drain(&mut self, end: Time, until: Time) {
+        self.end = end;
+        self.tally.tick(end);
+        self.tally.standing = self.standing;
+        self.phase = Phase::Draining { until };
+    }
+
+    /// Whether the hold is over: what happens now is none of its business, but for the answers to
+    /// heartbeats that were sent before.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Draining { .. } | Phase::Done)
+    }
+
+    /// How long the driver may sleep before the next turn.
+    fn next_wait(&self, now: Time) -> Until {
+        let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
+        if !self.is_over() {
+            wake = wake.min(self.tally.next_tick());
+        }
+        match self.phase {
+            Phase::Opening { announced: true } => wake = wake.min(now.plus(GATE_POLL_NS)),
+            Phase::Opening { announced: false } => {
+                if self.next_to_open < self.sessions.len() {
+                    wake = wake.min(self.opening_at(self.next_to_open));
+                }
+            }
+            Phase::Holding { until } | Phase::Draining { until } => wake = wake.min(until),
+            Phase::Done => return Until::Now,
+        }
+        Until::Time(wake)
+    }
+
+    /// Which connection of all it is.
+    fn number(&self, index: usize) -> u32 {
+        index as u32 * self.assignment.workers + self.assignment.worker
+    }
+
+    /// When a connection is first to be opened.
+    fn opening_at(&self, index: usize) -> Time {
+        let after_s = f64::from(self.number(index)) / self.assignment.open_rate;
+        self.assignment.origin.plus((after_s * 1e9) as u64)
+    }
+
+    fn expire_timers(&mut self, now: Time) {
+        let next = self.timers.next_deadline();
+        if next.is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        let mut expired = std::mem::take(&mut self.expired);
+        self.timers.expire(now, &mut expired);
+        for index in expired.drain(..) {
+            let index = index as usize;
+            let session = &mut self.sessions[index];
+            session.timer = None;
+            match session.state {
+                State::Down => self.open(index, now),
+                State::Connecting(_) | State::Greeting(_) => {
+                    self.ended(index, ErrorKind::ConnectTimeout, now);
+                }
+                State::Standing if session.sent != Time::NEVER => {
+                    self.ended(index, ErrorKind::Timeout, now);
+                }
+                State::Standing => self.beat(index, now),
+                State::GivenUp => {}
+            }
+        }
+        self.expired = expired;
+    }
+
+    fn set_timer(&mut self, index: usize, at: Time) {
+        let session = &mut self.sessions[index];
+        if let Some(timer) = session.timer.take() {
+            self.timers.cancel(timer);
+        }
+        session.timer = Some(self.timers.insert(at, index as u32));
+    }
+
+    /// Counts what was never answered, closes every connection and hands the tally over.
+    fn finish(mut self, cpu_at_start: Option<ThreadTime>) -> Result<Outcome, Broken> {
+        let now = self.driver.now();
+        let opened = self.next_to_open;
+        for index in 0..opened {
+            let since = self.opening_at(index);
+            self.tally.watched_ns += u128::from(self.end.since(since));
+        }
+        for session in &mut self.sessions {
+            if session.sent != Time::NEVER {
+                self.tally.unfinished += 1;
+                self.tally.censored(now.since(session.sent));
+            }
+            self.tally.survived += u64::from(session.at_start && !session.lost);
+            if let Some(socket) = session.socket.take() {
+                // A stale token only says that the peer was quicker.
+                let _ = self.driver.close(socket, Close::Graceful);
+            }
+        }
+        let counters = self.driver.counters();
+        self.tally.bytes_received = counters.bytes_received;
+        self.tally.bytes_sent = counters.bytes_sent;
+        self.tally.finish(self.end);
+        let mut completions = Completions::new();
+        self.driver.wait(Until::Now, &mut completions)?;
+        Ok(Outcome {
+            start: self.start,
+            end: self.end,
+            origin: self.assignment.origin,
+            ended_by: self.ended_by,
+            cpu: ThreadTime::between(cpu_at_start, own_time()),
+            counters,
+            violation: self.violation,
+            tally: self.tally,
+        })
+    }
+}
+
+impl Session {
+    fn new() -> Session {
+        Session {
+            wire: Wire::Silent,
+            out: Vec::new(),
+            socket: None,
+            state: State::Down,
+            timer: None,
+            due: Time::NEVER,
+            sent: Time::NEVER,
+            lost_at: Time::NEVER,
+            failures: 0,
+            sending: false,
+            listed: false,
+            tried: false,
+            at_start: false,
+            lost: false,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Local ports: each connection over TCP takes one of its local address towards its peer (ip(7)),
+//! and an address has some 28,000 of them.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use measure::host::Host;
+
+use crate::plan::Invalid;
+
+/// The share of an address's ports that is used where addresses are free. connect(2) looks for a
+/// free port from a random one on and tries every other one first, so it finds one at once as long
+/// as half of those are free.
+const PORTS_SHARE: u32 = 4;
+/// The first address that is taken: 127.0.0.1 is everybody's.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
+
+/// Checks that `connections` find ports on so many local addresses; the kernel chooses one where
+/// there are none given.
+pub fn check(connections: u32, addresses: usize, host: &Host) -> Result<(), Invalid> {
+    let Some(ports) = ports(host) else {
+        return Ok(());
+    };
+    let addresses = addresses.max(1) as u64;
+    let most = u64::from(ports) * addresses;
+    if u64::from(connections) <= most {
+        return Ok(());
+    }
+    let wanted = connections.div_ceil(ports);
+    Err(Invalid(format!(
+        "-c {connections}: from {addresses} local address(es) with {ports} ports each only {most} \
+         connections can be made; give at least {wanted} addresses with --source-ip (such as \
+         127.0.1.0/24 for a server on this host), or widen net.ipv4.ip_local_port_range",
+    )))
+}
+
+/// The loopback addresses from which so many connections to this very host find their ports at
+/// once; empty where one address has enough.
+pub(crate) fn loopback(connections: u32, host: &Host) -> Vec<IpAddr> {
+    let each = ports(host).map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
+    if connections <= each {
+        return Vec::new();
+    }
+    (0..connections.div_ceil(each))
+        .map(|offset| IpAddr::V4(Ipv4Addr::from_bits(FIRST.to_bits() + offset)))
+        .collect()
+}
+
+/// How many ports an address has; none if that is unknown.
+fn ports(host: &Host) -> Option<u32> {
+    let (first, last) = host.port_range?;
+    Some(u32::from(last.saturating_sub(first)) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Host {
+        Host {
+            port_range: Some((32_768, 60_999)),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn more_connections_than_ports_are_refused_with_the_addresses_that_they_need() {
+        assert_eq!(check(28_232, 0, &host()), Ok(()));
+        assert_eq!(check(56_464, 2, &host()), Ok(()));
+        let text = check(200_000, 2, &host()).unwrap_err().0;
+        assert!(text.contains("at least 8 addresses"), "{text}");
+        assert_eq!(check(200_000, 0, &Host::default()), Ok(()));
+    }
+
+    #[test]
+    fn loopback_has_room_for_any_number() {
+        assert_eq!(loopback(7_000, &host()), Vec::<IpAddr>::new());
+        let some = loopback(200_000, &host());
+        assert_eq!(some.len(), 29);
+        assert_eq!(some[0].to_string(), "127.0.1.1");
+        assert_eq!(check(200_000, some.len(), &host()), Ok(()));
+        let many = loopback(1_000_000, &host());
+        assert!(many.iter().all(|address| address.is_loopback()));
+    }
+}

@@ -71,6 +71,25 @@ pub(crate) enum Outcome {
     },
 }
 
+impl Outcome {
+    /// What is wrong with it; none if it is as it should be.
+    pub(crate) fn error(self) -> Option<ErrorKind> {
+        match self {
+            Outcome::Status(200..400) => None,
+            Outcome::Status(_) => Some(ErrorKind::UnexpectedStatus),
+            Outcome::Call { status, .. } => (status != Status::Ok).then_some(ErrorKind::GrpcStatus),
+        }
+    }
+
+    /// The status of HTTP.
+    pub(crate) fn http_status(self) -> u16 {
+        match self {
+            Outcome::Status(status) => status,
+            Outcome::Call { http_status, .. } => http_status,
+        }
+    }
+}
+
 impl Speech {
     /// Encodes what `plan` says.
     pub(crate) fn of(plan: &Plan) -> Result<Speech, Invalid> {

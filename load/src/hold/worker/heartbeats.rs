@@ -3,6 +3,7 @@
 use engine::{Driver, Payload, QUIET_BYTES_MAX};
 use measure::counters::ErrorKind;
 use measure::time::Time;
+use proto::Violation;
 
 use super::{Heartbeat, Worker};
 use crate::session::{Happening, Outcome};
@@ -15,6 +16,8 @@ struct Brought {
     answer: Option<Answer>,
     /// What the peer says is wrong with the connection.
     erred: Option<ErrorKind>,
+    /// How it broke the protocol, in an answer alone.
+    violation: Option<Violation>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,7 +33,11 @@ impl Brought {
         match happening {
             Happening::Ready => self.ready = true,
             Happening::Answered { outcome, .. } => self.answer = Some(Answer::Outcome(outcome)),
-            Happening::Failed { kind, .. } => self.answer = Some(Answer::Failure(kind)),
+            Happening::Reset { .. } => self.answer = Some(Answer::Failure(ErrorKind::StreamReset)),
+            Happening::Broken { violation, .. } => {
+                self.answer = Some(Answer::Failure(ErrorKind::ProtocolViolation));
+                self.violation = Some(violation);
+            }
             Happening::Refused { .. } => {
                 self.answer = Some(Answer::Failure(ErrorKind::StreamRefused));
             }
@@ -131,6 +138,7 @@ impl<D: Driver> Worker<'_, D> {
         let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
             brought.take(happening);
         });
+        self.violation = self.violation.take().or(brought.violation);
         if brought.ready {
             self.usable(index, now);
         }
@@ -177,13 +185,11 @@ impl<D: Driver> Worker<'_, D> {
         match answer {
             Answer::Pong(_) => self.tally.answered(round_trip_ns),
             Answer::Failure(kind) => self.tally.failed(kind),
-            Answer::Outcome(Outcome::Status(status)) => {
-                self.tally.statuses.add(status);
-                if (200..400).contains(&status) {
-                    self.tally.answered(round_trip_ns);
-                } else {
-                    let kind = ErrorKind::UnexpectedStatus;
-                    self.tally.answered_wrongly(kind, round_trip_ns);
+            Answer::Outcome(outcome) => {
+                self.tally.statuses.add(outcome.http_status());
+                match outcome.error() {
+                    None => self.tally.answered(round_trip_ns),
+                    Some(kind) => self.tally.answered_wrongly(kind, round_trip_ns),
                 }
             }
         }

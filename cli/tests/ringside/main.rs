@@ -5,6 +5,7 @@ mod child;
 mod compare;
 mod doctor;
 mod faults;
+mod grpc;
 mod help;
 mod output;
 mod peers;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::child::{Folder, PATIENCE, Running, ringside, start};
 
 /// Whether a program is there; says so if not.
-fn installed(program: &str, question: &str) -> bool {
+pub(crate) fn installed(program: &str, question: &str) -> bool {
     let asked = Command::new(program).arg(question).output();
     if asked.is_ok_and(|answer| answer.status.success()) {
         return true;
@@ -24,7 +24,7 @@ fn installed(program: &str, question: &str) -> bool {
     false
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -33,7 +33,7 @@ fn free_port() -> u16 {
 }
 
 /// Waits until somebody listens on `port`. A peer tells no one when it is ready, so this asks.
-fn ready(port: u16, name: &str) {
+pub(crate) fn ready(port: u16, name: &str) {
     let until = Time::now() + PATIENCE;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Time::now() < until, "{name} does not listen");
@@ -143,9 +143,9 @@ fn go_is_loaded_without_an_error() {
 }
 
 /// A peer that runs. It is asked to end, for nginx leaves its worker behind when it is killed.
-struct Peer(Running);
+pub(crate) struct Peer(Running);
 
-fn peer(command: &mut Command) -> Peer {
+pub(crate) fn peer(command: &mut Command) -> Peer {
     Peer(start(command))
 }
 

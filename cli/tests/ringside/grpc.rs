@@ -1,0 +1,232 @@
+//! gRPC against grpc-python: calls of each kind, how they end, and the sentences for what cannot
+//! be called. What a server answers is looked at through `load`, which the program is made of.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use load::grpc::{Method, Source};
+use load::protocol::Protocol;
+use load::{CallEnd, Plan};
+use serde_json::{Value, json};
+
+use super::child::{Server, assert_says, ringside};
+use super::peers::{Peer, free_port, installed, peer, ready};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+fn proto() -> String {
+    format!("{}/tests/peers/greeter.proto", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The interpreter that `.ci/run` installs libraries for.
+fn python() -> String {
+    let cache = env::var("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|_| Path::new(&env::var("HOME").unwrap()).join(".cache"));
+    let path = cache.join("ringside-ci/python/bin/python");
+    path.to_str().unwrap().to_string()
+}
+
+/// A server by grpc-python, with its port; `None` where it is not installed.
+fn greeter(more: &[&str]) -> Option<(Peer, u16)> {
+    let python = python();
+    if !installed(&python, "--version") {
+        return None;
+    }
+    let port = free_port();
+    let program = format!("{}/tests/peers/greeter.py", env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(&python);
+    let peer = peer(command.args([&program, &port.to_string()]).args(more));
+    ready(port, "grpc-python");
+    Some((peer, port))
+}
+
+/// One call by reflection. Its end, and its messages as JSON.
+fn call(port: u16, method: &str, json: Option<&str>, set: fn(&mut Plan)) -> (CallEnd, Value) {
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/{method}");
+    let mut plan = Plan::new(&url).unwrap();
+    plan.timeout_s = TIMEOUT.as_secs_f64();
+    let described = Method::find(&plan, &Source::Reflection).unwrap();
+    plan.protocol = Protocol::Grpc {
+        http2: Default::default(),
+        call: described.call(json).unwrap(),
+    };
+    set(&mut plan);
+    let answer = load::probe(&plan, TIMEOUT).unwrap();
+    let end = answer.grpc.unwrap();
+    let messages = end.messages.iter();
+    let messages = messages.map(|bytes| described.answer(bytes).unwrap()["text"].clone());
+    let messages = messages.collect();
+    (end, messages)
+}
+
+fn set_deadline(plan: &mut Plan, seconds: f64) {
+    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+        call.deadline_s = Some(seconds);
+    }
+}
+
+#[test]
+fn calls_of_each_kind_are_answered_by_grpc_python() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    let three = r#"[{"name": "a"}, {"name": "b"}, {"name": "c"}]"#;
+    let table = [
+        ("Greet", Some(r#"{"name": "a"}"#), json!(["hello a"])),
+        ("Greet", None, json!(["hello "])),
+        ("GreetAll", Some(three), json!(["hello a, b, c"])),
+        ("GreetAll", Some("[]"), json!(["hello "])),
+        (
+            "Repeat",
+            Some(r#"{"name": "a", "times": 2}"#),
+            json!(["hello a 0", "hello a 1"]),
+        ),
+        ("Repeat", None, json!([])),
+        (
+            "Talk",
+            Some(three),
+            json!(["hello a", "hello b", "hello c"]),
+        ),
+        ("Talk", Some("[]"), json!([])),
+    ];
+    for (method, json, expected) in table {
+        let (end, messages) = call(port, method, json, |_| ());
+        assert_eq!((end.status_name(), messages), ("OK", expected), "{method}");
+    }
+    // More than a window, in either direction.
+    let large = "x".repeat(3 << 20);
+    let (_, messages) = call(
+        port,
+        "Greet",
+        Some(&json!({ "name": large }).to_string()),
+        |_| (),
+    );
+    assert_eq!(messages, json!([format!("hello {large}")]));
+}
+
+#[test]
+fn a_status_comes_with_its_name_and_its_text() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    for (number, name) in [(1, "CANCELLED"), (5, "NOT_FOUND"), (16, "UNAUTHENTICATED")] {
+        let json = json!({ "name": "a", "status": number }).to_string();
+        let (end, _) = call(port, "Fail", Some(&json), |_| ());
+        assert_eq!(end.to_string(), format!("{name}: no, a: 100 % über"));
+    }
+}
+
+#[test]
+fn metadata_and_deadline_arrive() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    let reveal = |name: &str, set| {
+        let json = json!({ "name": name }).to_string();
+        call(port, "Reveal", Some(&json), set).1[0].clone()
+    };
+    let add = |plan: &mut Plan| {
+        let fields = [("X-Word", "a b"), ("raw-bin", "AP8=")];
+        let fields = fields.map(|(name, value)| (name.to_string(), value.to_string()));
+        plan.request.headers.extend(fields);
+    };
+    assert_eq!(reveal("x-word", add), "['a b']");
+    assert_eq!(reveal("raw-bin", add), r"[b'\x00\xff']");
+    let left = reveal("deadline", |plan| set_deadline(plan, 7.0));
+    let left: f64 = left.as_str().unwrap().parse().unwrap();
+    assert!((0.0..=7.0).contains(&left), "{left}");
+    let (end, messages) = call(port, "Stall", None, |plan| set_deadline(plan, 0.2));
+    assert_eq!(
+        (end.status_name(), messages),
+        ("DEADLINE_EXCEEDED", json!([]))
+    );
+}
+
+#[test]
+fn what_cannot_be_called_is_refused_before_the_load_and_says_what_can() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    let url = |path: &str| format!("grpc://127.0.0.1:{port}/{path}");
+    let table = [
+        (
+            "peers.v1.Greeter/Gret",
+            None,
+            "has no method Gret; it has Greet, ",
+        ),
+        (
+            "peers.v1.Greter/Greet",
+            None,
+            "no service peers.v1.Greter; there is peers.v1.Greeter",
+        ),
+        ("", None, "with a service out of "),
+        (
+            "peers.v1.Greeter/Greet",
+            Some("{\"nam\": 1}"),
+            "nam is no field of peers.v1.Greeting",
+        ),
+        (
+            "peers.v1.Greeter/Greet",
+            Some("{\"times\": 1.5}"),
+            "times must be a whole number",
+        ),
+        ("peers.v1.Greeter/Greet", Some("{"), "-b is not JSON"),
+        (
+            "peers.v1.Greeter/Greet",
+            Some("[{}, {}]"),
+            "takes one message and not a stream",
+        ),
+    ];
+    for (path, body, part) in table {
+        let url = url(path);
+        for source in [&[][..], &["--proto", &proto()]] {
+            let mut words = vec!["run", "-n1", "-c1", &url];
+            words.extend(body.iter().flat_map(|body| ["-b", body]));
+            words.extend(source);
+            let ended = ringside(&words);
+            assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{words:?}");
+            assert_says(&ended.stderr, part);
+            assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        }
+    }
+}
+
+#[track_caller]
+fn fails(words: &[&str], part: &str) {
+    let mut all = vec!["run", "-n1", "-c1", "--timeout", "20s"];
+    all.extend(words);
+    let ended = ringside(&all);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
+    assert_says(&ended.stderr, part);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+#[test]
+fn a_server_without_reflection_is_told_from_one_that_has_no_such_service() {
+    let Some((_peer, port)) = greeter(&["bare"]) else {
+        return;
+    };
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+    fails(
+        &[&url],
+        "does not offer reflection: give the description of its services with --proto",
+    );
+}
+
+#[test]
+fn a_server_that_does_not_speak_grpc_says_what_it_speaks() {
+    let server = Server::start(&[]);
+    let url = format!("grpc://{}/peers.v1.Greeter/Greet", server.authority());
+    let port = free_port();
+    let dead = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+    fails(&[&dead], "nobody listens there");
+    fails(&[&dead, "--proto", &proto()], "nobody listens there");
+    drop((server, url));
+}

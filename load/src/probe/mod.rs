@@ -101,3 +101,6 @@ fn keep(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
     body.extend_from_slice(bytes);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

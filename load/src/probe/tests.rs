@@ -1,0 +1,142 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::thread;
+
+use super::*;
+use crate::protocol::Http2 as Settings;
+
+/// Long enough on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A peer that takes one connection, sends `replies`, each once something more has come, and ends.
+fn converse(mut stream: impl Read + Write, replies: &[&[u8]]) {
+    let mut buffer = [0; 64 * 1024];
+    for reply in replies {
+        // The one that connects may be gone by now: that is its affair.
+        if stream.read(&mut buffer).is_err() || stream.write_all(reply).is_err() {
+            return;
+        }
+    }
+}
+
+/// Such a peer on a port of its own.
+fn peer(replies: &'static [&'static [u8]]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        converse(&stream, replies);
+        let _ = stream.shutdown(Shutdown::Write);
+        // Unread bytes would make a reset of the end.
+        let _ = (&stream).read_to_end(&mut Vec::new());
+    });
+    port
+}
+
+fn plan(url: &str, port: u16) -> Plan {
+    let (scheme, path) = url.split_once("://").unwrap();
+    let (speaks, scheme) = match scheme {
+        "http2" => (Some(Settings::default()), "http"),
+        scheme => (None, scheme),
+    };
+    let mut plan = Plan::new(&format!("{scheme}://127.0.0.1:{port}/{path}")).unwrap();
+    if let Some(http2) = speaks {
+        plan.protocol = Protocol::Http2 { http2 };
+    }
+    plan
+}
+
+const HTTP1_REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+
+#[test]
+fn a_peer_that_speaks_something_else_is_told_what_it_does_and_what_to_do() {
+    let table: [(&str, &'static [&'static [u8]], &str); 8] = [
+        (
+            "grpc://a.B/C",
+            &[HTTP1_REFUSAL],
+            "answers with HTTP/1.1 and does not speak HTTP/2: check that the port is the gRPC",
+        ),
+        (
+            "http2://",
+            &[HTTP1_REFUSAL],
+            "leave --http2 out to speak HTTP/1.1",
+        ),
+        (
+            "http2://",
+            &[b""],
+            "sent no HTTP/2 settings, so it does not speak HTTP/2: leave",
+        ),
+        ("http2://", &[b"+OK POP3 ready\r\n"], "RFC 9113"),
+        (
+            "ws://",
+            &[b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"],
+            "refuses the WebSocket upgrade with status 404",
+        ),
+        (
+            "ws://",
+            &[b"HTTP/1.1 101 Ok\r\n\r\n"],
+            "no WebSocket upgrade",
+        ),
+        ("ws://", &[b""], "closed instead of answering the upgrade"),
+        (
+            "http://",
+            &[b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"],
+            "before its answer was",
+        ),
+    ];
+    for (url, replies, part) in table {
+        let plan = plan(url, peer(replies));
+        let RunError::Probe(text) = probe(&plan, PATIENCE).unwrap_err() else {
+            panic!("{url}: another error")
+        };
+        assert!(text.contains(part), "{url}: {text}");
+        assert!(text.starts_with(&plan.target.url()), "{text}");
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_says_so_however_slowly_bytes_come() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // Each byte would be in time. It ends when the other side has had enough.
+        stream
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
+        let mut bytes = b"HTTP/1.1 200 OK\r\n"
+            .iter()
+            .chain(b"A: b\r\n".iter().cycle());
+        while bytes
+            .next()
+            .is_some_and(|byte| stream.write_all(&[*byte]).is_ok())
+        {
+            let _ = stream.read(&mut [0; 4096]);
+        }
+    });
+    let timeout = Duration::from_millis(300);
+    let RunError::Probe(text) = probe(&plan("http://", port), timeout).unwrap_err() else {
+        panic!("another error")
+    };
+    assert!(text.contains("no whole answer came in time"), "{text}");
+}
+
+#[test]
+fn an_answer_is_kept_whole_over_tcp_and_over_a_unix_socket() {
+    const ANSWER: &[&[u8]] = &[b"HTTP/1.1 201 Created\r\nX-A: b\r\nContent-Length: 2\r\n\r\nhi"];
+    let path = PathBuf::from(format!("/tmp/ringside-probe-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || converse(listener.accept().unwrap().0, ANSWER));
+    let over_tcp = plan("http://", peer(ANSWER));
+    let mut over_unix = over_tcp.clone();
+    over_unix.target.unix_socket = Some(path.clone());
+    for plan in [over_tcp, over_unix] {
+        let answer = probe(&plan, PATIENCE).unwrap();
+        assert_eq!((answer.status, &*answer.body), (201, &b"hi"[..]));
+        assert_eq!(answer.field("x-a"), Some(&b"b"[..]));
+        assert_eq!(answer.grpc, None);
+    }
+    std::fs::remove_file(path).unwrap();
+}

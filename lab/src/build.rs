@@ -220,6 +220,9 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
     let mut files = Vec::new();
     let mut bytes = 0;
     list(&subject.folder, &mut files, &mut bytes)?;
+    for folder in &build.sources {
+        list(&subject.folder.join(folder), &mut files, &mut bytes)?;
+    }
     files.sort();
     for file in files {
         hash.part(file.to_string_lossy().as_bytes());

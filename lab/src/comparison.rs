@@ -4,26 +4,21 @@
 //! This file reads and validates it and finds its subjects' folders. It measures nothing.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use crate::cores::Choice;
 use crate::document::{self, BadFile, Document, nearest};
-use crate::subject::{Subject, UrlPath, is_plain_name};
+use crate::subject::{Subject, is_plain_name};
+use crate::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
+/// What is said of the name of a comparison or of a row that is none.
+const NOT_A_NAME: &str = "expected a name of letters, digits, `.`, `_` and `-`: it names a folder";
 /// The most rounds.
 pub const ROUNDS_MAX: u32 = 1000;
-/// The shortest window.
-pub const WINDOW_MIN: Duration = Duration::from_millis(10);
-/// What is said of a shorter one.
-pub(crate) const WINDOW_TOO_SHORT: &str =
-    "a window below 10 ms measures the clock; expected for example \"1s\"";
 
 /// What a comparison file says, validated, with its subjects read.
 #[derive(Clone, Debug)]
@@ -32,9 +27,9 @@ pub struct Comparison {
     pub name: String,
     /// The question that it answers, as a reader would ask it.
     pub question: String,
-    /// The subjects, in the file's order.
-    pub subjects: Vec<Subject>,
-    /// The name of the subject that the others are compared with.
+    /// The rows, in the file's order.
+    pub rows: Vec<Row>,
+    /// The name of the row that the others are compared with.
     pub baseline: String,
     /// How many times each subject is measured.
     pub rounds: u32,
@@ -44,7 +39,7 @@ pub struct Comparison {
     pub smallest_difference: f64,
     /// Whether every round starts new processes (slower; the sample is then the start).
     pub fresh_each_round: bool,
-    /// What is asked of each subject.
+    /// What is asked of each subject, where its row does not say otherwise.
     pub workload: Workload,
     /// Where subjects and generator run.
     pub cores: Cores,
@@ -52,57 +47,17 @@ pub struct Comparison {
     pub engine: String,
 }
 
-/// What is asked of each subject.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Workload {
-    /// The path of every request.
-    pub path: Spanned<UrlPath>,
-    /// How many connections.
-    pub connections: NonZeroU32,
-    /// How many requests may be outstanding on a connection.
-    #[serde(default = "one")]
-    pub pipeline: NonZeroU32,
-    /// What is measured of each subject in every round.
-    #[serde(deserialize_with = "window")]
-    pub window: Duration,
-    /// Before the window of every round, while the connections open.
-    #[serde(default = "settle", deserialize_with = "document::duration")]
-    pub settle: Duration,
-    /// Once for each process, when it has started.
-    #[serde(default = "warm_up", deserialize_with = "document::duration")]
-    pub warm_up: Duration,
-    /// Requests a second of all connections together (open loop); without it each connection
-    /// sends the next request when it has the answer (closed loop).
-    #[serde(default, deserialize_with = "document::rate")]
-    pub rate: Option<f64>,
-    /// An exchange that takes longer has failed.
-    #[serde(default = "timeout", deserialize_with = "document::some_duration")]
-    pub timeout: Duration,
-}
-
-fn one() -> NonZeroU32 {
-    NonZeroU32::MIN
-}
-
-fn window<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let window = document::duration(from)?;
-    if window < WINDOW_MIN {
-        return Err(D::Error::custom(WINDOW_TOO_SHORT));
-    }
-    Ok(window)
-}
-
-fn settle() -> Duration {
-    Duration::from_millis(200)
-}
-
-fn warm_up() -> Duration {
-    Duration::from_secs(1)
-}
-
-fn timeout() -> Duration {
-    Duration::from_secs(2)
+/// A row of the comparison: a subject under a workload.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What it is called: the subject's name, unless the file says otherwise.
+    pub name: String,
+    /// Who is asked.
+    pub subject: Subject,
+    /// How it is asked.
+    pub workload: Workload,
+    /// What it is asked.
+    pub question: Question,
 }
 
 /// Where subjects and generator run.
@@ -123,7 +78,9 @@ pub struct Cores {
 struct Written {
     name: Spanned<String>,
     question: String,
-    subjects: Spanned<Vec<Spanned<String>>>,
+    subjects: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    rows: Vec<WrittenRow>,
     baseline: Option<Spanned<String>>,
     rounds: Spanned<u32>,
     #[serde(default = "seed")]
@@ -141,6 +98,16 @@ struct Written {
     engine: Option<Spanned<String>>,
 }
 
+/// A row as it stands in the file: a subject with a name of its own and another workload.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRow {
+    name: Spanned<String>,
+    subject: Spanned<String>,
+    #[serde(default)]
+    workload: Difference,
+}
+
 fn seed() -> u64 {
     1
 }
@@ -153,57 +120,125 @@ impl Comparison {
     /// Reads a comparison and the subjects it names. `subjects` is the folder of subjects; without
     /// it `subjects/` is looked for beside the file, above it, and in the current folder.
     pub fn read(file: &Path, subjects: Option<&Path>) -> Result<Comparison, BadFile> {
-        let (written, document) = Document::read::<Written>(file)?;
-        check(&written, &document)?;
-        let workload = written.workload;
-        let found = read_subjects(&written.subjects, &document, &places(file, subjects))?;
-        let path = workload.path.get_ref().as_str();
-        if let Some(silent) = found.iter().find(|subject| subject.answer(path).is_none()) {
-            let what = format!(
-                "{} declares no answer to `{path}`: add an [[answer]] to its \
-                 subject.toml, since nothing is timed that was not verified",
-                silent.name
-            );
-            return Err(document.fault(Some(workload.path.span()), what));
+        let (mut written, document) = Document::read::<Written>(file)?;
+        let wanted = wanted(&mut written, &document)?;
+        check(&written, &wanted, &document)?;
+        let places = places(file, subjects);
+        let beside = file.parent().unwrap_or(Path::new(""));
+        let mut rows = Vec::new();
+        for wanted in wanted {
+            let subject = read_subject(&wanted.subject, &document, &places)?;
+            let workload = written.workload.with(wanted.difference);
+            let question = workload
+                .question(beside)
+                .map_err(|what| document.fault(Some(workload.path.span()), what))?;
+            declared(&subject, &question, &workload, &document)?;
+            rows.push(Row {
+                name: wanted.name.into_inner(),
+                subject,
+                workload,
+                question,
+            });
         }
         let baseline = match &written.baseline {
             Some(baseline) => baseline.get_ref().clone(),
-            None => found[0].name.clone(),
+            None => rows[0].name.clone(),
         };
         Ok(Comparison {
             name: written.name.into_inner(),
             question: written.question,
-            subjects: found,
+            rows,
             baseline,
             rounds: written.rounds.into_inner(),
             seed: written.seed,
             smallest_difference: written.smallest_difference,
             fresh_each_round: written.fresh_each_round,
-            workload,
+            workload: written.workload,
             cores: written.cores,
             engine: written.engine.map_or("auto".into(), Spanned::into_inner),
         })
     }
 }
 
-fn check(written: &Written, document: &Document) -> Result<(), BadFile> {
+/// A row that is wanted, from either way of writing it.
+struct Wanted {
+    name: Spanned<String>,
+    subject: Spanned<String>,
+    difference: Difference,
+}
+
+fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
+    let rows = std::mem::take(&mut written.rows);
+    match &written.subjects {
+        Some(names) if !rows.is_empty() => {
+            let what = "both `subjects` and [[rows]]; expected one of them";
+            Err(document.fault(Some(names.span()), what))
+        }
+        Some(names) => Ok(names
+            .get_ref()
+            .iter()
+            .map(|name| Wanted {
+                name: name.clone(),
+                subject: name.clone(),
+                difference: Difference::default(),
+            })
+            .collect()),
+        None => {
+            let bad = rows.iter().find(|row| !is_plain_name(row.name.get_ref()));
+            if let Some(WrittenRow { name, .. }) = bad {
+                return Err(document.fault(Some(name.span()), NOT_A_NAME));
+            }
+            let wanted = rows.into_iter().map(|row| Wanted {
+                name: row.name,
+                subject: row.subject,
+                difference: row.workload,
+            });
+            Ok(wanted.collect())
+        }
+    }
+}
+
+/// Nothing is timed that was not verified.
+fn declared(
+    subject: &Subject,
+    question: &Question,
+    workload: &Workload,
+    document: &Document,
+) -> Result<(), BadFile> {
+    let path = &question.path;
+    if question.protocol == Protocol::Grpc && question.proto.is_none() {
+        let what = "a gRPC method is described by a file: expected `proto = \"FILE.proto\"`";
+        return Err(document.fault(Some(workload.path.span()), what));
+    }
+    if subject.answer(path, question.protocol).is_some() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} declares no answer to `{path}` over {}: add an [[answer]] to its subject.toml, since \
+         nothing is timed that was not verified",
+        subject.name,
+        question.protocol.name()
+    );
+    Err(document.fault(Some(workload.path.span()), what))
+}
+
+fn check(written: &Written, wanted: &[Wanted], document: &Document) -> Result<(), BadFile> {
     let fault = |span, what: String| Err(document.fault(Some(span), what));
     if !is_plain_name(written.name.get_ref()) {
-        let what = "expected a name of letters, digits, `.`, `_` and `-`: it names a folder";
-        return fault(written.name.span(), what.into());
+        return fault(written.name.span(), NOT_A_NAME.into());
     }
     let rounds = *written.rounds.get_ref();
     if !(1..=ROUNDS_MAX).contains(&rounds) {
         let what = format!("{rounds} rounds; expected 1 to {ROUNDS_MAX}");
         return fault(written.rounds.span(), what);
     }
-    let names = written.subjects.get_ref();
-    if names.is_empty() || names.len() > SUBJECTS_MAX {
-        let what = format!("{} subjects; expected 1 to {SUBJECTS_MAX}", names.len());
-        return fault(written.subjects.span(), what);
+    if wanted.is_empty() || wanted.len() > SUBJECTS_MAX {
+        let what = format!("{} subjects; expected 1 to {SUBJECTS_MAX}", wanted.len());
+        let span = written.subjects.as_ref().map(Spanned::span);
+        return Err(document.fault(span, what));
     }
     let mut seen = BTreeSet::new();
-    for name in names {
+    for Wanted { name, .. } in wanted {
         if !seen.insert(name.get_ref().as_str()) {
             let what = format!("`{}` stands here twice", name.get_ref());
             return fault(name.span(), what);
@@ -245,28 +280,26 @@ fn places(file: &Path, subjects: Option<&Path>) -> Vec<PathBuf> {
     places
 }
 
-fn read_subjects(
-    names: &Spanned<Vec<Spanned<String>>>,
+fn read_subject(
+    name: &Spanned<String>,
     document: &Document,
     places: &[PathBuf],
-) -> Result<Vec<Subject>, BadFile> {
+) -> Result<Subject, BadFile> {
     if places.is_empty() {
         let what = "no folder `subjects` beside this file, above it or in the current folder";
-        return Err(document.fault(Some(names.span()), what));
+        return Err(document.fault(Some(name.span()), what));
     }
-    let mut subjects = Vec::new();
-    for name in names.get_ref() {
-        let folder = places
-            .iter()
-            .map(|place| place.join(name.get_ref()))
-            .find(|folder| is_plain_name(name.get_ref()) && folder.is_dir());
-        let Some(folder) = folder else {
+    let folder = places
+        .iter()
+        .map(|place| place.join(name.get_ref()))
+        .find(|folder| is_plain_name(name.get_ref()) && folder.is_dir());
+    match folder {
+        Some(folder) => Subject::read(&folder),
+        None => {
             let what = unknown_subject(name.get_ref(), places);
-            return Err(document.fault(Some(name.span()), what));
-        };
-        subjects.push(Subject::read(&folder)?);
+            Err(document.fault(Some(name.span()), what))
+        }
     }
-    Ok(subjects)
 }
 
 fn unknown_subject(name: &str, places: &[PathBuf]) -> String {

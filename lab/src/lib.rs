@@ -24,6 +24,7 @@ pub mod statistics;
 mod store;
 pub mod subject;
 pub mod verdict;
+pub mod workload;
 
 use std::fmt;
 use std::fs;
@@ -39,7 +40,7 @@ pub use event::{Event, Observer};
 pub use report::Report;
 
 use build::Unbuilt;
-use comparison::Comparison;
+use comparison::{Comparison, Row};
 use cores::{Moved, Placement};
 use live::Setting;
 use report::{Measured, Setup};
@@ -154,7 +155,6 @@ pub fn compare(
         observer.event(&Event::Caution { what });
     }
     let setting = Setting {
-        workload: &comparison.workload,
         placement: &placement,
         engine: &comparison.engine,
         seed: comparison.seed,
@@ -206,9 +206,9 @@ fn carry_out(
     observer: &mut dyn Observer,
 ) -> Found {
     let mut entries: Vec<Entry> = comparison
-        .subjects
+        .rows
         .iter()
-        .map(|subject| prepare(subject, cache, &setting, store, observer))
+        .map(|row| prepare(row, cache, &setting, store, observer))
         .collect();
     let order = order(entries.len(), comparison.rounds, comparison.seed);
     // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
@@ -224,7 +224,7 @@ fn carry_out(
     };
     rounds.run(&mut entries, &order);
     let (engine, unwritten) = (rounds.engine, rounds.unwritten);
-    let name = |at: &usize| entries[*at].subject.name.clone();
+    let name = |at: &usize| entries[*at].row.name.clone();
     Found {
         order: order
             .iter()
@@ -247,10 +247,13 @@ fn read(options: &Options) -> Result<Comparison, CompareError> {
         comparison.rounds = rounds;
     }
     if let Some(window) = options.window {
-        if window < comparison::WINDOW_MIN {
+        if window < workload::WINDOW_MIN {
             return Err(CompareError::Impossible(
-                comparison::WINDOW_TOO_SHORT.to_owned(),
+                workload::WINDOW_TOO_SHORT.to_owned(),
             ));
+        }
+        for row in &mut comparison.rows {
+            row.workload.window = window;
         }
         comparison.workload.window = window;
     }
@@ -268,7 +271,7 @@ fn expected_seconds(comparison: &Comparison) -> f64 {
     };
     let each = rounds * (workload.window + workload.settle).as_secs_f64()
         + starts * workload.warm_up.as_secs_f64();
-    comparison.subjects.len() as f64 * each
+    comparison.rows.len() as f64 * each
 }
 
 fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
@@ -313,14 +316,15 @@ fn pressure() -> Option<f64> {
 
 /// Builds a subject, if it needs that, and asks for its version.
 fn prepare(
-    subject: &subject::Subject,
+    row: &Row,
     cache: &Path,
     setting: &Setting<'_>,
     store: &Store,
     observer: &mut dyn Observer,
 ) -> Entry {
+    let subject = &row.subject;
     let mut entry = Entry {
-        subject: subject.clone(),
+        row: row.clone(),
         build: PathBuf::new(),
         dir: PathBuf::new(),
         version: None,
@@ -328,16 +332,14 @@ fn prepare(
         samples: Vec::new(),
         answer: None,
     };
-    let dir = Path::new("subjects").join(&subject.name);
+    let dir = Path::new("subjects").join(&row.name);
     let built = store
         .subfolder(&dir)
         .map_err(|error| Unbuilt::Failed(format!("{}: {error}", dir.display()), Vec::new()))
         .and_then(|dir| {
             entry.dir = dir;
             if subject.build.is_some() {
-                observer.event(&Event::Building {
-                    subject: &subject.name,
-                });
+                observer.event(&Event::Building { subject: &row.name });
             }
             let values = setting.values(subject);
             build::build(
@@ -359,7 +361,7 @@ fn prepare(
         }
         Err(Unbuilt::Missing(what)) => {
             observer.event(&Event::Missing {
-                subject: &subject.name,
+                subject: &row.name,
                 what: &what,
             });
             entry.state = State::Missing(what);
@@ -367,7 +369,7 @@ fn prepare(
         Err(Unbuilt::Failed(why, log)) => {
             let what = format!("could not be built: {why}");
             observer.event(&Event::Failed {
-                subject: &subject.name,
+                subject: &row.name,
                 what: &what,
             });
             entry.state = State::Failed(what, log);
@@ -395,9 +397,8 @@ fn setup(comparison: &Comparison, placement: &Placement) -> Setup {
         seed: comparison.seed,
         smallest_difference: comparison.smallest_difference,
         fresh_each_round: comparison.fresh_each_round,
-        path: workload.path.get_ref().as_str().to_owned(),
-        connections: workload.connections.get(),
-        pipeline: workload.pipeline.get(),
+        asked: question(comparison),
+        load: workload.words(),
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),
         settle_s: workload.settle.as_secs_f64(),
@@ -409,30 +410,52 @@ fn setup(comparison: &Comparison, placement: &Placement) -> Setup {
     }
 }
 
-/// The entries as the report takes them; one whose body differs from the baseline's is spoilt.
+/// What is asked: the same of all rows, or of each its own.
+fn question(comparison: &Comparison) -> String {
+    let first = &comparison.rows[0].question;
+    match comparison.rows.iter().all(|row| row.question == *first) {
+        true => first.words(),
+        false => "of each row its own, see its notes".to_owned(),
+    }
+}
+
+/// The entries as the report takes them. One that is asked the same as the baseline and answers
+/// with another body is spoilt.
 fn measured(entries: Vec<Entry>, baseline: &str) -> Vec<Measured> {
-    let body = entries
+    let expected = entries
         .iter()
-        .find(|entry| entry.subject.name == baseline)
-        .and_then(|entry| Some(entry.answer.as_ref()?.body.clone()));
+        .find(|entry| entry.row.name == baseline)
+        .map(|entry| (entry.row.clone(), entry.answer.clone()));
     let spoilt = |entry: &Entry| {
-        let (expected, found) = (body.as_ref()?, &entry.answer.as_ref()?.body);
-        (expected != found).then(|| {
+        let (row, answer) = expected.as_ref()?;
+        let (expected, found) = (&answer.as_ref()?.body, &entry.answer.as_ref()?.body);
+        (row.question == entry.row.question && expected != found).then(|| {
             format!(
                 "{} answers with another body than {baseline} ({} bytes, not {}), which is other \
                  work",
-                entry.subject.name,
+                entry.row.name,
                 found.len(),
                 expected.len()
             )
         })
     };
+    let own = |row: &Row| {
+        let (baseline, _) = expected.as_ref()?;
+        let same =
+            row.question == baseline.question && row.workload.words() == baseline.workload.words();
+        (!same).then(|| format!("{}; {}", row.question.words(), row.workload.words()))
+    };
+    let differ = entries.iter().any(|entry| own(&entry.row).is_some());
     entries
         .into_iter()
         .map(|entry| Measured {
             spoilt: spoilt(&entry),
-            name: entry.subject.name,
-            description: entry.subject.description,
+            asked: differ.then(|| {
+                let (question, load) = (&entry.row.question, &entry.row.workload);
+                format!("{}; {}", question.words(), load.words())
+            }),
+            name: entry.row.name,
+            description: entry.row.subject.description,
             version: entry.version,
             outcome: match entry.state {
                 State::Missing(install) => report::Outcome::Missing { install },

@@ -5,6 +5,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,12 +13,14 @@ use load::schedule::Schedule;
 use load::{Answer, Plan, Stop};
 use measure::process::TreeWatch;
 use measure::time::{Time, sleep_until};
+use serde_json::Value;
 
 use crate::build::search_path;
-use crate::comparison::Workload;
+use crate::comparison::Row;
 use crate::cores::{List, Placement};
 use crate::process::{LOOK_AGAIN, Launch, Process, ending};
-use crate::subject::{Subject, Values};
+use crate::subject::{self, Subject, Values};
+use crate::workload::{Protocol, Question};
 
 /// How long one question may take before the lab asks again.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,7 +41,6 @@ pub(crate) enum Trouble {
 /// What all subjects of a comparison are started with.
 #[derive(Debug)]
 pub(crate) struct Setting<'a> {
-    pub(crate) workload: &'a Workload,
     pub(crate) placement: &'a Placement,
     /// The generator's engine.
     pub(crate) engine: &'a str,
@@ -59,16 +61,18 @@ impl Setting<'_> {
         }
     }
 
-    /// The load on the subject at `port`: its window is measured.
-    fn plan(&self, port: u16) -> Result<Plan, String> {
-        let workload = self.workload;
-        let path = workload.path.get_ref().as_str();
-        let mut plan = Plan::new(&format!("http://127.0.0.1:{port}{path}"))
-            .map_err(|invalid| invalid.to_string())?;
+    /// The load on a row's subject at `port`: its window is measured.
+    fn plan(&self, row: &Row, port: u16) -> Result<Plan, String> {
+        let workload = &row.workload;
+        let mut plan = row.question.plan(port, row.subject.tls)?;
         plan.connections = workload.connections.get();
         plan.cpus = self.placement.generator.clone();
         plan.threads = (plan.cpus.len() as u32).min(plan.connections);
         plan.pipeline = workload.pipeline.get();
+        if let Some(http2) = plan.protocol.http2_mut() {
+            http2.streams = workload.streams.get();
+        }
+        plan.keep_alive = workload.keep_alive;
         plan.duration_s = Some(workload.window.as_secs_f64());
         plan.warm_up_s = workload.settle.as_secs_f64();
         plan.timeout_s = workload.timeout.as_secs_f64();
@@ -88,7 +92,7 @@ pub(crate) struct Live {
     pub(crate) watch: TreeWatch,
     /// The load of one round.
     pub(crate) plan: Plan,
-    /// What it answered to the workload's path.
+    /// What it answers to the workload's question.
     pub(crate) answer: Answer,
 }
 
@@ -96,14 +100,14 @@ impl Live {
     /// Starts a subject in the run directory `dir`, waits until it is ready, and verifies each
     /// answer that it declares.
     pub(crate) fn raise(
-        subject: &Subject,
+        row: &Row,
         build: &Path,
         dir: &Path,
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
         let mut tried = 1;
         loop {
-            match Live::raise_once(subject, build, dir, setting) {
+            match Live::raise_once(row, build, dir, setting) {
                 // The port was free a moment ago; somebody else was quicker.
                 Err(Trouble::Failed(_, log)) if tried < PORTS_TRIED_MAX && port_taken(&log) => {
                     tried += 1;
@@ -114,14 +118,15 @@ impl Live {
     }
 
     fn raise_once(
-        subject: &Subject,
+        row: &Row,
         build: &Path,
         dir: &Path,
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
         let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
-        let plan = setting.plan(port).map_err(broken)?;
+        let subject = &row.subject;
+        let plan = setting.plan(row, port).map_err(broken)?;
         plan.validate()
             .map_err(|invalid| broken(invalid.to_string()))?;
         let values = Values {
@@ -132,8 +137,8 @@ impl Live {
         };
         write_files(subject, &values).map_err(broken)?;
         let mut process = start(subject, &values, &setting.placement.server)?;
-        let verified = wait_until_ready(subject, &mut process, &plan, setting.stop)
-            .and_then(|()| verify(subject, &mut process, &plan));
+        let verified = wait_until_ready(subject, port, &mut process, setting.stop)
+            .and_then(|()| verify(row, port, &mut process));
         match verified {
             Ok(answer) => Ok(Live {
                 watch: TreeWatch::new(process.pid()),
@@ -216,11 +221,21 @@ pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String
 
 fn wait_until_ready(
     subject: &Subject,
+    port: u16,
     process: &mut Process,
-    plan: &Plan,
     stop: &Stop,
 ) -> Result<(), Trouble> {
-    let plan = asking(plan, subject.ready.path.as_str());
+    let question = Question {
+        path: subject.ready.path.as_str().to_owned(),
+        protocol: subject.ready.protocol,
+        method: None,
+        message: None,
+        repeat: NonZeroU32::MIN,
+        proto: None,
+    };
+    let plan = question
+        .plan(port, subject.tls)
+        .map_err(|what| Trouble::Failed(what, Vec::new()))?;
     let limit = Duration::from_secs(subject.ready.within_seconds.into());
     let deadline = Time::now() + limit;
     loop {
@@ -244,57 +259,109 @@ fn wait_until_ready(
     }
 }
 
-fn asking(plan: &Plan, path: &str) -> Plan {
-    let mut plan = plan.clone();
-    plan.target.path = path.to_owned();
-    plan
-}
-
-/// Asks for every declared answer. Returns the one to the workload's path.
-fn verify(subject: &Subject, process: &mut Process, plan: &Plan) -> Result<Answer, Trouble> {
-    let mut kept = None;
+/// Asks for every declared answer. Returns the one to the row's own question.
+fn verify(row: &Row, port: u16, process: &mut Process) -> Result<Answer, Trouble> {
+    let subject = &row.subject;
     for expected in &subject.answers {
-        let path = expected.path.as_str();
-        let wrong = |what: String, process: &Process| {
-            Trouble::Failed(format!("answers `{path}` {what}"), process.last_lines())
-        };
-        let answer = match load::probe(&asking(plan, path), PROBE_TIMEOUT) {
-            Ok(answer) => answer,
-            Err(error) => return Err(wrong(format!("with no answer at all: {error}"), process)),
-        };
-        if answer.status != expected.status {
-            let what = format!(
-                "with status {}; expected {}",
-                answer.status, expected.status
-            );
-            return Err(wrong(what, process));
-        }
-        let content_type =
-            String::from_utf8_lossy(answer.field("content-type").unwrap_or_default()).into_owned();
-        if let Some(wanted) = &expected.content_type
-            && *wanted != content_type
-        {
-            let what = format!("as `{}`; expected `{wanted}`", shown(&content_type));
-            return Err(wrong(what, process));
-        }
-        if answer.body != expected.body.as_bytes() {
-            let body = String::from_utf8_lossy(&answer.body);
-            let what = format!(
-                "with `{}`; expected `{}`",
-                shown(&body),
-                shown(&expected.body)
-            );
-            return Err(wrong(what, process));
-        }
-        if path == plan.target.path {
-            kept = Some(answer);
+        let asked = format!(
+            "{} over {}",
+            expected.path.as_str(),
+            expected.protocol.name()
+        );
+        let checked = expected
+            .question(&subject.folder)
+            .and_then(|question| check(subject, expected, &question, port));
+        if let Err(what) = checked {
+            let what = format!("answers `{asked}` {what}");
+            return Err(Trouble::Failed(what, process.last_lines()));
         }
     }
-    // `Comparison::read` refuses a workload whose path a subject does not declare.
-    kept.ok_or_else(|| {
-        let what = format!("declares no answer to `{}`", plan.target.path);
-        Trouble::Failed(what, Vec::new())
+    // What is measured may send another message than what is declared: its answer is kept, so that
+    // rows that are asked the same can be compared by it.
+    let question = &row.question;
+    let answer = question
+        .plan(port, subject.tls)
+        .and_then(|plan| ask(&plan))
+        .and_then(|answer| match answer.is_success() {
+            true => Ok(answer),
+            false => Err(format!("with {}", answer.ending())),
+        });
+    answer.map_err(|what| {
+        let what = format!("answers {} {what}", question.words());
+        Trouble::Failed(what, process.last_lines())
     })
+}
+
+fn ask(plan: &Plan) -> Result<Answer, String> {
+    load::probe(plan, PROBE_TIMEOUT).map_err(|error| format!("with no answer at all: {error}"))
+}
+
+/// Compares the answer to `question` with what was declared; says what is wrong about it.
+fn check(
+    subject: &Subject,
+    expected: &subject::Answer,
+    question: &Question,
+    port: u16,
+) -> Result<(), String> {
+    let plan = question.plan(port, subject.tls)?;
+    let answer = ask(&plan)?;
+    if question.protocol == Protocol::Grpc {
+        return check_call(expected, question, &plan, &answer);
+    }
+    if question.protocol != Protocol::WebSocket && answer.status != expected.status {
+        return Err(format!(
+            "with status {}; expected {}",
+            answer.status, expected.status
+        ));
+    }
+    let content_type = answer.field("content-type").unwrap_or_default();
+    let content_type = String::from_utf8_lossy(content_type);
+    if let Some(wanted) = &expected.content_type
+        && *wanted != content_type
+    {
+        return Err(format!(
+            "as `{}`; expected `{wanted}`",
+            shown(&content_type)
+        ));
+    }
+    if answer.body != expected.body.as_bytes() {
+        let body = String::from_utf8_lossy(&answer.body);
+        let expected = shown(&expected.body);
+        return Err(format!("with `{}`; expected `{expected}`", shown(&body)));
+    }
+    Ok(())
+}
+
+/// A call has to end with OK, and its messages have to mean what was declared.
+fn check_call(
+    expected: &subject::Answer,
+    question: &Question,
+    plan: &Plan,
+    answer: &Answer,
+) -> Result<(), String> {
+    let Some(end) = answer.grpc.as_ref().filter(|_| answer.is_success()) else {
+        return Err(format!("with {}; expected OK", answer.ending()));
+    };
+    let Some(method) = question.grpc_method(plan)? else {
+        return Err("to a method without `proto`, which describes its messages".to_owned());
+    };
+    let read = |message: &Vec<u8>| {
+        method
+            .answer(message)
+            .map_err(|invalid| invalid.to_string())
+    };
+    let mut found: Vec<Value> = end.messages.iter().map(read).collect::<Result<_, _>>()?;
+    let found = match found.len() {
+        1 => found.remove(0),
+        _ => Value::Array(found),
+    };
+    let wanted: Value = serde_json::from_str(&expected.body)
+        .map_err(|error| format!("and is expected to answer what is no JSON: {error}"))?;
+    if found != wanted {
+        let found = found.to_string();
+        return Err(format!("with `{}`; expected `{wanted}`", shown(&found)));
+    }
+    Ok(())
 }
 
 /// The beginning of a text, fit for a sentence.

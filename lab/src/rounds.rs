@@ -12,19 +12,18 @@ use measure::process::{Usage, tree};
 use measure::record::EndedBy;
 use measure::time::Time;
 
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Row};
 use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
 use crate::process::{GRACE, Process};
 use crate::sample::{Sample, ServerUse};
 use crate::statistics::Random;
 use crate::store::Store;
-use crate::subject::Subject;
 
-/// A subject's way through the comparison.
+/// A row's way through the comparison.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) subject: Subject,
+    pub(crate) row: Row,
     /// Where its build is.
     pub(crate) build: PathBuf,
     /// Its run directory.
@@ -32,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) version: Option<String>,
     pub(crate) state: State,
     pub(crate) samples: Vec<Sample>,
-    /// What it answered to the workload's path, when it was verified.
+    /// What it answered to the row's question, when it was verified.
     pub(crate) answer: Option<load::Answer>,
 }
 
@@ -58,7 +57,7 @@ impl Entry {
         }
         if let Trouble::Failed(what, log) = trouble {
             observer.event(&Event::Failed {
-                subject: &self.subject.name,
+                subject: &self.row.name,
                 what: &what,
             });
             self.state = State::Failed(what, log);
@@ -131,9 +130,9 @@ impl Rounds<'_> {
         if self.stopped() || !matches!(entry.state, State::Waiting) {
             return;
         }
-        let name = &entry.subject.name;
+        let name = &entry.row.name;
         self.observer.event(&Event::Starting { subject: name });
-        let live = Live::raise(&entry.subject, &entry.build, &entry.dir, &self.setting);
+        let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
         let warm = live.and_then(|mut live| {
             self.observer.event(&Event::WarmingUp { subject: name });
             self.warm_up(&mut live).map(|()| live)
@@ -167,7 +166,7 @@ impl Rounds<'_> {
         let State::Live(live) = &mut entry.state else {
             return;
         };
-        let name = &entry.subject.name;
+        let name = &entry.row.name;
         self.observer.event(&Event::Measuring {
             subject: name,
             round,
@@ -185,7 +184,7 @@ impl Rounds<'_> {
         let sample = Sample::new(round, &record, server, cores);
         let entry = &mut entries[at];
         self.observer.event(&Event::Measured {
-            subject: &entry.subject.name,
+            subject: &entry.row.name,
             round,
             rounds: self.comparison.rounds,
             sample: &sample,
@@ -193,7 +192,7 @@ impl Rounds<'_> {
         entry.samples.push(sample);
         let generator = &record.generator;
         self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
-        self.keep(&entry.subject.name, round, &record);
+        self.keep(&entry.row.name, round, &record);
     }
 
     /// Writes a record at once, so that a crash later costs none.

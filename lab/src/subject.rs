@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use crate::document::{BadFile, Document, nearest};
+use crate::workload::{self, Protocol, Question};
 
 /// What a `subject.toml` says, with the folder it was found in.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +28,9 @@ pub struct Subject {
     pub description: String,
     /// What is compared of it.
     pub kind: Kind,
+    /// It speaks TLS and nothing else, with a certificate that it makes itself.
+    #[serde(default)]
+    pub tls: bool,
     /// The command whose first line of output is the version.
     #[serde(default)]
     pub version: Option<Command>,
@@ -71,6 +76,9 @@ pub struct Build {
     /// Added to the environment of these commands.
     #[serde(default)]
     pub environment: BTreeMap<String, Template>,
+    /// Folders besides its own that hold a part of the source, relative to its own.
+    #[serde(default)]
+    pub sources: Vec<PathBuf>,
 }
 
 /// How a subject is started: in its run directory, on its own core, in its own process group.
@@ -93,6 +101,9 @@ pub struct Start {
 pub struct Ready {
     /// Any answer to this path, whatever its status, says so.
     pub path: UrlPath,
+    /// What is spoken.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// How long it may take from the start, in seconds.
     #[serde(default = "ready_seconds")]
     pub within_seconds: u32,
@@ -108,14 +119,40 @@ fn ready_seconds() -> u32 {
 pub struct Answer {
     /// The path asked.
     pub path: UrlPath,
-    /// The expected status.
+    /// What is spoken.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// The method of an HTTP request; POST where there is a message, else GET.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// What is sent: a request's body, a WebSocket message, or gRPC messages as JSON.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// The `.proto` file of a gRPC method, relative to the subject's folder.
+    #[serde(default)]
+    pub proto: Option<PathBuf>,
+    /// The expected status of an HTTP response. A gRPC call is expected to end with OK.
     #[serde(default = "status_ok")]
     pub status: u16,
     /// The expected `Content-Type`, if it matters.
     #[serde(default)]
     pub content_type: Option<String>,
-    /// The expected body.
+    /// The expected body or message; of gRPC the messages as JSON, compared as JSON.
     pub body: String,
+}
+
+impl Answer {
+    /// What is asked to get it. Files are looked for beside `folder`.
+    pub(crate) fn question(&self, folder: &Path) -> Result<Question, String> {
+        Ok(Question {
+            path: self.path.as_str().to_owned(),
+            protocol: self.protocol,
+            method: self.method.clone(),
+            message: workload::message(self.message.as_deref(), folder)?,
+            repeat: NonZeroU32::MIN,
+            proto: self.proto.as_ref().map(|file| folder.join(file)),
+        })
+    }
 }
 
 fn status_ok() -> u16 {
@@ -148,9 +185,11 @@ impl Subject {
         Ok(subject)
     }
 
-    /// What it declares to answer to `path`.
-    pub fn answer(&self, path: &str) -> Option<&Answer> {
-        self.answers.iter().find(|answer| answer.path.0 == path)
+    /// What it declares to answer to `path` over `protocol`.
+    pub fn answer(&self, path: &str, protocol: Protocol) -> Option<&Answer> {
+        self.answers
+            .iter()
+            .find(|answer| answer.path.0 == path && answer.protocol == protocol)
     }
 
     /// All subjects of a folder of subjects, by name. Files that cannot be read are reported one

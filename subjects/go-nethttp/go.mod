@@ -1,3 +1,3 @@
-module go-nethttp
+module ringside/subjects/go-nethttp
 
-go 1.21
+go 1.24

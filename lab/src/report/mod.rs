@@ -77,12 +77,10 @@ pub struct Setup {
     pub smallest_difference: f64,
     /// Whether each round had new processes.
     pub fresh_each_round: bool,
-    /// The path asked for.
-    pub path: String,
-    /// Connections.
-    pub connections: u32,
-    /// Unanswered requests allowed on a connection.
-    pub pipeline: u32,
+    /// What is asked, in words.
+    pub asked: String,
+    /// Connections and what is outstanding on each, in words.
+    pub load: String,
     /// Requests a second asked for; null in a closed loop.
     pub rate: Option<f64>,
     /// Seconds measured of each subject in a round.
@@ -186,6 +184,8 @@ pub struct Measured {
     pub version: Option<String>,
     /// How it went.
     pub outcome: Outcome,
+    /// What it is asked, in words, where the rows are not all asked the same.
+    pub asked: Option<String>,
     /// Why its rounds cannot be compared with the baseline's, if so.
     pub spoilt: Option<String>,
     /// Its rounds.
@@ -336,6 +336,9 @@ fn notes(subject: &Measured, figures: Option<&Figures>) -> Vec<String> {
         samples,
         spoilt: None,
     };
+    if let Some(asked) = &subject.asked {
+        notes.push(format!("asked {asked}"));
+    }
     if let Some(limit) = verdict::limit(side) {
         notes.push(format!(
             "lower bound: the generator was the limit ({limit})"
@@ -423,9 +426,9 @@ fn limits(setup: &Setup, host: &Host) -> Vec<String> {
     ];
     limits.push(match setup.rate {
         None => format!(
-            "Closed loop: {} connections, each sending again when it has its answer. The times \
-             are those of a server driven to its limit, not what users see at a lower load.",
-            setup.connections
+            "Closed loop ({}): each connection sends again when it has an answer. The times are \
+             those of a server driven to its limit, not what users see at a lower load.",
+            setup.load
         ),
         Some(rate) => format!(
             "Open loop: {rate} requests/s were asked for whatever the server did, and response \

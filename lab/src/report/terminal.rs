@@ -88,10 +88,9 @@ fn facts(report: &Report) -> String {
         .as_deref()
         .unwrap_or("unknown");
     format!(
-        "{} connections, pipeline {}, {} rounds of {} s; server on core {}, generator on core {}; \
+        "{}, {} rounds of {} s; server on core {}, generator on core {}; \
          {kernel}, {congestion}",
-        setup.connections,
-        setup.pipeline,
+        setup.load,
         setup.rounds,
         digits(setup.window_s),
         List(&setup.server_cores),

@@ -87,7 +87,7 @@ fn each_kind_of_trouble_is_a_sentence_in_its_row_and_the_others_are_measured() {
     let troubles = [
         (
             "wrong",
-            "answers `/` with `Goodbye`",
+            "answers `/ over HTTP/1.1` with `Goodbye`",
             "expected `Hello, World!`",
             "",
         ),

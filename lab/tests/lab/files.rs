@@ -180,6 +180,9 @@ fn every_comparison_of_the_repository_can_be_read() {
         .expect("the folder")
         .flatten()
     {
+        if entry.path().is_dir() {
+            continue; // Messages that comparisons send.
+        }
         let comparison = Comparison::read(&entry.path(), None);
         assert!(comparison.is_ok(), "{}", comparison.expect_err("just seen"));
         count += 1;
@@ -198,24 +201,30 @@ fn every_subject_of_the_repository_explains_itself() {
             folder.join(&name).join("README.md").is_file(),
             "{name} has no README.md"
         );
-        for path in ["/", "/json"] {
-            assert!(
-                subject.answer(path).is_some(),
-                "{name} does not answer {path}"
-            );
-        }
+        assert!(!subject.answers.is_empty(), "{name} declares no answer");
     }
 }
 
 #[test]
-fn all_subjects_of_the_repository_declare_the_same_answers() {
+fn subjects_that_are_asked_the_same_declare_the_same_answer() {
     let subjects = Subject::all(&repository().join("subjects")).expect("the folder");
     let answers: Vec<_> = subjects
         .into_iter()
-        .map(|(_, subject)| subject.unwrap_or_else(|bad| panic!("{bad}")).answers)
+        .flat_map(|(_, subject)| subject.unwrap_or_else(|bad| panic!("{bad}")).answers)
         .collect();
-    assert!(
-        answers.windows(2).all(|pair| pair[0] == pair[1]),
-        "{answers:#?}"
-    );
+    let mut same = 0;
+    for (at, one) in answers.iter().enumerate() {
+        for other in &answers[..at] {
+            let question = |answer: &lab::subject::Answer| {
+                let message = answer.message.clone();
+                (answer.path.clone(), answer.protocol, message)
+            };
+            if question(one) == question(other) {
+                assert_eq!(one.body, other.body, "{one:?} and {other:?}");
+                assert_eq!(one.status, other.status, "{one:?} and {other:?}");
+                same += 1;
+            }
+        }
+    }
+    assert!(same > 10, "only {same} pairs are asked the same");
 }

@@ -46,6 +46,23 @@ impl Answer {
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         proto::http1::field(&self.head, name)
     }
+
+    /// Whether a run would count it as completed: a call by its OK, a WebSocket by its message, a
+    /// response by a status below 400.
+    pub fn is_success(&self) -> bool {
+        match &self.grpc {
+            Some(end) => end.status == proto::grpc::Status::Ok,
+            None => self.status == 101 || (200..400).contains(&self.status),
+        }
+    }
+
+    /// How it ended, in words.
+    pub fn ending(&self) -> String {
+        match &self.grpc {
+            Some(end) => end.to_string(),
+            None => format!("status {}", self.status),
+        }
+    }
 }
 
 /// Sends the plan's request once and waits for its answer, for `timeout` at most.

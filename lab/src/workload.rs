@@ -1,0 +1,313 @@
+//! What is asked of a subject, how often, and for how long: from the words of a file to the plan of
+//! a run. Asks nothing itself.
+
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use load::Plan;
+use load::grpc::{Method, Source};
+use load::protocol::{Http2, Protocol as Spoken};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use toml::Spanned;
+
+use crate::document;
+use crate::subject::UrlPath;
+
+/// The shortest window.
+pub const WINDOW_MIN: Duration = Duration::from_millis(10);
+/// What is said of a shorter one.
+pub(crate) const WINDOW_TOO_SHORT: &str =
+    "a window below 10 ms measures the clock; expected for example \"1s\"";
+
+/// What is spoken with a subject.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: by ALPN over TLS, else by prior knowledge.
+    Http2,
+    /// gRPC; the path is `/package.Service/Method`.
+    Grpc,
+    /// WebSocket.
+    WebSocket,
+}
+
+impl Protocol {
+    /// Its name as people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Http2 => "HTTP/2",
+            Protocol::Grpc => "gRPC",
+            Protocol::WebSocket => "WebSocket",
+        }
+    }
+}
+
+/// One question to a subject, the same for every exchange of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The path, with its query.
+    pub path: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// The method of an HTTP request; POST where there is a message, else GET.
+    pub method: Option<String>,
+    /// What is sent: a request's body, a WebSocket message, or gRPC messages as JSON.
+    pub message: Option<String>,
+    /// How often a message is sent in each call of a method that takes a stream.
+    pub repeat: NonZeroU32,
+    /// The `.proto` file that describes a gRPC message.
+    pub proto: Option<PathBuf>,
+}
+
+impl Question {
+    /// The question in words, for a report.
+    pub fn words(&self) -> String {
+        let method = match self.protocol {
+            Protocol::Http1 | Protocol::Http2 => format!("{} ", self.http_method()),
+            Protocol::Grpc | Protocol::WebSocket => String::new(),
+        };
+        let sent = match &self.message {
+            Some(message) if self.repeat > NonZeroU32::MIN => {
+                format!(", {} times {} bytes", self.repeat, message.len())
+            }
+            Some(message) => format!(" with {} bytes", message.len()),
+            None => String::new(),
+        };
+        format!("{method}{} over {}{sent}", self.path, self.protocol.name())
+    }
+
+    /// A method of gRPC with what describes its messages; none for other protocols, and for calls
+    /// with an empty message.
+    pub(crate) fn grpc_method(&self, plan: &Plan) -> Result<Option<Method>, String> {
+        let (Protocol::Grpc, Some(proto)) = (self.protocol, &self.proto) else {
+            return Ok(None);
+        };
+        let source = Source::Proto {
+            files: vec![proto.clone()],
+            import_paths: Vec::new(),
+        };
+        let method = Method::find(plan, &source).map_err(|error| error.to_string())?;
+        Ok(Some(method))
+    }
+
+    /// A plan that asks this of a subject at `port` of this host.
+    pub(crate) fn plan(&self, port: u16, tls: bool) -> Result<Plan, String> {
+        let scheme = match (self.protocol, tls) {
+            (Protocol::Http1 | Protocol::Http2, false) => "http",
+            (Protocol::Http1 | Protocol::Http2, true) => "https",
+            (Protocol::Grpc, false) => "grpc",
+            (Protocol::Grpc, true) => "grpcs",
+            (Protocol::WebSocket, false) => "ws",
+            (Protocol::WebSocket, true) => "wss",
+        };
+        let url = format!("{scheme}://127.0.0.1:{port}{}", self.path);
+        let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
+        if let Some(tls) = &mut plan.tls {
+            // Subjects make their certificates as they start.
+            tls.insecure = true;
+        }
+        let method = self.grpc_method(&plan)?;
+        match &mut plan.protocol {
+            Spoken::Http1 => {
+                plan.request.method = self.http_method().to_owned();
+                plan.request.body = self.message.clone().unwrap_or_default().into_bytes();
+                if self.message.is_some() {
+                    let field = ("Content-Type".to_owned(), "application/json".to_owned());
+                    plan.request.headers.push(field);
+                }
+            }
+            Spoken::Grpc { call, .. } => match method {
+                Some(method) => {
+                    let json = self.message.as_deref();
+                    *call = method.call(json).map_err(|invalid| invalid.to_string())?;
+                    let messages = std::mem::take(&mut call.messages);
+                    let each = 0..self.repeat.get();
+                    call.messages = each.flat_map(|_| messages.clone()).collect();
+                }
+                None => call.messages = vec![Vec::new()],
+            },
+            Spoken::WebSocket { message } => {
+                if let Some(text) = &self.message {
+                    message.payload = text.clone().into_bytes();
+                }
+            }
+            Spoken::Http2 { .. } => {}
+        }
+        if self.protocol == Protocol::Http2 {
+            plan.protocol = Spoken::Http2 {
+                http2: Http2::default(),
+            };
+        }
+        Ok(plan)
+    }
+
+    fn http_method(&self) -> &str {
+        match (&self.method, &self.message) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "POST",
+            (None, None) => "GET",
+        }
+    }
+}
+
+/// Reads a message: the text itself, or what a file beside `folder` holds (`@FILE`).
+pub(crate) fn message(text: Option<&str>, folder: &Path) -> Result<Option<String>, String> {
+    let Some(text) = text else { return Ok(None) };
+    let Some(file) = text.strip_prefix('@') else {
+        return Ok(Some(text.to_owned()));
+    };
+    let path = folder.join(file);
+    let read = fs::read_to_string(&path).map_err(|error| {
+        let path = path.display();
+        format!("the message {path} cannot be read: {error}")
+    })?;
+    Ok(Some(read))
+}
+
+/// What is asked of each subject.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The path of every request.
+    pub path: Spanned<UrlPath>,
+    /// What is spoken.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// The method of HTTP requests.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// What is sent; `@FILE` reads it from a file beside the comparison.
+    #[serde(default)]
+    pub message: Option<Spanned<String>>,
+    /// How often the message is sent in each call of a gRPC method that takes a stream.
+    #[serde(default = "one")]
+    pub repeat: NonZeroU32,
+    /// The `.proto` file of a gRPC method, beside the comparison.
+    #[serde(default)]
+    pub proto: Option<PathBuf>,
+    /// How many connections.
+    pub connections: NonZeroU32,
+    /// How many requests may be outstanding on a connection of HTTP/1.1 or WebSocket.
+    #[serde(default = "one")]
+    pub pipeline: NonZeroU32,
+    /// How many streams may be open at once on a connection of HTTP/2 or gRPC.
+    #[serde(default = "one")]
+    pub streams: NonZeroU32,
+    /// False: a new connection for each exchange.
+    #[serde(default = "yes")]
+    pub keep_alive: bool,
+    /// What is measured of each subject in every round.
+    #[serde(deserialize_with = "window")]
+    pub window: Duration,
+    /// Before the window of every round, while the connections open.
+    #[serde(default = "settle", deserialize_with = "document::duration")]
+    pub settle: Duration,
+    /// Once for each process, when it has started.
+    #[serde(default = "warm_up", deserialize_with = "document::duration")]
+    pub warm_up: Duration,
+    /// Requests a second of all connections together (open loop); without it each connection
+    /// sends the next request when it has the answer (closed loop).
+    #[serde(default, deserialize_with = "document::rate")]
+    pub rate: Option<f64>,
+    /// An exchange that takes longer has failed.
+    #[serde(default = "timeout", deserialize_with = "document::some_duration")]
+    pub timeout: Duration,
+}
+
+/// In what a row's workload differs from that of the others. Time, rate and time limit may not.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Difference {
+    path: Option<Spanned<UrlPath>>,
+    protocol: Option<Protocol>,
+    method: Option<String>,
+    message: Option<Spanned<String>>,
+    repeat: Option<NonZeroU32>,
+    proto: Option<PathBuf>,
+    connections: Option<NonZeroU32>,
+    pipeline: Option<NonZeroU32>,
+    streams: Option<NonZeroU32>,
+    keep_alive: Option<bool>,
+}
+
+impl Workload {
+    /// This workload but for what `difference` says.
+    pub(crate) fn with(&self, difference: Difference) -> Workload {
+        let base = self.clone();
+        Workload {
+            path: difference.path.unwrap_or(base.path),
+            protocol: difference.protocol.unwrap_or(base.protocol),
+            method: difference.method.or(base.method),
+            message: difference.message.or(base.message),
+            repeat: difference.repeat.unwrap_or(base.repeat),
+            proto: difference.proto.or(base.proto),
+            connections: difference.connections.unwrap_or(base.connections),
+            pipeline: difference.pipeline.unwrap_or(base.pipeline),
+            streams: difference.streams.unwrap_or(base.streams),
+            keep_alive: difference.keep_alive.unwrap_or(base.keep_alive),
+            ..base
+        }
+    }
+
+    /// What every exchange asks. Files are looked for beside `folder`.
+    pub(crate) fn question(&self, folder: &Path) -> Result<Question, String> {
+        let text = self.message.as_ref().map(|text| text.get_ref().as_str());
+        Ok(Question {
+            path: self.path.get_ref().as_str().to_owned(),
+            protocol: self.protocol,
+            method: self.method.clone(),
+            message: message(text, folder)?,
+            repeat: self.repeat,
+            proto: self.proto.as_ref().map(|file| folder.join(file)),
+        })
+    }
+
+    /// How it is asked, in words.
+    pub fn words(&self) -> String {
+        let depth = match self.protocol {
+            Protocol::Http1 | Protocol::WebSocket => format!("pipeline {}", self.pipeline),
+            Protocol::Http2 | Protocol::Grpc => format!("{} streams each", self.streams),
+        };
+        let ending = if self.keep_alive {
+            ""
+        } else {
+            ", a new connection for each exchange"
+        };
+        format!("{} connections, {depth}{ending}", self.connections)
+    }
+}
+
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn window<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let window = document::duration(from)?;
+    if window < WINDOW_MIN {
+        return Err(D::Error::custom(WINDOW_TOO_SHORT));
+    }
+    Ok(window)
+}
+
+fn settle() -> Duration {
+    Duration::from_millis(200)
+}
+
+fn warm_up() -> Duration {
+    Duration::from_secs(1)
+}
+
+fn timeout() -> Duration {
+    Duration::from_secs(2)
+}

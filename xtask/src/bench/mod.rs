@@ -7,6 +7,7 @@
 //! and its record.
 
 mod child;
+mod contest;
 mod floor;
 mod generator;
 mod law;
@@ -15,6 +16,7 @@ mod memory;
 mod open_loop;
 mod peers;
 mod pipeline;
+mod protocols;
 mod report;
 mod runs;
 mod servers;
@@ -66,7 +68,7 @@ struct Benchmark {
 }
 
 /// All of them, in the order they run in.
-const BENCHMARKS: [Benchmark; 7] = [
+const BENCHMARKS: [Benchmark; 13] = [
     Benchmark {
         name: "generator",
         question: "What does a request cost the generator on io_uring, and how many does it send, \
@@ -103,6 +105,40 @@ const BENCHMARKS: [Benchmark; 7] = [
         name: "truth",
         question: "Does a known law of response times come back as that law?",
         run: truth::run,
+    },
+    Benchmark {
+        name: "http2-generator",
+        question: "What does a request over HTTP/2 cost the generator, beside h2load, against \
+                   nghttpd?",
+        run: protocols::http2_generator,
+    },
+    Benchmark {
+        name: "grpc-generator",
+        question: "What does a gRPC call cost the generator, beside h2load and ghz, against \
+                   gRPC-Go?",
+        run: protocols::grpc_generator,
+    },
+    Benchmark {
+        name: "http2-servers",
+        question: "How many requests over HTTP/2 does one core of the server answer, beside \
+                   nghttpd?",
+        run: protocols::http2_servers,
+    },
+    Benchmark {
+        name: "grpc-servers",
+        question: "How many gRPC calls does one core of the server answer, beside gRPC-Go?",
+        run: protocols::grpc_servers,
+    },
+    Benchmark {
+        name: "websocket",
+        question: "How many messages are echoed, beside requests over HTTP/1.1?",
+        run: protocols::websocket,
+    },
+    Benchmark {
+        name: "tls",
+        question: "What does TLS cost beside plain TCP, and how many handshakes are there in a \
+                   second?",
+        run: protocols::tls,
     },
 ];
 

@@ -1,6 +1,9 @@
-//! What the peers print, read back: the text of wrk and of h2load.
+//! What the peers print, read back: the text of wrk and of h2load, the JSON of ghz.
+
+use std::collections::BTreeMap;
 
 use measure::units;
+use serde::Deserialize;
 
 use super::Result;
 
@@ -76,6 +79,28 @@ pub(super) fn h2load(text: &str) -> Result<Said> {
             0.0
         },
         failed: count("failed").unwrap_or(0),
+        p50_us: None,
+        p99_us: None,
+    })
+}
+
+/// Reads what `ghz -O json` prints. A call is good if it ended with OK.
+pub(super) fn ghz(text: &str) -> Result<Said> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Report {
+        total: f64,
+        status_code_distribution: BTreeMap<String, u64>,
+    }
+    let report: Report =
+        serde_json::from_str(text).map_err(|error| format!("ghz's output: {error}:\n{text}"))?;
+    let statuses = &report.status_code_distribution;
+    let requests = statuses.get("OK").copied().unwrap_or(0);
+    Ok(Said {
+        requests,
+        // Nanoseconds.
+        seconds: report.total / 1e9,
+        failed: statuses.values().sum::<u64>() - requests,
         p50_us: None,
         p99_us: None,
     })
@@ -160,5 +185,13 @@ status codes: 880001 2xx, 0 3xx, 0 4xx, 0 5xx
         let said = h2load(text).expect("a usual output");
         assert_eq!((said.requests, said.failed), (880_001, 3));
         assert!((said.seconds - 5.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn the_json_of_ghz_is_read() {
+        let text = r#"{"count": 12, "total": 2000000000, "average": 5, "rps": 6.0,
+            "statusCodeDistribution": {"OK": 10, "Unavailable": 2}}"#;
+        let said = ghz(text).expect("a usual output");
+        assert_eq!((said.requests, said.failed, said.seconds), (10, 2, 2.0));
     }
 }

@@ -70,29 +70,35 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it and waits until it has answered as it should.
+    /// Starts ours over plain TCP and waits until it has answered as it should.
     pub(super) fn start(bench: &mut Bench, engine: &str) -> Result<Server> {
-        let port = bench.port;
-        let address = format!("127.0.0.1:{port}");
-        let words = [
-            RINGSIDE,
-            "serve",
-            "--engine",
-            engine,
-            "--threads",
-            "1",
-            "--addr",
-            &address,
-        ];
+        let words = ["--engine", engine, "--threads", "1"];
+        Server::launch(bench, 0, &ours(&words), greets)
+    }
+
+    /// Starts any server, ours or a peer's, on the `at`-th of this benchmark's ports, which stands
+    /// in its words as `{port}`, and waits until it is `ready`.
+    pub(super) fn launch(
+        bench: &mut Bench,
+        at: u16,
+        words: &[String],
+        ready: fn(u16) -> bool,
+    ) -> Result<Server> {
+        let port = bench.port + at;
+        let words = words.iter().map(|word| fill(word, port));
         let line = CommandLine::on_core(SERVER_CORE, words);
         let child = bench.start(&line)?;
         let deadline = child.started() + READY_WITHIN;
-        while !answers(port) {
+        while !ready(port) {
             if child.wait_until(Time::now() + ASK_AGAIN, &bench.stop)? || Time::now() > deadline {
                 return Err(format!("{line}: does not answer\n{}", child.last_words()));
             }
         }
         Ok(Server { child, port })
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -116,9 +122,29 @@ impl Server {
     }
 }
 
+/// The words of `ringside serve` on a port of this host.
+pub(super) fn ours(words: &[&str]) -> Vec<String> {
+    let all = [&[RINGSIDE, "serve", "--addr", "127.0.0.1:{port}"], words].concat();
+    all.into_iter().map(str::to_owned).collect()
+}
+
+/// A word with its port.
+pub(super) fn fill(word: &str, port: u16) -> String {
+    word.replace("{port}", &port.to_string())
+}
+
+fn local(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// Whether anybody listens.
+pub(super) fn listens(port: u16) -> bool {
+    TcpStream::connect_timeout(&local(port), Duration::from_secs(1)).is_ok()
+}
+
 /// Whether the server greets.
-fn answers(port: u16) -> bool {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+fn greets(port: u16) -> bool {
+    let address = local(port);
     let ask = || -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;

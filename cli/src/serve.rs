@@ -4,12 +4,16 @@ use std::net::ToSocketAddrs;
 
 use engine::Address;
 use engine::signal::Stop;
-use server::{Config, Limits, Summary, Timeouts};
+use engine::tls::Certificate;
+use server::{Config, Limits, Summary, Timeouts, Tls};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
 use crate::run::addresses;
+
+/// What a certificate is always made for.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
@@ -18,7 +22,10 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let running = server::start(config, &stop).map_err(Failure::running)?;
     let place = match running.address() {
-        Address::Tcp(address) => format!("http://{address}"),
+        Address::Tcp(address) => {
+            let scheme = if arguments.tls { "https" } else { "http" };
+            format!("{scheme}://{address}")
+        }
         Address::Unix(path) => format!("unix:{}", path.display()),
     };
     terminal::say(&format!(
@@ -26,6 +33,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
         running.engine_name(),
         running.engine_reason()
     ));
+    if let Some(tls) = running.tls() {
+        terminal::say(&identity(arguments, running.address(), &tls.fingerprint()));
+    }
     let summary = running.join().map_err(Failure::running)?;
     terminal::say(&words(&summary));
     Ok(Exit::Ok)
@@ -38,7 +48,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     } else {
         cpus
     };
-    let address = address(&arguments.addr)?;
+    let (address, host) = address(&arguments.addr)?;
     let unix = matches!(address, Address::Unix(_));
     let threads = match arguments.threads {
         Some(0) => return Err("--threads 0 serves nobody: give at least 1".to_string()),
@@ -55,6 +65,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
         threads,
         cpus,
         backlog: arguments.backlog,
+        tls: arguments.tls.then(|| tls(arguments, &host)),
         limits: Limits {
             head_bytes: arguments.head_limit,
             body_bytes: arguments.body_limit as u64,
@@ -68,14 +79,52 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     })
 }
 
-/// `HOST:PORT`, `:PORT` for every local address, or `unix:PATH`.
-fn address(text: &str) -> Result<Address, String> {
+/// The certificate that was given, or one for every name by which this server may be called.
+fn tls(arguments: &Serve, host: &str) -> Tls {
+    let certificate = match (&arguments.cert, &arguments.key) {
+        (Some(chain), Some(key)) => Certificate::Files {
+            chain: chain.clone(),
+            key: key.clone(),
+        },
+        _ => {
+            let mut names: Vec<String> = LOCAL_NAMES.map(str::to_string).to_vec();
+            if !LOCAL_NAMES.contains(&host) && !["0.0.0.0", "::"].contains(&host) {
+                names.push(host.to_string());
+            }
+            Certificate::SelfSigned { names }
+        }
+    };
+    Tls {
+        certificate,
+        client_authorities: arguments.client_ca.clone(),
+    }
+}
+
+/// Who the server is, and how a client comes to trust it.
+fn identity(arguments: &Serve, address: &Address, fingerprint: &str) -> String {
+    let place = match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => format!("unix:{}", path.display()),
+    };
+    match &arguments.cert {
+        Some(file) => format!("certificate of {}, SHA-256 {fingerprint}", file.display()),
+        None => format!(
+            "certificate made for this run, SHA-256 {fingerprint}\n\
+             clients accept it with --insecure, or trust it: \
+             openssl s_client -connect {place} </dev/null | openssl x509 -out serve.pem, \
+             and --cacert serve.pem"
+        ),
+    }
+}
+
+/// `HOST:PORT`, `:PORT` for every local address, or `unix:PATH`; and the host as it was written.
+fn address(text: &str) -> Result<(Address, String), String> {
     let bad = |why: &str| format!("--addr {text:?}: {why}; write HOST:PORT or unix:PATH");
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() {
             return Err(bad("the path is missing"));
         }
-        return Ok(Address::Unix(path.into()));
+        return Ok((Address::Unix(path.into()), "localhost".to_string()));
     }
     let (host, port) = text
         .rsplit_once(':')
@@ -93,7 +142,7 @@ fn address(text: &str) -> Result<Address, String> {
         .map_err(|error| bad(&format!("{host} has no address ({error})")))?;
     found
         .next()
-        .map(Address::Tcp)
+        .map(|found| (Address::Tcp(found), host.to_string()))
         .ok_or_else(|| bad(&format!("{host} has no address")))
 }
 
@@ -123,7 +172,7 @@ mod tests {
 
     #[test]
     fn places_to_listen_are_read() {
-        let read = |text: &str| address(text).unwrap().to_string();
+        let read = |text: &str| address(text).unwrap().0.to_string();
         assert_eq!(read("127.0.0.1:8080"), "127.0.0.1:8080");
         assert_eq!(read("[::1]:80"), "[::1]:80");
         assert_eq!(read(":80"), "0.0.0.0:80");

@@ -1,7 +1,9 @@
 //! What a server needs to know before it starts.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use engine::tls::Certificate;
 use engine::{Address, EngineChoice};
 
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
@@ -19,6 +21,8 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// Connections that may wait to be accepted, per worker.
     pub backlog: u32,
+    /// How connections are secured; `None` serves in the clear.
+    pub tls: Option<Tls>,
     /// What a client may ask for.
     pub limits: Limits,
     /// How long things may take.
@@ -34,10 +38,20 @@ impl Config {
             threads: 1,
             cpus: Vec::new(),
             backlog: 65_535,
+            tls: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
         }
     }
+}
+
+/// How connections are secured. What is spoken over TLS the server knows itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// Who the server is.
+    pub certificate: Certificate,
+    /// Take only clients with a certificate signed by an authority in this file (PEM).
+    pub client_authorities: Option<PathBuf>,
 }
 
 /// What a client may ask for; more is refused with the status named.

@@ -26,6 +26,6 @@ mod start;
 mod summary;
 mod worker;
 
-pub use config::{Config, Limits, Timeouts};
+pub use config::{Config, Limits, Timeouts, Tls};
 pub use start::{Running, StartError, start};
 pub use summary::{Counts, Rejections, Summary};

@@ -11,6 +11,7 @@ use engine::choice::{self, Kind};
 use engine::cpu::{self, PinError};
 use engine::descriptors;
 use engine::signal::{Signal, Stop};
+use engine::tls::{Alpn, ServerSettings, ServerTls, Tls};
 use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, SocketOptions};
 use engine::{epoll, uring};
 
@@ -27,6 +28,9 @@ const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;
 /// Descriptors left to everything that is no connection: listener, ring, wakers, standard streams.
 const DESCRIPTORS_RESERVED: u64 = 32;
 
+/// What is spoken over TLS, the best first.
+const ALPN: [Alpn; 1] = [Alpn::Http11];
+
 /// Receive buffers of a worker. A request is small; of an upload each buffer holds a piece.
 const BUFFERS: usize = 512;
 const BUFFER_BYTES: usize = 4096;
@@ -40,6 +44,7 @@ const BUFFER_BYTES: usize = 4096;
 pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
     check(&config)?;
     let (kind, engine_reason) = choice::decide(config.engine).map_err(StartError::Engine)?;
+    let tls = secure(&config).map_err(StartError::Tls)?;
     let sockets = sockets(&config, kind);
     let cpus = cpu::place(config.threads, &config.cpus);
     let mut running = Running {
@@ -47,6 +52,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         kind,
         engine_reason,
         stop: stop.clone(),
+        tls: tls.clone(),
         workers: Vec::with_capacity(config.threads),
     };
     for index in 0..config.threads {
@@ -58,6 +64,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 buffers: BUFFERS,
                 buffer_bytes: BUFFER_BYTES,
             },
+            tls: tls.clone(),
             settings: settings(&config, &running.address),
             stop: stop.clone(),
         };
@@ -82,6 +89,7 @@ pub struct Running {
     address: Address,
     kind: Kind,
     engine_reason: String,
+    tls: Option<ServerTls>,
     stop: Stop,
     workers: Vec<JoinHandle<Result<Summary, Broken>>>,
 }
@@ -100,6 +108,11 @@ impl Running {
     /// Why that one.
     pub fn engine_reason(&self) -> &str {
         &self.engine_reason
+    }
+
+    /// How its connections are secured, if they are.
+    pub fn tls(&self) -> Option<&ServerTls> {
+        self.tls.as_ref()
     }
 
     /// Asks for the end, as SIGTERM does: see [`Timeouts::drain`](crate::Timeouts::drain).
@@ -149,6 +162,8 @@ pub enum StartError {
     Cpu(PinError),
     /// No engine can be used.
     Engine(OpenError),
+    /// The certificate or its key cannot be used.
+    Tls(String),
     /// The system starts no more threads.
     Thread(String),
 }
@@ -202,6 +217,7 @@ impl fmt::Display for StartError {
             StartError::Listen(address, why) => write!(f, "cannot listen on {address}: {why}"),
             StartError::Cpu(error) => error.fmt(f),
             StartError::Engine(error) => error.fmt(f),
+            StartError::Tls(why) => f.write_str(why),
             StartError::Thread(why) => write!(f, "cannot start a thread: {why}"),
         }
     }
@@ -221,6 +237,20 @@ fn check(config: &Config) -> Result<(), StartError> {
         },
         _ => Ok(()),
     }
+}
+
+/// The server's side of TLS, where it is wanted.
+fn secure(config: &Config) -> Result<Option<ServerTls>, String> {
+    let Some(tls) = &config.tls else {
+        return Ok(None);
+    };
+    let settings = ServerSettings {
+        certificate: tls.certificate.clone(),
+        alpn: ALPN.to_vec(),
+        resumption: true,
+        client_authorities: tls.client_authorities.clone(),
+    };
+    settings.build().map(Some)
 }
 
 fn listen_error(address: &Address, error: &io::Error) -> StartError {
@@ -296,6 +326,7 @@ struct Job {
     kind: Kind,
     cpu: Option<usize>,
     engine: engine::Config,
+    tls: Option<ServerTls>,
     settings: Settings,
     stop: Stop,
 }
@@ -331,22 +362,27 @@ fn work(job: Job, begun: &Sender<Begun>) -> Result<Summary, Broken> {
 
 fn serve<D: Driver>(
     driver: Result<D, OpenError>,
-    job: Job,
+    mut job: Job,
     begun: &Sender<Begun>,
 ) -> Result<Summary, Broken> {
+    match (driver, job.tls.take()) {
+        (Ok(driver), None) => serve_on(driver, job, begun),
+        (Ok(driver), Some(tls)) => serve_on(Tls::server(driver, tls), job, begun),
+        (Err(error), _) => {
+            let _ = begun.send(Err(StartError::Engine(error)));
+            Ok(Summary::default())
+        }
+    }
+}
+
+fn serve_on<D: Driver>(driver: D, job: Job, begun: &Sender<Begun>) -> Result<Summary, Broken> {
     let Job { settings, stop, .. } = job;
     let address = settings.listen.address.clone();
-    let opened = driver.map_err(StartError::Engine).and_then(|driver| {
-        let waker = driver.waker();
-        let worker = Worker::open(driver, settings, stop.clone());
-        worker
-            .map(|worker| (worker, waker))
-            .map_err(|refused| refusal(&address, refused))
-    });
-    let (worker, waker) = match opened {
-        Ok(opened) => opened,
-        Err(error) => {
-            let _ = begun.send(Err(error));
+    let waker = driver.waker();
+    let worker = match Worker::open(driver, settings, stop.clone()) {
+        Ok(worker) => worker,
+        Err(refused) => {
+            let _ = begun.send(Err(refusal(&address, refused)));
             return Ok(Summary::default());
         }
     };

@@ -65,11 +65,14 @@ pub(crate) const CRATES: [Crate; 8] = [
 ];
 
 /// Packages of others that only one crate may name, and packages that none may.
-pub(crate) const CONFINED: [(&str, &[&str]); 7] = [
+pub(crate) const CONFINED: [(&str, &[&str]); 10] = [
     ("clap", &["cli"]),
     ("io-uring", &["engine"]),
     ("libc", &["engine"]),
     ("httparse", &["proto"]),
+    ("rcgen", &["engine"]),
+    ("rustls", &["engine"]),
+    ("rustls-native-certs", &["engine"]),
     ("syn", &["xtask"]),
     ("tokio", &[]),
     ("async-std", &[]),

@@ -1,5 +1,6 @@
 //! `ringside serve`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -31,6 +32,23 @@ pub(crate) struct Serve {
     /// Where to listen: HOST:PORT, or unix:PATH; port 0 lets the kernel choose
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) addr: String,
+
+    /// Serve over TLS, with a certificate made for localhost and the host of --addr where no other
+    /// is given
+    #[arg(long)]
+    pub(crate) tls: bool,
+
+    /// The certificate, with the chain to its authority (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// The key of --cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Take only clients with a certificate that an authority in FILE (PEM) has signed
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub(crate) client_ca: Option<PathBuf>,
 
     /// auto, uring or epoll; auto takes io_uring where the kernel grants it
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine)]

@@ -7,7 +7,7 @@
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::Times;
+use measure::record::{Times, Tls};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::table;
@@ -305,6 +305,39 @@ fn connections(record: &Record) -> String {
     if let (Some(median), Some(max)) = (times.p50, times.max) {
         let (median, max) = (wrk_time_us(median), wrk_time_us(max));
         text.push_str(&format!("; set-up p50 {median}, max {max}"));
+    }
+    text.push('\n');
+    if let Some(tls) = &connections.tls {
+        text.push_str(&secured(record, tls));
+    }
+    text
+}
+
+/// What was agreed on, and what the handshakes cost; how many a second where each exchange has one.
+fn secured(record: &Record, tls: &Tls) -> String {
+    let mut text = format!("{}, {}", tls.version, tls.cipher);
+    if let Some(alpn) = &tls.alpn {
+        text.push_str(&format!(", {alpn}"));
+    }
+    let kinds = [
+        ("full", tls.full_handshakes, &tls.handshake_time_us),
+        (
+            "resumed",
+            tls.resumed_handshakes,
+            &tls.resumed_handshake_time_us,
+        ),
+    ];
+    let mut separator = ": ";
+    for (name, count, times) in kinds {
+        text.push_str(&format!("{separator}{count} {name} handshakes"));
+        separator = ", ";
+        if !record.plan.keep_alive && record.duration_s > 0.0 && count > 0 {
+            text.push_str(&format!(" ({:.0}/s)", count as f64 / record.duration_s));
+        }
+        if let (Some(median), Some(p99)) = (times.p50, times.p99) {
+            let (median, p99) = (wrk_time_us(median), wrk_time_us(p99));
+            text.push_str(&format!(", p50 {median}, p99 {p99}"));
+        }
     }
     text.push('\n');
     text

@@ -46,6 +46,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
     }
+    secure(arguments, &mut plan)?;
     route(arguments, &mut plan)?;
     validate(&plan).map_err(|invalid| invalid.to_string())?;
     enough_ports(&plan, host)?;
@@ -59,6 +60,33 @@ fn validate(plan: &Plan) -> Result<(), Invalid> {
         plan.target.path = "/package.Service/Method".to_string();
     }
     plan.validate()
+}
+
+fn secure(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+    let Some(tls) = &mut plan.tls else {
+        let about_tls = [
+            (arguments.insecure, "-k/--insecure"),
+            (arguments.cacert.is_some(), "--cacert"),
+            (arguments.cert.is_some(), "--cert"),
+            (arguments.key.is_some(), "--key"),
+            (arguments.sni.is_some(), "--sni"),
+            (arguments.no_session_resumption, "--no-session-resumption"),
+        ];
+        return match about_tls.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => Err(format!(
+                "{flag} is about TLS, and {}:// has none: write {0}s:// or leave it out",
+                plan.target.scheme
+            )),
+            None => Ok(()),
+        };
+    };
+    tls.insecure = arguments.insecure;
+    tls.ca_file.clone_from(&arguments.cacert);
+    tls.certificate_file.clone_from(&arguments.cert);
+    tls.key_file.clone_from(&arguments.key);
+    tls.server_name.clone_from(&arguments.sni);
+    tls.resumption = !arguments.no_session_resumption;
+    Ok(())
 }
 
 fn law(arguments: &Run) -> Result<Schedule, String> {

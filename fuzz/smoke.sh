@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fuzzes every target for a few seconds: fuzz/smoke.sh [seconds, 10 unless given]
+# Fuzzes every target for a few seconds: fuzz/smoke.sh [seconds, 7 unless given]
 #
 # The canary comes last and must crash; if it does not, fuzzing finds nothing because it cannot.
 # Works on stable Rust: coverage is a stable compiler flag, only sanitizers are not (-s none).
 # Installs nothing. Without cargo-fuzz it says so and succeeds, except where CI=true.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-10}
+seconds=${1:-7}
 
 if ! cargo fuzz --version >/dev/null 2>&1; then
   echo "fuzz/smoke.sh: SKIPPED: cargo-fuzz is not installed (cargo install cargo-fuzz)" >&2
@@ -15,13 +15,20 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
 fi
 
 fuzz() { # target: new inputs go to corpus/, which git ignores; the seeds are only read
+  local words=()
+  case $1 in
+    http1_*) words=(-dict=fuzz/http1.dict) ;;
+    http2_* | hpack) words=(-dict=fuzz/http2.dict) ;;
+  esac
   mkdir -p "fuzz/corpus/$1"
   cargo fuzz run --fuzz-dir fuzz -s none "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- \
-    -max_total_time="$seconds" -max_len=2048 -dict=fuzz/http1.dict -rss_limit_mb=512 \
+    -max_total_time="$seconds" -max_len=2048 "${words[@]}" -rss_limit_mb=512 \
     -verbosity=0 -print_final_stats=1
 }
 
-for target in client server; do
+targets=(http1_client http1_server http2_client http2_server hpack grpc
+  websocket_client websocket_server)
+for target in "${targets[@]}"; do
   echo "fuzz/smoke.sh: $target for $seconds s" >&2
   fuzz "$target"
 done

@@ -15,8 +15,8 @@ pub fn encode_message(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The text that a `grpc-message` carries. Nothing in it is an error: what is not an escape stays as
-/// it is, and what is not UTF-8 then becomes U+FFFD.
+/// The text that a `grpc-message` carries. Nothing in it is an error: what is not an escape stays
+/// as it is, and what is not UTF-8 then becomes U+FFFD.
 pub fn decode_message(value: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value;

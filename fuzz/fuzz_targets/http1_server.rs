@@ -4,9 +4,15 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the tables of the tests use more of it")]
+#[path = "../../proto/tests/support/choppings.rs"]
+mod choppings;
+#[allow(dead_code, reason = "the tables of the tests use more of it")]
 #[path = "../../proto/tests/http1/harness.rs"]
 mod harness;
+#[path = "../../proto/tests/support/random.rs"]
+mod random;
 
+use choppings::some_choppings;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use proto::http1::server::{Limits, Server};
 
@@ -22,6 +28,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let &[seed, ref input @ ..] = data else {
         return Corpus::Reject;
     };
-    harness::in_some_choppings(|| Server::new(LIMITS), input, false, seed.into());
+    let choppings = some_choppings(input, seed.into());
+    harness::in_choppings(|| Server::new(LIMITS), input, false, choppings);
     Corpus::Keep
 });

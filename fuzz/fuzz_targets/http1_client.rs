@@ -5,9 +5,15 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the tables of the tests use more of it")]
+#[path = "../../proto/tests/support/choppings.rs"]
+mod choppings;
+#[allow(dead_code, reason = "the tables of the tests use more of it")]
 #[path = "../../proto/tests/http1/harness.rs"]
 mod harness;
+#[path = "../../proto/tests/support/random.rs"]
+mod random;
 
+use choppings::some_choppings;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use proto::http1::client::{Answer, Limits};
 
@@ -31,6 +37,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         })
         .collect();
     let machine = || harness::client_after(LIMITS, &answers);
-    harness::in_some_choppings(machine, input, setup >> 7 == 1, seed.into());
+    let choppings = some_choppings(input, seed.into());
+    harness::in_choppings(machine, input, setup >> 7 == 1, choppings);
     Corpus::Keep
 });

@@ -68,7 +68,7 @@ impl Stream {
             Kind::Trailers => {}
             Kind::Response if meaning.status < 200 && end => return Err(faults::INTERIM_END),
             Kind::Response if meaning.status < 200 => return Ok(()),
-            Kind::Response | Kind::Request => {
+            Kind::Response => {
                 self.head_in = true;
                 // RFC 9110 §6.4.1: these have no body, whatever their content-length says.
                 let bodyless = self.head_request || matches!(meaning.status, 204 | 304);
@@ -76,6 +76,11 @@ impl Stream {
                     true => 0,
                     false => meaning.content_length.unwrap_or(LENGTH_UNKNOWN),
                 };
+            }
+            Kind::Request => {
+                self.head_in = true;
+                self.head_request = meaning.head_request;
+                self.body_left = meaning.content_length.unwrap_or(LENGTH_UNKNOWN);
             }
         }
         if end && !self.take_body(0, true) {

@@ -116,17 +116,14 @@ fn length(response: &Response, form: Form) -> Length {
         return Length::None;
     }
     match response.body {
-        Body::Empty => Length::Known(0),
-        Body::Static(bytes) => Length::Known(bytes.len() as u64),
-        Body::Bytes(ref bytes) => Length::Known(bytes.len() as u64),
-        Body::Pattern(bytes) => Length::Known(bytes),
         Body::Chunked(_) if form.version == Version::Http10 => Length::None,
         Body::Chunked(_) => Length::Chunked,
+        ref body => Length::Known(body.len()),
     }
 }
 
 /// RFC 9110 §15.3.5 and §15.4.5: these never have a body.
-fn bodiless(status: u16) -> bool {
+pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 

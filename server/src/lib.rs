@@ -18,6 +18,7 @@
 mod answer;
 mod config;
 mod connection;
+mod grpc;
 mod pattern;
 mod service;
 mod services;

@@ -10,7 +10,7 @@ pub(crate) static PLAIN: [u8; PLAIN_BYTES] = plain();
 const PLAIN_BYTES: usize = 240_000;
 
 /// After so many bytes the pattern repeats.
-const PERIOD: usize = 10;
+pub(crate) const PERIOD: usize = 10;
 
 /// Bytes of the pattern in each chunk but the last; a whole number of its periods.
 pub(crate) const CHUNK_BYTES: usize = 1000;

@@ -100,12 +100,22 @@ pub(crate) enum Reply {
         /// The time between two bytes.
         every: Duration,
     },
+    /// The answer without all of its body: only so many bytes of it, and then the end of the
+    /// connection, or of the stream where there are streams.
+    Cut {
+        /// The answer, with a body that fits a packet or two.
+        response: Response,
+        /// Bytes of the body that are sent.
+        bytes: u64,
+    },
     /// These bytes, whatever they are, and the end of the connection.
     Raw(Vec<u8>),
-    /// The connection is reset.
+    /// The connection is reset, or the stream where there are streams.
     Reset,
     /// The connection becomes a WebSocket, if the request asks for that in good order.
     Upgrade(Dialogue),
+    /// A fault that only HTTP/2 knows.
+    Http2(Http2Fault),
 }
 
 /// What a WebSocket does with the messages that come. Protocols without an upgrade refuse it.
@@ -119,6 +129,17 @@ pub(crate) enum Dialogue {
     Drop,
     /// Nothing.
     Silence,
+}
+
+/// Faults of HTTP/2 (RFC 9113).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Http2Fault {
+    /// A greeting, and GOAWAY behind it: this is the last request that is processed.
+    GoAway,
+    /// The stream is reset with this code.
+    Reset(u32),
+    /// No answer, and no credit for the body.
+    Starve,
 }
 
 /// An answer without the fields that the connection adds: `Server`, `Date`, framing.
@@ -184,6 +205,18 @@ impl Response {
         Response {
             status,
             ..Response::of(TEXT, Body::Bytes(text.into_bytes()))
+        }
+    }
+}
+
+impl Body {
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Static(bytes) => bytes.len() as u64,
+            Body::Bytes(bytes) => bytes.len() as u64,
+            Body::Pattern(bytes) | Body::Chunked(bytes) => *bytes,
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use engine::Token;
 use measure::time::{self, Time};
+use proto::http1::server::Limits;
 use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
 use crate::answer::Kept;
-use crate::connection::Incoming;
+use crate::connection::{self, Incoming, Rpcs};
 use crate::service::{Agenda, Context, Reply, Request, Response, Ticket};
 use crate::services::{self, Route};
 use crate::summary::Counts;
@@ -26,8 +27,13 @@ pub(crate) struct Site {
     pub(crate) scratch: Scratch,
     /// Memory for the next WebSocket message.
     pub(crate) message: Vec<u8>,
+    /// The same for HTTP/2, and what calls of gRPC need.
+    pub(crate) kept_http2: connection::Kept,
+    pub(crate) rpcs: Rpcs,
     pub(crate) counts: Counts,
     pub(crate) agenda: Agenda,
+    /// What a client may ask for.
+    pub(crate) limits: Limits,
     /// The server stops: answers say `Connection: close`.
     pub(crate) draining: bool,
     /// The time of this turn.
@@ -60,14 +66,17 @@ pub(crate) enum Found<'a> {
 }
 
 impl Site {
-    pub(crate) fn new(now: Time, wall: Wall) -> Site {
+    pub(crate) fn new(now: Time, wall: Wall, limits: Limits) -> Site {
         let mut site = Site {
             memo: HeadMemo::new(),
             kept: Kept::default(),
             scratch: Scratch::default(),
             message: Vec::new(),
+            kept_http2: connection::Kept::default(),
+            rpcs: Rpcs::new(),
             counts: Counts::default(),
             agenda: Agenda::default(),
+            limits,
             draining: false,
             now,
             date: [0; 29],
@@ -99,6 +108,7 @@ impl Site {
         self.date = response::date(seconds as u64);
         self.date_until = self.now.plus(1_000_000_000 - into as u64);
         self.kept.renew(&self.date);
+        self.kept_http2.forget();
     }
 
     /// From now on every answer ends its connection.
@@ -127,9 +137,36 @@ impl Site {
         })
     }
 
+    /// The answer to a request without a body. `number` is that of the ticket the service gets.
+    pub(crate) fn answer(
+        &mut self,
+        method: &[u8],
+        path: &[u8],
+        content_type: Option<&str>,
+        socket: Token,
+        number: u32,
+    ) -> Reply {
+        match self.find(method, path) {
+            Found::Route(route, parameter) => {
+                let request = Request {
+                    parameter,
+                    content_type,
+                    body: &[],
+                };
+                self.call(route, &request, socket, number)
+            }
+            Found::Refusal(response) => Reply::Always(response),
+        }
+    }
+
     /// Whether the service of a route wants the body.
     pub(crate) fn takes_body(&self, route: usize) -> bool {
         self.routes[route].takes_body
+    }
+
+    /// Whether the service of a route answers before the body, where the protocol lets it.
+    pub(crate) fn answers_at_once(&self, route: usize) -> bool {
+        self.routes[route].at_once
     }
 
     /// Has the service of a route answer.

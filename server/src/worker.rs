@@ -12,6 +12,7 @@
 mod tests;
 
 use engine::timers::Wheel;
+use engine::tls::Alpn;
 use engine::{
     Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,
     QUIET_BYTES_MAX, Refused, Template, Token, Until, signal::Stop,
@@ -89,7 +90,7 @@ impl<D: Driver> Worker<D> {
             settings.listen.address = address;
         }
         Ok(Worker {
-            site: Site::new(now, settings.wall),
+            site: Site::new(now, settings.wall, settings.limits),
             settings,
             stop,
             listener: Some(listener),
@@ -181,7 +182,7 @@ impl<D: Driver> Worker<D> {
                     if connection.lingers() {
                         return self.close(socket, Close::Graceful);
                     }
-                    connection.peer_ended();
+                    connection.peer_ended(&mut self.site);
                     list(&mut self.listed, connection);
                 }
             }
@@ -200,9 +201,7 @@ impl<D: Driver> Worker<D> {
             return;
         };
         connection.since = self.site.now;
-        if connection.wants_buffer() {
-            connection.give_buffer(self.driver.buffer());
-        }
+        supply(&mut self.driver, connection);
         connection.receive(bytes, &mut self.site);
         list(&mut self.listed, connection);
     }
@@ -212,8 +211,16 @@ impl<D: Driver> Worker<D> {
         let at = now + timeouts.idle;
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
+        match self.driver.secured(socket).and_then(|secured| secured.alpn) {
+            Some(Alpn::H2) => {
+                connection.speak_http2(&self.site);
+                list(&mut self.listed, &mut connection);
+            }
+            Some(Alpn::Http11) => connection.speak_http1(),
+            None => {}
+        }
         if self.site.draining {
-            connection.drain();
+            connection.drain(&mut self.site);
             list(&mut self.listed, &mut connection);
         }
         let slot = socket.slot();
@@ -258,7 +265,8 @@ impl<D: Driver> Worker<D> {
                 Alarm::Limit(socket) => self.look_at_limit(socket),
                 Alarm::Wake(socket) => {
                     if let Some(connection) = find(&mut self.connections, socket) {
-                        connection.wake();
+                        supply(&mut self.driver, connection);
+                        connection.wake(&mut self.site);
                         list(&mut self.listed, connection);
                     }
                 }
@@ -295,6 +303,11 @@ impl<D: Driver> Worker<D> {
             }
             Overdue::Refuse => {
                 connection.time_out(&mut self.site);
+                list(&mut self.listed, connection);
+            }
+            Overdue::Wake => {
+                supply(&mut self.driver, connection);
+                connection.wake(&mut self.site);
                 list(&mut self.listed, connection);
             }
             Overdue::Reset => {
@@ -335,7 +348,8 @@ impl<D: Driver> Worker<D> {
         let mut completed = std::mem::take(&mut self.site.agenda.completed);
         for (ticket, response) in completed.drain(..) {
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
-                connection.complete(ticket.number, &response, &mut self.site);
+                supply(&mut self.driver, connection);
+                connection.complete(ticket.number, response, &mut self.site);
                 list(&mut self.listed, connection);
             }
         }
@@ -349,8 +363,11 @@ impl<D: Driver> Worker<D> {
             return;
         };
         connection.listed = false;
+        if connection.wants_to_send() {
+            supply(&mut self.driver, connection);
+        }
         while !connection.sending {
-            let payload = match connection.step() {
+            let payload = match connection.step(&mut self.site) {
                 Step::Bytes(bytes) => Payload::Buffer(bytes),
                 Step::Byte(byte) => {
                     let mut bytes = self.driver.buffer();
@@ -397,8 +414,8 @@ impl<D: Driver> Worker<D> {
             connection.deaf = stop_reading;
             let _ = self.driver.arm_receive(socket, !stop_reading);
         }
-        if connection.head_since() != Time::NEVER {
-            let at = connection.head_since() + self.settings.timeouts.head;
+        let at = connection.due(&self.settings.timeouts);
+        if at != Time::NEVER {
             hasten(&mut self.wheel, connection, at);
         }
         if let Some(ending) = connection.finished(&self.site) {
@@ -449,7 +466,7 @@ impl<D: Driver> Worker<D> {
             Alarm::DrainOver,
         );
         for connection in self.connections.iter_mut().flatten() {
-            connection.drain();
+            connection.drain(&mut self.site);
             list(&mut self.listed, connection);
         }
     }
@@ -477,6 +494,14 @@ fn list(listed: &mut Vec<Token>, connection: &mut Connection) {
     if !connection.listed {
         connection.listed = true;
         listed.push(connection.socket());
+    }
+}
+
+/// Gives a connection a buffer for what it has to say, if it has none.
+#[inline]
+fn supply(driver: &mut impl Driver, connection: &mut Connection) {
+    if connection.wants_buffer() {
+        connection.give_buffer(driver.buffer());
     }
 }
 

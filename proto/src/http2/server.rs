@@ -346,6 +346,13 @@ impl Server {
         self.connection.ping(payload, out);
     }
 
+    /// Whether a block of fields, or another frame that is kept until it is whole, has begun and is
+    /// not complete: a deadline for slow heads applies.
+    #[inline]
+    pub fn head_started(&self) -> bool {
+        self.connection.head_started()
+    }
+
     /// Streams whose request or response is not complete.
     #[inline]
     pub fn open_streams(&self) -> u32 {

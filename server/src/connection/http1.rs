@@ -9,15 +9,13 @@ use proto::http1::server::{BodyLength, Event, Limits, Rejection, Request, Server
 use proto::http1::{self, response};
 use proto::websocket::server as upgrade;
 
+use super::incoming::Incoming;
 use super::outgoing::{Outgoing, Then};
 use super::websocket::WebSocket;
 use super::{Ending, Phase};
 use crate::answer::{self, Beat, Dribble, Form};
-use crate::service::{self, Dialogue, Reply, Response};
-use crate::site::{Found, Site};
-
-/// Memory that an incoming body leaves behind is kept for the next up to so many bytes.
-const SPARE_BYTES_MAX: usize = 64 * 1024;
+use crate::service::{Dialogue, Reply, Response};
+use crate::site::Site;
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]
@@ -40,41 +38,6 @@ struct Talk {
     peer_ended: bool,
     /// Requests that needed more than a kept answer; the number of the last.
     number: u32,
-}
-
-/// A request whose body is on its way.
-#[derive(Debug, Default)]
-pub(crate) struct Incoming {
-    bytes: Vec<u8>,
-    target: Option<Target>,
-    parameter: String,
-    content_type: String,
-}
-
-#[derive(Debug)]
-struct Target {
-    answerer: Answerer,
-    form: Form,
-}
-
-/// Who answers a request.
-#[derive(Debug)]
-enum Answerer {
-    /// The service of the route of this index.
-    Route { index: usize, takes_body: bool },
-    /// Nobody; this is the answer.
-    Nobody(Response),
-}
-
-impl Incoming {
-    /// Makes it fit for another request. False if it is better dropped.
-    pub(crate) fn clear(&mut self) -> bool {
-        self.bytes.clear();
-        self.parameter.clear();
-        self.content_type.clear();
-        self.target = None;
-        self.bytes.capacity() <= SPARE_BYTES_MAX
-    }
 }
 
 impl Http1 {
@@ -177,6 +140,13 @@ impl Http1 {
         }
     }
 
+    /// Bytes of a head came that are withheld.
+    pub(super) fn head_began(&mut self, now: Time) {
+        if self.head_since == Time::NEVER {
+            self.head_since = now;
+        }
+    }
+
     /// The request under way came too slowly.
     pub(super) fn time_out(&mut self, site: &mut Site) {
         self.head_since = Time::NEVER;
@@ -258,18 +228,15 @@ impl Talk {
 
     fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
         let form = form(request, site);
-        let reply = match site.find(request.method, request.path()) {
-            Found::Route(route, parameter) => {
-                let content_type = content_type(request.head);
-                let given = service::Request {
-                    parameter,
-                    content_type,
-                    body: &[],
-                };
-                self.call(route, &given, socket, site)
-            }
-            Found::Refusal(response) => Reply::Always(response),
-        };
+        self.number = self.number.wrapping_add(1);
+        let content_type = content_type(request.head);
+        let reply = site.answer(
+            request.method,
+            request.path(),
+            content_type,
+            socket,
+            self.number,
+        );
         match reply {
             Reply::Always(response) => self.say(&response, form, Some(request.head), site),
             Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, site),
@@ -298,19 +265,10 @@ impl Talk {
 
     fn begin(&mut self, request: &Request<'_>, site: &mut Site) {
         let form = form(request, site);
+        let content_type = content_type(request.head);
         let mut incoming = site.incoming();
-        let answerer = match site.find(request.method, request.path()) {
-            Found::Route(index, parameter) => {
-                incoming.parameter.push_str(parameter);
-                incoming
-                    .content_type
-                    .push_str(content_type(request.head).unwrap_or_default());
-                Answerer::Route {
-                    index,
-                    takes_body: site.takes_body(index),
-                }
-            }
-            Found::Refusal(response) if request.expect_continue => {
+        if let Err(response) = incoming.begin(request.method, request.path(), content_type, site) {
+            if request.expect_continue {
                 // The client asked whether to send the body. It may do so in spite of the answer,
                 // so this connection cannot be read any further (RFC 9110 §10.1.1).
                 let last = Form {
@@ -321,72 +279,33 @@ impl Talk {
                 self.ending = Some(Ending::Lingering);
                 return site.recycle(incoming);
             }
-            Found::Refusal(response) => Answerer::Nobody(response),
-        };
+            incoming.refuse(response);
+        }
+        incoming.form = Some(form);
         if request.expect_continue {
             self.out
                 .append(|out| out.extend_from_slice(response::CONTINUE));
         }
-        incoming.target = Some(Target { answerer, form });
         self.body = Some(incoming);
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let Some(incoming) = &mut self.body else {
-            return;
-        };
-        let answerer = incoming.target.as_ref().map(|target| &target.answerer);
-        if let Some(Answerer::Route {
-            takes_body: true, ..
-        }) = answerer
-        {
-            incoming.bytes.extend_from_slice(bytes);
+        if let Some(incoming) = &mut self.body {
+            incoming.take(bytes);
         }
     }
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
     fn end(&mut self, socket: Token, site: &mut Site) {
-        if let Some(incoming) = self.body.take() {
-            self.answer_with_body(incoming, socket, site);
-        }
-    }
-
-    fn answer_with_body(&mut self, mut incoming: Box<Incoming>, socket: Token, site: &mut Site) {
-        match incoming.target.take() {
-            Some(Target {
-                answerer: Answerer::Route { index, .. },
-                form,
-            }) => {
-                let content_type = Some(&incoming.content_type[..]);
-                let given = service::Request {
-                    parameter: &incoming.parameter,
-                    content_type: content_type.filter(|value| !value.is_empty()),
-                    body: &incoming.bytes,
-                };
-                let reply = self.call(index, &given, socket, site);
+        if let Some(mut incoming) = self.body.take() {
+            self.number = self.number.wrapping_add(1);
+            let reply = incoming.answer(socket, self.number, site);
+            if let (Some(reply), Some(form)) = (reply, incoming.form) {
                 self.reply(reply, form, site);
             }
-            Some(Target {
-                answerer: Answerer::Nobody(response),
-                form,
-            }) => {
-                self.say(&response, form, None, site);
-            }
-            None => {}
+            site.recycle(incoming);
         }
-        site.recycle(incoming);
-    }
-
-    fn call(
-        &mut self,
-        route: usize,
-        given: &service::Request<'_>,
-        socket: Token,
-        site: &mut Site,
-    ) -> Reply {
-        self.number = self.number.wrapping_add(1);
-        site.call(route, given, socket, self.number)
     }
 
     fn reply(&mut self, reply: Reply, form: Form, site: &mut Site) {
@@ -421,9 +340,22 @@ impl Talk {
                 self.out.append(|out| out.extend_from_slice(&bytes));
                 Some(Ending::Graceful)
             }
+            Reply::Cut { response, bytes } => {
+                let date = &site.date;
+                self.out.append(|out| {
+                    let rest = answer::encode(out, &response, form, date);
+                    debug_assert!(rest.is_none(), "what is cut is short");
+                    out.truncate(out.len() - response.body.len().saturating_sub(bytes) as usize);
+                });
+                Some(Ending::Graceful)
+            }
             Reply::Reset => Some(Ending::Reset),
             Reply::Upgrade(_) => {
                 let text = "a WebSocket upgrade has no body\n";
+                return self.say(&Response::sentence(400, text.into()), form, None, site);
+            }
+            Reply::Http2(_) => {
+                let text = "this is a fault of HTTP/2, and this connection speaks HTTP/1\n";
                 return self.say(&Response::sentence(400, text.into()), form, None, site);
             }
         };

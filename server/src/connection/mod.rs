@@ -7,6 +7,8 @@
 //! while it idles: its buffers come from the driver's pool and go back when they are empty.
 
 mod http1;
+mod http2;
+mod incoming;
 mod outgoing;
 #[cfg(test)]
 mod tests;
@@ -16,12 +18,15 @@ use engine::Token;
 use engine::timers::TimerId;
 use measure::time::Time;
 use proto::http1::server::Limits;
+use proto::http2::server::PREFACE;
 
 use crate::config::Timeouts;
 use crate::service::Response;
 use crate::site::Site;
 use http1::Http1;
-pub(crate) use http1::Incoming;
+use http2::Http2;
+pub(crate) use http2::{Kept, Rpcs};
+pub(crate) use incoming::Incoming;
 pub(crate) use outgoing::Step;
 use websocket::WebSocket;
 
@@ -35,6 +40,7 @@ const LINGER_SILENCE_NS: u64 = 250_000_000;
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Token,
+    /// HTTP/1 until the preface of HTTP/2 has come.
     protocol: Protocol,
     /// When bytes last came or were last taken by the kernel.
     pub(crate) since: Time,
@@ -51,13 +57,20 @@ pub(crate) struct Connection {
     pub(crate) listed: bool,
     /// Receiving is stopped.
     pub(crate) deaf: bool,
+    /// Bytes of HTTP/2's preface that came, and nothing else; [`DECIDED`] once it is known what is
+    /// spoken.
+    preface: u8,
 }
+
+/// More than a preface has.
+const DECIDED: u8 = u8::MAX;
 
 /// What is spoken on a connection, and how far the talk has come.
 #[derive(Debug)]
 enum Protocol {
     Http1(Http1),
     WebSocket(Box<WebSocket>),
+    Http2(Box<Http2>),
 }
 
 /// How a connection ends once its output is gone. Input is ignored from then on.
@@ -93,10 +106,12 @@ enum Phase {
 pub(crate) enum Overdue {
     /// Close it: nothing is lost.
     Close,
-    /// Refuse the request under way with 408.
+    /// Say so: 408 to the request under way, or GOAWAY.
     Refuse,
     /// Reset it: the client does not take its answer.
     Reset,
+    /// Wake it: it wanted to be.
+    Wake,
 }
 
 impl Connection {
@@ -112,6 +127,7 @@ impl Connection {
             sending: false,
             listed: false,
             deaf: false,
+            preface: 0,
         }
     }
 
@@ -121,15 +137,63 @@ impl Connection {
         self.socket
     }
 
+    /// Both sides have agreed on HTTP/2 before the first byte.
+    pub(crate) fn speak_http2(&mut self, site: &Site) {
+        self.preface = DECIDED;
+        let out = self.take_unused_buffer().unwrap_or_default();
+        let http = Http2::new(self.socket, &site.limits, out);
+        self.protocol = Protocol::Http2(Box::new(http));
+    }
+
+    /// Both sides have agreed on HTTP/1 before the first byte.
+    pub(crate) fn speak_http1(&mut self) {
+        self.preface = DECIDED;
+    }
+
     /// Bytes came.
     #[inline]
     pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
         match &mut self.protocol {
-            Protocol::Http1(http) => {
+            Protocol::Http1(http) if self.preface == DECIDED => {
                 http.receive(input, self.socket, site);
                 self.switch(site);
             }
+            Protocol::Http1(_) => self.receive_first(input, site),
+            Protocol::Http2(http) => http.receive(input, site),
             Protocol::WebSocket(websocket) => websocket.receive(input, site),
+        }
+    }
+
+    /// Bytes came that may be the preface of HTTP/2 (RFC 9113 §3.3). It is no request of HTTP/1, so
+    /// that one byte that differs decides.
+    fn receive_first(&mut self, input: &[u8], site: &mut Site) {
+        let seen = self.preface as usize;
+        let expected = &PREFACE[seen..];
+        let length = expected.len().min(input.len());
+        if input[..length] != expected[..length] {
+            self.settle_on_http1(site);
+            self.receive(input, site);
+        } else if length == expected.len() {
+            self.speak_http2(site);
+            self.receive(PREFACE, site);
+            self.receive(&input[length..], site);
+        } else {
+            self.preface += length as u8;
+            if let Protocol::Http1(http) = &mut self.protocol {
+                http.head_began(site.now);
+            }
+        }
+    }
+
+    /// No more is waited for: what came of the preface begins a request of HTTP/1.
+    fn settle_on_http1(&mut self, site: &mut Site) {
+        if let Protocol::Http1(http) = &mut self.protocol
+            && self.preface != DECIDED
+        {
+            let seen = std::mem::replace(&mut self.preface, DECIDED) as usize;
+            if seen > 0 {
+                http.receive(&PREFACE[..seen], self.socket, site);
+            }
         }
     }
 
@@ -142,6 +206,7 @@ impl Connection {
                     true
                 }
             }
+            Protocol::Http2(http) => http.resume(site),
             Protocol::WebSocket(websocket) => websocket.resume(site),
         }
     }
@@ -159,33 +224,40 @@ impl Connection {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended(&mut self) {
+    pub(crate) fn peer_ended(&mut self, site: &mut Site) {
+        self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
+            Protocol::Http2(http) => http.peer_ended(),
         }
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self, site: &mut Site) {
+        self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
             Protocol::WebSocket(websocket) => websocket.drain(),
+            Protocol::Http2(http) => http.drain(site),
         }
     }
 
     /// What was under way came too slowly.
     pub(crate) fn time_out(&mut self, site: &mut Site) {
+        self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(site),
             Protocol::WebSocket(websocket) => websocket.time_out(site),
+            Protocol::Http2(http) => http.time_out(site),
         }
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(crate) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
+    pub(crate) fn complete(&mut self, number: u32, response: Response, site: &mut Site) {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.complete(number, response, site),
+            Protocol::Http1(http) => http.complete(number, &response, site),
+            Protocol::Http2(http) => http.complete(number, response, site),
             // An upgrade waits for no earlier answer.
             Protocol::WebSocket(_) => {}
         }
@@ -193,18 +265,20 @@ impl Connection {
 
     /// Takes the next thing to do off its output.
     #[inline]
-    pub(crate) fn step(&mut self) -> Step {
+    pub(crate) fn step(&mut self, site: &mut Site) -> Step {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().step(),
             Protocol::WebSocket(websocket) => websocket.out().step(),
+            Protocol::Http2(http) => http.step(site),
         }
     }
 
-    /// The time of a [`Step::Sleep`] is over.
-    pub(crate) fn wake(&mut self) {
+    /// The time of a [`Step::Sleep`] is over, or of [`Overdue::Wake`] has come.
+    pub(crate) fn wake(&mut self, site: &mut Site) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
+            Protocol::Http2(http) => http.wake(site),
         }
     }
 
@@ -214,6 +288,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.wants_buffer(),
             Protocol::WebSocket(websocket) => websocket.wants_buffer(),
+            Protocol::Http2(http) => http.wants_buffer(),
         }
     }
 
@@ -223,6 +298,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().give_buffer(buffer),
             Protocol::WebSocket(websocket) => websocket.out().give_buffer(buffer),
+            Protocol::Http2(http) => http.give_buffer(buffer),
         }
     }
 
@@ -232,6 +308,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().take_unused_buffer(),
             Protocol::WebSocket(websocket) => websocket.out().take_unused_buffer(),
+            Protocol::Http2(http) => http.take_unused_buffer(),
         }
     }
 
@@ -241,14 +318,26 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.reads(),
             Protocol::WebSocket(websocket) => websocket.reads(),
+            Protocol::Http2(http) => http.reads(),
         }
     }
 
-    /// Since when a head is unfinished; [`Time::NEVER`] if none is.
+    /// Whether it would send more if it had a buffer.
     #[inline]
-    pub(crate) fn head_since(&self) -> Time {
+    pub(crate) fn wants_to_send(&self) -> bool {
         match &self.protocol {
-            Protocol::Http1(http) => http.head_since(),
+            Protocol::Http1(_) | Protocol::WebSocket(_) => false,
+            Protocol::Http2(http) => http.has_turns(),
+        }
+    }
+
+    /// When it is to be looked at again, besides when it has idled for too long. The usual answer is
+    /// [`Time::NEVER`].
+    #[inline]
+    pub(crate) fn due(&self, timeouts: &Timeouts) -> Time {
+        match &self.protocol {
+            Protocol::Http1(http) => http.head_since() + timeouts.head,
+            Protocol::Http2(http) => http.due().min(http.head_since() + timeouts.head),
             Protocol::WebSocket(_) => Time::NEVER,
         }
     }
@@ -259,6 +348,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(site),
             Protocol::WebSocket(websocket) => websocket.finished(),
+            Protocol::Http2(http) => http.finished(site),
         }
     }
 
@@ -266,6 +356,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.phase(),
             Protocol::WebSocket(websocket) => websocket.phase(),
+            Protocol::Http2(http) => http.phase(),
         }
     }
 
@@ -282,11 +373,21 @@ impl Connection {
 
     /// The time limit in force, and what happens then.
     pub(crate) fn limit(&self, timeouts: &Timeouts) -> (Time, Overdue) {
+        let limit = self.patience(timeouts);
+        match &self.protocol {
+            Protocol::Http2(http) if !self.lingers() && http.due() <= limit.0 => {
+                (http.due(), Overdue::Wake)
+            }
+            _ => limit,
+        }
+    }
+
+    fn patience(&self, timeouts: &Timeouts) -> (Time, Overdue) {
         let idle = self.since + timeouts.idle;
         if self.lingers() {
             let silence = match &self.protocol {
                 Protocol::WebSocket(websocket) if websocket.awaits_close() => Time::NEVER,
-                Protocol::Http1(_) | Protocol::WebSocket(_) => self.since.plus(LINGER_SILENCE_NS),
+                _ => self.since.plus(LINGER_SILENCE_NS),
             };
             return (self.linger_until.min(silence), Overdue::Close);
         }
@@ -294,6 +395,7 @@ impl Connection {
             return (idle, Overdue::Reset);
         }
         match self.phase() {
+            Phase::Idle if matches!(self.protocol, Protocol::Http2(_)) => (idle, Overdue::Refuse),
             Phase::Idle => (idle, Overdue::Close),
             Phase::Head(since) => (since + timeouts.head, Overdue::Refuse),
             Phase::Body | Phase::Open => (idle, Overdue::Refuse),

@@ -7,6 +7,7 @@ mod echo;
 mod garbage;
 mod health;
 mod hello;
+mod http2;
 mod json;
 mod parameter;
 mod reset;
@@ -25,6 +26,8 @@ pub(crate) struct Route {
     pub(crate) methods: &'static str,
     /// Whether the body is collected for the service; else it is read and thrown away.
     pub(crate) takes_body: bool,
+    /// Whether it answers before the body has come, where the protocol lets it.
+    pub(crate) at_once: bool,
     pub(crate) service: Box<dyn Service>,
 }
 
@@ -55,6 +58,12 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::below("/ws/close/", websocket::Close).upgrading(),
         Route::at("/ws/drop", websocket::Always(Dialogue::Drop)).upgrading(),
         Route::at("/ws/stall", websocket::Always(Dialogue::Silence)).upgrading(),
+        Route::at("/h2/goaway", http2::GoAway),
+        Route::at("/h2/reset", http2::Reset),
+        Route::below("/h2/reset/", http2::Reset),
+        Route::at("/h2/starve", http2::Starve)
+            .taking_bodies()
+            .at_once(),
     ]
 }
 
@@ -72,6 +81,7 @@ impl Route {
             place,
             methods: "GET, HEAD",
             takes_body: false,
+            at_once: false,
             service: Box::new(service),
         }
     }
@@ -90,6 +100,13 @@ impl Route {
     fn upgrading(self) -> Route {
         Route {
             methods: "GET",
+            ..self
+        }
+    }
+
+    fn at_once(self) -> Route {
+        Route {
+            at_once: true,
             ..self
         }
     }

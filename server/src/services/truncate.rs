@@ -1,16 +1,16 @@
-//! `/truncate`: an answer that announces 1,000 bytes, sends 500 and ends the connection.
+//! `/truncate`: an answer that announces 1,000 bytes, sends 500 and ends the connection, or resets
+//! the stream where there are streams.
 
-use super::{Context, Request, Service};
-use crate::pattern;
-use crate::service::Reply;
+use super::{Context, Request, Response, Service};
+use crate::service::{Body, Reply, TEXT};
 
 pub(super) struct Truncate;
 
 impl Service for Truncate {
     fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
-        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n";
-        let mut bytes = head.to_vec();
-        bytes.extend_from_slice(&pattern::PLAIN[..500]);
-        Reply::Raw(bytes)
+        Reply::Cut {
+            response: Response::of(TEXT, Body::Pattern(1000)),
+            bytes: 500,
+        }
     }
 }

@@ -232,6 +232,13 @@ impl Connection {
         matches!(self.reading, Reading::Frame) && self.partial_bytes == 0 && self.block.is_none()
     }
 
+    /// Whether the preface, a block or a frame that is handled whole is there in part.
+    #[inline]
+    pub(super) fn head_started(&self) -> bool {
+        let inside = matches!(self.reading, Reading::Payload(_) | Reading::Preface(1..));
+        inside || self.partial_bytes > 0 || self.block.is_some()
+    }
+
     /// A new stream for us to open.
     pub(super) fn new_stream(&self, id: u32) -> Stream {
         let receive = Window::new(self.receive_initial);

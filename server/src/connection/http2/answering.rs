@@ -1,0 +1,216 @@
+//! Answers of services become frames.
+
+use std::borrow::Cow;
+
+use proto::http2::server::{Server, Unsent};
+
+use crate::answer::bodiless;
+use crate::pattern::{PERIOD, PLAIN};
+use crate::service::{Body, Response};
+
+/// A stream sends about so many bytes before the next has its turn.
+const TURN_BYTES: usize = 32 * 1024;
+
+/// The fields of a response head.
+pub(super) struct Fields<'a> {
+    response: &'a Response,
+    date: &'a [u8; 29],
+    /// The length of the body in decimal, right-justified.
+    digits: [u8; 20],
+    digits_at: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(response: &'a Response, date: &'a [u8; 29]) -> Fields<'a> {
+        let mut fields = Fields {
+            response,
+            date,
+            digits: [b'0'; 20],
+            digits_at: 20,
+        };
+        let unannounced = matches!(response.body, Body::Chunked(_));
+        if !unannounced && !bodiless(response.status) {
+            let mut left = response.body.len();
+            loop {
+                fields.digits_at -= 1;
+                fields.digits[fields.digits_at] = b'0' + (left % 10) as u8;
+                left /= 10;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        fields
+    }
+
+    /// Names and values, and how many of them there are.
+    pub(super) fn list(&self) -> ([(&'static str, &[u8]); 5], usize) {
+        let mut list = [("server", &b"ringside"[..]); 5];
+        list[1] = ("date", self.date);
+        let mut count = 2;
+        let length = &self.digits[self.digits_at..];
+        let named = [
+            ("content-type", self.response.content_type.as_deref()),
+            ("allow", self.response.allow),
+        ];
+        let named = named.map(|(name, value)| (name, value.map(str::as_bytes)));
+        let length = (
+            "content-length",
+            Some(length).filter(|digits| !digits.is_empty()),
+        );
+        for (name, value) in named.into_iter().chain([length]) {
+            if let Some(value) = value {
+                list[count] = (name, value);
+                count += 1;
+            }
+        }
+        (list, count)
+    }
+}
+
+/// Sends the head of an answer. One that cannot be said becomes a 500 without a body: the client
+/// learns whose fault it is.
+///
+/// # Errors
+/// Nothing can follow on this stream.
+pub(super) fn head(
+    stream: u32,
+    response: &Response,
+    end: bool,
+    date: &[u8; 29],
+    machine: &mut Server,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsent> {
+    let fields = Fields::of(response, date);
+    let (list, count) = fields.list();
+    let said = machine.respond(stream, response.status, &list[..count], end, out);
+    if let Err(Unsent::Misuse(_)) = said {
+        let fields = [("server", "ringside"), ("content-length", "0")];
+        machine.respond(stream, 500, &fields, true, out)?;
+    }
+    said
+}
+
+/// Whether anything follows the head.
+pub(super) fn has_body(response: &Response, head_only: bool) -> bool {
+    !head_only && !bodiless(response.status) && response.body.len() > 0
+}
+
+/// The whole body of a short answer.
+pub(super) fn whole_body(response: &Response, head_only: bool) -> Cow<'_, [u8]> {
+    match &response.body {
+        _ if !has_body(response, head_only) => Cow::Borrowed(&[]),
+        Body::Empty => Cow::Borrowed(&[]),
+        Body::Static(bytes) => Cow::Borrowed(bytes),
+        Body::Bytes(bytes) => Cow::Borrowed(bytes),
+        Body::Pattern(length) | Body::Chunked(length) => {
+            let mut bytes = Vec::new();
+            let mut source = Source::Pattern {
+                left: *length,
+                phase: 0,
+            };
+            while let Some(piece) = source.piece() {
+                bytes.extend_from_slice(piece);
+                let taken = piece.len();
+                source.advance(taken);
+            }
+            Cow::Owned(bytes)
+        }
+    }
+}
+
+/// Where the rest of a body comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Bytes of the program.
+    Static(&'static [u8]),
+    /// Bytes made for this answer, from a place on.
+    Bytes { bytes: Vec<u8>, at: usize },
+    /// So many bytes of the pattern, from this place in its period on.
+    Pattern { left: u64, phase: usize },
+}
+
+/// How far a source came in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// All of it is sent, and the end of the stream.
+    Done,
+    /// It goes on when there is credit.
+    Blocked,
+    /// It goes on in its next turn.
+    More,
+}
+
+impl Source {
+    /// What is left of the body of an answer that has one.
+    pub(super) fn of(body: Body) -> Source {
+        match body {
+            Body::Empty => Source::Static(&[]),
+            Body::Static(bytes) => Source::Static(bytes),
+            Body::Bytes(bytes) => Source::Bytes { bytes, at: 0 },
+            Body::Pattern(left) | Body::Chunked(left) => Source::Pattern { left, phase: 0 },
+        }
+    }
+
+    /// Sends as much as one turn and the windows allow.
+    pub(super) fn send(
+        &mut self,
+        stream: u32,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Unsent> {
+        let start = out.len();
+        while out.len() - start < TURN_BYTES {
+            let left = self.left();
+            let piece = self.piece().unwrap_or_default();
+            let (bytes, end) = (piece.len(), piece.len() as u64 == left);
+            let taken = machine.data(stream, piece, end, out)?;
+            self.advance(taken);
+            if taken < bytes {
+                return Ok(Progress::Blocked);
+            }
+            if end {
+                return Ok(Progress::Done);
+            }
+        }
+        Ok(Progress::More)
+    }
+
+    /// Bytes of memory of its own.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Source::Bytes { bytes, .. } => bytes.len(),
+            Source::Static(_) | Source::Pattern { .. } => 0,
+        }
+    }
+
+    fn left(&self) -> u64 {
+        match self {
+            Source::Static(bytes) => bytes.len() as u64,
+            Source::Bytes { bytes, at } => (bytes.len() - at) as u64,
+            Source::Pattern { left, .. } => *left,
+        }
+    }
+
+    /// The next bytes, as many as fit a turn. `None` if there are no more.
+    fn piece(&self) -> Option<&[u8]> {
+        let (bytes, from) = match self {
+            Source::Static(bytes) => (*bytes, 0),
+            Source::Bytes { bytes, at } => (&bytes[..], *at),
+            Source::Pattern { phase, .. } => (&PLAIN[..], *phase),
+        };
+        let length = self.left().min(TURN_BYTES as u64) as usize;
+        (length > 0).then(|| &bytes[from..from + length])
+    }
+
+    fn advance(&mut self, taken: usize) {
+        match self {
+            Source::Static(bytes) => *bytes = &bytes[taken..],
+            Source::Bytes { at, .. } => *at += taken,
+            Source::Pattern { left, phase } => {
+                *left -= taken as u64;
+                *phase = (*phase + taken) % PERIOD;
+            }
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Calls of gRPC on their streams.
+//!
+//! The usual call is one message and its answer, both short: the message goes from the input to the
+//! answer without being decoded, and head and trailers were made before. What a call keeps goes
+//! back to a store, so that the next one allocates nothing.
+
+use measure::time::Time;
+use proto::grpc::{self, Event, Messages, Status, call};
+use proto::http2::server::{Server, Unsent};
+use proto::http2::{self, ErrorCode, Head};
+
+use crate::grpc::{Call, Method, Replies};
+
+/// A call that has more than so many bytes to say hears nothing more until they are taken.
+const UNTAKEN_BYTES_MAX: usize = 64 * 1024;
+
+/// Output beyond which a call that could say more waits for its turn.
+const TURN_BYTES: usize = 64 * 1024;
+
+/// Calls that are over wait here to be used again, so many of them, …
+const SPARE_MAX: usize = 256;
+
+/// … unless they hold more memory than this.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
+/// What the interoperability clients want back in the head and in the trailers.
+const ECHOED_IN_HEAD: &str = "x-grpc-test-echo-initial";
+const ECHOED_IN_TRAILERS: &str = "x-grpc-test-echo-trailing-bin";
+
+/// What all calls of a worker share.
+#[derive(Debug)]
+pub(crate) struct Rpcs {
+    /// The head of an answer, and the trailers of one that succeeded.
+    head: Option<Head>,
+    ok: Option<Head>,
+    #[allow(clippy::vec_box)] // The boxes are what is used again.
+    spare: Vec<Box<Rpc>>,
+}
+
+/// One call.
+pub(super) struct Rpc {
+    call: Option<Box<dyn Call>>,
+    /// Its method takes exactly one message.
+    single: bool,
+    reader: Messages,
+    /// The announced length of the message that is coming, and its bytes if they come in pieces.
+    length: usize,
+    pieces: Vec<u8>,
+    /// Messages so far.
+    messages: u64,
+    replies: Replies,
+    /// Bytes of the replies that are sent.
+    sent: usize,
+    /// Metadata that goes back.
+    in_head: Vec<u8>,
+    in_trailers: Vec<u8>,
+    head_sent: bool,
+    /// The client has sent its last message.
+    client_done: bool,
+    /// The client gets no credit, because it does not take its answers.
+    uncredited: bool,
+    deadline: Time,
+    /// When a pause that the method asked for is over.
+    pause_until: Time,
+}
+
+/// How far a call came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It is over, and all of it sent.
+    Done,
+    /// It goes on when the client has sent something, credit perhaps, or when it is due.
+    Waiting,
+    /// It goes on in its next turn.
+    More,
+}
+
+impl Rpcs {
+    pub(crate) fn new() -> Rpcs {
+        Rpcs {
+            head: Head::response(200, &call::RESPONSE_FIELDS).ok(),
+            ok: Head::trailers(&call::TRAILERS_OK).ok(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A call begins.
+    pub(super) fn begin(
+        &mut self,
+        method: &'static Method,
+        fields: http2::Fields<'_>,
+        deadline: Time,
+        message_bytes_max: u32,
+    ) -> Box<Rpc> {
+        let mut rpc = self.spare.pop().unwrap_or_default();
+        rpc.call = Some((method.open)());
+        rpc.single = method.single;
+        rpc.reader = Messages::new(message_bytes_max);
+        rpc.deadline = deadline;
+        if method.echoes_metadata {
+            let keep = |name: &str, place: &mut Vec<u8>| {
+                place.extend_from_slice(fields.get(name.as_bytes()).unwrap_or_default());
+            };
+            keep(ECHOED_IN_HEAD, &mut rpc.in_head);
+            keep(ECHOED_IN_TRAILERS, &mut rpc.in_trailers);
+        }
+        rpc
+    }
+
+    /// Takes a call back that is over.
+    pub(super) fn recycle(&mut self, mut rpc: Box<Rpc>) {
+        if self.spare.len() < SPARE_MAX && rpc.clear() {
+            self.spare.push(rpc);
+        }
+    }
+}
+
+impl Default for Rpc {
+    fn default() -> Rpc {
+        Rpc {
+            call: None,
+            single: false,
+            reader: Messages::new(0),
+            length: 0,
+            pieces: Vec::new(),
+            messages: 0,
+            replies: Replies::default(),
+            sent: 0,
+            in_head: Vec::new(),
+            in_trailers: Vec::new(),
+            head_sent: false,
+            client_done: false,
+            uncredited: false,
+            deadline: Time::NEVER,
+            pause_until: Time::NEVER,
+        }
+    }
+}
+
+impl Rpc {
+    /// Makes it fit for another call. False if it is better dropped.
+    fn clear(&mut self) -> bool {
+        let (mut pieces, mut bytes) = (
+            std::mem::take(&mut self.pieces),
+            std::mem::take(&mut self.replies.bytes),
+        );
+        pieces.clear();
+        bytes.clear();
+        let kept = pieces.capacity() + bytes.capacity();
+        *self = Rpc::default();
+        self.pieces = pieces;
+        self.replies.bytes = bytes;
+        kept <= SPARE_BYTES_MAX
+    }
+
+    /// Data came.
+    pub(super) fn receive(&mut self, mut input: &[u8], end: bool) {
+        let mut whole = None;
+        while self.replies.end.is_none() {
+            match self.reader.next(&mut input) {
+                Ok(Some(Event::Begin {
+                    compressed: true, ..
+                })) => {
+                    let text = "a compressed message, and no encoding was agreed";
+                    self.replies.finish(Status::Internal, text);
+                }
+                Ok(Some(Event::Begin { length, .. })) => {
+                    self.length = length as usize;
+                    self.pieces.clear();
+                    whole = None;
+                }
+                Ok(Some(Event::Bytes(bytes))) if bytes.len() == self.length => whole = Some(bytes),
+                Ok(Some(Event::Bytes(bytes))) => self.pieces.extend_from_slice(bytes),
+                Ok(Some(Event::End)) => self.hear(whole),
+                Ok(None) => break,
+                Err(rejection) => {
+                    let text = rejection.violation.to_string();
+                    self.replies.finish(rejection.status, text);
+                }
+            }
+        }
+        if end {
+            self.end();
+        }
+    }
+
+    /// A message is complete, in one piece or in several.
+    #[inline]
+    fn hear(&mut self, whole: Option<&[u8]>) {
+        self.messages += 1;
+        if self.single && self.messages > 1 {
+            let text = "this method takes one message";
+            return self.replies.finish(Status::Unimplemented, text);
+        }
+        if let Some(call) = &mut self.call {
+            call.message(whole.unwrap_or(&self.pieces), &mut self.replies);
+        }
+    }
+
+    /// The client's last message has come.
+    fn end(&mut self) {
+        self.client_done = true;
+        if self.replies.end.is_some() {
+            return;
+        }
+        if let Err(rejection) = self.reader.ended() {
+            let text = rejection.violation.to_string();
+            self.replies.finish(rejection.status, text);
+        } else if self.single && self.messages == 0 {
+            let text = "this method takes one message, and none came";
+            self.replies.finish(Status::Unimplemented, text);
+        } else if let Some(call) = &mut self.call {
+            call.end(&mut self.replies);
+        }
+    }
+
+    /// Ends the call at once; what was not sent yet is not said any more.
+    pub(super) fn fail(&mut self, status: Status, text: &str) {
+        self.replies.bytes.truncate(self.sent);
+        self.replies.end = Some((status, text.to_string()));
+    }
+
+    /// Something is due, perhaps.
+    pub(super) fn wake(&mut self, now: Time) {
+        if self.deadline <= now {
+            self.fail(Status::DeadlineExceeded, "the deadline has passed");
+            self.deadline = Time::NEVER;
+        }
+        if self.pause_until <= now {
+            self.pause_until = Time::NEVER;
+        }
+    }
+
+    /// When it wants to be looked at again.
+    pub(super) fn due(&self) -> Time {
+        self.deadline.min(self.pause_until)
+    }
+
+    /// Bytes of memory that grow with what the client sends, or does not take.
+    pub(super) fn memory(&self) -> usize {
+        self.pieces.len() + self.replies.bytes.len()
+    }
+
+    /// Whether nothing will happen any more unless the client ends it.
+    pub(super) fn waits_for_ever(&self) -> bool {
+        self.client_done && self.replies.bytes.is_empty() && self.pause_until == Time::NEVER
+    }
+
+    /// Says what there is to say, as far as the windows and its turn allow.
+    pub(super) fn speak(
+        &mut self,
+        stream: u32,
+        now: Time,
+        rpcs: &Rpcs,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Unsent> {
+        loop {
+            if self.sent < self.replies.bytes.len() {
+                if !self.head_sent {
+                    self.say_head(stream, rpcs, machine, out)?;
+                }
+                let bytes = &self.replies.bytes[self.sent..];
+                self.sent += machine.data(stream, bytes, false, out)?;
+                let untaken = self.replies.bytes.len() - self.sent;
+                if untaken > 0 {
+                    if untaken > UNTAKEN_BYTES_MAX && !self.uncredited {
+                        self.uncredited = true;
+                        machine.pause(stream);
+                    }
+                    return Ok(Progress::Waiting);
+                }
+            }
+            self.replies.bytes.clear();
+            self.sent = 0;
+            if let Some((status, text)) = self.replies.end.take() {
+                self.say_end(stream, (status, &text), rpcs, machine, out)?;
+                return Ok(Progress::Done);
+            }
+            if std::mem::take(&mut self.uncredited) {
+                machine.resume(stream, out);
+            }
+            if self.pause_until != Time::NEVER {
+                return Ok(Progress::Waiting);
+            }
+            if out.len() > TURN_BYTES {
+                return Ok(Progress::More);
+            }
+            if let Some(call) = &mut self.call {
+                call.more(&mut self.replies);
+            }
+            if let Some(pause) = self.replies.pause.take() {
+                self.pause_until = now + pause;
+            }
+            if self.replies.bytes.is_empty() && self.replies.end.is_none() {
+                return Ok(Progress::Waiting);
+            }
+        }
+    }
+
+    fn say_head(
+        &mut self,
+        stream: u32,
+        rpcs: &Rpcs,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsent> {
+        self.head_sent = true;
+        match &rpcs.head {
+            Some(head) if self.in_head.is_empty() => machine.respond_kept(stream, head, false, out),
+            _ => {
+                let (name, value) = call::RESPONSE_FIELDS[0];
+                let fields = [
+                    (name, value.as_bytes()),
+                    (ECHOED_IN_HEAD, &self.in_head[..]),
+                ];
+                let count = 1 + usize::from(!self.in_head.is_empty());
+                machine.respond(stream, 200, &fields[..count], false, out)
+            }
+        }
+    }
+
+    fn say_end(
+        &mut self,
+        stream: u32,
+        (status, text): (Status, &str),
+        rpcs: &Rpcs,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsent> {
+        if !self.head_sent && status != Status::Ok {
+            return refuse(stream, (status, text), self.client_done, machine, out);
+        }
+        if !self.head_sent {
+            self.say_head(stream, rpcs, machine, out)?;
+        }
+        match &rpcs.ok {
+            Some(ok) if status == Status::Ok && self.in_trailers.is_empty() => {
+                machine.trailers_kept(stream, ok, out)?;
+            }
+            _ => {
+                let mut message = Vec::new();
+                grpc::encode_message(text, &mut message);
+                let mut fields = vec![("grpc-status", status.text().as_bytes())];
+                if !message.is_empty() {
+                    fields.push(("grpc-message", &message));
+                }
+                if !self.in_trailers.is_empty() {
+                    fields.push((ECHOED_IN_TRAILERS, &self.in_trailers));
+                }
+                machine.trailers(stream, &fields, out)?;
+            }
+        }
+        if !self.client_done {
+            machine.reset(stream, ErrorCode::NO_ERROR, out);
+        }
+        Ok(())
+    }
+}
+
+/// Ends a call with nothing but its status (Trailers-Only).
+pub(super) fn refuse(
+    stream: u32,
+    (status, text): (Status, &str),
+    client_done: bool,
+    machine: &mut Server,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsent> {
+    let mut message = Vec::new();
+    grpc::encode_message(text, &mut message);
+    let (name, value) = call::RESPONSE_FIELDS[0];
+    let fields = [
+        (name, value.as_bytes()),
+        ("grpc-status", status.text().as_bytes()),
+        ("grpc-accept-encoding", b"identity"),
+        ("grpc-message", &message),
+    ];
+    let count = fields.len() - usize::from(message.is_empty());
+    machine.respond(stream, 200, &fields[..count], true, out)?;
+    if !client_done {
+        // The client need not send what nobody reads (RFC 9113 §8.1).
+        machine.reset(stream, ErrorCode::NO_ERROR, out);
+    }
+    Ok(())
+}
+
+impl std::fmt::Debug for Rpc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rpc")
+            .field("messages", &self.messages)
+            .field("replies", &self.replies)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,520 @@
+//! HTTP/2 on one connection (RFC 9113): requests in, answers out, each on its stream.
+//!
+//! A request without a body whose answer is kept is answered where it is read, and nothing of it
+//! stays. Everything else is a stream in [`Streams`] until its answer is complete. Long bodies take
+//! turns, a piece for each stream, whenever the output has been sent. So all answers of a turn
+//! leave in one send, and no answer waits long behind another.
+//!
+//! Reading stops when output has piled up that the client does not take from the socket. What it
+//! does not take for want of credit stays in its stream, and how much that may be in all streams
+//! together is bounded: credit itself has to be read, so that reading must go on.
+
+mod answering;
+mod calls;
+mod kept;
+mod streams;
+mod talk;
+
+use std::time::Duration;
+
+use engine::Token;
+use measure::time::Time;
+use proto::grpc::Status;
+use proto::http1::server::Limits;
+use proto::http2::server::Server;
+use proto::http2::{self, Config, ErrorCode};
+
+use super::{Ending, Phase, Step};
+use crate::service::{Http2Fault, Reply, Response, TEXT};
+use crate::site::Site;
+use answering::{Progress, Source};
+pub(crate) use calls::Rpcs;
+pub(crate) use kept::Kept;
+use streams::{Dribble, State, Stream};
+use talk::{Next, Talk};
+
+/// Output above this stops reading: the client has to take answers before it may ask for more.
+const BYTES_HIGH: usize = 256 * 1024;
+
+/// Long bodies fill the output up to here before it is sent.
+const FILL_BYTES: usize = 128 * 1024;
+
+/// Requests that are under way at the same time.
+const STREAMS_MAX: u32 = 256;
+
+/// Bytes that dribble are at least so far apart.
+const DRIBBLE_MIN: Duration = Duration::from_micros(1);
+
+/// One connection as far as HTTP/2 goes.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    machine: Server,
+    out: Vec<u8>,
+    talk: Talk,
+    /// Received and not read yet, because output had piled up.
+    held: Vec<u8>,
+    /// Since when a head is unfinished.
+    head_since: Time,
+    ending: Option<Ending>,
+    /// The client sends no more.
+    peer_ended: bool,
+    /// GOAWAY is said: the connection ends with its last stream.
+    going_away: bool,
+}
+
+impl Http2 {
+    pub(super) fn new(socket: Token, limits: &Limits, mut out: Vec<u8>) -> Http2 {
+        let config = Config {
+            streams: STREAMS_MAX,
+            limits: http2::Limits {
+                header_list_bytes: limits.head_bytes,
+                ..http2::Limits::default()
+            },
+            ..Config::default()
+        };
+        Http2 {
+            machine: Server::new(config, &mut out),
+            out,
+            talk: Talk::new(socket),
+            held: Vec::new(),
+            head_since: Time::NEVER,
+            ending: None,
+            peer_ended: false,
+            going_away: false,
+        }
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(super) fn receive(&mut self, input: &[u8], site: &mut Site) {
+        if self.held.is_empty() || self.ending.is_some() {
+            self.read(input, site);
+        } else {
+            self.held.extend_from_slice(input);
+        }
+    }
+
+    /// Reads on what was held, if there is room for answers. Reports whether anything was read.
+    pub(super) fn resume(&mut self, site: &mut Site) -> bool {
+        if self.held.is_empty() || self.is_heavy() {
+            return false;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.read(&held, site);
+        true
+    }
+
+    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+        while self.ending.is_none() {
+            if self.is_heavy() && !input.is_empty() {
+                self.held.extend_from_slice(input);
+                return;
+            }
+            let next = match self.machine.next(&mut input, &mut self.out) {
+                Ok(Some(event)) => self.talk.happened(event, site),
+                Ok(None) => break,
+                Err(_) => {
+                    site.counts.rejections.count(400);
+                    // What else the client is sending can no longer be told.
+                    self.ending = Some(Ending::Lingering);
+                    break;
+                }
+            };
+            self.act(next, site);
+        }
+        if self.ending.is_some() || !self.machine.head_started() {
+            self.head_since = Time::NEVER;
+        } else if self.head_since == Time::NEVER {
+            self.head_since = site.now;
+        }
+    }
+
+    #[inline]
+    fn act(&mut self, next: Next, site: &mut Site) {
+        match next {
+            Next::Nothing => {}
+            Next::Kept(stream, place) => {
+                let (machine, out) = (&mut self.machine, &mut self.out);
+                let kept = site.kept_http2.at(place);
+                let taken = machine.answer(stream, &kept.head, &kept.body, out);
+                if let Ok(at) = taken
+                    && at < kept.body.len()
+                {
+                    let bytes = kept.body.clone();
+                    let state = State::Sending(Source::Bytes { bytes, at });
+                    self.talk.streams.insert(stream, Stream::new(state, false));
+                }
+            }
+            Next::Speak(stream) => self.speak(stream, site),
+            Next::Reply {
+                stream,
+                reply,
+                head_only,
+            } => self.reply(stream, reply, head_only, site),
+            Next::Early {
+                stream,
+                response,
+                head_only,
+            } => {
+                self.say(stream, response, head_only, site);
+                self.machine
+                    .reset(stream, ErrorCode::NO_ERROR, &mut self.out);
+                self.talk.drop(stream, site);
+            }
+            Next::Continue(stream) => {
+                let none: [(&str, &str); 0] = [];
+                let _ = self
+                    .machine
+                    .respond(stream, 100, &none, false, &mut self.out);
+            }
+            Next::Refuse {
+                stream,
+                status,
+                text,
+                complete,
+            } => {
+                let (machine, out) = (&mut self.machine, &mut self.out);
+                let _ = calls::refuse(stream, (status, text), complete, machine, out);
+            }
+        }
+    }
+
+    /// Has a call say what it has to say.
+    fn speak(&mut self, id: u32, site: &mut Site) {
+        let Some(stream) = self.talk.streams.find(id) else {
+            return;
+        };
+        let State::Calling(rpc) = &mut stream.state else {
+            return;
+        };
+        let (machine, out) = (&mut self.machine, &mut self.out);
+        match rpc.speak(id, site.now, &site.rpcs, machine, out) {
+            Ok(calls::Progress::Waiting) => {
+                self.talk.due = self.talk.due.min(rpc.due());
+                if self.talk.is_full(id, site) {
+                    self.machine
+                        .reset(id, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
+                    self.talk.drop(id, site);
+                }
+            }
+            Ok(calls::Progress::More) => self.talk.list(id),
+            Ok(calls::Progress::Done) | Err(_) => self.talk.drop(id, site),
+        }
+    }
+
+    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, site: &mut Site) {
+        let (machine, out) = (&mut self.machine, &mut self.out);
+        match reply {
+            Reply::Now(response) | Reply::Always(response) => {
+                self.say(stream, response, head_only, site);
+            }
+            Reply::Later => self.talk.wait(stream, State::Waiting, head_only),
+            Reply::Never => self.talk.wait(stream, State::Silent, head_only),
+            Reply::Dribble { response, every } => {
+                let body = answering::whole_body(&response, head_only).into_owned();
+                let end = body.is_empty();
+                if answering::head(stream, &response, end, &site.date, machine, out).is_ok() && !end
+                {
+                    let dribble = Dribble {
+                        bytes: body,
+                        at: 0,
+                        every,
+                        due: site.now + every,
+                    };
+                    self.talk.due = self.talk.due.min(dribble.due);
+                    let state = State::Dribbling(Box::new(dribble));
+                    self.talk.wait(stream, state, head_only);
+                }
+            }
+            Reply::Cut { response, bytes } => {
+                let body = answering::whole_body(&response, false);
+                let begun = answering::head(stream, &response, false, &site.date, machine, out);
+                if begun.is_ok() {
+                    let cut = body.len().min(bytes as usize);
+                    let _ = machine.data(stream, &body[..cut], false, out);
+                    machine.reset(stream, ErrorCode::INTERNAL_ERROR, out);
+                }
+            }
+            Reply::Raw(bytes) => {
+                out.extend_from_slice(&bytes);
+                self.ending = Some(Ending::Graceful);
+            }
+            Reply::Reset => machine.reset(stream, ErrorCode::INTERNAL_ERROR, out),
+            Reply::Upgrade(_) => {
+                let text = "a WebSocket is reached over HTTP/1.1 here\n";
+                self.say(
+                    stream,
+                    Response::sentence(400, text.into()),
+                    head_only,
+                    site,
+                );
+            }
+            Reply::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
+            Reply::Http2(Http2Fault::Starve) => {
+                machine.pause(stream);
+                self.talk.wait(stream, State::Silent, head_only);
+            }
+            Reply::Http2(Http2Fault::GoAway) => {
+                self.say(stream, Response::fixed(TEXT, b"goodbye\n"), head_only, site);
+                self.go_away(ErrorCode::NO_ERROR);
+            }
+        }
+    }
+
+    fn say(&mut self, stream: u32, response: Response, head_only: bool, site: &Site) {
+        let (machine, out) = (&mut self.machine, &mut self.out);
+        let end = !answering::has_body(&response, head_only);
+        let begun = answering::head(stream, &response, end, &site.date, machine, out);
+        if begun.is_err() || end {
+            return;
+        }
+        let mut source = Source::of(response.body);
+        match source.send(stream, machine, out) {
+            Ok(Progress::Done) | Err(_) => {}
+            Ok(progress) => {
+                self.talk.wait(stream, State::Sending(source), head_only);
+                if progress == Progress::More {
+                    self.talk.list(stream);
+                } else if self.talk.is_full(stream, site) {
+                    self.machine
+                        .reset(stream, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
+                    self.talk.streams.remove(stream);
+                }
+            }
+        }
+    }
+
+    fn go_away(&mut self, code: ErrorCode) {
+        self.going_away = true;
+        self.machine.go_away(code, &mut self.out);
+    }
+
+    /// The client will send no more. What it asked for is still answered.
+    pub(super) fn peer_ended(&mut self) {
+        self.peer_ended = true;
+    }
+
+    /// The server stops: the connection ends with the last of its streams.
+    pub(super) fn drain(&mut self, site: &mut Site) {
+        if self.ending.is_some() || self.going_away {
+            return;
+        }
+        self.go_away(ErrorCode::NO_ERROR);
+        let endless = |stream: &Stream| match &stream.state {
+            State::Calling(rpc) => rpc.waits_for_ever(),
+            _ => false,
+        };
+        while let Some(id) = self.talk.streams.any(endless) {
+            if let Some(State::Calling(rpc)) = self.talk.streams.find(id).map(|s| &mut s.state) {
+                rpc.fail(Status::Unavailable, "the server stops");
+            }
+            self.speak(id, site);
+        }
+    }
+
+    /// What was under way came too slowly, or nothing came for too long.
+    pub(super) fn time_out(&mut self, site: &mut Site) {
+        match self.phase() {
+            Phase::Head(_) => {
+                site.counts.rejections.count(408);
+                self.head_since = Time::NEVER;
+                self.go_away(ErrorCode::ENHANCE_YOUR_CALM);
+                self.ending = Some(Ending::Lingering);
+            }
+            Phase::Body => self.give_up(site),
+            Phase::Idle | Phase::Waiting | Phase::Open => {
+                site.counts.idle += 1;
+                self.go_away(ErrorCode::NO_ERROR);
+                self.ending = Some(Ending::Lingering);
+            }
+        }
+    }
+
+    /// Nothing has moved for too long: streams for which the client would have to do something end.
+    fn give_up(&mut self, site: &mut Site) {
+        while let Some(id) = self.talk.streams.any(Stream::waits_for_client) {
+            let Some(stream) = self.talk.streams.remove(id) else {
+                return;
+            };
+            if let State::Receiving(incoming) = stream.state {
+                site.recycle(incoming);
+                site.counts.rejections.count(408);
+                let text = "the request took too long to arrive\n";
+                self.say(
+                    id,
+                    Response::sentence(408, text.into()),
+                    stream.head_only,
+                    site,
+                );
+                self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
+                self.talk.drop(id, site);
+            } else {
+                site.counts.unread += 1;
+                self.machine.reset(id, ErrorCode::CANCEL, &mut self.out);
+            }
+        }
+    }
+
+    /// The answer to a request that had to wait. Nothing happens if it is not waited for.
+    pub(super) fn complete(&mut self, stream: u32, response: Response, site: &mut Site) {
+        let waits = |found: &mut Stream| matches!(found.state, State::Waiting);
+        if self.talk.streams.find(stream).is_some_and(waits)
+            && let Some(Stream { head_only, .. }) = self.talk.streams.remove(stream)
+        {
+            self.say(stream, response, head_only, site);
+        }
+    }
+
+    /// The time of [`Http2::due`] has come.
+    pub(super) fn wake(&mut self, site: &mut Site) {
+        self.talk.due = Time::NEVER;
+        let now = site.now;
+        let due = |stream: &Stream| stream.due() <= now;
+        while let Some(id) = self.talk.streams.any(due) {
+            match self.talk.streams.find(id).map(|stream| &mut stream.state) {
+                Some(State::Calling(rpc)) => {
+                    rpc.wake(site.now);
+                    self.speak(id, site);
+                }
+                Some(State::Dribbling(dribble)) => {
+                    let (at, last) = (dribble.at, dribble.at + 1 == dribble.bytes.len());
+                    let byte = &dribble.bytes[at..=at];
+                    dribble.due = now + dribble.every.max(DRIBBLE_MIN);
+                    match self.machine.data(id, byte, last, &mut self.out) {
+                        Ok(1) if !last => dribble.at += 1,
+                        Ok(0) => dribble.due = Time::NEVER,
+                        Ok(_) | Err(_) => self.talk.drop(id, site),
+                    }
+                }
+                _ => {}
+            }
+        }
+        let dues = self.talk.streams.iter().map(|(_, stream)| stream.due());
+        self.talk.due = dues.min().unwrap_or(Time::NEVER);
+    }
+
+    /// Whether streams wait for their turn to send.
+    #[inline]
+    pub(super) fn has_turns(&self) -> bool {
+        !self.talk.turns.is_empty()
+    }
+
+    /// When it wants to be woken.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        self.talk.due
+    }
+
+    /// Takes the next thing to do off.
+    #[inline]
+    pub(super) fn step(&mut self, site: &mut Site) -> Step {
+        if !self.talk.turns.is_empty() && self.ending.is_none() {
+            self.take_turns(site);
+        }
+        if self.out.is_empty() {
+            return Step::Nothing;
+        }
+        Step::Bytes(std::mem::take(&mut self.out))
+    }
+
+    /// Has the streams fill the output, one after the other.
+    fn take_turns(&mut self, site: &mut Site) {
+        while self.out.len() < FILL_BYTES
+            && let Some(id) = self.talk.turns.pop_front()
+        {
+            let Some(stream) = self.talk.streams.find(id) else {
+                continue;
+            };
+            stream.listed = false;
+            match &mut stream.state {
+                State::Sending(source) => match source.send(id, &mut self.machine, &mut self.out) {
+                    Ok(Progress::More) => self.talk.list(id),
+                    Ok(Progress::Blocked) => {}
+                    Ok(Progress::Done) | Err(_) => self.talk.drop(id, site),
+                },
+                State::Calling(_) => self.speak(id, site),
+                State::Dribbling(dribble) => {
+                    dribble.due = site.now;
+                    self.talk.due = site.now;
+                }
+                State::Receiving(_) | State::Waiting | State::Silent => {}
+            }
+        }
+    }
+
+    fn is_heavy(&self) -> bool {
+        self.out.len() > BYTES_HIGH
+    }
+
+    /// Whether reading should go on: it stops while output has piled up.
+    #[inline]
+    pub(super) fn reads(&self) -> bool {
+        self.held.is_empty() && !self.is_heavy()
+    }
+
+    /// Whether the buffer that gathers bytes has no memory yet.
+    #[inline]
+    pub(super) fn wants_buffer(&self) -> bool {
+        self.out.capacity() == 0
+    }
+
+    /// Gives it an empty buffer with memory.
+    #[inline]
+    pub(super) fn give_buffer(&mut self, buffer: Vec<u8>) {
+        self.out = buffer;
+    }
+
+    /// Takes the buffer back if nothing is in it.
+    #[inline]
+    pub(super) fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
+        let unused = self.out.is_empty() && self.out.capacity() > 0;
+        unused.then(|| std::mem::take(&mut self.out))
+    }
+
+    /// Since when a head is unfinished; [`Time::NEVER`] if none is.
+    #[inline]
+    pub(super) fn head_since(&self) -> Time {
+        self.head_since
+    }
+
+    /// How the connection is to be closed, if it is time.
+    #[inline]
+    pub(super) fn finished(&self, site: &Site) -> Option<Ending> {
+        if !self.out.is_empty() || !self.held.is_empty() && self.ending.is_none() {
+            return None;
+        }
+        let over = self.going_away || self.peer_ended;
+        let ending = match self.ending {
+            None if over && self.nothing_is_under_way(site) => Some(Ending::Lingering),
+            ending => ending,
+        };
+        match ending {
+            Some(Ending::Lingering) if self.peer_ended => Some(Ending::Graceful),
+            ending => ending,
+        }
+    }
+
+    fn nothing_is_under_way(&self, site: &Site) -> bool {
+        let (draining, ended) = (site.draining, self.peer_ended);
+        let mut streams = self.talk.streams.iter();
+        streams.all(|(_, stream)| match &stream.state {
+            State::Silent => draining || ended,
+            State::Calling(rpc) => ended && rpc.waits_for_ever(),
+            _ => ended && stream.waits_for_client(),
+        })
+    }
+
+    /// What it is doing.
+    pub(super) fn phase(&self) -> Phase {
+        let streams = &self.talk.streams;
+        if self.head_since != Time::NEVER {
+            Phase::Head(self.head_since)
+        } else if streams.any(Stream::waits_for_client).is_some() {
+            Phase::Body
+        } else if streams.is_empty() {
+            Phase::Idle
+        } else {
+            Phase::Waiting
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The streams of a connection that are not answered in the turn of their request.
+
+use std::time::Duration;
+
+use measure::time::Time;
+
+use super::answering::Source;
+use super::calls::Rpc;
+use crate::connection::Incoming;
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The method is HEAD.
+    pub(super) head_only: bool,
+    /// It is on the list of those whose turn it is to send.
+    pub(super) listed: bool,
+    /// Bytes of the request's body so far.
+    pub(super) received: u64,
+    pub(super) state: State,
+}
+
+/// What is waited for.
+#[derive(Debug)]
+pub(super) enum State {
+    /// The body of the request.
+    Receiving(Box<Incoming>),
+    /// The service.
+    Waiting,
+    /// Nothing: there will be no answer.
+    Silent,
+    /// Credit, or its turn, for the rest of a body.
+    Sending(Source),
+    /// The time of the next byte.
+    Dribbling(Box<Dribble>),
+    /// Whatever a call waits for.
+    Calling(Box<Rpc>),
+}
+
+/// A body that leaves byte by byte.
+#[derive(Debug)]
+pub(super) struct Dribble {
+    pub(super) bytes: Vec<u8>,
+    pub(super) at: usize,
+    pub(super) every: Duration,
+    /// When the next byte goes.
+    pub(super) due: Time,
+}
+
+/// All of them. There are few, and the newest is usually meant, so that a search from the end is
+/// quicker than anything cleverer.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    ids: Vec<u32>,
+    streams: Vec<Stream>,
+}
+
+impl Stream {
+    pub(super) fn new(state: State, head_only: bool) -> Stream {
+        Stream {
+            head_only,
+            listed: false,
+            received: 0,
+            state,
+        }
+    }
+
+    /// Bytes of memory that grow with what the client sends, or does not take.
+    pub(super) fn memory(&self) -> usize {
+        match &self.state {
+            State::Receiving(incoming) => incoming.bytes(),
+            State::Sending(source) => source.memory(),
+            State::Calling(rpc) => rpc.memory(),
+            State::Waiting | State::Silent | State::Dribbling(_) => 0,
+        }
+    }
+
+    /// Whether the client has to do something before it can go on.
+    pub(super) fn waits_for_client(&self) -> bool {
+        match &self.state {
+            State::Receiving(_) => true,
+            State::Sending(_) => !self.listed,
+            State::Dribbling(dribble) => dribble.due == Time::NEVER,
+            State::Waiting | State::Silent | State::Calling(_) => false,
+        }
+    }
+
+    /// When it wants to be looked at again.
+    pub(super) fn due(&self) -> Time {
+        match &self.state {
+            State::Dribbling(dribble) => dribble.due,
+            State::Calling(rpc) => rpc.due(),
+            _ => Time::NEVER,
+        }
+    }
+}
+
+impl Streams {
+    #[inline]
+    pub(super) fn insert(&mut self, id: u32, stream: Stream) {
+        self.ids.push(id);
+        self.streams.push(stream);
+    }
+
+    #[inline]
+    fn place(&self, id: u32) -> Option<usize> {
+        self.ids.iter().rposition(|&known| known == id)
+    }
+
+    #[inline]
+    pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
+        let place = self.place(id)?;
+        self.streams.get_mut(place)
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let place = self.place(id)?;
+        self.ids.swap_remove(place);
+        Some(self.streams.swap_remove(place))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Stream)> {
+        self.ids.iter().copied().zip(&self.streams)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Any stream that fits, by its number.
+    pub(super) fn any(&self, fits: impl Fn(&Stream) -> bool) -> Option<u32> {
+        self.iter()
+            .find_map(|(id, stream)| fits(stream).then_some(id))
+    }
+}

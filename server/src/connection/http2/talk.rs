@@ -1,0 +1,367 @@
+//! What is read becomes something to do. Nothing is sent here: the bytes of an event are still the
+//! machine's.
+
+use std::collections::VecDeque;
+
+use engine::Token;
+use measure::time::Time;
+use proto::grpc::call::{self, Refusal};
+use proto::grpc::{self as rpc, Status};
+use proto::http2::Fields;
+use proto::http2::server::Event;
+
+use super::streams::{State, Stream, Streams};
+use crate::grpc;
+use crate::service::{Reply, Response};
+use crate::site::Site;
+
+/// What the streams of a connection may hold in memory together, unless a body may be longer, …
+const MEMORY_BYTES_MAX: usize = 32 << 20;
+
+/// … which is looked at where one of them holds more than this.
+const MEMORY_FREE_BYTES: usize = 64 * 1024;
+
+/// Everything of a connection but the machine.
+#[derive(Debug)]
+pub(super) struct Talk {
+    socket: Token,
+    pub(super) streams: Streams,
+    /// Streams that could send, in the order of their turns.
+    pub(super) turns: VecDeque<u32>,
+    /// When the first of the streams wants to be looked at again, or earlier.
+    pub(super) due: Time,
+}
+
+/// What is to be done about an event, once the machine has its bytes back.
+#[derive(Debug)]
+pub(super) enum Next {
+    Nothing,
+    /// The kept answer at this place.
+    Kept(u32, usize),
+    /// What a service says.
+    Reply {
+        stream: u32,
+        reply: Reply,
+        head_only: bool,
+    },
+    /// An answer before the request is complete; the client need not send the rest.
+    Early {
+        stream: u32,
+        response: Response,
+        head_only: bool,
+    },
+    /// The client waits to be told that it may send the body.
+    Continue(u32),
+    /// A call may have something to say.
+    Speak(u32),
+    /// A call ends at its head. Is the request complete?
+    Refuse {
+        stream: u32,
+        status: Status,
+        text: &'static str,
+        complete: bool,
+    },
+}
+
+/// The fields of a request that matter here.
+#[derive(Default)]
+struct Wanted<'a> {
+    content_type: Option<&'a [u8]>,
+    timeout: Option<&'a [u8]>,
+    encoding: Option<&'a [u8]>,
+    length: Option<&'a [u8]>,
+    expect_continue: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(fields: Fields<'a>) -> Wanted<'a> {
+        let mut wanted = Wanted::default();
+        for (name, value) in fields.iter() {
+            match name {
+                b"content-type" => wanted.content_type = Some(value),
+                b"content-length" => wanted.length = Some(value),
+                b"grpc-timeout" => wanted.timeout = Some(value),
+                b"grpc-encoding" => wanted.encoding = Some(value),
+                b"expect" => wanted.expect_continue = value.eq_ignore_ascii_case(b"100-continue"),
+                _ => {}
+            }
+        }
+        wanted
+    }
+
+    /// The announced length of the body. The machine holds the client to it.
+    fn length(&self) -> u64 {
+        let digits = self
+            .length
+            .and_then(|value| std::str::from_utf8(value).ok());
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// A request whose head was read.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    stream: u32,
+    method: &'a [u8],
+    path: &'a [u8],
+    /// It has no body.
+    end: bool,
+}
+
+impl Talk {
+    pub(super) fn new(socket: Token) -> Talk {
+        Talk {
+            socket,
+            streams: Streams::default(),
+            turns: VecDeque::new(),
+            due: Time::NEVER,
+        }
+    }
+
+    #[inline]
+    pub(super) fn happened(&mut self, event: Event<'_>, site: &mut Site) -> Next {
+        match event {
+            Event::Request {
+                stream,
+                method,
+                path,
+                fields,
+                end,
+            } => {
+                site.counts.requests += 1;
+                if end && let Some(place) = site.kept_http2.find(method, path) {
+                    return Next::Kept(stream, place);
+                }
+                let request = Request {
+                    stream,
+                    method,
+                    path,
+                    end,
+                };
+                let wanted = Wanted::of(fields);
+                if wanted.content_type.is_some_and(rpc::is_content_type) {
+                    return self.begin_call(request, &wanted, fields, site);
+                }
+                self.begin(request, &wanted, site)
+            }
+            Event::Data { stream, bytes, end } => self.data(stream, bytes, end, site),
+            Event::Trailers { stream, .. } => self.data(stream, &[], true, site),
+            Event::Reset { stream, .. } => {
+                self.drop(stream, site);
+                Next::Nothing
+            }
+            Event::Writable { stream } => {
+                self.list(stream);
+                Next::Nothing
+            }
+            Event::Ready | Event::GoAway { .. } | Event::Pong { .. } => Next::Nothing,
+        }
+    }
+
+    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, site: &mut Site) -> Next {
+        let Request {
+            stream,
+            method,
+            path,
+            end,
+        } = request;
+        let head_only = method == b"HEAD";
+        let route = path.split(|&byte| byte == b'?').next().unwrap_or_default();
+        let content_type = wanted
+            .content_type
+            .and_then(|value| std::str::from_utf8(value).ok());
+        if end {
+            let reply = site.answer(method, route, content_type, self.socket, stream);
+            if let Reply::Always(response) = &reply
+                && let Some(place) = site.kept_http2.keep(method, path, response, &site.date)
+            {
+                return Next::Kept(stream, place);
+            }
+            return Next::Reply {
+                stream,
+                reply,
+                head_only,
+            };
+        }
+        if wanted.length() > site.limits.body_bytes {
+            return too_long(stream, head_only, site);
+        }
+        let mut incoming = site.incoming();
+        if let Err(response) = incoming.begin(method, route, content_type, site) {
+            if wanted.expect_continue {
+                site.recycle(incoming);
+                return Next::Early {
+                    stream,
+                    response,
+                    head_only,
+                };
+            }
+            incoming.refuse(response);
+        }
+        if incoming.is_answered_at_once(site) {
+            let reply = incoming.answer(self.socket, stream, site);
+            site.recycle(incoming);
+            return reply.map_or(Next::Nothing, |reply| Next::Reply {
+                stream,
+                reply,
+                head_only,
+            });
+        }
+        self.wait(stream, State::Receiving(incoming), head_only);
+        if wanted.expect_continue {
+            return Next::Continue(stream);
+        }
+        Next::Nothing
+    }
+
+    fn begin_call(
+        &mut self,
+        request: Request<'_>,
+        wanted: &Wanted<'_>,
+        fields: Fields<'_>,
+        site: &mut Site,
+    ) -> Next {
+        let Request {
+            stream,
+            method,
+            path,
+            end,
+        } = request;
+        let head = call::Head {
+            http_method: method,
+            path,
+            content_type: wanted.content_type,
+            timeout: wanted.timeout,
+            encoding: wanted.encoding,
+        };
+        let called = match head.call() {
+            Ok(called) => called,
+            // Such as a GET that names the content type of a body that it does not have.
+            Err(Refusal::Http(_)) => return self.begin(request, wanted, site),
+            Err(Refusal::Status(status, text)) => {
+                return Next::Refuse {
+                    stream,
+                    status,
+                    text,
+                    complete: end,
+                };
+            }
+        };
+        let Some(method) = grpc::find(path) else {
+            return Next::Refuse {
+                stream,
+                status: Status::Unimplemented,
+                text: "no method of this name is served here",
+                complete: end,
+            };
+        };
+        let deadline = called
+            .timeout
+            .map_or(Time::NEVER, |timeout| site.now + timeout);
+        self.due = self.due.min(deadline);
+        let message_bytes_max = u32::try_from(site.limits.body_bytes).unwrap_or(u32::MAX);
+        let mut rpc = site.rpcs.begin(method, fields, deadline, message_bytes_max);
+        if end {
+            rpc.receive(&[], true);
+        }
+        self.wait(stream, State::Calling(rpc), false);
+        Next::Speak(stream)
+    }
+
+    #[inline]
+    fn data(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Site) -> Next {
+        let Some(stream) = self.streams.find(id) else {
+            return Next::Nothing;
+        };
+        match &mut stream.state {
+            State::Calling(rpc) => {
+                rpc.receive(bytes, end);
+                Next::Speak(id)
+            }
+            State::Receiving(_) => self.body(id, bytes, end, site),
+            _ => Next::Nothing,
+        }
+    }
+
+    fn body(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Site) -> Next {
+        let Some(stream) = self.streams.find(id) else {
+            return Next::Nothing;
+        };
+        let head_only = stream.head_only;
+        stream.received += bytes.len() as u64;
+        if stream.received > site.limits.body_bytes {
+            self.drop(id, site);
+            return too_long(id, head_only, site);
+        }
+        if let State::Receiving(incoming) = &mut stream.state {
+            incoming.take(bytes);
+        }
+        if self.is_full(id, site) {
+            self.drop(id, site);
+            let text = "this connection has too many long bodies under way\n";
+            return Next::Early {
+                stream: id,
+                response: Response::sentence(503, text.into()),
+                head_only,
+            };
+        }
+        if !end {
+            return Next::Nothing;
+        }
+        let Some(State::Receiving(mut incoming)) = self.streams.remove(id).map(|s| s.state) else {
+            return Next::Nothing;
+        };
+        let reply = incoming.answer(self.socket, id, site);
+        site.recycle(incoming);
+        reply.map_or(Next::Nothing, |reply| Next::Reply {
+            stream: id,
+            reply,
+            head_only,
+        })
+    }
+
+    /// A stream has to wait for something.
+    pub(super) fn wait(&mut self, stream: u32, state: State, head_only: bool) {
+        self.streams.insert(stream, Stream::new(state, head_only));
+    }
+
+    /// A stream gets its turn to send.
+    pub(super) fn list(&mut self, id: u32) {
+        if let Some(stream) = self.streams.find(id)
+            && !stream.listed
+        {
+            stream.listed = true;
+            self.turns.push_back(id);
+        }
+    }
+
+    /// A stream is over. What it kept goes back to its store.
+    pub(super) fn drop(&mut self, id: u32, site: &mut Site) {
+        match self.streams.remove(id).map(|stream| stream.state) {
+            Some(State::Receiving(incoming)) => site.recycle(incoming),
+            Some(State::Calling(rpc)) => site.rpcs.recycle(rpc),
+            _ => {}
+        }
+    }
+
+    /// Whether the streams hold more memory than they may, and this one its share of it.
+    pub(super) fn is_full(&mut self, id: u32, site: &Site) -> bool {
+        let mine = self.streams.find(id).map_or(0, |stream| stream.memory());
+        if mine <= MEMORY_FREE_BYTES {
+            return false;
+        }
+        let most = MEMORY_BYTES_MAX.max(2 * site.limits.body_bytes as usize);
+        let all: usize = self.streams.iter().map(|(_, s)| s.memory()).sum();
+        all > most
+    }
+}
+
+fn too_long(stream: u32, head_only: bool, site: &mut Site) -> Next {
+    site.counts.rejections.count(413);
+    let text = "the body is longer than this server takes\n";
+    Next::Early {
+        stream,
+        response: Response::sentence(413, text.into()),
+        head_only,
+    }
+}

@@ -1,0 +1,48 @@
+//! `/h2/…`: faults that only HTTP/2 knows. A connection of HTTP/1 answers them with 400.
+
+use proto::http2::ErrorCode;
+
+use super::parameter::refusal;
+use super::{Context, Request, Service};
+use crate::service::{Http2Fault, Reply};
+
+/// `/h2/goaway`: a greeting, and GOAWAY behind it. Requests sent later are not processed.
+pub(super) struct GoAway;
+
+/// `/h2/reset/CODE`: the stream is reset with a code, by name or number; without one it is
+/// `INTERNAL_ERROR`.
+pub(super) struct Reset;
+
+/// `/h2/starve`: no answer, and no credit for the body beyond what the first window allows.
+pub(super) struct Starve;
+
+impl Service for GoAway {
+    fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        Reply::Http2(Http2Fault::GoAway)
+    }
+}
+
+impl Service for Reset {
+    fn call(&mut self, request: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        let wanted = request.parameter;
+        let named = || {
+            let mut codes = 0..=ErrorCode::HTTP_1_1_REQUIRED.0;
+            codes.find(|&code| ErrorCode(code).name() == Some(wanted))
+        };
+        match wanted.parse().ok().or_else(named) {
+            Some(code) => Reply::Http2(Http2Fault::Reset(code)),
+            None if wanted.is_empty() => {
+                Reply::Http2(Http2Fault::Reset(ErrorCode::INTERNAL_ERROR.0))
+            }
+            None => refusal(format!(
+                "\"{wanted}\" is no error code of HTTP/2: a number, or a name like CANCEL\n"
+            )),
+        }
+    }
+}
+
+impl Service for Starve {
+    fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        Reply::Http2(Http2Fault::Starve)
+    }
+}

@@ -36,6 +36,7 @@ faults! {
     TARGET_TOO_LONG = 414, "RFC 9112 §3", "a request target longer than the limit";
     CONNECT = 501, "RFC 9110 §9.3.6", "a CONNECT sent to a server that is not a proxy";
     VERSION = 400, "RFC 9112 §2.3", "a version that is not HTTP/digit.digit";
+    FOREIGN = 400, "RFC 9113 §3.4", "a first line that names another protocol than HTTP";
     MAJOR_VERSION = 505, "RFC 9110 §15.6.6", "a major version other than 1";
     STATUS_LINE = 400, "RFC 9112 §4", "a status line that is not version, three digits and reason";
     STATUS = 400, "RFC 9110 §15", "a status code outside 100 to 599";

@@ -310,6 +310,7 @@ fn version(text: &[u8]) -> Result<Version, Fault> {
                 Err(&faults::MAJOR_VERSION)
             }
         }
+        _ if !text.starts_with(b"HTTP") => Err(&faults::FOREIGN),
         _ => Err(&faults::VERSION),
     }
 }

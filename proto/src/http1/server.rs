@@ -109,6 +109,14 @@ pub struct Rejection {
     pub violation: Violation,
 }
 
+impl Rejection {
+    /// Whether the client speaks another protocol than HTTP, such as a broken preface of HTTP/2. An
+    /// answer in HTTP would mean nothing to it.
+    pub fn is_foreign(&self) -> bool {
+        self.violation == faults::FOREIGN.violation
+    }
+}
+
 /// The server role of one connection.
 ///
 /// Small, since there may be millions: about a hundred bytes, and memory for a head only once one

@@ -402,6 +402,12 @@ impl Talk {
     }
 
     fn reject(&mut self, rejection: Rejection, site: &mut Site) {
+        if rejection.is_foreign() {
+            site.counts.rejections.count(rejection.status);
+            self.body = None;
+            self.ending = Some(Ending::Lingering);
+            return;
+        }
         self.refuse(rejection.status, format!("{}\n", rejection.violation), site);
     }
 

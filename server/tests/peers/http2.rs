@@ -1,0 +1,163 @@
+//! HTTP/2 as curl, nghttp, h2load and h2spec speak it.
+
+use super::{ENGINES, Server, curl, run, run_go_peer};
+
+const PRIOR: &str = "--http2-prior-knowledge";
+
+#[test]
+fn curl_understands_every_answer_over_http2() {
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        let big = "x".repeat(100_000);
+        let told = "-o /dev/null -w %{http_version},%{http_code},%{size_download};";
+        let table = [
+            ("SERVER/", "Hello, World!"),
+            ("SERVER/chunked/20", "01234567890123456789"),
+            ("SERVER/delay/1ms", "late\n"),
+            ("SERVER/slow/1ms", "slow\n"),
+            ("-d a=b SERVER/echo", "a=b"),
+            ("-d BIG SERVER/echo", &big),
+            ("-H Expect:100-continue -d BIG SERVER/echo", &big),
+            ("TOLD -I SERVER/bytes/1M", "2,200,0;"),
+            ("TOLD SERVER/status/204", "2,204,0;"),
+            ("TOLD SERVER/bytes/30M", "2,200,31457280;"),
+            ("TOLD SERVER/chunked/3M", "2,200,3145728;"),
+            ("TOLD SERVER/none", "2,404,31;"),
+            ("TOLD -X DELETE SERVER/", "2,405,26;"),
+            ("TOLD SERVER/h2/goaway", "2,200,8;"),
+        ];
+        for (line, expected) in table {
+            let full = line
+                .replace("SERVER", &server.url(""))
+                .replace("TOLD", told);
+            let full = full.replace("BIG", &big);
+            let words: Vec<&str> = [PRIOR].into_iter().chain(full.split(' ')).collect();
+            let Some((code, text)) = curl(&words) else {
+                return;
+            };
+            assert!(
+                code == 0 && text == expected,
+                "{engine}, {line}: {code}, {text:.100}"
+            );
+        }
+    }
+}
+
+#[test]
+fn curl_notices_every_fault_over_http2() {
+    // CURLE_HTTP2, …_GOT_NOTHING, …_RECV_ERROR, …_OPERATION_TIMEDOUT, …_HTTP2_STREAM
+    let table = [
+        (&["/garbage"][..], &[16, 52, 56][..]),
+        (&["/stall"], &[28]),
+        (&["/h2/starve"], &[28]),
+        (&["/reset"], &[92]),
+        (&["/truncate"], &[18, 92]),
+        (&["/h2/reset/ENHANCE_YOUR_CALM"], &[92]),
+        (&["/h2/reset/2"], &[92]),
+    ];
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        for (path, expected) in table {
+            let url = server.url(path[0]);
+            let Some((code, _)) = curl(&[PRIOR, "--max-time", "0.5", &url]) else {
+                return;
+            };
+            assert!(expected.contains(&code), "{engine} {path:?}: {code}");
+        }
+        let (code, text) = curl(&[PRIOR, "-d@/proc/self/maps", &server.url("/h2/reset/none")])
+            .expect("it is installed");
+        assert!(code == 0 && text.contains("error code"), "{code}: {text}");
+    }
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused_over_http2() {
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        let arguments = [
+            PRIOR,
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "-H",
+            "Expect:",
+            "-T",
+            "/proc/self/exe",
+            &server.url("/echo"),
+        ];
+        let Some((_, text)) = curl(&arguments) else {
+            return;
+        };
+        // curl itself is shorter than the limit on some systems, and then comes back whole.
+        assert!(["413", "200"].contains(&text.as_str()), "{engine}: {text}");
+    }
+}
+
+#[test]
+fn nghttp_gets_many_streams_of_one_connection() {
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        let urls: Vec<String> = (0..50)
+            .map(|at| server.url(["/", "/json", "/bytes/200K", "/delay/2ms", "/slow/1ms"][at % 5]))
+            .collect();
+        let mut arguments = vec!["--null-out", "--stat", "--timeout=10"];
+        arguments.extend(urls.iter().map(String::as_str));
+        let Some(output) = run("nghttp", "nghttp2-client", &arguments) else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let answered = text.lines().filter(|line| line.contains(" 200 ")).count();
+        assert!(output.status.success() && answered >= 5, "{engine}: {text}");
+    }
+}
+
+#[test]
+fn h2load_gets_each_of_its_requests_answered_over_http2() {
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        for path in ["/", "/delay/1ms", "/bytes/100K", "/none"] {
+            let url = server.url(path);
+            let arguments = ["-n", "3000", "-c", "5", "-m", "100", "-w", "20", &url];
+            let Some(output) = run("h2load", "nghttp2-client", &arguments) else {
+                return;
+            };
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let all = "3000 total, 3000 started, 3000 done, 3000 succeeded, 0 failed, 0 errored";
+            let missing = all.replace("3000 succeeded, 0 failed", "0 succeeded, 3000 failed");
+            let expected = if path == "/none" { &missing } else { all };
+            assert!(text.contains(expected), "{engine} {path}: {text}");
+        }
+        assert_eq!(server.requests(), 12_000);
+    }
+}
+
+#[test]
+fn h2spec_finds_no_fault() {
+    for engine in ENGINES {
+        let Some(server) = Server::with(engine) else {
+            continue;
+        };
+        let port = server.port().to_string();
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-o", "2", "--strict"];
+        let package = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
+        let Some((passed, said)) = run_go_peer("h2spec", package, &arguments) else {
+            return;
+        };
+        let summary = said.lines().rev().take(40).collect::<Vec<_>>();
+        assert!(
+            passed && said.contains("0 failed") && !said.contains("146 tests, 0 passed"),
+            "{engine}: {summary:#?}"
+        );
+    }
+}

@@ -16,10 +16,13 @@ Routes:
   /echo           the request's body        /status/N       an answer with status N
   /delay/50ms     an answer after a while   /health         for whoever asks whether it is up
   /ws             WebSocket: each message comes back
+  gRPC            ringside.Echo, health, reflection, grpc.testing.TestService
 Faults, for testing clients:
   /stall          never answers             /reset          a reset in place of an answer
   /truncate       half an answer            /slow/10ms      an answer byte by byte
   /garbage        bytes that are not HTTP
+  /h2/goaway      an answer and GOAWAY      /h2/reset/CODE  a stream reset with CODE
+  /h2/starve      no answer and no credit; over HTTP/2, as the two before
   /ws/close/CODE  closes with CODE after the first message
   /ws/drop        resets then               /ws/stall       never answers a message
 SIGINT and SIGTERM let running exchanges finish; a second SIGINT ends at once.

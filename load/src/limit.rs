@@ -234,4 +234,9 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
             .warnings
             .push(format!("the server broke the protocol: {violation}"));
     }
+    if let Some(status) = outcomes.iter().find_map(|outcome| outcome.upgrade_refused) {
+        verdict.warnings.push(format!(
+            "the server refused WebSocket upgrades, the first with status {status}"
+        ));
+    }
 }

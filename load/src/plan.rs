@@ -215,7 +215,8 @@ impl Plan {
         }
         self.schedule.validate()?;
         match self.protocol {
-            Protocol::Http1 | Protocol::WebSocket { .. } => self.encode().map(drop),
+            Protocol::Http1 => self.encode().map(drop),
+            Protocol::WebSocket { .. } => request::upgrade(self).map(drop),
             Protocol::Http2 { .. } | Protocol::Grpc { .. } => request::http2(self).map(drop),
         }
     }

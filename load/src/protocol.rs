@@ -12,6 +12,9 @@ pub const STREAMS_MAX: u32 = 16_384;
 /// The largest flow-control window (RFC 9113 §6.9.1).
 pub const WINDOW_MAX: u32 = (1 << 31) - 1;
 
+/// How often a connection may be pinged.
+const PING_EVERY_S: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
+
 /// The protocol of a plan's exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "name", deny_unknown_fields)]
@@ -186,6 +189,14 @@ impl Protocol {
         }
     }
 
+    /// How often each connection is pinged, if at all.
+    pub(crate) fn ping_every_s(&self) -> Option<f64> {
+        match self {
+            Protocol::WebSocket { message } => message.ping_every_s,
+            Protocol::Http1 | Protocol::Http2 { .. } | Protocol::Grpc { .. } => None,
+        }
+    }
+
     /// Checks what does not depend on the rest of the plan.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         if let Some(http2) = self.http2() {
@@ -232,8 +243,8 @@ impl Message {
             ));
         }
         match self.ping_every_s {
-            Some(seconds) if seconds.is_nan() || seconds <= 0.0 => Err(Invalid(
-                "--ping must be above zero: leave it out to send no pings".into(),
+            Some(seconds) if !PING_EVERY_S.contains(&seconds) => Err(Invalid(
+                "--ping must be between 1ms and a day: leave it out to send no pings".into(),
             )),
             _ => Ok(()),
         }

@@ -97,6 +97,11 @@ impl Recorder {
                 tally.completed_late += u64::from(sent >= self.end);
                 tally.completed(intended, sent, done, status);
             }
+            Outcome::Message => {
+                tally.completed_late += u64::from(sent >= self.end);
+                tally.messages_received += 1;
+                tally.echoed(intended, sent, done);
+            }
             Outcome::Status(status) => tally.unexpected(intended, sent, done, status),
             Outcome::Call {
                 http_status,
@@ -108,6 +113,13 @@ impl Recorder {
                 tally.messages_received += u64::from(messages);
                 tally.called(intended, sent, done, http_status, status as u8);
             }
+        }
+    }
+
+    /// A ping that was sent at `sent` was answered.
+    pub(crate) fn pong(&mut self, sent: Time, now: Time) {
+        if sent >= self.start && sent < self.end {
+            self.tally.ping.record(now.since(sent));
         }
     }
 

@@ -1,9 +1,10 @@
-//! A plan's request as HTTP/2 sends it. HTTP/1.1's stands in [`Plan::encode`].
+//! A plan's request as HTTP/2 and WebSocket send it. HTTP/1.1's stands in [`Plan::encode`].
 
 use std::time::Duration;
 
 use proto::grpc::{self, call::CallSpec};
 use proto::http2::client::Request;
+use proto::websocket::client::Opening;
 
 use crate::plan::{Invalid, Plan};
 use crate::protocol::{Call, Protocol};
@@ -21,6 +22,21 @@ pub(crate) fn http2(plan: &Plan) -> Result<Request, Invalid> {
         }
         _ => Request::new(&fields(plan), plan.request.body.clone()).map_err(refused),
     }
+}
+
+/// The upgrade to WebSocket, with the plan's headers.
+pub(crate) fn upgrade(plan: &Plan) -> Result<Opening, Invalid> {
+    if plan.request.method != "GET" || !plan.request.body.is_empty() {
+        return Err(Invalid(
+            "a WebSocket begins with a GET that has no body (RFC 6455 §4.1): leave -m and -b out, \
+             and give the message with --message"
+                .into(),
+        ));
+    }
+    let fields = plan.request.headers.iter();
+    let fields: Vec<_> = fields.map(|(name, value)| (&**name, &**value)).collect();
+    Opening::new(&plan.target.path, &plan.target.authority(), &fields)
+        .map_err(|misuse| Invalid(misuse.to_string()))
 }
 
 /// The head of a call, with the plan's headers as its metadata.

@@ -1,13 +1,14 @@
 //! One message over WebSocket, and the message that answers it.
 
-use proto::websocket::client::{Answered, Opening};
+use proto::websocket::client::Answered;
 use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::plan::{Invalid, Plan};
+use crate::plan::Plan;
 use crate::protocol::Message;
 use crate::random::Random;
+use crate::request;
 use crate::run::RunError;
 
 /// The status of an upgrade (RFC 9110 §15.2.2).
@@ -24,10 +25,7 @@ pub(super) struct WebSocket {
 impl WebSocket {
     /// Asks for the upgrade, with the plan's headers.
     pub(super) fn open(plan: &Plan, mut peer: Conversation) -> Result<WebSocket, RunError> {
-        let fields = plan.request.headers.iter();
-        let fields: Vec<_> = fields.map(|(name, value)| (&**name, &**value)).collect();
-        let opening = Opening::new(&plan.target.path, &plan.target.authority(), &fields)
-            .map_err(|misuse| Invalid(misuse.to_string()))?;
+        let opening = request::upgrade(plan)?;
         let mut random = Random::new(plan.seed, 0);
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&random.next().to_le_bytes());

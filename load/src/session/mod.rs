@@ -8,6 +8,7 @@ pub(crate) mod flights;
 mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
+pub(crate) mod websocket;
 pub(crate) mod wire;
 
 use engine::timers::TimerId;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use engine::QUIET_BYTES_MAX;
 use measure::counters::ErrorKind;
 use proto::Violation;
 use proto::grpc::Status;
@@ -14,9 +15,13 @@ use proto::http1::HeadMemo;
 use proto::http1::client::Answer;
 
 use super::flights::Order;
-use super::{http1, http2};
+use super::{http1, http2, websocket};
 use crate::plan::{Invalid, Plan};
 use crate::protocol::Protocol;
+use crate::random::Random;
+
+/// The most bytes that one send carries, but for the last request in it.
+pub(crate) const BURST_BYTES_MAX: usize = 64 * 1024;
 
 /// What is said on every connection of a plan.
 #[derive(Clone, Debug)]
@@ -25,6 +30,34 @@ pub(crate) enum Speech {
     Http1 { request: Arc<[u8]>, answer: Answer },
     /// HTTP/2.
     Http2(Arc<http2::Speech>),
+    /// WebSocket, whose messages may lie with the driver: see [`websocket::Speech::frozen`].
+    WebSocket(Arc<websocket::Speech>),
+}
+
+/// Requests that never change, one behind the other, so that the driver can send them as they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Frozen {
+    pub bytes: Vec<u8>,
+    /// Bytes of one request.
+    pub bytes_each: u32,
+    /// The most of them in one send.
+    pub burst: u32,
+    /// How many of them a send may begin with, which is left to chance.
+    pub starts: u32,
+    /// All that can be unanswered on a connection fits into any send buffer, so that sends need no
+    /// completion.
+    pub quiet: bool,
+}
+
+/// How many requests one send carries, and whether that is all that can be unanswered and fits into
+/// any send buffer.
+fn burst(request_bytes: usize, depth: u32) -> (u32, bool) {
+    let whole = request_bytes.saturating_mul(depth as usize);
+    if whole <= QUIET_BYTES_MAX {
+        return (depth, true);
+    }
+    let copies = (BURST_BYTES_MAX / request_bytes.max(1)).clamp(1, depth as usize);
+    (copies as u32, false)
 }
 
 /// The protocol state of one connection.
@@ -36,6 +69,8 @@ pub(crate) enum Wire {
     Http1(http1::Wire),
     /// HTTP/2.
     Http2(Box<http2::Wire>),
+    /// WebSocket.
+    WebSocket(Box<websocket::Wire>),
 }
 
 /// What happened on a connection. A *place* is the number with which the exchange was begun; where
@@ -52,6 +87,8 @@ pub(crate) enum Happening {
     Broken { place: u32, violation: Violation },
     /// The peer did nothing for an exchange: it can be sent again elsewhere.
     Refused { place: u32 },
+    /// The peer refused to speak WebSocket: the connection is of no use.
+    UpgradeRefused { status: u16 },
     /// Something went wrong with the connection that is no exchange.
     Erred { kind: ErrorKind },
     /// The answer to a ping.
@@ -63,6 +100,8 @@ pub(crate) enum Happening {
 pub(crate) enum Outcome {
     /// By a response with this status.
     Status(u16),
+    /// By a message, which has no status.
+    Message,
     /// A gRPC call, by a status of its own and so many messages.
     Call {
         http_status: u16,
@@ -75,17 +114,18 @@ impl Outcome {
     /// What is wrong with it; none if it is as it should be.
     pub(crate) fn error(self) -> Option<ErrorKind> {
         match self {
-            Outcome::Status(200..400) => None,
+            Outcome::Status(200..400) | Outcome::Message => None,
             Outcome::Status(_) => Some(ErrorKind::UnexpectedStatus),
             Outcome::Call { status, .. } => (status != Status::Ok).then_some(ErrorKind::GrpcStatus),
         }
     }
 
-    /// The status of HTTP.
-    pub(crate) fn http_status(self) -> u16 {
+    /// The status of HTTP, where there is one.
+    pub(crate) fn http_status(self) -> Option<u16> {
         match self {
-            Outcome::Status(status) => status,
-            Outcome::Call { http_status, .. } => http_status,
+            Outcome::Status(status) => Some(status),
+            Outcome::Message => None,
+            Outcome::Call { http_status, .. } => Some(http_status),
         }
     }
 }
@@ -102,28 +142,52 @@ impl Speech {
                 let speech = http2::Speech::of(plan, http2)?;
                 Ok(Speech::Http2(Arc::new(speech)))
             }
-            Protocol::WebSocket { .. } => Err(Invalid(format!(
-                "{}:// cannot be loaded yet: use http://",
-                plan.target.scheme
-            ))),
+            Protocol::WebSocket { message } => {
+                let speech = websocket::Speech::of(plan, message)?;
+                Ok(Speech::WebSocket(Arc::new(speech)))
+            }
+        }
+    }
+
+    /// The requests where they never change, for connections that may have `depth` of them
+    /// unanswered; none where each connection appends its own.
+    pub(crate) fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
+        match self {
+            Speech::Http1 { request, .. } => {
+                let (burst, quiet) = burst(request.len(), depth);
+                Some(Frozen {
+                    bytes: request.repeat(burst as usize),
+                    bytes_each: request.len() as u32,
+                    burst,
+                    starts: 1,
+                    quiet,
+                })
+            }
+            Speech::Http2(_) => None,
+            Speech::WebSocket(speech) => speech.frozen(depth, random),
         }
     }
 
     /// In which order answers come.
     pub(crate) fn order(&self) -> Order {
         match self {
-            Speech::Http1 { .. } => Order::Kept,
+            Speech::Http1 { .. } | Speech::WebSocket(_) => Order::Kept,
             Speech::Http2(_) => Order::Free,
         }
     }
 }
 
 impl Wire {
-    /// A connection that stands, and appends to `out` what must be said on it first.
-    pub(crate) fn open(speech: &Speech, out: &mut Vec<u8>) -> Wire {
+    /// A connection that stands, and appends to `out` what must be said on it first. `random` is
+    /// for protocols that ask for chance, which is different on each connection.
+    pub(crate) fn open(speech: &Speech, random: &mut Random, out: &mut Vec<u8>) -> Wire {
         match speech {
             Speech::Http1 { answer, .. } => Wire::Http1(http1::Wire::new(*answer)),
             Speech::Http2(speech) => Wire::Http2(Box::new(http2::Wire::new(speech, out))),
+            Speech::WebSocket(speech) => {
+                let wire = websocket::Wire::new(speech, random, out);
+                Wire::WebSocket(Box::new(wire))
+            }
         }
     }
 
@@ -133,6 +197,7 @@ impl Wire {
             Wire::Silent => false,
             Wire::Http1(_) => true,
             Wire::Http2(wire) => wire.is_ready(),
+            Wire::WebSocket(wire) => wire.is_ready(),
         }
     }
 
@@ -141,7 +206,7 @@ impl Wire {
     pub(crate) fn room(&self) -> u32 {
         match self {
             Wire::Silent => 0,
-            Wire::Http1(_) => u32::MAX,
+            Wire::Http1(_) | Wire::WebSocket(_) => u32::MAX,
             Wire::Http2(wire) => wire.room(),
         }
     }
@@ -153,6 +218,7 @@ impl Wire {
             Wire::Silent => {}
             Wire::Http1(wire) => wire.begin(),
             Wire::Http2(wire) => wire.begin(place, out),
+            Wire::WebSocket(wire) => wire.begin(out),
         }
     }
 
@@ -172,6 +238,7 @@ impl Wire {
             Wire::Silent => Ok(()),
             Wire::Http1(wire) => wire.receive(input, memo, tell),
             Wire::Http2(wire) => wire.receive(input, out, tell),
+            Wire::WebSocket(wire) => wire.receive(input, out, tell),
         }
     }
 
@@ -181,6 +248,7 @@ impl Wire {
             Wire::Silent => Ok(()),
             Wire::Http1(wire) => wire.ended(tell),
             Wire::Http2(wire) => wire.ended(),
+            Wire::WebSocket(wire) => wire.ended(),
         }
     }
 
@@ -192,6 +260,7 @@ impl Wire {
             Wire::Silent => false,
             Wire::Http1(wire) => wire.is_leaving(),
             Wire::Http2(wire) => unanswered == 0 && wire.is_leaving(),
+            Wire::WebSocket(wire) => wire.is_over(),
         }
     }
 
@@ -204,13 +273,25 @@ impl Wire {
                 wire.ping(payload, out);
                 true
             }
+            Wire::WebSocket(wire) => {
+                wire.ping(payload, out);
+                true
+            }
+        }
+    }
+
+    /// Says that this side is done, where the protocol has a word for it that the peer waits for.
+    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Wire::Silent | Wire::Http1(_) | Wire::Http2(_) => {}
+            Wire::WebSocket(wire) => wire.leave(out),
         }
     }
 
     /// Gives the exchange at `place` up, alone. False where the protocol cannot do that.
     pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> bool {
         match self {
-            Wire::Silent | Wire::Http1(_) => false,
+            Wire::Silent | Wire::Http1(_) | Wire::WebSocket(_) => false,
             Wire::Http2(wire) => {
                 wire.cancel(place, out);
                 true

@@ -76,9 +76,12 @@ impl<D: Driver> Worker<'_, D> {
             self.prepare(index);
         }
         let session = &mut self.sessions[index];
-        session.wire = Wire::open(&self.assignment.speech, &mut session.out);
+        let (speech, random) = (&self.assignment.speech, &mut self.random);
+        session.wire = Wire::open(speech, random, &mut session.out);
         session.state = State::Greeting(since);
-        if session.wire.is_ready() {
+        let ready = session.wire.is_ready();
+        self.prepare_appended(index);
+        if ready {
             self.usable(index, now);
         }
     }
@@ -114,11 +117,7 @@ impl<D: Driver> Worker<'_, D> {
         self.connected += 1;
         self.last_connected = now;
         self.attempt_ended(index);
-        if self.sessions[index].ring.unanswered() > 0 {
-            self.send_waiting(index, now);
-        } else {
-            self.more(index, now);
-        }
+        self.go_on(index, now);
     }
 
     /// The driver says that the socket is dead.

@@ -2,30 +2,18 @@
 
 use std::collections::VecDeque;
 
-use engine::{Driver, Payload, QUIET_BYTES_MAX, Refused};
+use engine::{Driver, Payload, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use proto::Violation;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Worker};
 use crate::recorder::Recorder;
+use crate::session::wire::BURST_BYTES_MAX;
 use crate::session::{Exchange, Flights, Happening, Ring, Session, State};
 
-/// The most bytes that one send carries, but for the last request in it.
-const BURST_BYTES_MAX: usize = 64 * 1024;
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u8 = 5;
-
-/// How many requests one template holds, and whether all that can be unanswered on a connection
-/// fits into any send buffer, so that sends need no completion.
-pub(super) fn burst(request_bytes: usize, pipeline: u32) -> (u32, bool) {
-    let whole = request_bytes.saturating_mul(pipeline as usize);
-    if whole <= QUIET_BYTES_MAX {
-        return (pipeline, true);
-    }
-    let copies = (BURST_BYTES_MAX / request_bytes.max(1)).clamp(1, pipeline as usize);
-    (copies as u32, false)
-}
 
 /// What the happenings of one connection do to the worker.
 struct Taking<'a> {
@@ -40,6 +28,7 @@ struct Taking<'a> {
     answered: u32,
     ended: u32,
     ready: bool,
+    upgrade_refused: Option<u16>,
 }
 
 impl Taking<'_> {
@@ -75,8 +64,9 @@ impl Taking<'_> {
             Happening::Erred { kind } => self.recorder.tally.error(kind),
             Happening::Pong { payload } => {
                 let sent = Time(u64::from_be_bytes(payload));
-                self.recorder.tally.ping.record(self.now.since(sent));
+                self.recorder.pong(sent, self.now);
             }
+            Happening::UpgradeRefused { status } => self.upgrade_refused = Some(status),
         }
     }
 
@@ -121,19 +111,27 @@ impl<D: Driver> Worker<'_, D> {
             answered: 0,
             ended: 0,
             ready: false,
+            upgrade_refused: None,
         };
         let (wire, out) = (&mut session.wire, &mut session.out);
         let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
             taking.take(happening);
         });
         let (answered, ended, ready) = (taking.answered, taking.ended, taking.ready);
+        let upgrade_refused = taking.upgrade_refused;
         if answered > 0 {
             session.failures = 0;
         }
+        self.prepare_appended(index);
+        let session = &self.sessions[index];
         match read {
             Err(violation) => {
                 self.violation.get_or_insert(violation);
                 self.lose(index, ErrorKind::ProtocolViolation, now);
+            }
+            Ok(()) if upgrade_refused.is_some() => {
+                self.upgrade_refused = self.upgrade_refused.or(upgrade_refused);
+                self.lose(index, ErrorKind::UpgradeRefused, now);
             }
             Ok(()) if session.wire.is_over(session.ring.unanswered()) => self.retire(index, now),
             Ok(()) if ready => self.usable(index, now),
@@ -146,10 +144,12 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     fn freed(&mut self, index: usize, now: Time) {
         if self.assignment.keep_alive {
-            self.more(index, now);
-        } else {
-            self.retire(index, now);
+            return self.more(index, now);
         }
+        let session = &mut self.sessions[index];
+        session.wire.leave(&mut session.out);
+        self.prepare_appended(index);
+        self.retire(index, now);
     }
 
     /// The peer sends no more on an open connection, which may end an answer.
@@ -166,6 +166,7 @@ impl<D: Driver> Worker<'_, D> {
             answered: 0,
             ended: 0,
             ready: false,
+            upgrade_refused: None,
         };
         // A violation leaves exchanges unanswered, which says all.
         let _ = session.wire.ended(&mut |happening| taking.take(happening));
@@ -179,7 +180,28 @@ impl<D: Driver> Worker<'_, D> {
             self.prepare(index);
         }
         if self.sessions[index].state == State::Open {
+            self.go_on(index, now);
+        }
+    }
+
+    /// Gives an open connection work: the exchange that waited for it, or another.
+    pub(super) fn go_on(&mut self, index: usize, now: Time) {
+        let session = &self.sessions[index];
+        let waits = !self.assignment.keep_alive
+            && (self.flights.at(index, session.ring, 0))
+                .is_some_and(|exchange| exchange.sent == Time::NEVER);
+        if !waits {
             self.more(index, now);
+        } else if self.appends || !session.sending {
+            self.send_waiting(index, now);
+        }
+    }
+
+    /// Something was perhaps appended to what a connection sends that usually appends nothing.
+    #[inline]
+    pub(super) fn prepare_appended(&mut self, index: usize) {
+        if !self.sessions[index].out.is_empty() {
+            self.prepare(index);
         }
     }
 
@@ -430,14 +452,18 @@ impl<D: Driver> Worker<'_, D> {
             self.set_timer(index, now.plus(self.assignment.timeout_ns));
         }
         let session = &mut self.sessions[index];
-        let (Some(token), Some(template)) = (session.socket, self.template) else {
+        let (Some(token), Some(frozen)) = (session.socket, self.frozen) else {
             return;
         };
         session.sending = !self.quiet;
+        let start = match frozen.starts {
+            1 => 0,
+            starts => (self.random.next() % u64::from(starts)) as u32 * frozen.bytes_each,
+        };
         let payload = Payload::Template {
-            template,
-            start: 0,
-            end: template.len() as u32 / self.copies * count,
+            template: frozen.template,
+            start,
+            end: start + frozen.bytes_each * count,
             quiet: self.quiet,
         };
         let sent = self.driver.send(token, payload);

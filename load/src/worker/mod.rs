@@ -9,6 +9,7 @@
 
 mod connections;
 mod exchanges;
+mod pings;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,8 +17,8 @@ use std::net::IpAddr;
 use engine::signal::Stop;
 use engine::timers::Wheel;
 use engine::{
-    Address, Broken, Completions, Driver, EngineCounters, Event, SocketOptions, Template, Token,
-    Until,
+    Address, Broken, Completions, Driver, EngineCounters, Event, Payload, SocketOptions, Template,
+    Token, Until,
 };
 use measure::counters::ErrorKind;
 use measure::process::{ThreadTime, own_time};
@@ -26,6 +27,7 @@ use measure::time::Time;
 use proto::Violation;
 use proto::http1::HeadMemo;
 
+use self::pings::Pings;
 use crate::gate::Gate;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -70,6 +72,8 @@ pub(crate) struct Assignment {
     pub time_end: EndedBy,
     pub warm_up_ns: u64,
     pub timeout_ns: u64,
+    /// How often each connection is pinged, if at all.
+    pub ping_every_ns: Option<u64>,
     pub seed: u64,
 }
 
@@ -96,6 +100,8 @@ pub(crate) struct Outcome {
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
+    /// The status with which an upgrade to WebSocket was first refused, for the same.
+    pub upgrade_refused: Option<u16>,
     /// More exchanges were due and never sent than are entered one by one.
     pub backlog_cut: bool,
     /// Exchanges that were due in the warm-up, not sent by its end, and dropped.
@@ -120,6 +126,16 @@ enum Phase {
     Done,
 }
 
+/// Requests that lie with the driver, one behind the other.
+#[derive(Clone, Copy, Debug)]
+struct Frozen {
+    template: Template,
+    /// Bytes of one request.
+    bytes_each: u32,
+    /// How many of them a send may begin with, which is left to chance.
+    starts: u32,
+}
+
 pub(crate) struct Worker<'a, D: Driver> {
     driver: D,
     gate: &'a Gate,
@@ -131,10 +147,10 @@ pub(crate) struct Worker<'a, D: Driver> {
     flights: Flights,
     memo: HeadMemo,
     /// Requests that never change; none where each connection appends its own.
-    template: Option<Template>,
+    frozen: Option<Frozen>,
     /// Whether each connection appends what it sends to a buffer of its own.
     appends: bool,
-    /// The most requests in one send: how many the template holds one behind the other.
+    /// The most requests in one send.
     copies: u32,
     /// Whether a burst is small enough to be sent without a completion.
     quiet: bool,
@@ -148,6 +164,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     again: VecDeque<Exchange>,
     depth_allowed: u32,
     recorder: Recorder,
+    pings: Option<Pings>,
     random: Random,
     phase: Phase,
     ended_by: EndedBy,
@@ -174,6 +191,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     opened: bool,
     counters_at_start: EngineCounters,
     violation: Option<Violation>,
+    /// The status with which an upgrade to WebSocket was first refused.
+    upgrade_refused: Option<u16>,
     backlog_cut: bool,
     dropped: u64,
 }
@@ -186,16 +205,20 @@ impl<'a, D: Driver> Worker<'a, D> {
         assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
         let depth = assignment.depth;
-        let (template, copies, quiet) = match &assignment.speech {
-            Speech::Http1 { request, .. } => {
-                let (copies, quiet) = exchanges::burst(request.len(), depth);
-                let template = driver.register(&request.repeat(copies as usize));
-                let template = template.map_err(|refused| {
+        let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
+        let (copies, quiet, frozen) = match assignment.speech.frozen(depth, &mut random) {
+            None => (depth, false, None),
+            Some(requests) => {
+                let template = driver.register(&requests.bytes).map_err(|refused| {
                     Broken(format!("the request cannot be registered: {refused:?}"))
                 })?;
-                (Some(template), copies, quiet)
+                let frozen = Frozen {
+                    template,
+                    bytes_each: requests.bytes_each,
+                    starts: requests.starts,
+                };
+                (requests.burst, requests.quiet, Some(frozen))
             }
-            Speech::Http2(_) => (None, depth, false),
         };
         let now = driver.now();
         let sessions = assignment.sessions;
@@ -211,8 +234,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             by_slot: vec![u32::MAX; sockets_for(sessions)],
             flights: Flights::new(sessions, depth, assignment.speech.order()),
             memo: HeadMemo::new(),
-            template,
-            appends: template.is_none(),
+            appends: frozen.is_none(),
+            frozen,
             copies,
             quiet,
             timers: Wheel::new(now, sessions),
@@ -222,7 +245,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             again: VecDeque::new(),
             depth_allowed: depth,
             recorder: Recorder::new(kind),
-            random: Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
+            pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
+            random,
             phase: Phase::Connecting { announced: false },
             ended_by: EndedBy::Duration,
             origin: Time::NEVER,
@@ -241,6 +265,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             opened: false,
             counters_at_start: EngineCounters::default(),
             violation: None,
+            upgrade_refused: None,
             backlog_cut: false,
             dropped: 0,
             assignment,
@@ -277,6 +302,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             if self.due.is_some_and(|due| due <= now) || !self.again.is_empty() {
                 self.dispatch(now);
             }
+            self.ping(now);
             self.flush(now);
             until = self.next_wait(now);
         }
@@ -360,6 +386,9 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn begin(&mut self, start: Time, now: Time) {
         self.phase = Phase::Loading;
         self.origin = start;
+        if let Some(pings) = &mut self.pings {
+            pings.begin(start);
+        }
         let window = start.plus(self.assignment.warm_up_ns);
         let end = self
             .assignment
@@ -447,6 +476,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 let (start, end) = self.recorder.window();
                 wake = wake.min(if now < start { start } else { end });
                 wake = wake.min(self.recorder.tally.next_tick());
+                if let Some(pings) = &self.pings {
+                    wake = wake.min(pings.due());
+                }
             }
             Phase::Draining { until } => wake = wake.min(until),
             Phase::Done => return Until::Now,
@@ -507,6 +539,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         let cpu = ThreadTime::between(self.cpu_at_start, self.cpu_at_end);
         for session in &mut self.sessions {
             if let Some(socket) = session.socket.take() {
+                session.wire.leave(&mut session.out);
+                if !session.sending && !session.out.is_empty() {
+                    let farewell = std::mem::take(&mut session.out);
+                    let _ = self.driver.send(socket, Payload::Buffer(farewell));
+                }
                 // A stale token only says that the peer was quicker.
                 let _ = self.driver.close(socket, engine::Close::Graceful);
             }
@@ -520,6 +557,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu,
             counters: self.driver.counters(),
             violation: self.violation,
+            upgrade_refused: self.upgrade_refused,
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,

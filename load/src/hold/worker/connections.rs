@@ -58,7 +58,8 @@ impl<D: Driver> Worker<'_, D> {
         }
         self.append(index);
         let session = &mut self.sessions[index];
-        session.wire = Wire::open(&self.assignment.speech, &mut session.out);
+        let (speech, random) = (&self.assignment.speech, &mut self.random);
+        session.wire = Wire::open(speech, random, &mut session.out);
         session.state = State::Greeting(since);
         if session.wire.is_ready() {
             self.usable(index, now);

@@ -42,6 +42,7 @@ impl Brought {
                 self.answer = Some(Answer::Failure(ErrorKind::StreamRefused));
             }
             Happening::Erred { kind } => self.erred = Some(kind),
+            Happening::UpgradeRefused { .. } => self.erred = Some(ErrorKind::UpgradeRefused),
             Happening::Pong { payload } => {
                 self.answer = Some(Answer::Pong(Time(u64::from_be_bytes(payload))));
             }
@@ -186,7 +187,9 @@ impl<D: Driver> Worker<'_, D> {
             Answer::Pong(_) => self.tally.answered(round_trip_ns),
             Answer::Failure(kind) => self.tally.failed(kind),
             Answer::Outcome(outcome) => {
-                self.tally.statuses.add(outcome.http_status());
+                if let Some(status) = outcome.http_status() {
+                    self.tally.statuses.add(status);
+                }
                 match outcome.error() {
                     None => self.tally.answered(round_trip_ns),
                     Some(kind) => self.tally.answered_wrongly(kind, round_trip_ns),

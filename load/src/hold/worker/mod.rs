@@ -223,7 +223,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Speech::Http1 { request, .. } => Some(driver.register(request).map_err(|refused| {
                 Broken(format!("the request cannot be registered: {refused:?}"))
             })?),
-            Speech::Http2(_) => None,
+            Speech::Http2(_) | Speech::WebSocket(_) => None,
         };
         let sessions = assignment.sessions;
         let mut tally = Tally::new();

@@ -3,6 +3,8 @@
 //! No test is decided by a time, except from below: an answer that is delayed by 20 ms cannot have
 //! been measured as less.
 
+mod websocket;
+
 use std::time::Duration;
 
 use engine::Address;

@@ -1,0 +1,249 @@
+//! WebSocket in a session: an exchange is a message and the next message that comes back.
+//!
+//! # Masks
+//!
+//! A client masks each frame with a key that is new and unpredictable (RFC 6455 §5.3), so that
+//! whoever chooses a payload cannot choose the bytes on the wire and make an intermediary take them
+//! for a request. Short messages are therefore masked beforehand, hundreds of times with as many
+//! random keys, and each send takes frames at a random place of that template: nothing is masked,
+//! copied or reported then, as with the requests of HTTP/1.1. This keeps what masking is for, since
+//! nobody who chooses the payload knows the keys or the place, and here the payload is the user's
+//! own. It does not keep the letter: keys return after a while, and they come from the seed of the
+//! plan, so that who knows it knows them. Longer messages are masked one by one, with a new key.
+
+use std::sync::Arc;
+
+use engine::QUIET_BYTES_MAX;
+use proto::Violation;
+use proto::websocket::client::{Answered, Handshake, Opening};
+use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
+
+use super::wire::{Frozen, Happening, Outcome};
+use crate::plan::{Invalid, Plan};
+use crate::protocol::Message;
+use crate::random::Random;
+use crate::request;
+
+/// The most frames that a send may begin with, and the most bytes of them.
+const FRAMES_MAX: usize = 1024;
+/// See [`FRAMES_MAX`].
+const TEMPLATE_BYTES_MAX: usize = 256 * 1024;
+
+/// What is said on every connection.
+#[derive(Debug)]
+pub(crate) struct Speech {
+    opening: Opening,
+    opcode: Opcode,
+    payload: Vec<u8>,
+    /// Whether messages are sent from a template, so that a connection appends none.
+    from_template: bool,
+}
+
+impl Speech {
+    /// Encodes what `plan` says.
+    pub(crate) fn of(plan: &Plan, message: &Message) -> Result<Speech, Invalid> {
+        let mut speech = Speech {
+            opening: request::upgrade(plan)?,
+            opcode: if message.binary {
+                Opcode::Binary
+            } else {
+                Opcode::Text
+            },
+            payload: message.payload.clone(),
+            from_template: false,
+        };
+        let burst = speech.frame([0; 4]).len() * plan.depth() as usize;
+        speech.from_template = burst <= QUIET_BYTES_MAX;
+        Ok(speech)
+    }
+
+    /// Many frames of the message, each with another mask, of which a send takes up to `depth` in a
+    /// row. None where connections append their messages.
+    pub(crate) fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
+        if !self.from_template {
+            return None;
+        }
+        let bytes_each = self.frame([0; 4]).len();
+        let starts = (TEMPLATE_BYTES_MAX / bytes_each).min(FRAMES_MAX);
+        let frames = starts + depth as usize - 1;
+        Some(Frozen {
+            bytes: (0..frames).flat_map(|_| self.frame(key(random))).collect(),
+            bytes_each: bytes_each as u32,
+            burst: depth,
+            starts: starts as u32,
+            quiet: true,
+        })
+    }
+
+    fn frame(&self, key: [u8; 4]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        encode(&mut frame, self.opcode, true, Some(key), &self.payload);
+        frame
+    }
+}
+
+/// The protocol state of one connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    stage: Stage,
+    speech: Arc<Speech>,
+    random: Random,
+    /// The payload of the ping that was not answered yet.
+    pinged: Option<[u8; 8]>,
+    /// A close frame was sent.
+    closing: bool,
+    /// The peer has closed.
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Upgrading(Box<Handshake>),
+    Open(Reader),
+}
+
+impl Wire {
+    /// A connection on which nothing was said: the upgrade goes to `out`.
+    pub(crate) fn new(speech: &Arc<Speech>, random: &mut Random, out: &mut Vec<u8>) -> Wire {
+        let mut random = Random::new(random.next(), 0);
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&random.next().to_le_bytes());
+        nonce[8..].copy_from_slice(&random.next().to_le_bytes());
+        let handshake = speech.opening.begin(nonce, out);
+        Wire {
+            stage: Stage::Upgrading(Box::new(handshake)),
+            speech: Arc::clone(speech),
+            random,
+            pinged: None,
+            closing: false,
+            closed: false,
+        }
+    }
+
+    /// Whether the peer has granted the upgrade.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    /// Whether either side has closed or the peer has refused the upgrade, so that no message is answered any more.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.closing || self.closed
+    }
+
+    /// Sends the message, unless that is the owner's to do.
+    #[inline]
+    pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+        let speech = &self.speech;
+        if !speech.from_template {
+            let key = key(&mut self.random);
+            encode(out, speech.opcode, true, Some(key), &speech.payload);
+        }
+    }
+
+    /// Reads what came.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        mut input: &[u8],
+        out: &mut Vec<u8>,
+        tell: &mut impl FnMut(Happening),
+    ) -> Result<(), Violation> {
+        if let Stage::Upgrading(handshake) = &mut self.stage {
+            match handshake.next(&mut input)? {
+                None => return Ok(()),
+                Some(Answered::Refused { status }) => {
+                    self.closed = true;
+                    tell(Happening::UpgradeRefused { status });
+                    return Ok(());
+                }
+                Some(Answered::Upgraded) => {
+                    self.stage = Stage::Open(Reader::new(Role::Client, Limits::default()));
+                    tell(Happening::Ready);
+                }
+            }
+        }
+        self.read(input, out, tell)
+    }
+
+    #[inline]
+    fn read(
+        &mut self,
+        mut input: &[u8],
+        out: &mut Vec<u8>,
+        tell: &mut impl FnMut(Happening),
+    ) -> Result<(), Violation> {
+        let Stage::Open(reader) = &mut self.stage else {
+            return Ok(());
+        };
+        // What comes from a server is not masked, so this stays without memory.
+        let mut scratch = Scratch::default();
+        // After a violation the connection is reset; the close frame that the standard would like
+        // to see before that (RFC 6455 §7.1.7) would be lost with it.
+        while let Some(event) = reader
+            .next(&mut input, &mut scratch)
+            .map_err(|failure| failure.violation)?
+        {
+            match event {
+                Event::Begin(_) | Event::Bytes(_) => {}
+                Event::End => tell(Happening::Answered {
+                    place: 0,
+                    outcome: Outcome::Message,
+                }),
+                Event::Ping(payload) => {
+                    let key = key(&mut self.random);
+                    encode(out, Opcode::Pong, true, Some(key), payload);
+                }
+                Event::Pong(payload) => {
+                    if let Some(pinged) = self.pinged.take_if(|pinged| *pinged == payload) {
+                        tell(Happening::Pong { payload: pinged });
+                    }
+                }
+                Event::Close(close) => {
+                    self.closed = true;
+                    if !self.closing {
+                        self.closing = true;
+                        let key = Some(key(&mut self.random));
+                        match close {
+                            Some(close) => encode_close(out, key, close.code, ""),
+                            None => encode(out, Opcode::Close, true, key, &[]),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer sends no more.
+    pub(crate) fn ended(&self) -> Result<(), Violation> {
+        match &self.stage {
+            Stage::Open(reader) => reader.ended(),
+            Stage::Upgrading(_) => Ok(()),
+        }
+    }
+
+    /// Sends a ping, unless the last one is still unanswered.
+    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
+        if self.pinged.is_none() {
+            self.pinged = Some(payload);
+            let key = key(&mut self.random);
+            encode(out, Opcode::Ping, true, Some(key), &payload);
+        }
+    }
+
+    /// Says that this side is done. The server ends the connection then (RFC 6455 §7.1.1).
+    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+        if self.is_ready() && !self.closing {
+            self.closing = true;
+            let key = key(&mut self.random);
+            encode_close(out, Some(key), code::NORMAL, "");
+        }
+    }
+}
+
+/// A masking key.
+fn key(random: &mut Random) -> [u8; 4] {
+    let [a, b, c, d, ..] = random.next().to_le_bytes();
+    [a, b, c, d]
+}

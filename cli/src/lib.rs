@@ -9,6 +9,7 @@ mod args;
 mod compare;
 mod doctor;
 mod exit;
+mod hold;
 mod output;
 mod run;
 mod serve;
@@ -58,6 +59,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let no_color = arguments.no_color;
     match arguments.verb {
         Verb::Run(run) => run::run(&run, no_color),
+        Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Subjects(subjects) => subjects::run(&subjects),

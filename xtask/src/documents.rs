@@ -1,6 +1,6 @@
 //! Documents that are generated: whole files, and blocks between markers in Markdown files.
 //!
-//! Whole files are the JSON Schema of a record and the help of each verb. A block starts with a
+//! Whole files are the JSON Schemas of records and the help of each verb. A block starts with a
 //! line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything between is written by
 //! `cargo xtask docs` from its source:
 //!
@@ -18,8 +18,9 @@ use crate::workspace::Workspace;
 const BEGIN: &str = "<!-- begin ";
 const END: &str = "<!-- end -->";
 
-/// Where the JSON Schema of a record lies.
+/// Where the JSON Schemas of records lie.
 const SCHEMA: &str = "schema/record.schema.json";
+const HOLD_SCHEMA: &str = "schema/hold.schema.json";
 /// Where the help of each verb lies, as `VERB.txt`.
 const HELP: &str = "cli/tests/help";
 
@@ -70,10 +71,16 @@ fn stale(workspace: &Workspace, whole: Vec<Document>) -> Vec<Complaint> {
 
 /// The documents that are generated from first to last line.
 fn whole() -> Vec<Document> {
-    let mut documents = vec![Document {
-        path: SCHEMA.to_string(),
-        text: load::record_schema(),
-    }];
+    let mut documents = vec![
+        Document {
+            path: SCHEMA.to_string(),
+            text: load::record_schema(),
+        },
+        Document {
+            path: HOLD_SCHEMA.to_string(),
+            text: load::hold::record_schema(),
+        },
+    ];
     let verbs = cli::verbs();
     for verb in std::iter::once(None).chain(verbs.iter().map(|verb| Some(verb.as_str()))) {
         let name = verb.unwrap_or("ringside");

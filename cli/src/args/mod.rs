@@ -3,9 +3,12 @@
 
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod hold;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod sockets;
 pub(crate) mod subjects;
+pub(crate) mod tls;
 mod values;
 
 use std::ffi::OsString;
@@ -47,6 +50,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     /// Load an HTTP server and say how it answered
     Run(Box<run::Run>),
+    /// Keep many connections for long, and say which of them stood
+    Hold(Box<hold::Hold>),
     /// Serve HTTP: constant answers, delays, and faults for testing clients
     Serve(serve::Serve),
     /// Measure several servers in turn and put them side by side

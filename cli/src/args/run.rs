@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use engine::EngineChoice;
 use load::check::Threshold;
 
+use super::sockets::{CONNECTION, Sockets};
+use super::tls::Tls;
 use super::values;
 
 const EXAMPLES: &str = "\
@@ -124,50 +126,11 @@ pub(crate) struct Run {
     #[arg(long, help_heading = CONNECTION)]
     pub(crate) no_keepalive: bool,
 
-    /// Connect to this socket and not over TCP
-    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
-    pub(crate) unix_socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sockets: Sockets,
 
-    /// Connect to HOST2:PORT2 where the URL says HOST:PORT; an empty part matches all or stays as
-    /// it is; repeatable, the first that matches counts
-    #[arg(long, value_name = "HOST:PORT:HOST2:PORT2", help_heading = CONNECTION)]
-    pub(crate) connect_to: Vec<String>,
-
-    /// Local addresses that connections take in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/24
-    #[arg(long, value_name = "LIST|CIDR", help_heading = CONNECTION)]
-    pub(crate) source_ip: Option<String>,
-
-    /// Accept any certificate
-    #[arg(short = 'k', long, help_heading = TLS)]
-    pub(crate) insecure: bool,
-
-    /// Trust the authorities in FILE (PEM) and not this host's
-    #[arg(long, value_name = "FILE", help_heading = TLS)]
-    pub(crate) cacert: Option<PathBuf>,
-
-    /// This side's own certificate, with the chain to its authority (PEM)
-    #[arg(long, value_name = "FILE", help_heading = TLS)]
-    pub(crate) cert: Option<PathBuf>,
-
-    /// The key of --cert (PEM)
-    #[arg(long, value_name = "FILE", help_heading = TLS)]
-    pub(crate) key: Option<PathBuf>,
-
-    /// Ask for NAME and expect its certificate, and not the URL's host
-    #[arg(long, value_name = "NAME", help_heading = TLS)]
-    pub(crate) sni: Option<String>,
-
-    /// Begin each connection with a full handshake, also where the server would resume a session
-    #[arg(long, help_heading = TLS)]
-    pub(crate) no_session_resumption: bool,
-
-    /// Receive buffer of each socket, SO_RCVBUF
-    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]
-    pub(crate) rcvbuf: Option<usize>,
-
-    /// Send buffer of each socket, SO_SNDBUF
-    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]
-    pub(crate) sndbuf: Option<usize>,
+    #[command(flatten)]
+    pub(crate) tls: Tls,
 
     /// auto, uring or epoll; auto takes io_uring where the kernel grants it
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine,
@@ -198,8 +161,6 @@ pub(crate) struct Run {
 const LOAD: &str = "Load";
 const REQUEST: &str = "Request";
 const GRPC: &str = "gRPC";
-const CONNECTION: &str = "Connections";
-const TLS: &str = "TLS, for https://, wss:// and grpcs://";
 const MACHINE: &str = "Machine";
 const OUTPUT: &str = "Output";
 

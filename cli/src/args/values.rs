@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use engine::EngineChoice;
+use load::hold::BackOff;
 use measure::units;
 
 /// `10s`, `2m`, `50ms`; a bare number is seconds, as in wrk.
@@ -53,6 +54,17 @@ pub(super) fn metadata(text: &str) -> Result<(String, String), String> {
         return Err("JSON is not taken here; write 'name: value', and repeat the flag".to_string());
     }
     header(text)
+}
+
+/// `100ms..30s`: the first wait and the longest.
+pub(super) fn back_off(text: &str) -> Result<BackOff, String> {
+    let (first, most) = text
+        .split_once("..")
+        .ok_or("write the first wait and the longest, such as 100ms..30s")?;
+    Ok(BackOff {
+        first_s: duration(first.trim())?.as_secs_f64(),
+        most_s: duration(most.trim())?.as_secs_f64(),
+    })
 }
 
 /// `auto`, `uring` or `epoll`.

@@ -2,7 +2,9 @@
 
 pub(crate) mod csv;
 pub(crate) mod destination;
+pub(crate) mod hold;
 pub(crate) mod progress;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod text;
+pub(crate) mod thresholds;

@@ -7,7 +7,7 @@
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::{Times, Tls};
+use measure::record::{Generator, Times, Tls};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::table;
@@ -198,7 +198,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&rates(record));
     text.push_str(&errors(record, paint));
     text.push_str(&connections(record));
-    text.push_str(&generator(record, paint));
+    text.push_str(&generator_line(&record.generator, "request", paint));
     for warning in &record.warnings {
         text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
     }
@@ -233,14 +233,14 @@ fn times(record: &Record, paint: Paint) -> String {
     )
 }
 
-fn paint_first_line(text: &str, paint: Paint) -> String {
+pub(super) fn paint_first_line(text: &str, paint: Paint) -> String {
     match text.split_once('\n') {
         Some((first, rest)) => format!("{}\n{rest}", paint.strong(first)),
         None => text.to_string(),
     }
 }
 
-fn row(name: &str, times: &Times) -> [String; 9] {
+pub(super) fn row(name: &str, times: &Times) -> [String; 9] {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_string(), wrk_time_us);
     [
         name.to_string(),
@@ -343,11 +343,12 @@ fn secured(record: &Record, tls: &Tls) -> String {
     text
 }
 
-fn generator(record: &Record, paint: Paint) -> String {
-    let generator = &record.generator;
+/// What this process itself cost, and whether it was the limit. `exchange`: the word for what it
+/// exchanged.
+pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint) -> String {
     let mut facts = Vec::new();
     if let Some(cost) = generator.cpu_us_per_exchange {
-        facts.push(format!("{cost:.2}us of CPU a request"));
+        facts.push(format!("{cost:.2}us of CPU a {exchange}"));
     }
     if let Some(share) = generator.cpu_share_max {
         facts.push(format!("busiest thread {:.0} % busy", share * 100.0));

@@ -1,10 +1,10 @@
 //! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
 
 pub(crate) mod addresses;
-mod plan;
+pub(crate) mod plan;
+pub(crate) mod route;
 
 use engine::signal::{Signal, Stop};
-use load::check::Threshold;
 use load::{Progress, Record, RunError};
 use measure::host::Host;
 use measure::record::EndedBy;
@@ -14,8 +14,8 @@ use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::Line;
-use crate::output::terminal::{self, Paint};
-use crate::output::{csv, text};
+use crate::output::terminal::Paint;
+use crate::output::{csv, text, thresholds};
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
@@ -44,34 +44,17 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Format::Csv => csv::csv(&record),
     };
     let written = destination.write(&data);
-    let crossed = say_crossed(&arguments.thresholds, &record, Paint::for_stderr(no_color));
+    let crossed =
+        thresholds::say_crossed(&arguments.thresholds, &record, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
     exit(&record, crossed)
 }
 
-fn failure(error: RunError) -> Failure {
+pub(crate) fn failure(error: RunError) -> Failure {
     match error {
         RunError::Invalid(_) => Failure::usage(error),
         _ => Failure::running(error),
     }
-}
-
-/// Says how each threshold was met or crossed, and whether any was crossed.
-fn say_crossed(thresholds: &[Threshold], record: &Record, paint: Paint) -> bool {
-    let outcomes = load::check::evaluate(thresholds, record);
-    for outcome in &outcomes {
-        let word = if outcome.ok {
-            paint.good("holds")
-        } else {
-            paint.error("crossed")
-        };
-        let measured = outcome.measured.as_deref().unwrap_or("nothing");
-        terminal::say(&format!(
-            "threshold {} {word}: measured {measured}",
-            outcome.threshold
-        ));
-    }
-    outcomes.iter().any(|outcome| !outcome.ok)
 }
 
 /// A signal says more than a threshold, and a threshold more than an empty run.

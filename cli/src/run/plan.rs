@@ -2,16 +2,15 @@
 //! opened, and answered with a sentence that says what to do.
 
 use std::fs;
-use std::net::IpAddr;
 
 use load::Plan;
 use load::grpc::{Method, Source};
-use load::plan::{HostPort, Invalid};
+use load::plan::Invalid;
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use measure::host::Host;
 
-use super::addresses;
+use super::{addresses, route};
 use crate::args::run::{Arrivals, Run};
 use crate::exit::Failure;
 
@@ -39,15 +38,15 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     plan.keep_alive = !arguments.no_keepalive;
     plan.seed = arguments.seed;
     plan.engine = arguments.engine.to_string();
-    plan.receive_buffer_bytes = arguments.rcvbuf;
-    plan.send_buffer_bytes = arguments.sndbuf;
+    plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
+    plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
     request(arguments, &mut plan)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
     }
-    secure(arguments, &mut plan)?;
-    route(arguments, &mut plan)?;
+    route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
+    plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
     validate(&plan).map_err(|invalid| invalid.to_string())?;
     enough_ports(&plan, host)?;
     Ok(plan)
@@ -60,33 +59,6 @@ fn validate(plan: &Plan) -> Result<(), Invalid> {
         plan.target.path = "/package.Service/Method".to_string();
     }
     plan.validate()
-}
-
-fn secure(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
-    let Some(tls) = &mut plan.tls else {
-        let about_tls = [
-            (arguments.insecure, "-k/--insecure"),
-            (arguments.cacert.is_some(), "--cacert"),
-            (arguments.cert.is_some(), "--cert"),
-            (arguments.key.is_some(), "--key"),
-            (arguments.sni.is_some(), "--sni"),
-            (arguments.no_session_resumption, "--no-session-resumption"),
-        ];
-        return match about_tls.iter().find(|(given, _)| *given) {
-            Some((_, flag)) => Err(format!(
-                "{flag} is about TLS, and {}:// has none: write {0}s:// or leave it out",
-                plan.target.scheme
-            )),
-            None => Ok(()),
-        };
-    };
-    tls.insecure = arguments.insecure;
-    tls.ca_file.clone_from(&arguments.cacert);
-    tls.certificate_file.clone_from(&arguments.cert);
-    tls.key_file.clone_from(&arguments.key);
-    tls.server_name.clone_from(&arguments.sni);
-    tls.resumption = !arguments.no_session_resumption;
-    Ok(())
 }
 
 fn law(arguments: &Run) -> Result<Schedule, String> {
@@ -190,7 +162,7 @@ fn read_json(text: &str) -> Result<String, String> {
         .map_err(|_| format!("-b {text}: a message as JSON must be UTF-8"))
 }
 
-fn read_body(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(text.as_bytes().to_vec());
     };
@@ -209,54 +181,6 @@ fn read_body(text: &str) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-fn route(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
-    if let Some(path) = &arguments.unix_socket {
-        let other = [
-            (!arguments.connect_to.is_empty(), "--connect-to"),
-            (arguments.source_ip.is_some(), "--source-ip"),
-        ];
-        if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
-            return Err(format!(
-                "--unix-socket and {flag} contradict each other: give one"
-            ));
-        }
-        plan.target.unix_socket = Some(path.clone());
-    }
-    for text in &arguments.connect_to {
-        let rule = addresses::connect_to(text)?;
-        if plan.target.connect_to.is_none() {
-            plan.target.connect_to = rule.apply(&plan.target.host, plan.target.port);
-        }
-    }
-    if let Some(text) = &arguments.source_ip {
-        plan.source_addresses = addresses::sources(text)?;
-        one_family(plan)?;
-    }
-    Ok(())
-}
-
-/// A connection cannot come from an address of the other family than it goes to.
-fn one_family(plan: &Plan) -> Result<(), String> {
-    let target = &plan.target;
-    let host = target
-        .connect_to
-        .as_ref()
-        .map_or(&target.host, |HostPort { host, .. }| host);
-    let Ok(to) = host.parse::<IpAddr>() else {
-        return Ok(());
-    };
-    match plan
-        .source_addresses
-        .iter()
-        .find(|from| from.is_ipv4() != to.is_ipv4())
-    {
-        None => Ok(()),
-        Some(from) => Err(format!(
-            "--source-ip {from} cannot reach {to}: one is IPv4 and the other IPv6"
-        )),
-    }
-}
-
 /// Each connection over TCP takes a local port of its own on its local address.
 fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
     if plan.target.unix_socket.is_some() {
@@ -268,6 +192,8 @@ fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use load::plan::HostPort;
+
     use super::*;
     use crate::args::{self, Parsed, Verb};
 

@@ -73,19 +73,35 @@ pub struct BackOff {
     pub most_s: f64,
 }
 
+/// The method that asks a gRPC server for its health (grpc.health.v1).
+const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
+
+/// The message that asks for the health of `service`, or of the whole server where it is empty.
+fn health_check(service: &str) -> Vec<u8> {
+    let mut message = Vec::new();
+    if !service.is_empty() {
+        prost::encoding::string::encode(1, &service.to_owned(), &mut message);
+    }
+    message
+}
+
 impl Plan {
     /// A thousand connections for a minute, with a heartbeat each half minute: the plan that the
     /// flags of `ringside hold` change.
     pub fn new(url: &str) -> Result<Plan, Invalid> {
         let plan::Plan {
-            target,
+            mut target,
             request,
-            protocol,
+            mut protocol,
             tls,
             seed,
             engine,
             ..
         } = plan::Plan::new(url)?;
+        if let Protocol::Grpc { call, .. } = &mut protocol {
+            call.messages = vec![health_check(target.path.trim_matches('/'))];
+            target.path = HEALTH_CHECK.into();
+        }
         Ok(Plan {
             target,
             request,
@@ -197,6 +213,21 @@ mod tests {
             let text = plan.validate().unwrap_err().0;
             assert!(text.contains(flag), "{flag}: {text}");
         }
+    }
+
+    #[test]
+    fn the_path_of_grpc_names_the_service_whose_health_is_asked_for() {
+        let of = |url: &str| {
+            let plan = Plan::new(url).unwrap();
+            plan.validate().unwrap();
+            assert_eq!(plan.target.path, HEALTH_CHECK);
+            match plan.protocol {
+                Protocol::Grpc { call, .. } => call.messages,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(of("grpc://127.0.0.1:50051/"), [b""]);
+        assert_eq!(of("grpc://127.0.0.1:50051/a.B"), [b"\x0a\x03a.B"]);
     }
 
     #[test]

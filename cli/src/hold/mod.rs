@@ -1,0 +1,75 @@
+//! `ringside hold`: a plan out of the arguments, the hold, and its record as text, JSON or CSV.
+
+mod plan;
+
+use engine::signal::{Signal, Stop};
+use load::hold::Record;
+use load::{Phase, Progress};
+use measure::record::EndedBy;
+
+use crate::args::hold::Hold;
+use crate::args::run::Format;
+use crate::exit::{Exit, Failure};
+use crate::output::destination::Destination;
+use crate::output::progress::Line;
+use crate::output::terminal::{self, Paint};
+use crate::output::{hold as report, thresholds};
+use crate::run::failure;
+
+/// Holds, and reports.
+pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
+    let plan = plan::plan(arguments).map_err(Failure::usage)?;
+    let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let hold = load::hold::prepare(&plan).map_err(failure)?;
+    for sentence in hold.says() {
+        terminal::say(sentence);
+    }
+    let mut line = Line::new();
+    let record = hold.carry_out(&stop, &mut |now| {
+        line.show(&progress_text(now, plan.connections));
+    });
+    drop(line);
+    let record = record.map_err(failure)?;
+    let paint = match destination {
+        Destination::Stdout => Paint::for_stdout(no_color),
+        _ => Paint::PLAIN,
+    };
+    let data = match arguments.format {
+        Format::Text => report::text(&record, paint),
+        Format::Json => record.to_json().map_err(Failure::running)?,
+        Format::Csv => report::csv(&record),
+    };
+    let written = destination.write(&data);
+    let paint = Paint::for_stderr(no_color);
+    let crossed = thresholds::say_crossed(&arguments.thresholds, &record, paint);
+    written.map_err(Failure::running)?;
+    exit(&record, crossed)
+}
+
+/// A signal says more than a threshold, and a threshold more than an empty hold.
+fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
+    match record.ended_by {
+        EndedBy::Interrupt => Ok(Exit::Stopped(Signal::Interrupt)),
+        EndedBy::Terminate => Ok(Exit::Stopped(Signal::Terminate)),
+        _ if crossed => Ok(Exit::Threshold),
+        _ if record.connections.opened == 0 => Err(Failure::running(
+            "not one connection came about; the failed attempts say why",
+        )),
+        _ => Ok(Exit::Ok),
+    }
+}
+
+fn progress_text(now: &Progress, asked: u32) -> String {
+    let beats = format!("{} heartbeats, {} failed", now.completed, now.failed);
+    match (now.phase, now.total_s) {
+        (Phase::WarmUp, _) => format!("opening  {} of {asked} stand  {beats}", now.connected),
+        (_, Some(total)) => format!(
+            "{:.0}s of {total:.0}s  {} of {asked} stand  {beats}",
+            now.elapsed_s.floor(),
+            now.connected
+        ),
+        (_, None) => format!("{} of {asked} stand  {beats}", now.connected),
+    }
+}

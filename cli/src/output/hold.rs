@@ -1,0 +1,215 @@
+//! The record of a hold as text, and its time series as CSV. Everything comes from the record, so
+//! a record that was kept can be printed again.
+
+use std::collections::BTreeMap;
+
+use load::hold::Record;
+use load::protocol::Protocol;
+use measure::counters::ErrorKind;
+use measure::hold::Row;
+use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
+
+use super::table;
+use super::terminal::Paint;
+use super::text::{generator_line, paint_first_line, row};
+
+/// The most rows of the timeline that are printed.
+const ROWS_MAX: usize = 12;
+
+const CSV_HEADER: &str = "at_s,seconds,standing,opened,lost,reconnects,answered,failed,\
+                          heartbeat_p50_us,heartbeat_p99_us,heartbeat_max_us\n";
+
+/// The whole report.
+pub(crate) fn text(record: &Record, paint: Paint) -> String {
+    let mut text = head(record);
+    text.push_str(&figures(record, paint));
+    text.push_str(&times(record, paint));
+    text.push_str(&timeline(record, paint));
+    for (title, counts) in [
+        ("Losses", &record.losses),
+        ("Failed attempts", &record.failed_attempts),
+        ("Failed heartbeats", &record.heartbeat_errors),
+    ] {
+        text.push_str(&errors(title, counts, paint));
+    }
+    text.push_str(&memory(record));
+    text.push_str(&generator_line(&record.generator, "heartbeat", paint));
+    for warning in &record.warnings {
+        text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
+    }
+    if !record.valid {
+        let verdict = "These figures do not mean what they say; the warnings tell why.";
+        text.push_str(&format!("{}\n", paint.error(verdict)));
+    }
+    text
+}
+
+/// The rows of `record`. Where there is no value the field is empty.
+pub(crate) fn csv(record: &Record) -> String {
+    let mut text = String::from(CSV_HEADER);
+    for row in &record.series {
+        let time = |time: Option<f64>| time.map(|time| time.to_string()).unwrap_or_default();
+        let fields = [
+            row.at_s.to_string(),
+            row.seconds.to_string(),
+            row.standing.to_string(),
+            row.opened.to_string(),
+            row.lost.to_string(),
+            row.reconnects.to_string(),
+            row.answered.to_string(),
+            row.failed.to_string(),
+            time(row.heartbeat_p50_us),
+            time(row.heartbeat_p99_us),
+            time(row.heartbeat_max_us),
+        ];
+        text.push_str(&fields.join(","));
+        text.push('\n');
+    }
+    text
+}
+
+fn head(record: &Record) -> String {
+    let plan = &record.plan;
+    let heartbeat = match plan.protocol {
+        Protocol::Http1 => "a request of HTTP/1.1",
+        Protocol::Http2 { .. } => "a PING of HTTP/2",
+        Protocol::WebSocket { .. } => "a ping of WebSocket",
+        Protocol::Grpc { .. } => "a health check of gRPC",
+    };
+    format!(
+        "Held {} connections for {} @ {}\n  opened in {}; {heartbeat} every {} on each\n",
+        plan.connections,
+        wrk_time_s(record.duration_s),
+        plan.target.url(),
+        wrk_time_us(record.opening_s * 1e6),
+        wrk_time_us(plan.heartbeat_s * 1e6),
+    )
+}
+
+fn figures(record: &Record, paint: Paint) -> String {
+    let connections = &record.connections;
+    let heartbeats = &record.heartbeats;
+    let percent = |share: Option<f64>| {
+        share.map_or_else(
+            || "-".to_string(),
+            |share| format!("{:.3} %", share * 100.0),
+        )
+    };
+    let per_hour = connections.reconnects_per_hour;
+    let rows = [
+        [
+            "survival".to_string(),
+            paint.strong(&percent(connections.survival)),
+            format!(
+                "{} of {} stood when the hold began and were never lost",
+                connections.survived, connections.asked
+            ),
+        ],
+        [
+            "standing".to_string(),
+            connections.standing.to_string(),
+            format!(
+                "at the end; {} lost, {} given up",
+                connections.lost, connections.given_up
+            ),
+        ],
+        [
+            "reconnects".to_string(),
+            per_hour.map_or_else(|| "-".to_string(), |rate| format!("{rate:.3} /h")),
+            format!(
+                "per connection; {} in {:.1} connection hours",
+                connections.reconnects, connections.hours
+            ),
+        ],
+        [
+            "write failures".to_string(),
+            percent(heartbeats.failure_share),
+            format!(
+                "{} of {} heartbeats; {} unfinished",
+                heartbeats.failed, heartbeats.sent, heartbeats.unfinished
+            ),
+        ],
+    ];
+    table::left("  ", &rows)
+}
+
+fn times(record: &Record, paint: Paint) -> String {
+    let heads = [
+        "", "mean", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max",
+    ];
+    let mut rows = vec![heads.map(String::from)];
+    for (name, times) in [
+        ("heartbeat", &record.heartbeat_time_us),
+        ("set-up", &record.set_up_time_us),
+        ("re-establish", &record.re_establish_time_us),
+        ("lateness", &record.lateness_us),
+    ] {
+        if times.max.is_some() {
+            rows.push(row(name, times));
+        }
+    }
+    paint_first_line(&table::lines("  ", &rows), paint)
+}
+
+/// The rows, few enough to be read: neighbours go together.
+fn timeline(record: &Record, paint: Paint) -> String {
+    let heads = [
+        "from",
+        "standing",
+        "opened",
+        "lost",
+        "reconnects",
+        "heartbeats",
+        "failed",
+        "longest",
+    ];
+    let mut rows = vec![heads.map(String::from)];
+    let together = record.series.len().div_ceil(ROWS_MAX).max(1);
+    for group in record.series.chunks(together) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        let sum = |count: fn(&Row) -> u64| group.iter().map(count).sum::<u64>().to_string();
+        let longest = group.iter().filter_map(|row| row.heartbeat_max_us);
+        let longest = longest.reduce(f64::max);
+        rows.push([
+            format!("{:.0}s", first.at_s),
+            last.standing.to_string(),
+            sum(|row| row.opened),
+            sum(|row| row.lost),
+            sum(|row| row.reconnects),
+            sum(|row| row.answered),
+            sum(|row| row.failed),
+            longest.map_or_else(|| "-".to_string(), wrk_time_us),
+        ]);
+    }
+    paint_first_line(&table::lines("  ", &rows), paint)
+}
+
+fn errors(title: &str, counts: &BTreeMap<String, u64>, paint: Paint) -> String {
+    let mut text = String::new();
+    for kind in ErrorKind::all() {
+        if let Some(count) = counts.get(kind.name()) {
+            let name = paint.error(&format!("{count} {}", kind.name()));
+            text.push_str(&format!("  {name}: {}\n", kind.text()));
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("{title}\n{text}")
+    }
+}
+
+fn memory(record: &Record) -> String {
+    let memory = &record.memory;
+    match (memory.bytes_per_connection, memory.held_bytes) {
+        (Some(each), Some(all)) => format!(
+            "Memory: {} of this process for each of {} connections, {} in all\n",
+            wrk_bytes(each),
+            memory.connections,
+            wrk_bytes(all as f64),
+        ),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which way connections take: over which socket, to which host, from which addresses, and how
+//! they are secured.
+
+use std::net::IpAddr;
+
+use load::plan::{HostPort, Target};
+use load::protocol::Tls;
+
+use super::addresses;
+use crate::args::{self, sockets::Sockets};
+
+/// Has `target` reached as the arguments say; returns the source addresses that they name.
+pub(crate) fn take(arguments: &Sockets, target: &mut Target) -> Result<Vec<IpAddr>, String> {
+    if let Some(path) = &arguments.unix_socket {
+        let other = [
+            (!arguments.connect_to.is_empty(), "--connect-to"),
+            (arguments.source_ip.is_some(), "--source-ip"),
+        ];
+        if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
+            return Err(format!(
+                "--unix-socket and {flag} contradict each other: give one"
+            ));
+        }
+        target.unix_socket = Some(path.clone());
+    }
+    for text in &arguments.connect_to {
+        let rule = addresses::connect_to(text)?;
+        if target.connect_to.is_none() {
+            target.connect_to = rule.apply(&target.host, target.port);
+        }
+    }
+    let Some(text) = &arguments.source_ip else {
+        return Ok(Vec::new());
+    };
+    let sources = addresses::sources(text)?;
+    one_family(target, &sources)?;
+    Ok(sources)
+}
+
+/// Has a plan's `tls` as the arguments say; refuses them where the URL's `scheme` has none.
+pub(crate) fn secure(
+    arguments: &args::tls::Tls,
+    tls: Option<&mut Tls>,
+    scheme: &str,
+) -> Result<(), String> {
+    let Some(tls) = tls else {
+        let about_tls = [
+            (arguments.insecure, "-k/--insecure"),
+            (arguments.cacert.is_some(), "--cacert"),
+            (arguments.cert.is_some(), "--cert"),
+            (arguments.key.is_some(), "--key"),
+            (arguments.sni.is_some(), "--sni"),
+            (arguments.no_session_resumption, "--no-session-resumption"),
+        ];
+        return match about_tls.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => Err(format!(
+                "{flag} is about TLS, and {scheme}:// has none: write {scheme}s:// or leave it out"
+            )),
+            None => Ok(()),
+        };
+    };
+    tls.insecure = arguments.insecure;
+    tls.ca_file.clone_from(&arguments.cacert);
+    tls.certificate_file.clone_from(&arguments.cert);
+    tls.key_file.clone_from(&arguments.key);
+    tls.server_name.clone_from(&arguments.sni);
+    tls.resumption = !arguments.no_session_resumption;
+    Ok(())
+}
+
+/// A connection cannot come from an address of the other family than it goes to.
+fn one_family(target: &Target, sources: &[IpAddr]) -> Result<(), String> {
+    let host = target
+        .connect_to
+        .as_ref()
+        .map_or(&target.host, |HostPort { host, .. }| host);
+    let Ok(to) = host.parse::<IpAddr>() else {
+        return Ok(());
+    };
+    match sources.iter().find(|from| from.is_ipv4() != to.is_ipv4()) {
+        None => Ok(()),
+        Some(from) => Err(format!(
+            "--source-ip {from} cannot reach {to}: one is IPv4 and the other IPv6"
+        )),
+    }
+}

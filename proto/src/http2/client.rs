@@ -291,39 +291,10 @@ impl Client {
                     let fields = self.connection.trailers().fields();
                     Event::Trailers { place, fields }
                 }
-                Incoming::Reset {
-                    place,
-                    id,
-                    code,
-                    violation,
-                } => {
-                    self.drop_upload(id);
-                    Event::Reset {
-                        place,
-                        code,
-                        unprocessed: code == ErrorCode::REFUSED_STREAM && violation.is_none(),
-                        violation,
-                    }
-                }
-                Incoming::Ready => {
-                    self.upload(0, out);
-                    Event::Ready
-                }
-                Incoming::Credit { id } => {
-                    self.upload(id, out);
-                    continue;
-                }
-                Incoming::GoAway { last, code } => {
-                    self.going = true;
-                    self.refused = Some(Refused {
-                        above: last,
-                        from_place: 0,
-                    });
-                    Event::GoAway { code, last }
-                }
-                Incoming::Pong(payload) => Event::Pong { payload },
-                // Only a server is told of requests.
-                Incoming::HeadTooLong { .. } => continue,
+                incoming => match self.control(incoming, out) {
+                    Some(event) => event,
+                    None => continue,
+                },
             }));
         }
     }
@@ -365,6 +336,45 @@ impl Client {
     /// Bytes of memory that this connection holds besides itself, request bodies not counted.
     pub fn memory_bytes(&self) -> usize {
         self.connection.memory_bytes() + self.uploads.capacity() * size_of::<Upload>()
+    }
+
+    /// Acts upon what is no part of a response; says what the caller is to know of it.
+    fn control(&mut self, incoming: Incoming<'_>, out: &mut Vec<u8>) -> Option<Event<'static>> {
+        match incoming {
+            Incoming::Reset {
+                place,
+                id,
+                code,
+                violation,
+            } => {
+                self.drop_upload(id);
+                Some(Event::Reset {
+                    place,
+                    code,
+                    unprocessed: code == ErrorCode::REFUSED_STREAM && violation.is_none(),
+                    violation,
+                })
+            }
+            Incoming::Ready => {
+                self.upload(0, out);
+                Some(Event::Ready)
+            }
+            Incoming::Credit { id } => {
+                self.upload(id, out);
+                None
+            }
+            Incoming::GoAway { last, code } => {
+                self.going = true;
+                self.refused = Some(Refused {
+                    above: last,
+                    from_place: 0,
+                });
+                Some(Event::GoAway { code, last })
+            }
+            Incoming::Pong(payload) => Some(Event::Pong { payload }),
+            // The others are parts of responses, or of requests to a server.
+            _ => None,
+        }
     }
 
     #[inline]

@@ -32,7 +32,7 @@ codes! {
     4 SETTINGS_TIMEOUT "Settings were not acknowledged in time.";
     5 STREAM_CLOSED "A frame for a stream that was half closed already.";
     6 FRAME_SIZE_ERROR "A frame with a wrong size.";
-    7 REFUSED_STREAM "The stream was refused before anything was done for it: it may be tried again.";
+    7 REFUSED_STREAM "Nothing was done for the stream, so it may be tried again.";
     8 CANCEL "The stream is not wanted any more.";
     9 COMPRESSION_ERROR "The state of the header compression is lost.";
     10 CONNECT_ERROR "The connection made for a CONNECT broke.";

@@ -37,7 +37,7 @@ const NO_FIELDS: &[Field] = &[];
 
 #[test]
 fn a_stream_that_ended_takes_nothing_more() {
-    let (get, post) = (headers(1, END, GET), headers(1, 0, POST));
+    let get = headers(1, END, GET);
     let half = "GET / 1, end 1, reset 1 STREAM_CLOSED for RFC 9113 §5.1";
     check(
         &Side::SilentServer,
@@ -65,6 +65,16 @@ fn a_stream_that_ended_takes_nothing_more() {
                 half,
                 "reset 1 STREAM_CLOSED",
             ),
+        ],
+    );
+}
+
+#[test]
+fn a_stream_that_the_client_reset_takes_nothing_more() {
+    let (get, post) = (headers(1, END, GET), headers(1, 0, POST));
+    check(
+        &Side::SilentServer,
+        &[
             (
                 "data behind a reset",
                 vec![post.clone(), number(RST_STREAM, 1, 8), data(1, END, "x")],
@@ -89,6 +99,12 @@ fn a_stream_that_ended_takes_nothing_more() {
                 "",
             ),
             (
+                "a reset of three bytes",
+                vec![post, frame(RST_STREAM, 0, 1, &[0; 3])],
+                "POST /up 1, failed RFC 9113 §6.4",
+                "goaway 1 FRAME_SIZE_ERROR",
+            ),
+            (
                 "a lower number",
                 vec![headers(5, END, GET), headers(3, END, GET)],
                 "GET / 5, end 5, failed RFC 9113 §5.1.1",
@@ -96,6 +112,11 @@ fn a_stream_that_ended_takes_nothing_more() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_stream_that_is_complete_takes_nothing_more() {
+    let get = headers(1, END, GET);
     check(
         &Side::Server,
         &[
@@ -159,6 +180,17 @@ fn streams_are_judged_one_by_one() {
                 "POST /up 1, reset 1 FRAME_SIZE_ERROR for RFC 9113 §6.3, GET / 3, end 3",
                 &format!("reset 1 FRAME_SIZE_ERROR, {answered}"),
             ),
+        ],
+    );
+}
+
+#[test]
+fn wrong_credit_costs_its_stream() {
+    let next = headers(3, END, GET);
+    let answered = "head 3 200, data 3 ok end";
+    check(
+        &Side::Server,
+        &[
             (
                 "no increment",
                 vec![
@@ -270,7 +302,7 @@ fn credit_is_given_when_half_is_used_and_not_behind_the_end() {
         ..config
     };
     let broken = [headers(1, 0, POST), headers(3, END, GET)];
-    let refused = vec![many(3), many(1), many(3), many(3), many(3)];
+    let refused = [many(3), many(1), many(3), many(3), many(3)];
     let (_, wrote) = run_all(
         wide,
         &Side::SilentServer,

@@ -29,7 +29,7 @@ const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;
 const DESCRIPTORS_RESERVED: u64 = 32;
 
 /// What is spoken over TLS, the best first.
-const ALPN: [Alpn; 1] = [Alpn::Http11];
+const ALPN: [Alpn; 2] = [Alpn::H2, Alpn::Http11];
 
 /// Receive buffers of a worker. A request is small; of an upload each buffer holds a piece.
 const BUFFERS: usize = 512;

@@ -27,7 +27,7 @@ pub(crate) trait Call {
     }
 
     /// What was said is on its way, and a pause that was asked for is over. Whoever has more to say
-    /// says some of it.
+    /// says some of it. Not called before the first message or the end.
     fn more(&mut self, to: &mut Replies) {
         let _ = to;
     }

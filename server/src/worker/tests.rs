@@ -1,5 +1,7 @@
 //! Whole workers in a simulated network: virtual time, seeded chance, clients that follow scripts.
 
+mod http2;
+
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;

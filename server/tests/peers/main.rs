@@ -7,8 +7,9 @@ mod http2;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use engine::tls::Certificate;
 use engine::{Address, choice::EngineChoice, signal::Stop};
-use server::{Config, Running, StartError};
+use server::{Config, Running, StartError, Tls};
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
 
@@ -17,9 +18,24 @@ struct Server(Option<Running>);
 impl Server {
     /// A server at a free port; `None`, loudly, where the engine cannot be used.
     fn with(engine: EngineChoice) -> Option<Server> {
+        Server::start(engine, None)
+    }
+
+    /// The same over TLS, with a certificate that nobody trusts.
+    fn secured(engine: EngineChoice) -> Option<Server> {
+        let names = vec!["localhost".to_owned()];
+        let tls = Tls {
+            certificate: Certificate::SelfSigned { names },
+            client_authorities: None,
+        };
+        Server::start(engine, Some(tls))
+    }
+
+    fn start(engine: EngineChoice, tls: Option<Tls>) -> Option<Server> {
         let address = Address::Tcp(([127, 0, 0, 1], 0).into());
         let config = Config {
             engine,
+            tls,
             ..Config::new(address)
         };
         match server::start(config, &Stop::new()) {
@@ -34,6 +50,12 @@ impl Server {
 
     fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port())
+    }
+
+    fn is_secured(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|running| running.tls().is_some())
     }
 
     fn port(&self) -> u16 {

@@ -286,7 +286,8 @@ impl Rpc {
             if out.len() > TURN_BYTES {
                 return Ok(Progress::More);
             }
-            if let Some(call) = &mut self.call {
+            let asked = self.messages > 0 || self.client_done;
+            if let Some(call) = self.call.as_mut().filter(|_| asked) {
                 call.more(&mut self.replies);
             }
             if let Some(pause) = self.replies.pause.take() {

@@ -1,7 +1,7 @@
 //! What is kept of one connection: rustls' machine, and bytes that are under way.
 
 use measure::time::Time;
-use rustls::{Error, PeerMisbehaved};
+use rustls::Error;
 
 use super::machine::{Machine, missing};
 use crate::driver::Token;
@@ -13,7 +13,7 @@ pub(super) const AHEAD_BYTES: usize = 64 * 1024;
 /// come whole. rustls allows messages of 64 KiB.
 const PARTIAL_BYTES_MAX: usize = 128 * 1024;
 /// What an idle connection has on the heap at most, rustls' state included. Checked by a test.
-pub const IDLE_BYTES_MAX: usize = 8 * 1024;
+pub const IDLE_BYTES_MAX: usize = 5 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -139,7 +139,8 @@ impl Connection {
             let bytes = payloads.bytes(&outgoing);
             let piece = &bytes[..bytes.len().min(room)];
             let length = piece.len();
-            self.machine.encrypt(piece, &mut self.ciphertext)?;
+            let out = &mut self.ciphertext;
+            self.machine.encrypt(piece, &mut self.partial, out)?;
             outgoing.advance(length);
             if outgoing.len() == 0 {
                 payloads.finish(outgoing);
@@ -149,9 +150,17 @@ impl Connection {
         }
         if self.stage == Stage::Leaving && !self.said_goodbye {
             self.said_goodbye = true;
-            self.machine.close_notify(&mut self.ciphertext)?;
+            self.machine
+                .close_notify(&mut self.partial, &mut self.ciphertext)?;
         }
         Ok(())
+    }
+
+    /// Encrypts bytes beside those of the owner's sends.
+    #[cfg(test)]
+    pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let out = &mut self.ciphertext;
+        self.machine.encrypt(bytes, &mut self.partial, out)
     }
 
     /// Takes ciphertext, appends plaintext to `plain`. Whole records are decrypted where they lie;
@@ -168,7 +177,7 @@ impl Connection {
             partial.drain(..used);
             self.partial = partial;
             if self.partial.len() > PARTIAL_BYTES_MAX {
-                return Some(PeerMisbehaved::TooMuchEarlyDataReceived.into());
+                return Some(Error::PeerSentOversizedRecord);
             }
             if error.is_some() || self.ended {
                 return error;

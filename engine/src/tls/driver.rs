@@ -213,7 +213,7 @@ impl<D: Driver> Driver for Tls<D> {
     #[inline]
     fn secured(&self, socket: Token) -> Option<Secured> {
         let found = self.connections.get(socket.slot())?.as_deref()?;
-        (found.token == socket && found.is_known())
+        (found.token == socket && found.stage == Stage::Open)
             .then(|| found.machine.secured(found.handshake_ns))?
     }
 
@@ -470,7 +470,7 @@ impl<D: Driver> Tls<D> {
             return;
         };
         found.sending = false;
-        if found.outgoing.is_some() {
+        if found.outgoing.is_some() && found.stage != Stage::Dead {
             self.encrypt(socket);
         }
         let Some(found) = find(&mut self.connections, socket) else {

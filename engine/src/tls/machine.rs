@@ -1,7 +1,8 @@
 //! One side of one TLS connection: ciphertext to plaintext and back, without a socket.
 //!
 //! rustls' unbuffered interface keeps no bytes between calls, so whoever calls keeps what was not
-//! used and brings it again with what follows.
+//! used and brings it again, with what follows, and with each call: rustls remembers places in it
+//! and panics where they are missing. After an error nothing may be asked of a machine any more.
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
@@ -40,6 +41,8 @@ pub(super) struct Received {
 /// What one step of rustls' state machine asks for.
 enum Step {
     Again,
+    /// A message is among the bytes to send.
+    Said,
     Closed,
     Waits,
     Failed(Error),
@@ -86,13 +89,20 @@ impl Machine {
             let (used, step) = self.step(&mut input[received.used..], plain, out);
             received.used += used;
             match step {
-                Step::Again => {}
+                Step::Again | Step::Said => {}
                 Step::Closed => received.closed = true,
                 Step::Waits => return received,
                 Step::Failed(error) => {
                     received.error = Some(error);
-                    // The alert for the peer, where there is one.
-                    while let (_, Step::Again) = self.step(&mut [], plain, out) {}
+                    // What it still has to say, up to the alert for the peer, where there is one.
+                    let rest = &mut input[received.used..];
+                    let mut start = out.len();
+                    while let (_, Step::Said) = self.step(rest, &mut Vec::new(), out) {
+                        if is_alert(&out[start..]) {
+                            break;
+                        }
+                        start = out.len();
+                    }
                     return received;
                 }
             }
@@ -107,26 +117,38 @@ impl Machine {
         }
     }
 
-    /// Encrypts `bytes` into records at the end of `out`. The handshake must be done.
+    /// Encrypts `bytes` into records at the end of `out`. The handshake must be done. `partial` is
+    /// what was not used of the bytes received.
     #[inline]
-    pub(super) fn encrypt(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        self.write(Some(bytes), out)
+    pub(super) fn encrypt(
+        &mut self,
+        bytes: &[u8],
+        partial: &mut [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.write(Some(bytes), partial, out)
     }
 
-    /// Says that nothing will follow (RFC 8446 §6.1). Nothing where the handshake is not done.
-    pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.is_handshaking() {
-            return Ok(());
-        }
-        self.write(None, out)
+    /// Says that nothing will follow (RFC 8446 §6.1).
+    pub(super) fn close_notify(
+        &mut self,
+        partial: &mut [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.write(None, partial, out)
     }
 
     #[inline]
-    fn write(&mut self, bytes: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        bytes: Option<&[u8]>,
+        partial: &mut [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         loop {
             let done = match self {
-                Machine::Client(client) => put(client.process_tls_records(&mut []), bytes, out)?,
-                Machine::Server(server) => put(server.process_tls_records(&mut []), bytes, out)?,
+                Machine::Client(client) => put(client.process_tls_records(partial), bytes, out)?,
+                Machine::Server(server) => put(server.process_tls_records(partial), bytes, out)?,
             };
             if done {
                 return Ok(());
@@ -187,7 +209,7 @@ fn take<Data>(
         },
         ConnectionState::EncodeTlsData(mut data) => {
             encode(&mut data, out);
-            Step::Again
+            Step::Said
         }
         ConnectionState::TransmitTlsData(transmit) => {
             transmit.done();
@@ -255,6 +277,16 @@ fn encode<Data>(data: &mut EncodeTlsData<'_, Data>, out: &mut Vec<u8>) {
         out.resize(start + short.required_size, 0);
         let written = data.encode(&mut out[start..]).unwrap_or(0);
         out.truncate(start + written);
+    }
+}
+
+/// Whether a record is, or may be, an alert: of type 21, or of two bytes and their type, encrypted
+/// as application data (RFC 8446 §5.2, §6).
+fn is_alert(record: &[u8]) -> bool {
+    match record.first() {
+        Some(21) => true,
+        Some(23) => record.len() == HEADER_BYTES + 2 + 1 + 16,
+        _ => false,
     }
 }
 

@@ -84,3 +84,6 @@ pub struct Secured {
     /// The cipher suite by its IANA name.
     pub cipher: &'static str,
 }
+
+#[cfg(test)]
+mod tests;

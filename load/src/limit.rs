@@ -52,7 +52,7 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
     let open = plan.schedule.is_open();
     let mut signs = Vec::new();
     if open {
-        signs.extend(late(&mut verdict, outcomes));
+        signs.extend(late(&mut verdict, plan, outcomes));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict));
@@ -73,6 +73,7 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
     } else {
         cleared(&verdict, open)
     };
+    check_depth(&mut verdict, plan, outcomes);
     check_validity(&mut verdict, outcomes, open);
     verdict
 }
@@ -122,7 +123,7 @@ fn busy(verdict: &mut Verdict) -> Vec<String> {
 }
 
 /// Open loop: lateness that no busy connection explains.
-fn late(verdict: &mut Verdict, outcomes: &[Outcome]) -> Option<String> {
+fn late(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
     let merged = |of: fn(&Outcome) -> &Histogram| {
         outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
             sum.merge(of(outcome));
@@ -136,9 +137,13 @@ fn late(verdict: &mut Verdict, outcomes: &[Outcome]) -> Option<String> {
         .map(|outcome| outcome.recorder.blocked)
         .sum();
     if blocked > 0 {
+        let more = plan
+            .protocol
+            .http2()
+            .map_or("--pipeline", |_| "streams (-S)");
         verdict.warnings.push(format!(
             "{blocked} exchanges were due while every connection was busy; their wait is in the \
-             response time. More connections (-c) or --pipeline would let them go at once"
+             response time. More connections (-c) or {more} would let them go at once"
         ));
     }
     if own.is_empty() {
@@ -190,6 +195,17 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
     }
     let places = f64::from(plan.connections) * f64::from(depth_allowed(plan, outcomes));
     (answered > 0 && duration_s > 0.0).then(|| 1.0 - spent_ns / 1e9 / duration_s / places)
+}
+
+/// A server may allow fewer streams than were asked for.
+fn check_depth(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) {
+    let (wanted, allowed) = (plan.depth(), depth_allowed(plan, outcomes));
+    if allowed < wanted {
+        verdict.warnings.push(format!(
+            "the server allows {allowed} concurrent streams on a connection, so the {wanted} asked \
+             for were not reached; ask for {allowed} (-S) or more connections (-c)"
+        ));
+    }
 }
 
 /// The unanswered exchanges that every connection could have.

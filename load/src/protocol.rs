@@ -11,6 +11,10 @@ use crate::plan::{Invalid, within};
 pub const STREAMS_MAX: u32 = 16_384;
 /// The largest flow-control window (RFC 9113 §6.9.1).
 pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+/// The window that every connection begins with (RFC 9113 §6.9.2).
+const WINDOW_FIRST: u32 = 65_535;
+/// The largest table for compressed headers: each connection may come to hold as much.
+const HEADER_TABLE_BYTES_MAX: u32 = 1 << 20;
 
 /// How often a connection may be pinged.
 const PING_EVERY_S: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
@@ -207,6 +211,16 @@ impl Protocol {
                 http2.connection_window_bytes,
                 WINDOW_MAX,
             )?;
+            if http2.connection_window_bytes < WINDOW_FIRST {
+                return Err(Invalid(format!(
+                    "--h2-connection-window {} is too small: every connection begins with {} \
+                     bytes, so give at least {}",
+                    http2.connection_window_bytes, WINDOW_FIRST, WINDOW_FIRST
+                )));
+            }
+            // A table of no bytes is one that is not used.
+            let table_bytes = http2.header_table_bytes.max(1);
+            within("--header-table-size", table_bytes, HEADER_TABLE_BYTES_MAX)?;
         }
         match self {
             Protocol::Grpc { call, .. } => call.validate(),

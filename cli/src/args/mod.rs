@@ -4,6 +4,7 @@
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod hold;
+pub(crate) mod http2;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sockets;

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use engine::EngineChoice;
 use load::check::Threshold;
 
+use super::http2::Http2;
 use super::sockets::{CONNECTION, Sockets};
 use super::tls::Tls;
 use super::values;
@@ -121,6 +122,9 @@ pub(crate) struct Run {
     /// Tell the server to give a call up after TIME, by grpc-timeout
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = GRPC)]
     pub(crate) deadline: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) http2: Http2,
 
     /// A new connection for each request
     #[arg(long, help_heading = CONNECTION)]

@@ -34,6 +34,12 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
 }
 
+/// A size that fits a plan's 32 bits.
+pub(super) fn small_size(text: &str) -> Result<u32, String> {
+    let bytes = size(text)?;
+    u32::try_from(bytes).map_err(|_| format!("{text} is more than can be asked for"))
+}
+
 /// `Name: value`, as a pair.
 pub(super) fn header(text: &str) -> Result<(String, String), String> {
     let wanted = "write 'Name: value'";

@@ -197,6 +197,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     let mut text = times(record, paint);
     text.push_str(&rates(record));
     text.push_str(&errors(record, paint));
+    text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&generator_line(&record.generator, "request", paint));
     for warning in &record.warnings {
@@ -218,6 +219,9 @@ fn times(record: &Record, paint: Paint) -> String {
     rows.push(row("service time", &record.service_time_us));
     if record.lateness_us.max.is_some() {
         rows.push(row("lateness", &record.lateness_us));
+    }
+    if record.ping_time_us.max.is_some() {
+        rows.push(row("ping", &record.ping_time_us));
     }
     let open = record.plan.schedule.is_open();
     let meaning = if open {
@@ -295,18 +299,48 @@ fn errors(record: &Record, paint: Paint) -> String {
     }
 }
 
+/// What gRPC and WebSocket add: the statuses of calls, and the messages inside exchanges.
+fn calls(record: &Record) -> String {
+    let mut text = String::new();
+    if !record.grpc_status.is_empty() {
+        let statuses = record.grpc_status.iter();
+        let counts: Vec<String> = statuses.map(|(name, n)| format!("{n} {name}")).collect();
+        text.push_str(&format!("gRPC statuses: {}\n", counts.join(", ")));
+    }
+    let messages = &record.messages;
+    if messages.sent + messages.received > 0 {
+        text.push_str(&format!(
+            "Messages: {} sent, {} received\n",
+            messages.sent, messages.received
+        ));
+    }
+    text
+}
+
 fn connections(record: &Record) -> String {
     let connections = &record.connections;
-    let mut text = format!(
-        "Connections: {} opened, {} of them in the place of one that had died",
-        connections.opened, connections.reconnects
-    );
-    let times = &connections.set_up_time_us;
-    if let (Some(median), Some(max)) = (times.p50, times.max) {
-        let (median, max) = (wrk_time_us(median), wrk_time_us(max));
-        text.push_str(&format!("; set-up p50 {median}, max {max}"));
+    let mut text = String::new();
+    if let Some(http2) = record.plan.protocol.http2() {
+        text.push_str(&format!(
+            "HTTP/2: {} connections × {} streams; windows of {} a stream and {} a connection\n",
+            record.plan.connections,
+            http2.streams,
+            wrk_bytes(http2.stream_window_bytes.into()),
+            wrk_bytes(http2.connection_window_bytes.into()),
+        ));
     }
-    text.push('\n');
+    text.push_str(&format!(
+        "Connections: {} opened, {} of them in the place of one that had died\n",
+        connections.opened, connections.reconnects
+    ));
+    let parts = [
+        ("whole", &connections.set_up_time_us),
+        ("TCP", &connections.tcp_time_us),
+    ];
+    let told: Vec<String> = parts.into_iter().filter_map(part).collect();
+    if !told.is_empty() {
+        text.push_str(&format!("Set-up: {}\n", told.join("; ")));
+    }
     if let Some(tls) = &connections.tls {
         text.push_str(&secured(record, tls));
     }
@@ -341,6 +375,16 @@ fn secured(record: &Record, tls: &Tls) -> String {
     }
     text.push('\n');
     text
+}
+
+/// A part of the set-up of connections; nothing where it did not take place.
+fn part((name, times): (&str, &Times)) -> Option<String> {
+    let (median, max) = (times.p50?, times.max?);
+    Some(format!(
+        "{name} p50 {}, max {}",
+        wrk_time_us(median),
+        wrk_time_us(max)
+    ))
 }
 
 /// What this process itself cost, and whether it was the limit. `exchange`: the word for what it
@@ -465,6 +509,43 @@ Transfer/sec:      1.50MB
         );
         assert!(closed.contains("\nAchieved 2.00/s"), "{closed}");
         assert!(open.contains("\n  lateness ") && !closed.contains("\n  lateness "));
+    }
+
+    #[test]
+    fn calls_and_the_parts_of_the_set_up_are_told_where_there_were_any() {
+        let mut record = record(Loop::Closed);
+        let plain = text(&record, false, Paint::PLAIN);
+        for absent in ["gRPC", "Messages", "HTTP/2:", "  ping", "Set-up"] {
+            assert!(!plain.contains(&format!("\n{absent}")), "{plain}");
+        }
+        record.grpc_status = [("OK", 4), ("UNAVAILABLE", 2)]
+            .map(|(name, count)| (name.to_string(), count))
+            .into();
+        record.messages.sent = 6;
+        record.messages.received = 4;
+        let times = Times {
+            p50: Some(120.0),
+            max: Some(2000.0),
+            ..Times::default()
+        };
+        (record.ping_time_us, record.connections.tcp_time_us) = (times, times);
+        record.connections.set_up_time_us = times;
+        let http2 = load::protocol::Http2 {
+            streams: 100,
+            ..load::protocol::Http2::default()
+        };
+        record.plan.protocol = load::protocol::Protocol::Http2 { http2 };
+        let text = text(&record, false, Paint::PLAIN);
+        for line in [
+            "gRPC statuses: 4 OK, 2 UNAVAILABLE",
+            "Messages: 6 sent, 4 received",
+            "HTTP/2: 10 connections × 100 streams; windows of 4.00MB a stream and 16.00MB a \
+             connection",
+            "Set-up: whole p50 120.00us, max 2.00ms; TCP p50 120.00us, max 2.00ms",
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");
+        }
+        assert!(text.contains("\n  ping "), "{text}");
     }
 
     #[test]

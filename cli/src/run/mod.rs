@@ -1,6 +1,7 @@
 //! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
 
 pub(crate) mod addresses;
+mod http2;
 pub(crate) mod plan;
 pub(crate) mod route;
 

@@ -10,7 +10,7 @@ use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use measure::host::Host;
 
-use super::{addresses, route};
+use super::{addresses, http2, route};
 use crate::args::run::{Arrivals, Run};
 use crate::exit::Failure;
 
@@ -41,6 +41,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
+    http2::apply(&arguments.http2, &mut plan)?;
     request(arguments, &mut plan)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
@@ -264,6 +265,18 @@ mod tests {
             ("--unix-socket a --connect-to :::1", "contradict"),
             ("--source-ip ::1", "one is IPv4"),
             ("--no-keepalive --pipeline 2", "--pipeline must be 1"),
+            ("--http2 --no-keepalive -S 2", "-S must be 1"),
+            ("--http2 --pipeline 2", "does not pipeline"),
+            ("--http2 -S 0", "out of range"),
+            ("--http2 --h2-stream-window 2G", "out of range"),
+            ("--http2 --h2-connection-window 1K", "at least 65535"),
+            ("--http2 --header-table-size 1G", "out of range"),
+            (
+                "--http2 --header-table-size 8G",
+                "more than can be asked for",
+            ),
+            ("-S 2", "add --http2"),
+            ("--header-table-size 0", "add --http2"),
             ("--stages 5", "FROM:TO@TIME"),
             ("--stages 0:0@1s", "rate"),
             ("-d 0", "above zero"),
@@ -287,6 +300,23 @@ mod tests {
         }
         let text = planned("https://localhost/").unwrap_err();
         assert!(text.contains("TLS is not there yet"), "{text}");
+    }
+
+    #[test]
+    fn http2_is_used_as_asked_for_and_by_grpc_without_asking() {
+        let words = "--http2 -S 100 --h2-stream-window 1M --header-table-size 0";
+        let plan = planned(&format!("{words} {URL}")).unwrap();
+        let http2 = plan.protocol.http2().unwrap();
+        assert_eq!((http2.streams, plan.depth()), (100, 100));
+        assert_eq!(
+            (http2.stream_window_bytes, http2.header_table_bytes),
+            (1 << 20, 0)
+        );
+        assert_eq!(http2.connection_window_bytes, 16 << 20);
+        let plan = planned("-S 7 grpc://127.0.0.1:1/package.Service/Method").unwrap();
+        assert_eq!(plan.depth(), 7);
+        let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
+        assert!(text.contains("leave --http2 out"), "{text}");
     }
 
     #[test]

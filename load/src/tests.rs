@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{Address, Config};
+use measure::counters::Errors;
+use measure::series::Row;
+use measure::tally::Tally;
 use measure::time::Time;
 
 use crate::gate::Gate;
@@ -12,6 +15,8 @@ use crate::plan::Plan;
 use crate::run::assign;
 use crate::schedule::Schedule;
 use crate::worker::{Outcome, Worker, sockets_for};
+
+mod http2;
 
 const MS: u64 = 1_000_000;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -193,6 +198,24 @@ fn a_closed_loop_obeys_littles_law() {
     assert_eq!(tally.response, tally.service);
 }
 
+/// All that a record is made of: every count, every cell of the histograms, every row.
+fn counts_and_histograms(tally: &Tally) -> (Vec<String>, [u64; 4], Errors, Vec<Row>) {
+    let histograms = [
+        &tally.response,
+        &tally.service,
+        &tally.lateness,
+        &tally.connect,
+    ];
+    let counts = [
+        tally.completed,
+        tally.failed,
+        tally.unfinished,
+        tally.reconnects,
+    ];
+    let texts = histograms.map(|histogram| histogram.to_hdr_v2_base64());
+    (texts.into(), counts, tally.errors, tally.series.rows(true))
+}
+
 #[test]
 fn the_same_seed_brings_the_same_tally_and_another_seed_another() {
     let faults = || Faults {
@@ -208,27 +231,8 @@ fn the_same_seed_brings_the_same_tally_and_another_seed_another() {
             .recorder
             .tally
     };
-    // All that a record is made of: every count, every cell of the histograms, every row.
-    let whole = |tally: &measure::tally::Tally| {
-        let histograms = [
-            &tally.response,
-            &tally.service,
-            &tally.lateness,
-            &tally.connect,
-        ];
-        let counts = [
-            tally.completed,
-            tally.failed,
-            tally.unfinished,
-            tally.reconnects,
-        ];
-        let texts: Vec<String> = histograms
-            .iter()
-            .map(|histogram| histogram.to_hdr_v2_base64())
-            .collect();
-        (texts, counts, tally.errors, tally.series.rows(true))
-    };
     let first = tally(42);
+    let whole = counts_and_histograms;
     assert_eq!(whole(&first), whole(&tally(42)));
     assert_ne!(whole(&first), whole(&tally(43)));
     assert!(first.errors.total() > 0 && first.reconnects > 0);

@@ -241,11 +241,14 @@ impl<D: Driver> Worker<'_, D> {
     /// A connection can take an exchange: gives it one, or puts it where the schedule finds it.
     #[inline]
     pub(super) fn more(&mut self, index: usize, now: Time) {
-        if self.assignment.marks.is_some() {
-            self.offer(index);
-        } else {
-            self.refill(index, now);
+        if self.assignment.marks.is_none() {
+            return self.refill(index, now);
         }
+        if self.free.is_empty() {
+            // Whatever fell due since the last turn did so while every connection was busy.
+            self.blocked_at = now;
+        }
+        self.offer(index);
     }
 
     /// How many exchanges a connection that stands can take at once.

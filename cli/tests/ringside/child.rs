@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// Longer than anything here takes, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +34,17 @@ pub(crate) struct Running {
 /// Runs `ringside` to its end.
 pub(crate) fn ringside(arguments: &[&str]) -> Ended {
     start(&mut command(arguments)).end()
+}
+
+/// Loads a URL over two connections. How the program ended, and its record.
+pub(crate) fn record(engine: &str, url: &str, more: &[&str]) -> (Option<i32>, Value) {
+    let mut words = vec!["run", "-c", "2", "--engine", engine, "--format", "json"];
+    words.extend(more);
+    words.push(url);
+    let ended = ringside(&words);
+    let record = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
+    (ended.code, record)
 }
 
 /// `ringside` with these arguments, and an environment that does not depend on who runs the tests.

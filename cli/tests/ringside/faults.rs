@@ -2,19 +2,12 @@
 
 use serde_json::Value;
 
-use super::child::{Server, assert_says, ringside};
+use super::child::{self, Server, assert_says, ringside};
 
 const ENGINES: [&str; 2] = ["auto", "epoll"];
 
 fn record(server: &Server, engine: &str, path: &str, more: &[&str]) -> (Option<i32>, Value) {
-    let url = server.at(path);
-    let mut words = vec!["run", "-c", "2", "--engine", engine, "--format", "json"];
-    words.extend(more);
-    words.push(&url);
-    let ended = ringside(&words);
-    let record = serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
-    (ended.code, record)
+    child::record(engine, &server.at(path), more)
 }
 
 #[track_caller]

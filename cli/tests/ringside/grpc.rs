@@ -11,8 +11,8 @@ use load::protocol::Protocol;
 use load::{CallEnd, Plan};
 use serde_json::{Value, json};
 
-use super::child::{Server, assert_says, ringside};
-use super::peers::{Peer, free_port, installed, peer, ready};
+use super::child::{Folder, assert_says, record, ringside};
+use super::peers::{Peer, free_port, installed, peer, ready, subject};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -193,6 +193,55 @@ fn what_cannot_be_called_is_refused_before_the_load_and_says_what_can() {
     }
 }
 
+#[test]
+fn grpc_python_is_loaded_with_calls_of_each_kind() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    // Messages to the server and back, of each call.
+    let table = [
+        ("Greet", r#"{"name": "a"}"#, 1, 1),
+        ("GreetAll", r#"[{}, {}, {}]"#, 3, 1),
+        ("Repeat", r#"{"times": 4}"#, 1, 4),
+        ("Talk", r#"[{}, {}]"#, 2, 2),
+    ];
+    for engine in ["auto", "epoll"] {
+        for (method, body, sent, received) in table {
+            let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/{method}");
+            let (code, record) = record(engine, &url, &["-n", "40", "-b", body]);
+            assert_eq!(code, Some(0), "{method}: {record}");
+            assert_eq!(record["exchanges"]["completed"], 40, "{method}");
+            assert_eq!(record["grpc_status"], json!({ "OK": 40 }), "{method}");
+            let messages = json!({ "sent": 40 * sent, "received": 40 * received });
+            assert_eq!(record["messages"], messages, "{method}");
+        }
+        let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+        let more = ["-R", "100", "-d", "1s", "--proto", &proto()];
+        let (code, record) = record(engine, &url, &more);
+        assert_eq!((code, &record["errors"]), (Some(0), &json!({})), "{record}");
+    }
+}
+
+#[test]
+fn a_call_that_ends_badly_is_a_failed_exchange_counted_by_name() {
+    let Some((_peer, port)) = greeter(&[]) else {
+        return;
+    };
+    let table = [
+        ("Fail", vec!["-b", r#"{"status": 5}"#], "NOT_FOUND"),
+        ("Stall", vec!["--deadline", "50ms"], "DEADLINE_EXCEEDED"),
+    ];
+    for (method, mut more, name) in table {
+        let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/{method}");
+        more.extend(["-n", "4", "--timeout", "20s"]);
+        let (code, record) = record("auto", &url, &more);
+        assert_eq!(code, Some(1), "{record}");
+        assert_eq!(record["errors"], json!({ "grpc_status": 4 }), "{record}");
+        assert_eq!(record["grpc_status"], json!({ name: 4 }));
+        assert_eq!(record["exchanges"]["completed"], 0);
+    }
+}
+
 #[track_caller]
 fn fails(words: &[&str], part: &str) {
     let mut all = vec!["run", "-n1", "-c1", "--timeout", "20s"];
@@ -221,12 +270,47 @@ fn a_server_without_reflection_is_told_from_one_that_has_no_such_service() {
 }
 
 #[test]
-fn a_server_that_does_not_speak_grpc_says_what_it_speaks() {
-    let server = Server::start(&[]);
-    let url = format!("grpc://{}/peers.v1.Greeter/Greet", server.authority());
-    let port = free_port();
-    let dead = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+fn a_server_that_does_not_speak_grpc_is_told_so() {
+    let dead = format!("grpc://127.0.0.1:{}/peers.v1.Greeter/Greet", free_port());
     fails(&[&dead], "nobody listens there");
     fails(&[&dead, "--proto", &proto()], "nobody listens there");
-    drop((server, url));
+    if !installed("nghttpd", "--version") {
+        return;
+    }
+    let (folder, port) = (Folder::new(), free_port());
+    let root = folder.path("");
+    let _peer = peer(Command::new("nghttpd").args(["--no-tls", "-d", &root, &port.to_string()]));
+    ready(port, "nghttpd");
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+    fails(
+        &[&url],
+        "speaks HTTP/2 but not gRPC: it answers with status 404",
+    );
+    let (code, record) = record("auto", &url, &["-n", "4", "--proto", &proto()]);
+    assert_eq!(code, Some(1), "{record}");
+    assert_eq!(
+        record["grpc_status"],
+        json!({ "UNIMPLEMENTED": 4 }),
+        "{record}"
+    );
+}
+
+#[test]
+fn a_server_of_http1_is_told_from_one_of_grpc() {
+    if !installed("node", "--version") {
+        return;
+    }
+    let port = free_port();
+    let program = format!("{}/server.js", subject("node-http"));
+    let _peer = peer(Command::new("node").args([&program, &port.to_string()]));
+    ready(port, "node");
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
+    for more in [&[][..], &["--proto", &proto()]] {
+        let mut words = vec![&*url];
+        words.extend(more);
+        fails(
+            &words,
+            "does not speak HTTP/2: check that the port is the gRPC server's",
+        );
+    }
 }

@@ -72,7 +72,7 @@ fn load(port: u16, name: &str) {
     }
 }
 
-fn subject(name: &str) -> String {
+pub(crate) fn subject(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../subjects")
         .join(name);

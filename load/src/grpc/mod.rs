@@ -60,7 +60,7 @@ impl Method {
             } => descriptors::compile(files, import_paths)?,
             Source::Protoset(file) => descriptors::read_set(file)?,
             Source::Reflection => {
-                let server = Reflection::ask(plan)?;
+                let server = Reflection::new(plan)?;
                 let service = wanted.map_or("", |(service, _)| service);
                 if !server.services.iter().any(|name| name == service) {
                     return Err(no_service(plan, server.services).into());

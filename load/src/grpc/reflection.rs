@@ -22,18 +22,20 @@ const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
 const ROUNDS_MAX: usize = 64;
 
 /// A server that describes its own services.
-#[derive(Debug)]
 pub(super) struct Reflection {
-    /// A call of reflection, without its messages.
-    plan: Plan,
+    /// Puts all questions in one call. `None` where the server does not know them.
+    ask: Box<dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, RunError>>,
+    url: String,
     /// The names of all services that it offers.
     pub(super) services: Vec<String>,
 }
 
 impl Reflection {
     /// Asks the plan's target which services it offers.
-    pub(super) fn ask(plan: &Plan) -> Result<Reflection, RunError> {
+    pub(super) fn new(plan: &Plan) -> Result<Reflection, RunError> {
         let mut plan = plan.clone();
+        plan.target.path = "/".into();
+        let url = plan.target.url();
         for version in VERSIONS {
             plan.target.path =
                 format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
@@ -44,15 +46,13 @@ impl Reflection {
                     _ => Vec::new(),
                 });
                 let services = services.map(|service| service.name).collect();
-                return Ok(Reflection { plan, services });
+                let ask = Box::new(move |questions| ask(&plan, questions));
+                return Ok(Reflection { ask, url, services });
             }
         }
-        let mut given = plan;
-        given.target.path = "/".into();
         Err(RunError::Probe(format!(
-            "{}: the server does not offer reflection: give the description of its services with \
-             --proto FILE or --protoset FILE",
-            given.target.url()
+            "{url}: the server does not offer reflection: give the description of its services with \
+             --proto FILE or --protoset FILE"
         )))
     }
 
@@ -83,7 +83,7 @@ impl Reflection {
         files: &mut BTreeMap<String, FileDescriptorProto>,
     ) -> Result<(), RunError> {
         let count = questions.len();
-        let answers = ask(&self.plan, questions)?.unwrap_or_default();
+        let answers = (self.ask)(questions)?.unwrap_or_default();
         if answers.len() < count {
             return Err(self.unfit("left a question without an answer"));
         }
@@ -109,7 +109,7 @@ impl Reflection {
     fn unfit(&self, what: &str) -> RunError {
         RunError::Probe(format!(
             "{}: the server's reflection {what}: give --proto FILE or --protoset FILE",
-            self.plan.target.url()
+            self.url
         ))
     }
 }
@@ -219,4 +219,115 @@ struct Refusal {
     error_code: i32,
     #[prost(string, tag = "2")]
     error_message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that has these files, and brings one for each question.
+    fn server(files: &[FileDescriptorProto]) -> Reflection {
+        let files = files.to_vec();
+        let answer = move |question: Question| {
+            let found = files.iter().find(|file| match &question {
+                Question::FileByFilename(name) => file.name() == name,
+                Question::FileContainingSymbol(name) => file.package() == name,
+                Question::ListServices(_) => false,
+            });
+            match found {
+                Some(file) => Answer::Files(Files {
+                    file_descriptor_proto: vec![file.encode_to_vec()],
+                }),
+                None => Answer::Refusal(Refusal {
+                    error_code: 5,
+                    error_message: "not here".into(),
+                }),
+            }
+        };
+        answering(move |questions| questions.into_iter().map(&answer).collect())
+    }
+
+    fn answering(answers: impl Fn(Vec<Question>) -> Vec<Answer> + 'static) -> Reflection {
+        Reflection {
+            ask: Box::new(move |questions| Ok(Some(answers(questions)))),
+            url: "grpc://x:1/".into(),
+            services: Vec::new(),
+        }
+    }
+
+    /// The file `N.proto`, which imports what is said, and has the package `pN`.
+    fn file(number: usize, imports: &[String]) -> FileDescriptorProto {
+        FileDescriptorProto {
+            name: Some(format!("{number}.proto")),
+            package: Some(format!("p{number}")),
+            dependency: imports.to_vec(),
+            ..FileDescriptorProto::default()
+        }
+    }
+
+    fn chain(length: usize) -> Vec<FileDescriptorProto> {
+        let files = (0..length).map(|number| file(number, &[format!("{}.proto", number + 1)]));
+        files.chain([file(length, &[])]).collect()
+    }
+
+    #[test]
+    fn a_server_that_brings_one_file_at_a_time_is_asked_for_the_imports() {
+        let mut files = chain(3);
+        files[3].dependency = vec!["google/protobuf/timestamp.proto".into()];
+        let pool = server(&files).describe("p0").unwrap();
+        let names = pool.files().map(|file| file.name().to_owned());
+        let names: Vec<String> = names.collect();
+        for name in ["0.proto", "3.proto", "google/protobuf/timestamp.proto"] {
+            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn what_reflection_does_wrong_is_told_with_a_way_out() {
+        let broken = |_| {
+            vec![Answer::Files(Files {
+                file_descriptor_proto: vec![b"\xff".to_vec()],
+            })]
+        };
+        let other = |_| vec![Answer::Services(Services::default())];
+        let mut contradiction = file(0, &[]);
+        contradiction.message_type = vec![Default::default(), Default::default()];
+        let table = [
+            (
+                server(&chain(2)),
+                "p9",
+                "describes no such thing (not here)",
+            ),
+            (
+                server(&chain(2)[..1]),
+                "p0",
+                "describes no such thing (not here)",
+            ),
+            (
+                server(&chain(ROUNDS_MAX + 1)),
+                "p0",
+                "imports lie more than 64 deep",
+            ),
+            (
+                server(&[contradiction]),
+                "p0",
+                "describes p0, but its descriptors contradict each other",
+            ),
+            (answering(broken), "p0", "sent a broken file"),
+            (answering(other), "p0", "answers another question"),
+            (
+                answering(|_| Vec::new()),
+                "p0",
+                "left a question without an answer",
+            ),
+        ];
+        for (server, service, part) in table {
+            let text = server.describe(service).unwrap_err().to_string();
+            assert!(text.contains(part), "{text}");
+            assert!(
+                text.starts_with("grpc://x:1/: ") && text.contains("--proto"),
+                "{text}"
+            );
+        }
+    }
 }

@@ -267,34 +267,28 @@ impl Client {
                     violation: None,
                 }));
             }
-            let Some(incoming) = self.connection.next(input, out)? else {
-                return Ok(None);
-            };
-            return Ok(Some(match incoming {
-                Incoming::Head {
-                    place,
-                    end,
-                    meaning,
-                    ..
-                } => {
+            return Ok(Some(match self.connection.next(input, out) {
+                Ok(Some(Incoming::Head { place, end, .. })) => {
                     self.answered(place, end, out);
-                    self.head(place, meaning.status, end)
+                    self.head(place, end)
                 }
-                Incoming::Data {
+                Ok(Some(Incoming::Data {
                     place, bytes, end, ..
-                } => {
+                })) => {
                     self.answered(place, end, out);
                     Event::Data { place, bytes, end }
                 }
-                Incoming::Trailers { place, .. } => {
+                Ok(Some(Incoming::Trailers { place, .. })) => {
                     self.answered(place, true, out);
-                    let fields = self.connection.trailers().fields();
+                    let fields = self.connection.trailers().list().fields();
                     Event::Trailers { place, fields }
                 }
-                incoming => match self.control(incoming, out) {
+                Ok(Some(incoming)) => match self.control(incoming, out) {
                     Some(event) => event,
                     None => continue,
                 },
+                Ok(None) => return Ok(None),
+                Err(fault) => return Err(*fault.violation),
             }));
         }
     }
@@ -326,7 +320,7 @@ impl Client {
     pub fn ended(&mut self) -> Result<(), Violation> {
         self.going = true;
         match self.connection.failed() {
-            Some(violation) => Err(*violation),
+            Some(fault) => Err(*fault.violation),
             None if !self.connection.between_frames() => Err(*faults::CUT_OFF.violation),
             None if self.outstanding() > 0 => Err(*faults::UNANSWERED.violation),
             None => Ok(()),
@@ -378,14 +372,16 @@ impl Client {
     }
 
     #[inline]
-    fn head(&self, place: u32, status: u16, end: bool) -> Event<'_> {
+    fn head(&self, place: u32, end: bool) -> Event<'_> {
+        let head = self.connection.head();
+        let status = head.meaning().status;
         if status < 200 {
             return Event::Informational { place, status };
         }
         Event::Head {
             place,
             status,
-            fields: self.connection.head().fields(),
+            fields: head.list().fields(),
             end,
         }
     }

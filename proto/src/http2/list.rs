@@ -130,8 +130,15 @@ impl Default for Memo {
 
 impl Memo {
     /// The list that was read last.
+    #[inline]
     pub(super) fn list(&self) -> &List {
         &self.list
+    }
+
+    /// What it means.
+    #[inline]
+    pub(super) fn meaning(&self) -> Meaning {
+        self.judged.unwrap_or_default()
     }
 
     /// Reads a block and judges its fields as a `kind` of list.

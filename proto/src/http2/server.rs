@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::connection::{Connection, Incoming};
-use super::message::{Kind, Meaning};
+use super::message::Kind;
 pub use super::{Config, Limits};
 use super::{ErrorCode, Fields, Head, Role};
 use crate::{Misuse, Violation};
@@ -135,48 +135,23 @@ impl Server {
             {
                 return Ok(Some(Event::Writable { stream }));
             }
-            let Some(incoming) = self.connection.next(input, out)? else {
-                return Ok(None);
-            };
-            return Ok(Some(match incoming {
-                Incoming::Head {
-                    id, end, meaning, ..
-                } => self.request(id, end, meaning),
-                Incoming::Data { id, bytes, end, .. } => Event::Data {
+            return Ok(Some(match self.connection.next(input, out) {
+                Ok(Some(Incoming::Head { id, end, .. })) => self.request(id, end),
+                Ok(Some(Incoming::Data { id, bytes, end, .. })) => Event::Data {
                     stream: id,
                     bytes,
                     end,
                 },
-                Incoming::Trailers { id, .. } => Event::Trailers {
+                Ok(Some(Incoming::Trailers { id, .. })) => Event::Trailers {
                     stream: id,
-                    fields: self.connection.trailers().fields(),
+                    fields: self.connection.trailers().list().fields(),
                 },
-                Incoming::Reset {
-                    id,
-                    code,
-                    violation,
-                    ..
-                } => Event::Reset {
-                    stream: id,
-                    code,
-                    violation,
+                Ok(Some(incoming)) => match self.control(incoming, out) {
+                    Some(event) => event,
+                    None => continue,
                 },
-                Incoming::Ready => {
-                    self.to_look_at = self.blocked.len();
-                    Event::Ready
-                }
-                Incoming::Credit { id: 0 } => {
-                    self.to_look_at = self.blocked.len();
-                    continue;
-                }
-                Incoming::Credit { id } if self.unblock(id) => Event::Writable { stream: id },
-                Incoming::Credit { .. } => continue,
-                Incoming::HeadTooLong { id, end } => {
-                    self.refuse(id, end, out);
-                    continue;
-                }
-                Incoming::GoAway { code, .. } => Event::GoAway { code },
-                Incoming::Pong(payload) => Event::Pong { payload },
+                Ok(None) => return Ok(None),
+                Err(fault) => return Err(*fault.violation),
             }));
         }
     }
@@ -364,9 +339,44 @@ impl Server {
         self.connection.memory_bytes() + self.blocked.capacity() * size_of::<u32>()
     }
 
+    /// Acts upon what is no part of a request; says what the caller is to know of it.
+    fn control(&mut self, incoming: Incoming<'_>, out: &mut Vec<u8>) -> Option<Event<'static>> {
+        match incoming {
+            Incoming::Reset {
+                id,
+                code,
+                violation,
+                ..
+            } => Some(Event::Reset {
+                stream: id,
+                code,
+                violation,
+            }),
+            Incoming::Ready => {
+                self.to_look_at = self.blocked.len();
+                Some(Event::Ready)
+            }
+            Incoming::Credit { id: 0 } => {
+                self.to_look_at = self.blocked.len();
+                None
+            }
+            Incoming::Credit { id } => self.unblock(id).then_some(Event::Writable { stream: id }),
+            Incoming::HeadTooLong { id, end } => {
+                self.refuse(id, end, out);
+                None
+            }
+            Incoming::GoAway { code, .. } => Some(Event::GoAway { code }),
+            Incoming::Pong(payload) => Some(Event::Pong { payload }),
+            Incoming::Head { .. } | Incoming::Data { .. } | Incoming::Trailers { .. } => None,
+        }
+    }
+
     #[inline]
-    fn request(&self, stream: u32, end: bool, meaning: Meaning) -> Event<'_> {
-        let list = self.connection.head();
+    fn request(&self, stream: u32, end: bool) -> Event<'_> {
+        let (list, meaning) = (
+            self.connection.head().list(),
+            self.connection.head().meaning(),
+        );
         Event::Request {
             stream,
             method: list.value(meaning.method),

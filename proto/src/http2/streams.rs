@@ -1,8 +1,8 @@
 //! The streams of a connection that are open.
 //!
 //! Each lies at a *place*. A client chooses the places, a server takes the one that was left last.
-//! From its number a stream is found by open addressing: numbers grow by two, so neighbours do not
-//! collide, and a stream that stays long is passed by probing.
+//! From its number a stream is found by open addressing: numbers grow by two, so those opened one
+//! after the other do not collide, and a stream that stays for long is passed by probing.
 
 use super::faults::{self, Fault};
 use super::flow::Window;
@@ -234,8 +234,9 @@ impl Streams {
     }
 }
 
-/// Where a stream is looked for first. Its lowest bit only says who opened it.
+/// Where a stream is looked for first. Numbers that are opened are odd, so between neighbours there
+/// is a free slot, and searches and removals end at once.
 #[inline]
 fn home(id: u32, mask: usize) -> usize {
-    (id >> 1) as usize & mask
+    id as usize & mask
 }

@@ -13,7 +13,7 @@ impl Connection {
         header: Header,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Come {
+    ) -> Come<'static> {
         let (fragment, depends_on_itself) = frame::fragment(header, payload)?;
         let block = Block {
             stream: header.stream,
@@ -37,7 +37,7 @@ impl Connection {
         header: Header,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Come {
+    ) -> Come<'static> {
         let mut block = self.block.take().ok_or(faults::CONTINUES_NOTHING)?;
         let limits = &self.config.limits;
         let block_bytes_max = limits.header_list_bytes.saturating_add(limits.frame_bytes);
@@ -66,7 +66,7 @@ impl Connection {
     /// A whole block of fields. It must be decoded whatever becomes of its stream, since it may
     /// change the table (RFC 9113 §4.3).
     #[inline]
-    fn read_block(&mut self, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come {
+    fn read_block(&mut self, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         match self.streams.find(block.stream) {
             Some(place) => self.read_message(place, block, bytes, out),
             None if self.role == Role::Server && block.stream > self.highest => {
@@ -89,7 +89,13 @@ impl Connection {
 
     /// A block on a stream that is open: the head of a response, or trailers.
     #[inline]
-    fn read_message(&mut self, place: u32, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come {
+    fn read_message(
+        &mut self,
+        place: u32,
+        block: Block,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Come<'static> {
         let Some(stream) = self.streams.at(place) else {
             return Ok(None);
         };
@@ -128,18 +134,13 @@ impl Connection {
         }
         Ok(Some(match kind {
             Kind::Trailers => Incoming::Trailers { place, id },
-            _ => Incoming::Head {
-                place,
-                id,
-                end,
-                meaning,
-            },
+            _ => Incoming::Head { place, id, end },
         }))
     }
 
     /// A block on a new stream: the head of a request.
     #[inline]
-    fn read_request(&mut self, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come {
+    fn read_request(&mut self, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         let (id, end) = (block.stream, block.end);
         self.highest = id;
         let list_bytes_max = self.config.limits.header_list_bytes;
@@ -179,12 +180,7 @@ impl Connection {
         stream.ended_in = end;
         let place = self.streams.add(stream);
         Ok(Some(match meaning {
-            Some(meaning) => Incoming::Head {
-                place,
-                id,
-                end,
-                meaning,
-            },
+            Some(_) => Incoming::Head { place, id, end },
             None => Incoming::HeadTooLong { id, end },
         }))
     }

@@ -6,7 +6,6 @@ use super::super::hpack::{self, TABLE_BYTES_DEFAULT};
 use super::super::streams::Stream;
 use super::super::{ErrorCode, Role, settings};
 use super::{Come, Connection, Incoming, compression, four};
-use crate::Violation;
 
 impl Connection {
     pub(super) fn read_window_update(
@@ -14,7 +13,7 @@ impl Connection {
         header: Header,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Come {
+    ) -> Come<'static> {
         let increment = frame::u31(four(payload));
         let verdict = |grown: bool| match increment {
             0 => Err(faults::NO_INCREMENT),
@@ -36,7 +35,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn read_reset(&mut self, header: Header, payload: &[u8]) -> Come {
+    pub(super) fn read_reset(&mut self, header: Header, payload: &[u8]) -> Come<'static> {
         let id = header.stream;
         let Some(place) = self.streams.find(id) else {
             self.count_idle()?;
@@ -53,7 +52,7 @@ impl Connection {
     }
 
     /// Takes the peer's settings and acknowledges them.
-    pub(super) fn read_settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Come {
+    pub(super) fn read_settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         let changes = settings::read(payload, self.role)?;
         if let Some(bytes) = changes.header_table_bytes {
             self.sender.set_table_max(bytes);
@@ -80,7 +79,7 @@ impl Connection {
     }
 
     /// The peer works by our settings from here on.
-    pub(super) fn read_settings_ack(&mut self, out: &mut Vec<u8>) -> Come {
+    pub(super) fn read_settings_ack(&mut self, out: &mut Vec<u8>) -> Come<'static> {
         if !self.settings_unacked {
             self.count_idle()?;
             return Ok(None);
@@ -105,7 +104,12 @@ impl Connection {
         Ok(None)
     }
 
-    pub(super) fn read_ping(&mut self, header: Header, payload: &[u8], out: &mut Vec<u8>) -> Come {
+    pub(super) fn read_ping(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Come<'static> {
         let payload = payload.first_chunk().copied().unwrap_or_default();
         if !header.has(flag::ACK) {
             self.count_ack(out)?;
@@ -127,7 +131,7 @@ impl Connection {
         header: Header,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Come {
+    ) -> Come<'static> {
         self.count_idle()?;
         let fault = if payload.len() != 5 {
             faults::PRIORITY_SIZE
@@ -144,7 +148,12 @@ impl Connection {
 
     /// Resets an open stream for what the peer did on it.
     #[cold]
-    pub(super) fn stream_error(&mut self, place: u32, fault: Fault, out: &mut Vec<u8>) -> Come {
+    pub(super) fn stream_error(
+        &mut self,
+        place: u32,
+        fault: Fault,
+        out: &mut Vec<u8>,
+    ) -> Come<'static> {
         let Some(&mut Stream { id, .. }) = self.streams.at(place) else {
             return Ok(None);
         };
@@ -246,9 +255,8 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn fail(&mut self, fault: Fault, out: &mut Vec<u8>) -> Violation {
+    pub(super) fn fail(&mut self, fault: Fault, out: &mut Vec<u8>) {
         self.go_away(fault.code, out);
-        self.failed = Some(fault.violation);
-        *fault.violation
+        self.failed = Some(fault);
     }
 }

@@ -14,7 +14,6 @@ use super::frame::{self, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, flag, kind};
 use super::head::Sender;
 use super::hpack::{Decoder, TABLE_BYTES_DEFAULT};
 use super::list::Memo;
-use super::message::Meaning;
 use super::server::PREFACE;
 use super::streams::{Stream, Streams};
 use super::{Config, ErrorCode, Role, settings};
@@ -33,13 +32,8 @@ pub(super) enum Incoming<'i> {
     /// The peer's first settings. They may give credit too.
     Ready,
     /// The head of a message: of a new request to a server, of a response to a client. The fields
-    /// are in [`Connection::head`].
-    Head {
-        place: u32,
-        id: u32,
-        end: bool,
-        meaning: Meaning,
-    },
+    /// and what they mean are in [`Connection::head`].
+    Head { place: u32, id: u32, end: bool },
     /// A new request with a longer list of fields than the limit. The stream is open.
     HeadTooLong { id: u32, end: bool },
     /// A piece of a body.
@@ -109,7 +103,7 @@ pub(super) struct Connection {
     /// The length of `out` after the last acknowledgement.
     acks_end: usize,
     pings_unanswered: u32,
-    failed: Option<&'static Violation>,
+    failed: Option<Fault>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +141,7 @@ struct Block {
 }
 
 /// The outcome of a frame: an event, or none.
-type Come = Result<Option<Incoming<'static>>, Fault>;
+type Come<'i> = Result<Option<Incoming<'i>>, Fault>;
 
 impl Connection {
     /// Writes what this side starts with.
@@ -201,29 +195,31 @@ impl Connection {
 
     /// The next thing that came. After an error GOAWAY is in `out`, and it is repeated for ever.
     #[inline]
-    pub(super) fn next<'i>(
-        &mut self,
-        input: &mut &'i [u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Incoming<'i>>, Violation> {
-        if let Some(violation) = self.failed {
-            return Err(*violation);
+    pub(super) fn next<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
+        if let Some(fault) = self.failed {
+            return Err(fault);
         }
-        self.read(input, out).map_err(|fault| self.fail(fault, out))
+        let come = self.read(input, out);
+        if let Err(fault) = come {
+            self.fail(fault, out);
+        }
+        come
     }
 
-    /// The list of the last head.
-    pub(super) fn head(&self) -> &super::list::List {
-        self.heads.list()
+    /// The last head.
+    #[inline]
+    pub(super) fn head(&self) -> &Memo {
+        &self.heads
     }
 
-    /// The list of the last trailers.
-    pub(super) fn trailers(&self) -> &super::list::List {
-        self.trailers.list()
+    /// The last trailers.
+    #[inline]
+    pub(super) fn trailers(&self) -> &Memo {
+        &self.trailers
     }
 
     /// Whether a violation ended the connection.
-    pub(super) fn failed(&self) -> Option<&'static Violation> {
+    pub(super) fn failed(&self) -> Option<Fault> {
         self.failed
     }
 
@@ -340,24 +336,22 @@ impl Connection {
     }
 
     #[inline]
-    fn read<'i>(
-        &mut self,
-        input: &mut &'i [u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Incoming<'i>>, Fault> {
+    fn read<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
+        // What comes is handed through as it is: taking it apart and putting it together again on the
+        // way costs more than reading a frame.
         loop {
             let come = match self.reading {
                 Reading::Frame => match self.take_header(input) {
-                    Some(header) => self.begin(header, out)?,
+                    Some(header) => self.begin(header, input, out),
                     None => return Ok(None),
                 },
                 Reading::Payload(header) => {
                     let payload_bytes = header.payload_bytes as usize;
                     if self.kept.is_empty() && input.len() >= payload_bytes {
                         self.reading = Reading::Frame;
-                        self.frame(header, take(input, payload_bytes), out)?
+                        self.frame(header, take(input, payload_bytes), out)
                     } else if self.collect(payload_bytes, input) {
-                        self.collected(header, out)?
+                        self.collected(header, out)
                     } else {
                         return Ok(None);
                     }
@@ -366,21 +360,17 @@ impl Connection {
                 Reading::Data(data) => self.lend(data, input),
                 Reading::PadLength(data) => {
                     let padding = take(input, 1)[0];
-                    self.begin_padded(data, padding, out)?
+                    self.begin_padded(data, padding, input, out)
                 }
                 Reading::Skip(left) => {
                     let skipped = input.len().min(left as usize);
                     take(input, skipped);
-                    self.skip(left - skipped as u32);
-                    None
+                    self.skip(left - skipped as u32)
                 }
-                Reading::Preface(seen) => {
-                    self.read_preface(seen, input)?;
-                    None
-                }
+                Reading::Preface(seen) => self.read_preface(seen, input),
             };
-            if come.is_some() {
-                return Ok(come);
+            if !matches!(come, Ok(None)) {
+                return come;
             }
         }
     }
@@ -405,7 +395,7 @@ impl Connection {
         Some(Header::read(&self.partial))
     }
 
-    fn read_preface(&mut self, seen: u8, input: &mut &[u8]) -> Result<(), Fault> {
+    fn read_preface(&mut self, seen: u8, input: &mut &[u8]) -> Come<'static> {
         let expected = &PREFACE[seen as usize..];
         let piece = take(input, input.len().min(expected.len()));
         if !expected.starts_with(piece) {
@@ -415,7 +405,7 @@ impl Connection {
             whole if whole == PREFACE.len() => Reading::Frame,
             part => Reading::Preface(part as u8),
         };
-        Ok(())
+        Ok(None)
     }
 
     /// Keeps what came of a payload; says whether that is all of it.
@@ -426,7 +416,7 @@ impl Connection {
         self.kept.len() == payload_bytes
     }
 
-    fn collected(&mut self, header: Header, out: &mut Vec<u8>) -> Come {
+    fn collected(&mut self, header: Header, out: &mut Vec<u8>) -> Come<'static> {
         self.reading = Reading::Frame;
         let mut kept = std::mem::take(&mut self.kept);
         let come = self.frame(header, &kept, out);
@@ -437,7 +427,7 @@ impl Connection {
 
     /// What the header of a frame decides by itself.
     #[inline]
-    fn begin(&mut self, header: Header, out: &mut Vec<u8>) -> Come {
+    fn begin<'i>(&mut self, header: Header, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
         if header.payload_bytes > self.config.limits.frame_bytes {
             return Err(faults::FRAME_TOO_LONG);
         }
@@ -450,7 +440,7 @@ impl Connection {
             return Err(faults::NO_SETTINGS);
         }
         match header.kind {
-            kind::DATA => return self.begin_data(header, out),
+            kind::DATA => return self.begin_data(header, input, out),
             kind::HEADERS..=kind::CONTINUATION => {
                 self.check(header)?;
                 self.reading = Reading::Payload(header);
@@ -458,7 +448,7 @@ impl Connection {
             // RFC 9113 §4.1: unknown types are ignored.
             _ => {
                 self.count_idle()?;
-                self.skip(header.payload_bytes);
+                return self.skip(header.payload_bytes);
             }
         }
         Ok(None)
@@ -505,7 +495,12 @@ impl Connection {
 
     /// Accounts for a DATA frame as a whole and says where its bytes go.
     #[inline]
-    fn begin_data(&mut self, header: Header, out: &mut Vec<u8>) -> Come {
+    fn begin_data<'i>(
+        &mut self,
+        header: Header,
+        input: &mut &'i [u8],
+        out: &mut Vec<u8>,
+    ) -> Come<'i> {
         let (id, bytes) = (header.stream, header.payload_bytes);
         if id == 0 {
             return Err(faults::NO_STREAM);
@@ -522,8 +517,7 @@ impl Connection {
             if bytes == 0 {
                 self.count_idle()?;
             }
-            self.skip(bytes);
-            return Ok(None);
+            return self.skip(bytes);
         };
         let end = header.has(flag::END_STREAM);
         let full = self.receive_initial;
@@ -540,7 +534,7 @@ impl Connection {
             None
         };
         if let Some(fault) = fault {
-            self.skip(bytes);
+            self.skip(bytes)?;
             return self.stream_error(place, fault, out);
         }
         if !end
@@ -561,34 +555,40 @@ impl Connection {
             self.reading = Reading::PadLength(data);
             return Ok(None);
         }
-        self.begin_body(data, out)
+        self.begin_body(data, input, out)
     }
 
-    fn begin_padded(&mut self, mut data: Data, padding: u8, out: &mut Vec<u8>) -> Come {
+    fn begin_padded<'i>(
+        &mut self,
+        mut data: Data,
+        padding: u8,
+        input: &mut &'i [u8],
+        out: &mut Vec<u8>,
+    ) -> Come<'i> {
         let left = data.left.checked_sub(padding.into());
         data.left = left.ok_or(faults::PADDING)?;
         data.padding = padding;
-        self.begin_body(data, out)
+        // The caller may have given the stream up since the header was read.
+        match self.has(data) {
+            true => self.begin_body(data, input, out),
+            false => self.skip(data.left + u32::from(padding)),
+        }
     }
 
     /// The length of the piece of body is known: it must fit what the head said.
     #[inline]
-    fn begin_body(&mut self, data: Data, out: &mut Vec<u8>) -> Come {
+    fn begin_body<'i>(&mut self, data: Data, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
         let behind = u32::from(data.padding);
-        let Some(stream) = self.stream_of(data) else {
-            self.skip(data.left + behind);
-            return Ok(None);
-        };
-        if !stream.take_body(data.left, data.end) {
-            self.skip(data.left + behind);
+        let fits = |stream: &mut Stream| stream.take_body(data.left, data.end);
+        if !self.streams.at(data.place).is_some_and(fits) {
+            self.skip(data.left + behind)?;
             return self.stream_error(data.place, faults::BODY_LENGTH, out);
         }
         if data.left > 0 {
             self.idle_frames = 0;
-            self.reading = Reading::Data(data);
-            return Ok(None);
+            return self.lend_piece(data, input);
         }
-        self.skip(behind);
+        self.skip(behind)?;
         if !data.end {
             self.count_idle()?;
             return Ok(None);
@@ -603,48 +603,55 @@ impl Connection {
     }
 
     /// Lends what is there of a body, unless the caller gave the stream up meanwhile.
-    #[inline]
-    fn lend<'i>(&mut self, mut data: Data, input: &mut &'i [u8]) -> Option<Incoming<'i>> {
-        if self.stream_of(data).is_none() {
-            self.skip(data.left + u32::from(data.padding));
-            return None;
+    fn lend<'i>(&mut self, data: Data, input: &mut &'i [u8]) -> Come<'i> {
+        match self.has(data) {
+            true => self.lend_piece(data, input),
+            false => self.skip(data.left + u32::from(data.padding)),
         }
+    }
+
+    #[inline]
+    fn lend_piece<'i>(&mut self, mut data: Data, input: &mut &'i [u8]) -> Come<'i> {
         let bytes = take(input, input.len().min(data.left as usize));
         data.left -= bytes.len() as u32;
-        let end = data.end && data.left == 0;
         if data.left > 0 {
             self.reading = Reading::Data(data);
+            if bytes.is_empty() {
+                return Ok(None);
+            }
         } else {
-            self.skip(data.padding.into());
+            self.skip(data.padding.into())?;
         }
+        let end = data.end && data.left == 0;
         if end {
             self.end_in(data.place);
         }
-        Some(Incoming::Data {
+        Ok(Some(Incoming::Data {
             place: data.place,
             id: data.id,
             bytes,
             end,
-        })
+        }))
+    }
+
+    /// Whether the stream is still the one whose DATA is read.
+    fn has(&mut self, data: Data) -> bool {
+        let stream = self.streams.at(data.place);
+        stream.is_some_and(|stream| stream.id == data.id)
     }
 
     #[inline]
-    fn stream_of(&mut self, data: Data) -> Option<&mut Stream> {
-        let stream = self.streams.at(data.place)?;
-        (stream.id == data.id).then_some(stream)
-    }
-
-    #[inline]
-    fn skip(&mut self, bytes: u32) {
+    fn skip(&mut self, bytes: u32) -> Come<'static> {
         self.reading = match bytes {
             0 => Reading::Frame,
             left => Reading::Skip(left),
         };
+        Ok(None)
     }
 
     /// A whole frame that is not DATA and whose header is in order.
     #[inline]
-    fn frame(&mut self, header: Header, payload: &[u8], out: &mut Vec<u8>) -> Come {
+    fn frame(&mut self, header: Header, payload: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         match header.kind {
             kind::HEADERS => self.read_headers(header, payload, out),
             kind::CONTINUATION => self.read_continuation(header, payload, out),

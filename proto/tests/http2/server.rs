@@ -389,6 +389,33 @@ fn server_data(server: &mut Server, streams: &[u32], body: &[u8]) -> Vec<(u32, u
 }
 
 #[test]
+fn streams_that_wait_for_the_connection_go_on_in_turn() {
+    let start = [
+        settings(&[(4, 1 << 20)]),
+        headers(1, END, GET),
+        headers(3, END, GET),
+        headers(5, END, GET),
+    ];
+    let (mut server, mut out) = server_after(Config::default(), &start);
+    let body = vec![b'x'; 70_000];
+    for (stream, taken) in [(1, 65_535), (3, 0), (5, 0)] {
+        assert_eq!(
+            server.answer(stream, &head(200), &body, &mut out),
+            Ok(taken)
+        );
+    }
+    server.reset(3, ErrorCode::CANCEL, &mut out);
+    let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 5000), &mut out);
+    assert_eq!(writable, [1, 5], "the stream that was reset waits no more");
+    let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 5000), &mut out);
+    assert_eq!(writable, [], "told once");
+    assert_eq!(server.data(1, &body[65_535..], true, &mut out), Ok(4465));
+    assert_eq!(server.data(5, &body, true, &mut out), Ok(5535));
+    let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 1), &mut out);
+    assert_eq!(writable, [5]);
+}
+
+#[test]
 fn responses_without_bodies_end_with_their_head() {
     let head_request: &[Field] = &[(":method", "HEAD"), (":scheme", "http"), (":path", "/")];
     let start = [

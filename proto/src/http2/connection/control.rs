@@ -21,8 +21,10 @@ impl Connection {
             _ => Ok(()),
         };
         if header.stream == 0 {
+            // Nobody waits for the connection while it has something left.
+            let waited = self.send.left() == 0;
             verdict(self.send.change(increment.into()))?;
-            return Ok(Some(Incoming::Credit { id: 0 }));
+            return Ok(waited.then_some(Incoming::Credit { id: 0 }));
         }
         // On a stream that has just been closed it is in order (RFC 9113 §5.1).
         let Some(place) = self.streams.find(header.stream) else {

@@ -337,8 +337,8 @@ impl Connection {
 
     #[inline]
     fn read<'i>(&mut self, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
-        // What comes is handed through as it is: taking it apart and putting it together again on the
-        // way costs more than reading a frame.
+        // What comes is handed through as it is: taking it apart and putting it together again on
+        // the way costs more than reading a frame.
         loop {
             let come = match self.reading {
                 Reading::Frame => match self.take_header(input) {

@@ -7,6 +7,7 @@ mod doctor;
 mod faults;
 mod grpc;
 mod help;
+mod hold;
 mod output;
 mod peers;
 mod record;

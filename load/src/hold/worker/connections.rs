@@ -1,6 +1,6 @@
 //! Opening connections, losing them, and trying them again.
 
-use engine::{Close, Driver, Fault, Refused};
+use engine::{Close, Driver, Fault, Payload, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 
@@ -158,7 +158,12 @@ impl<D: Driver> Worker<'_, D> {
         self.set_timer(index, now.plus(wait_ns));
     }
 
-    fn drop_socket(&mut self, index: usize, how: Close) {
+    /// Ends a connection, or the attempt at one; one that is ended gracefully is told so where its
+    /// protocol has words for that.
+    pub(super) fn drop_socket(&mut self, index: usize, how: Close) {
+        if how == Close::Graceful && self.template.is_none() {
+            self.take_leave(index);
+        }
         let session = &mut self.sessions[index];
         session.state = State::Down;
         session.sending = false;
@@ -171,6 +176,20 @@ impl<D: Driver> Worker<'_, D> {
         }
         if let Some(timer) = session.timer.take() {
             self.timers.cancel(timer);
+        }
+    }
+
+    fn take_leave(&mut self, index: usize) {
+        let session = &mut self.sessions[index];
+        let Some(token) = session.socket else { return };
+        if session.out.capacity() == 0 {
+            session.out = self.driver.buffer();
+        }
+        session.wire.leave(&mut session.out);
+        if !session.sending && !session.out.is_empty() {
+            let bytes = std::mem::take(&mut session.out);
+            // A peer that is gone already needs no farewell.
+            let _ = self.driver.send(token, Payload::Buffer(bytes));
         }
     }
 

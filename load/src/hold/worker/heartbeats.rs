@@ -9,8 +9,9 @@ use super::{Heartbeat, Worker};
 use crate::session::{Happening, Outcome};
 
 /// What the bytes that came in one piece have brought.
-#[derive(Default)]
 struct Brought {
+    /// What is waited for; a message that comes by itself is no pong.
+    heartbeat: Heartbeat,
     ready: bool,
     /// What became of the heartbeat; the last word counts.
     answer: Option<Answer>,
@@ -29,23 +30,38 @@ enum Answer {
 }
 
 impl Brought {
+    fn nothing(heartbeat: Heartbeat) -> Brought {
+        Brought {
+            heartbeat,
+            ready: false,
+            answer: None,
+            erred: None,
+            violation: None,
+        }
+    }
+
     fn take(&mut self, happening: Happening) {
         match happening {
             Happening::Ready => self.ready = true,
-            Happening::Answered { outcome, .. } => self.answer = Some(Answer::Outcome(outcome)),
-            Happening::Reset { .. } => self.answer = Some(Answer::Failure(ErrorKind::StreamReset)),
+            Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
+            Happening::Reset { .. } => self.answer(Answer::Failure(ErrorKind::StreamReset)),
             Happening::Broken { violation, .. } => {
-                self.answer = Some(Answer::Failure(ErrorKind::ProtocolViolation));
+                self.answer(Answer::Failure(ErrorKind::ProtocolViolation));
                 self.violation = Some(violation);
             }
-            Happening::Refused { .. } => {
-                self.answer = Some(Answer::Failure(ErrorKind::StreamRefused));
-            }
+            Happening::Refused { .. } => self.answer(Answer::Failure(ErrorKind::StreamRefused)),
             Happening::Erred { kind } => self.erred = Some(kind),
             Happening::UpgradeRefused { .. } => self.erred = Some(ErrorKind::UpgradeRefused),
             Happening::Pong { payload } => {
-                self.answer = Some(Answer::Pong(Time(u64::from_be_bytes(payload))));
+                self.answer(Answer::Pong(Time(u64::from_be_bytes(payload))));
             }
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let is_pong = matches!(answer, Answer::Pong(_));
+        if is_pong == (self.heartbeat == Heartbeat::Ping) {
+            self.answer = Some(answer);
         }
     }
 }
@@ -134,7 +150,7 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
         self.append(index);
         let session = &mut self.sessions[index];
-        let mut brought = Brought::default();
+        let mut brought = Brought::nothing(self.assignment.heartbeat);
         let (wire, out) = (&mut session.wire, &mut session.out);
         let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
             brought.take(happening);
@@ -164,7 +180,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The peer sends no more, which may be what completes an answer.
     pub(super) fn take_end(&mut self, index: usize, now: Time) {
-        let mut brought = Brought::default();
+        let mut brought = Brought::nothing(self.assignment.heartbeat);
         let wire = &mut self.sessions[index].wire;
         // A violation leaves the heartbeat unanswered, which says all.
         let _ = wire.ended(&mut |happening| brought.take(happening));

@@ -434,16 +434,14 @@ impl<'a, D: Driver> Worker<'a, D> {
             let since = self.opening_at(index);
             self.tally.watched_ns += u128::from(self.end.since(since));
         }
-        for session in &mut self.sessions {
+        for index in 0..self.sessions.len() {
+            let session = &self.sessions[index];
             if session.sent != Time::NEVER {
                 self.tally.unfinished += 1;
                 self.tally.censored(now.since(session.sent));
             }
             self.tally.survived += u64::from(session.at_start && !session.lost);
-            if let Some(socket) = session.socket.take() {
-                // A stale token only says that the peer was quicker.
-                let _ = self.driver.close(socket, Close::Graceful);
-            }
+            self.drop_socket(index, Close::Graceful);
         }
         let counters = self.driver.counters();
         self.tally.bytes_received = counters.bytes_received;

@@ -1,0 +1,304 @@
+//! Long connections against servers that stay, die, come back, close and refuse.
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::child::{Ended, PATIENCE, Server, assert_says, command, ringside, start};
+use measure::time::Time;
+
+fn record(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr))
+}
+
+/// Waits until so many connections to `authority` stand, by what the kernel says of them.
+fn until_established(authority: &str, wanted: usize) {
+    let port: u16 = authority.rsplit(':').next().unwrap().parse().unwrap();
+    // Of both ends of a connection the client's names the server as its peer; 01 is ESTABLISHED.
+    let peer = format!(":{port:04X} 01 ");
+    let deadline = Time::now() + PATIENCE;
+    loop {
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let count = table.lines().filter(|line| line.contains(&peer)).count();
+        if count >= wanted {
+            return;
+        }
+        assert!(
+            Time::now() < deadline,
+            "{count} of {wanted} stand:\n{table}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_stays_loses_nobody_whatever_is_spoken() {
+    let (plain, secure) = (Server::start(&[]), Server::start(&["--tls"]));
+    let (plain, secure) = (plain.authority(), secure.authority());
+    let secure = secure.strip_prefix("https://").unwrap_or(secure);
+    for (flags, url, pongs) in [
+        ("", format!("http://{plain}/health"), false),
+        ("--engine epoll", format!("http://{plain}/health"), false),
+        ("-m HEAD", format!("http://{plain}/bytes/1000"), false),
+        ("--http2", format!("http://{plain}/"), true),
+        ("", format!("ws://{plain}/ws"), true),
+        ("", format!("grpc://{plain}/"), false),
+        ("-k", format!("https://{secure}/health"), false),
+        ("-k --http2", format!("https://{secure}/"), true),
+        ("-k", format!("wss://{secure}/ws"), true),
+        ("-k", format!("grpcs://{secure}/ringside.Echo"), false),
+    ] {
+        let mut words = vec![
+            "hold",
+            "-c12",
+            "-d1s",
+            "--heartbeat",
+            "200ms",
+            "--format",
+            "json",
+        ];
+        words.extend(flags.split_whitespace());
+        words.extend([
+            "--threshold",
+            "survival>=100%",
+            "--threshold",
+            "write_failures<=0%",
+        ]);
+        words.extend([
+            "--threshold",
+            "reconnects<=0/h",
+            "--threshold",
+            "heartbeat_p99<10s",
+        ]);
+        words.push(&url);
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, "threshold survival>=100% holds");
+        let record = record(&ended);
+        assert_eq!(record["connections"]["survived"], 12, "{url}");
+        assert_eq!(record["connections"]["standing"], 12, "{url}");
+        let answered = record["heartbeats"]["answered"].as_u64().unwrap();
+        assert!(answered >= 36, "{url}: {answered}");
+        assert_eq!(record["status"].get("200").is_none(), pongs, "{url}");
+        assert!(record["heartbeat_time_us"]["p50"].as_f64().unwrap() > 0.0);
+        assert!(record["memory"]["bytes_per_connection"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
+    let server = Server::start(&[]);
+    let authority = server.authority().to_string();
+    let url = server.at("/health");
+    let words = [
+        "hold",
+        "-c20",
+        "-d10m",
+        "--heartbeat",
+        "1s",
+        "--format",
+        "json",
+        &url,
+    ];
+    let running = start(&mut command(&words));
+    until_established(&authority, 20);
+    drop(server);
+    let again = Server::start(&["--addr", &authority, "--threads", "1"]);
+    until_established(&authority, 20);
+    running.signal(Signal::INT);
+    let ended = running.end();
+    drop(again);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let record = record(&ended);
+    assert_eq!(record["ended_by"], "interrupt");
+    let connections = &record["connections"];
+    assert_eq!(connections["lost"], 20, "{connections}");
+    assert_eq!(connections["reconnects"], 20, "{connections}");
+    assert_eq!(connections["standing"], 20, "{connections}");
+    assert_eq!(connections["given_up"], 0, "{connections}");
+    // The first wait is at least 75 ms.
+    assert!(record["re_establish_time_us"]["min"].as_f64().unwrap() >= 75_000.0);
+}
+
+#[test]
+fn sigterm_ends_a_hold_with_a_report_and_143() {
+    let server = Server::start(&[]);
+    let url = server.at("/health");
+    let running = start(&mut command(&["hold", "-c5", "-d10m", &url]));
+    until_established(server.authority(), 5);
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    assert_says(&ended.stdout, "Held 5 connections");
+}
+
+#[test]
+fn a_server_that_closes_idle_connections_is_given_up_in_the_end() {
+    let server = Server::start(&["--idle-timeout", "100ms"]);
+    let url = server.at("/health");
+    let ended = ringside(&[
+        "hold",
+        "-c5",
+        "-d2s",
+        "--heartbeat",
+        "10m",
+        "--retries",
+        "2",
+        "--back-off",
+        "10ms..20ms",
+        "--threshold",
+        "survival>=99.5%",
+        "--threshold",
+        "given_up<=5",
+        "--format",
+        "json",
+        &url,
+    ]);
+    assert_eq!(ended.code, Some(99), "{}", ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "threshold survival>=99.5% crossed: measured 0.000%",
+    );
+    assert_says(&ended.stderr, "threshold given_up<=5 holds: measured 5");
+    let record = record(&ended);
+    // The first loss and two more after as many retries.
+    assert_eq!(record["losses"]["early_close"], 15, "{}", record["losses"]);
+    assert_eq!(record["connections"]["reconnects"], 10);
+    assert_eq!(record["heartbeats"]["sent"], 0);
+    assert_says(&ended.stdout, "given up after 2 retries");
+}
+
+#[test]
+fn a_server_that_never_answers_loses_each_connection_after_the_timeout() {
+    let server = Server::start(&[]);
+    let ended = ringside(&[
+        "hold",
+        "-c5",
+        "-d1s",
+        "--heartbeat",
+        "300ms",
+        "--heartbeat-timeout",
+        "200ms",
+        "--format",
+        "json",
+        &server.at("/stall"),
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let record = record(&ended);
+    assert_eq!(record["connections"]["survived"], 0);
+    assert!(record["losses"]["timeout"].as_u64().unwrap() >= 5);
+    assert_eq!(record["heartbeats"]["failure_share"], 1.0);
+}
+
+#[test]
+fn a_refused_upgrade_is_a_failed_attempt_of_its_own_kind() {
+    let server = Server::start(&[]);
+    let url = format!("ws://{}/health", server.authority());
+    let ended = ringside(&[
+        "hold",
+        "-c3",
+        "-d1s",
+        "--retries",
+        "1",
+        "--back-off",
+        "1ms..1ms",
+        "--format",
+        "json",
+        &url,
+    ]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_says(&ended.stderr, "not one connection came about");
+    let attempts = &record(&ended)["failed_attempts"];
+    assert_eq!(attempts["upgrade_refused"], 6, "{attempts}");
+}
+
+#[test]
+fn nobody_there_is_said_before_anything_is_held() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", gone.local_addr().unwrap());
+    drop(gone);
+    let ended = ringside(&["hold", "-c5", "-d1s", &url]);
+    assert_eq!(ended.code, Some(1));
+    assert_says(&ended.stderr, "nobody listens there");
+}
+
+#[test]
+fn wrong_use_is_refused_with_a_way_out() {
+    for (words, part) in [
+        ("--threshold p99<1s http://localhost/", "survival>=99.5%"),
+        ("--back-off never http://localhost/", "100ms..30s"),
+        ("-c 0 http://localhost/", "out of range"),
+        ("--http2 grpc://localhost/", "says by itself"),
+        ("-o / http://localhost/", "is a directory"),
+    ] {
+        let words: Vec<&str> = std::iter::once("hold").chain(words.split(' ')).collect();
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+    }
+}
+
+#[test]
+fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
+    let server = Server::start(&[]);
+    let url = server.at("/health");
+    let words = ["hold", "-c4", "-d2s", "--heartbeat", "500ms"];
+    let ended = ringside(&[&words[..], &[&url]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for part in [
+        "Held 4 connections for 2s",
+        "a request of HTTP/1.1 every 500.00ms",
+        "survival        100.000 %",
+        "4 of 4 stood when the hold began and were never lost",
+        "reconnects      0.000 /h",
+        "write failures  0.000 %",
+        "heartbeat ",
+        "set-up ",
+        "Memory: ",
+    ] {
+        assert_says(&ended.stdout, part);
+    }
+    let ended = ringside(&[&words[..], &["--format", "csv", &url]].concat());
+    let mut lines = ended.stdout.lines();
+    assert!(lines.next().unwrap().starts_with("at_s,seconds,standing,"));
+    assert!(lines.all(|line| line.split(',').count() == 11));
+}
+
+#[test]
+fn a_connection_that_is_accepted_and_dropped_is_lost_again_and_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // Reads the first heartbeat, and closes.
+            let _ = stream.read(&mut [0; 1024]);
+        }
+    });
+    let ended = ringside(&[
+        "hold",
+        "-c1",
+        "-d1s",
+        "--heartbeat",
+        "50ms",
+        "--back-off",
+        "1ms..1ms",
+        "--retries",
+        "1k",
+        "--format",
+        "json",
+        &url,
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let record = record(&ended);
+    assert!(
+        record["connections"]["reconnects"].as_u64().unwrap() >= 2,
+        "{record}"
+    );
+    assert!(
+        record["heartbeats"]["failed"].as_u64().unwrap() >= 2,
+        "{record}"
+    );
+}

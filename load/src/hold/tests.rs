@@ -187,6 +187,22 @@ fn connections_are_opened_at_their_rate() {
 }
 
 #[test]
+fn a_stampede_of_connections_is_let_in_by_turns() {
+    let mut plan = plan(5000, 2.0);
+    (plan.open_rate, plan.heartbeat_s) = (1e6, 10.0);
+    // A hundredth of a second each way: without a bound all five thousand would be under way.
+    let faults = Faults {
+        latency_ns: 10 * MS,
+        ..Faults::none()
+    };
+    let record = hold(&plan, 1, faults, Server::new(|_, _, _| well(MS)));
+    assert_eq!(record.connections.survival, Some(1.0));
+    let rounds = 5000_f64 / 512.0;
+    let each_s = record.opening_s / rounds;
+    assert!((0.018..0.03).contains(&each_s), "{each_s}");
+}
+
+#[test]
 fn a_tenth_that_is_cut_off_once_is_what_survival_lacks() {
     let plan = plan(100, 10.0);
     let doomed = Rc::new(Cell::new(10));

@@ -4,29 +4,32 @@ use engine::{Close, Driver, Fault, Payload, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 
-use super::{OPENED_MAX, State, Worker};
+use super::{CONNECTING_MAX, State, Worker};
 use crate::session::{Wire, error_kind};
 
 /// How long an attempt waits for a socket that is still closing to free its slot.
 const SLOT_WAIT_NS: u64 = 10_000_000;
 
 impl<D: Driver> Worker<'_, D> {
-    /// Opens the connections whose time has come.
+    /// Opens the connections whose time has come, as far as there is room: first those that are
+    /// tried again.
     pub(super) fn open_due(&mut self, now: Time) {
-        let most = self.next_to_open + OPENED_MAX;
-        while self.next_to_open < self.sessions.len().min(most)
-            && self.opening_at(self.next_to_open) <= now
-        {
-            self.next_to_open += 1;
-            self.open(self.next_to_open - 1, now);
+        while self.connecting < CONNECTING_MAX && !self.is_over() {
+            if let Some(index) = self.waiting.pop_front() {
+                self.open(index as usize, now);
+            } else if self.next_to_open < self.sessions.len()
+                && self.opening_at(self.next_to_open) <= now
+            {
+                self.next_to_open += 1;
+                self.open(self.next_to_open - 1, now);
+            } else {
+                return;
+            }
         }
     }
 
     /// Begins an attempt.
-    pub(super) fn open(&mut self, index: usize, now: Time) {
-        if self.is_over() {
-            return;
-        }
+    fn open(&mut self, index: usize, now: Time) {
         let number = self.number(index) as usize;
         let share = &self.assignment;
         let mut options = share.options.clone();
@@ -40,6 +43,7 @@ impl<D: Driver> Worker<'_, D> {
                 let session = &mut self.sessions[index];
                 session.socket = Some(token);
                 session.state = State::Connecting(now);
+                self.connecting += 1;
                 self.set_timer(index, now.plus(self.assignment.connect_timeout_ns));
             }
             Err(Refused::SocketsFull) => self.set_timer(index, now.plus(SLOT_WAIT_NS)),
@@ -77,6 +81,7 @@ impl<D: Driver> Worker<'_, D> {
     fn stands(&mut self, index: usize, since: Time, now: Time) {
         let session = &mut self.sessions[index];
         session.state = State::Standing;
+        self.connecting -= 1;
         let lost_at = std::mem::replace(&mut session.lost_at, Time::NEVER);
         let lost_ns = (lost_at != Time::NEVER).then(|| now.since(lost_at));
         self.tally.stands(now.since(since), lost_ns);
@@ -165,6 +170,9 @@ impl<D: Driver> Worker<'_, D> {
             self.take_leave(index);
         }
         let session = &mut self.sessions[index];
+        if matches!(session.state, State::Connecting(_) | State::Greeting(_)) {
+            self.connecting -= 1;
+        }
         session.state = State::Down;
         session.sending = false;
         session.wire = Wire::Silent;

@@ -15,6 +15,7 @@
 mod connections;
 mod heartbeats;
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use engine::signal::{Signal, Stop};
@@ -39,8 +40,9 @@ use crate::session::{Speech, Wire};
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;
 const BUFFER_BYTES: usize = 4096;
-/// The most connections that are opened in one turn, so that what completes is read in between.
-const OPENED_MAX: usize = 64;
+/// The most connections of a worker that are being opened at once. The kernel hands few completions
+/// over in a turn, so whoever begins more than he can see through only sees all of them time out.
+const CONNECTING_MAX: usize = 512;
 /// How long an interrupted hold waits for the answers that are on their way.
 const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How often a worker looks for the others while it waits for the hold to begin.
@@ -188,6 +190,9 @@ pub(crate) struct Worker<'a, D: Driver> {
     end: Time,
     ended_by: Option<Signal>,
     next_to_open: usize,
+    /// Connections that are to be tried again and wait for others to come about.
+    waiting: VecDeque<u32>,
+    connecting: usize,
     /// Sessions whose first attempt has ended, either way.
     settled: usize,
     standing: u64,
@@ -245,6 +250,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             end: Time::NEVER,
             ended_by: None,
             next_to_open: 0,
+            waiting: VecDeque::new(),
+            connecting: 0,
             settled: 0,
             standing: 0,
             unanswered: 0,
@@ -279,6 +286,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             self.expire_timers(now);
+            self.open_due(now);
             self.step_phase(now);
             self.flush(now);
             until = self.next_wait(now);
@@ -332,7 +340,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.drain(now, now.plus(INTERRUPT_DRAIN_NS));
             return;
         }
-        self.open_due(now);
         if !announced && self.settled == self.sessions.len() {
             self.phase = Phase::Opening { announced: true };
             self.gate.arrive(now);
@@ -371,7 +378,8 @@ impl<'a, D: Driver> Worker<'a, D> {
         match self.phase {
             Phase::Opening { announced: true } => wake = wake.min(now.plus(GATE_POLL_NS)),
             Phase::Opening { announced: false } => {
-                if self.next_to_open < self.sessions.len() {
+                let room = self.connecting < CONNECTING_MAX;
+                if room && self.next_to_open < self.sessions.len() {
                     wake = wake.min(self.opening_at(self.next_to_open));
                 }
             }
@@ -404,7 +412,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             let session = &mut self.sessions[index];
             session.timer = None;
             match session.state {
-                State::Down => self.open(index, now),
+                State::Down => self.waiting.push_back(index as u32),
                 State::Connecting(_) | State::Greeting(_) => {
                     self.ended(index, ErrorKind::ConnectTimeout, now);
                 }

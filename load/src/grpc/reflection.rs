@@ -21,10 +21,12 @@ const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
 /// was known to be missing, so this is how deep imports may lie.
 const ROUNDS_MAX: usize = 64;
 
+/// Puts all questions in one call. `None` where the server does not know them.
+type Asking = dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, RunError>;
+
 /// A server that describes its own services.
 pub(super) struct Reflection {
-    /// Puts all questions in one call. `None` where the server does not know them.
-    ask: Box<dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, RunError>>,
+    ask: Box<Asking>,
     url: String,
     /// The names of all services that it offers.
     pub(super) services: Vec<String>,

@@ -4,8 +4,10 @@
 //! been measured as less.
 
 mod http2;
+mod probe;
 mod websocket;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::Address;
@@ -18,25 +20,35 @@ use measure::record::EndedBy;
 
 /// A server on a port of its own, ended when the test is.
 struct Server {
+    /// 0 of one on a Unix socket.
     port: u16,
+    unix: Option<PathBuf>,
+    secure: bool,
     stop: Stop,
     running: Option<server::Running>,
 }
 
 impl Server {
     fn start(engine: EngineChoice) -> Server {
-        let stop = Stop::new();
         let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let config = server::Config {
+        Server::with(server::Config {
             engine,
             ..server::Config::new(address)
-        };
+        })
+    }
+
+    fn with(config: server::Config) -> Server {
+        let stop = Stop::new();
+        let secure = config.tls.is_some();
         let running = server::start(config, &stop).unwrap();
-        let Address::Tcp(address) = running.address().clone() else {
-            panic!("not TCP")
+        let (port, unix) = match running.address().clone() {
+            Address::Tcp(address) => (address.port(), None),
+            Address::Unix(path) => (0, Some(path)),
         };
         Server {
-            port: address.port(),
+            port,
+            unix,
+            secure,
             stop,
             running: Some(running),
         }

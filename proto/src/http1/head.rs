@@ -310,9 +310,15 @@ fn version(text: &[u8]) -> Result<Version, Fault> {
                 Err(&faults::MAJOR_VERSION)
             }
         }
-        _ if !text.starts_with(b"HTTP") => Err(&faults::FOREIGN),
-        _ => Err(&faults::VERSION),
+        _ if names_http(text) => Err(&faults::VERSION),
+        _ => Err(&faults::FOREIGN),
     }
+}
+
+/// Whether a version that is wrong is one of HTTP, or none at all.
+fn names_http(text: &[u8]) -> bool {
+    let name = text.get(..4).unwrap_or(text);
+    name.is_empty() || name.eq_ignore_ascii_case(b"HTTP")
 }
 
 /// Whether a target has one of the forms of RFC 9112 §3.2 that a server which is no proxy answers.

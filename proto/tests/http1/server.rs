@@ -212,6 +212,7 @@ fn bad_request_lines_are_refused() {
     const LINE: &str = "400 a request line that is not method, target and version (RFC 9112 §3)";
     const METHOD: &str = "400 a method that is not a token (RFC 9112 §3.1)";
     const TARGET: &str = "400 a request target in none of the four forms (RFC 9112 §3.2)";
+    const FOREIGN: &str = "400 a first line that names another protocol than HTTP (RFC 9113 §3.4)";
     const VERSION: &str = "400 a version that is not HTTP/digit.digit (RFC 9112 §2.3)";
     const MAJOR: &str = "505 a major version other than 1 (RFC 9110 §15.6.6)";
     for (line, seen) in [
@@ -235,6 +236,8 @@ fn bad_request_lines_are_refused() {
         ("GET / HTTP/1", VERSION),
         ("GET / HTTP/1.10", VERSION),
         ("GET / HTTP/1.x", VERSION),
+        ("GET / HTTQ/1.1", FOREIGN),
+        ("INVALID CONNECTION PREFACE", FOREIGN),
         ("PRI * HTTP/2.0", MAJOR),
         ("GET / HTTP/0.9", MAJOR),
         (

@@ -343,9 +343,13 @@ impl Talk {
             Reply::Cut { response, bytes } => {
                 let date = &site.date;
                 self.out.append(|out| {
-                    let rest = answer::encode(out, &response, form, date);
-                    debug_assert!(rest.is_none(), "what is cut is short");
-                    out.truncate(out.len() - response.body.len().saturating_sub(bytes) as usize);
+                    let mut whole = Vec::new();
+                    let _ = answer::encode(&mut whole, &response, form, date);
+                    let unsent = match form.head_only {
+                        true => 0,
+                        false => response.body.len().saturating_sub(bytes) as usize,
+                    };
+                    out.extend_from_slice(&whole[..whole.len().saturating_sub(unsent)]);
                 });
                 Some(Ending::Graceful)
             }

@@ -241,9 +241,14 @@ impl Rpc {
         self.pieces.len() + self.replies.bytes.len()
     }
 
+    /// Whether it goes on by itself after a while.
+    pub(super) fn pauses(&self) -> bool {
+        self.pause_until != Time::NEVER
+    }
+
     /// Whether nothing will happen any more unless the client ends it.
     pub(super) fn waits_for_ever(&self) -> bool {
-        self.client_done && self.replies.bytes.is_empty() && self.pause_until == Time::NEVER
+        self.client_done && self.replies.bytes.is_empty() && !self.pauses()
     }
 
     /// Says what there is to say, as far as the windows and its turn allow.

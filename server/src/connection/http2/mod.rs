@@ -296,10 +296,12 @@ impl Http2 {
 
     /// The server stops: the connection ends with the last of its streams.
     pub(super) fn drain(&mut self, site: &mut Site) {
-        if self.ending.is_some() || self.going_away {
+        if self.ending.is_some() {
             return;
         }
-        self.go_away(ErrorCode::NO_ERROR);
+        if !self.going_away {
+            self.go_away(ErrorCode::NO_ERROR);
+        }
         let endless = |stream: &Stream| match &stream.state {
             State::Calling(rpc) => rpc.waits_for_ever(),
             _ => false,
@@ -499,7 +501,8 @@ impl Http2 {
         let mut streams = self.talk.streams.iter();
         streams.all(|(_, stream)| match &stream.state {
             State::Silent => draining || ended,
-            State::Calling(rpc) => ended && rpc.waits_for_ever(),
+            // No credit and no message comes any more.
+            State::Calling(rpc) => ended && !stream.listed && !rpc.pauses(),
             _ => ended && stream.waits_for_client(),
         })
     }

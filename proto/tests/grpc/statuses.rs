@@ -44,10 +44,11 @@ fn a_number_that_is_none_of_them_is_unknown() {
 
 #[test]
 fn a_head_says_how_the_call_ended_or_that_trailers_will() {
-    const GRPC: Option<&[u8]> = Some(b"application/grpc");
-    const PROTO: Option<&[u8]> = Some(b"application/grpc+proto");
-    const HTML: Option<&[u8]> = Some(b"text/html");
-    let cases: [(u16, Option<&[u8]>, Option<&[u8]>, bool, Option<Status>); 14] = [
+    type Text = Option<&'static [u8]>;
+    const GRPC: Text = Some(b"application/grpc");
+    const PROTO: Text = Some(b"application/grpc+proto");
+    const HTML: Text = Some(b"text/html");
+    let cases: [(u16, Text, Text, bool, Option<Status>); 14] = [
         // A response that goes on.
         (200, GRPC, None, false, None),
         (200, PROTO, None, false, None),

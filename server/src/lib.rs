@@ -5,8 +5,8 @@
 //! is requested and everything that was begun is finished, and tells what was done.
 //!
 //! From the outside in: `worker` knows sockets and no protocol; `connection` knows a protocol and
-//! no sockets; a `service` knows what to answer and neither. `site` is what the connections of a
-//! worker share.
+//! no sockets; a `service`, or a method in `grpc`, knows what to answer and neither. `site` is what
+//! the connections of a worker share.
 //!
 //! This crate does not know load, measurements or the command line. Its speed is a yardstick for
 //! others, so the usual path (a small request that repeats itself) takes one comparison of the

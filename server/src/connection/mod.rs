@@ -331,7 +331,7 @@ impl Connection {
         }
     }
 
-    /// When it is to be looked at again, besides when it has idled for too long. The usual answer is
+    /// When it is to be looked at again, besides when it has idled for too long. Usually that is
     /// [`Time::NEVER`].
     #[inline]
     pub(crate) fn due(&self, timeouts: &Timeouts) -> Time {

@@ -1,5 +1,5 @@
-//! `/ws`: WebSocket, on which messages are echoed, and what else can come of them: `/ws/close/CODE`,
-//! `/ws/drop`, `/ws/stall`.
+//! `/ws`: WebSocket, on which messages are echoed, and what else can come of them:
+//! `/ws/close/CODE`, `/ws/drop`, `/ws/stall`.
 
 use proto::websocket;
 

@@ -18,7 +18,8 @@ pub(crate) fn http2(plan: &Plan) -> Result<Request, Invalid> {
             for message in &call.messages {
                 grpc::encode(message, &mut body).map_err(refused)?;
             }
-            Request::new(&call_fields(plan, call)?, body).map_err(refused)
+            let request = Request::new(&call_fields(plan, call)?, body).map_err(refused)?;
+            Ok(request.ended_by_data())
         }
         _ => Request::new(&fields(plan), plan.request.body.clone()).map_err(refused),
     }

@@ -16,6 +16,7 @@ const STREAM_MAX: u32 = u32::MAX >> 1;
 pub struct Request {
     head: Head,
     body: Arc<[u8]>,
+    ended_by_data: bool,
 }
 
 impl Request {
@@ -44,7 +45,20 @@ impl Request {
                 body.len()
             )));
         }
-        Ok(Request { head, body })
+        Ok(Request {
+            head,
+            body,
+            ended_by_data: false,
+        })
+    }
+
+    /// The same request, with its end in a DATA frame even if the body is empty. gRPC demands it of
+    /// all requests (PROTOCOL-HTTP2.md, EOS), and a server in Go waits for it without end.
+    pub fn ended_by_data(self) -> Request {
+        Request {
+            ended_by_data: true,
+            ..self
+        }
     }
 
     /// The head.
@@ -224,12 +238,13 @@ impl Client {
         self.next_id += 2;
         core.highest = id;
         let body = &request.body;
-        core.sender.write(out, id, &request.head, body.is_empty());
+        let ends = body.is_empty() && !request.ended_by_data;
+        core.sender.write(out, id, &request.head, ends);
         let mut stream = core.new_stream(id);
         stream.head_request = request.head.meaning().head_request;
-        stream.ended_out = body.is_empty();
+        stream.ended_out = ends;
         core.streams.put(place, stream);
-        if !body.is_empty() {
+        if !ends {
             let sent = core.send_data(place, body, true, out);
             if sent < body.len() {
                 self.uploads.push(Upload {

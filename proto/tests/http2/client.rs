@@ -307,3 +307,22 @@ fn an_idle_connection_is_small() {
     let bytes = size_of::<Client>() + client.memory_bytes();
     assert!(bytes <= 1536, "{bytes} bytes");
 }
+
+#[test]
+fn a_request_may_end_behind_its_head_though_it_has_no_body() {
+    let (mut client, mut out) = ready_client(Config::default(), &[]);
+    let requests = [request(POST, ""), request(POST, "x")];
+    for (place, request) in requests.into_iter().enumerate() {
+        let request = request.ended_by_data();
+        client
+            .request(&request, place as u32, &mut out)
+            .expect("capacity");
+    }
+    assert_eq!(
+        written(&out),
+        "head 1 POST http /up, data 1  end, head 3 POST http /up, data 3 x end"
+    );
+    let answers = [headers(1, END, OK), headers(3, END, OK)].concat();
+    feed(&mut client, &answers, &mut out);
+    assert_eq!(client.outstanding(), 0);
+}

@@ -1,18 +1,16 @@
 //! gRPC against grpc-python: calls of each kind, how they end, and the sentences for what cannot
 //! be called. What a server answers is looked at through `load`, which the program is made of.
 
-use std::env;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::protocol::Protocol;
-use load::{CallEnd, Plan};
+use load::{Answer, CallEnd, Plan};
 use serde_json::{Value, json};
 
 use super::child::{Folder, assert_says, record, ringside};
-use super::peers::{Peer, free_port, installed, peer, ready, subject};
+use super::peers::{Peer, free_port, from_ci, installed, peer, ready, subject};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -20,17 +18,9 @@ fn proto() -> String {
     format!("{}/tests/peers/greeter.proto", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The interpreter that `.ci/run` installs libraries for.
-fn python() -> String {
-    let cache = env::var("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.unwrap_or_else(|_| Path::new(&env::var("HOME").unwrap()).join(".cache"));
-    let path = cache.join("ringside-ci/python/bin/python");
-    path.to_str().unwrap().to_string()
-}
-
 /// A server by grpc-python, with its port; `None` where it is not installed.
 fn greeter(more: &[&str]) -> Option<(Peer, u16)> {
-    let python = python();
+    let python = from_ci("python/bin/python");
     if !installed(&python, "--version") {
         return None;
     }
@@ -42,23 +32,34 @@ fn greeter(more: &[&str]) -> Option<(Peer, u16)> {
     Some((peer, port))
 }
 
-/// One call by reflection. Its end, and its messages as JSON.
-fn call(port: u16, method: &str, json: Option<&str>, set: fn(&mut Plan)) -> (CallEnd, Value) {
-    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/{method}");
-    let mut plan = Plan::new(&url).unwrap();
+/// One call of the method that a URL names, and what was answered: the messages as JSON.
+pub(crate) fn call_by(
+    source: &Source,
+    url: &str,
+    json: Option<&str>,
+    set: fn(&mut Plan),
+) -> (Answer, Vec<Value>) {
+    let mut plan = Plan::new(url).unwrap();
     plan.timeout_s = TIMEOUT.as_secs_f64();
-    let described = Method::find(&plan, &Source::Reflection).unwrap();
+    let described = Method::find(&plan, source).unwrap();
     plan.protocol = Protocol::Grpc {
         http2: Default::default(),
         call: described.call(json).unwrap(),
     };
     set(&mut plan);
     let answer = load::probe(&plan, TIMEOUT).unwrap();
-    let end = answer.grpc.unwrap();
-    let messages = end.messages.iter();
-    let messages = messages.map(|bytes| described.answer(bytes).unwrap()["text"].clone());
+    let messages = answer.grpc.iter().flat_map(|end| &end.messages);
+    let messages = messages.map(|bytes| described.answer(bytes).unwrap());
     let messages = messages.collect();
-    (end, messages)
+    (answer, messages)
+}
+
+/// One call by reflection. Its end, and the texts of its messages.
+fn call(port: u16, method: &str, json: Option<&str>, set: fn(&mut Plan)) -> (CallEnd, Value) {
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/{method}");
+    let (answer, messages) = call_by(&Source::Reflection, &url, json, set);
+    let texts = messages.iter().map(|message| message["text"].clone());
+    (answer.grpc.unwrap(), texts.collect())
 }
 
 fn set_deadline(plan: &mut Plan, seconds: f64) {

@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use measure::time::{Time, sleep_until};
@@ -22,6 +22,14 @@ pub(crate) fn installed(program: &str, question: &str) -> bool {
     let promised = env::var("CI").is_ok_and(|value| value == "true");
     assert!(!promised, "CI=true, and {program} is missing");
     false
+}
+
+/// The path of a program that `.ci/run` installs, in the folder that it uses for that.
+pub(crate) fn from_ci(program: &str) -> String {
+    let cache = env::var("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|_| Path::new(&env::var("HOME").unwrap()).join(".cache"));
+    let path = cache.join("ringside-ci").join(program);
+    path.to_str().unwrap().to_string()
 }
 
 pub(crate) fn free_port() -> u16 {

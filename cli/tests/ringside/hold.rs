@@ -90,7 +90,8 @@ fn a_server_that_stays_loses_nobody_whatever_is_spoken() {
 
 #[test]
 fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
-    let server = Server::start(&[]);
+    // The sockets of a killed io_uring are closed some time after the process has ended.
+    let server = Server::start(&["--engine", "epoll"]);
     let authority = server.authority().to_string();
     let url = server.at("/health");
     let words = [
@@ -194,25 +195,15 @@ fn a_server_that_never_answers_loses_each_connection_after_the_timeout() {
 }
 
 #[test]
-fn a_refused_upgrade_is_a_failed_attempt_of_its_own_kind() {
+fn a_refused_upgrade_is_said_before_anything_is_held() {
     let server = Server::start(&[]);
     let url = format!("ws://{}/health", server.authority());
-    let ended = ringside(&[
-        "hold",
-        "-c3",
-        "-d1s",
-        "--retries",
-        "1",
-        "--back-off",
-        "1ms..1ms",
-        "--format",
-        "json",
-        &url,
-    ]);
+    let ended = ringside(&["hold", "-c3", "-d1s", &url]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert_says(&ended.stderr, "not one connection came about");
-    let attempts = &record(&ended)["failed_attempts"];
-    assert_eq!(attempts["upgrade_refused"], 6, "{attempts}");
+    assert_says(
+        &ended.stderr,
+        "refuses the WebSocket upgrade with status 200",
+    );
 }
 
 #[test]

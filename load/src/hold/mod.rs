@@ -4,8 +4,8 @@
 //! [`prepare`] makes sure that a plan can be carried out here: it chooses how many workers the
 //! limit of descriptors calls for, and from which addresses so many connections find their ports.
 //! [`Hold::carry_out`] opens the connections at their rate, keeps them, and brings back a
-//! [`Record`]; what its words mean is said in [`measure::hold`]. Each worker is a pinned thread with
-//! a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of
+//! [`Record`]; what its words mean is said in [`measure::hold`]. Each worker is a pinned thread
+//! with a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of
 //! exchanges, and it sleeps where a run spins.
 
 mod check;

@@ -44,8 +44,8 @@ pub struct Hold {
 /// Makes sure that `plan` can be carried out, and chooses what it leaves open.
 ///
 /// # Errors
-/// The plan does not hold together, nobody listens, or a limit of this host is in the way. Each says
-/// what to do.
+/// The plan does not hold together, nobody listens, or a limit of this host is in the way. Each
+/// says what to do.
 pub fn prepare(plan: &Plan) -> Result<Hold, RunError> {
     plan.validate()?;
     let ground = Ground::find(&plan.as_run())?;

@@ -2,8 +2,8 @@
 //!
 //! A turn is: wait on the driver; read what completed; expire timers; move the phase on; open what
 //! is due to be opened. Each connection has one timer, which stands for whatever comes next: the
-//! end of the attempt to connect, the next heartbeat, the end of waiting for its answer, or the next
-//! attempt. So a connection that idles costs nothing but its place in the tables.
+//! end of the attempt to connect, the next heartbeat, the end of waiting for its answer, or the
+//! next attempt. So a connection that idles costs nothing but its place in the tables.
 //!
 //! Of all connections together the n-th of N is opened n ÷ rate after the first, and its heartbeats
 //! fall n ÷ N of their interval after those of the first one, reconnected or not: so no two workers

@@ -8,6 +8,7 @@ mod faults;
 mod grpc;
 mod help;
 mod hold;
+mod http2;
 mod interop;
 mod output;
 mod peers;

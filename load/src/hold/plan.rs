@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn plans_that_cannot_be_held_are_refused_with_the_flag() {
-        let table: [(fn(&mut Plan), &str); 8] = [
+        type Spoil = fn(&mut Plan);
+        let table: [(Spoil, &str); 8] = [
             (|plan| plan.connections = 0, "-c"),
             (|plan| plan.threads = Some(0), "-t"),
             (|plan| plan.duration_s = 0.0, "-d"),

@@ -126,6 +126,18 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) http2: Http2,
 
+    /// Send TEXT, or what is in FILE; one exchange is this message and the next that comes back
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = WEBSOCKET)]
+    pub(crate) message: Option<String>,
+
+    /// Send it as a binary message and not as text
+    #[arg(long, help_heading = WEBSOCKET)]
+    pub(crate) binary: bool,
+
+    /// Ping each connection every TIME and measure the round trip
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = WEBSOCKET)]
+    pub(crate) ping: Option<Duration>,
+
     /// A new connection for each request
     #[arg(long, help_heading = CONNECTION)]
     pub(crate) no_keepalive: bool,
@@ -165,6 +177,7 @@ pub(crate) struct Run {
 const LOAD: &str = "Load";
 const REQUEST: &str = "Request";
 const GRPC: &str = "gRPC";
+const WEBSOCKET: &str = "WebSocket";
 const MACHINE: &str = "Machine";
 const OUTPUT: &str = "Output";
 

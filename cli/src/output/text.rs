@@ -273,6 +273,13 @@ fn rates(record: &Record) -> String {
         "; completed {}, failed {}, unfinished {}",
         exchanges.completed, exchanges.failed, exchanges.unfinished
     ));
+    let messages = &record.messages;
+    if messages.sent + messages.received > 0 {
+        text.push_str(&format!(
+            "\nMessages: {} sent, {} received",
+            messages.sent, messages.received
+        ));
+    }
     if exchanges.censored > 0 {
         text.push_str(&format!(
             "\n{} that got no answer are in the times above with how long was waited for them",

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 mod http2;
+mod message;
 pub(crate) mod plan;
 pub(crate) mod route;
 

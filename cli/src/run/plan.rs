@@ -10,6 +10,7 @@ use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use measure::host::Host;
 
+use super::message::message;
 use super::{addresses, http2, route};
 use crate::args::run::{Arrivals, Run};
 use crate::exit::Failure;
@@ -42,6 +43,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
     http2::apply(&arguments.http2, &mut plan)?;
+    message(arguments, &mut plan)?;
     request(arguments, &mut plan)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
@@ -164,22 +166,29 @@ fn read_json(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(text.as_bytes().to_vec());
-    };
-    let body = fs::read(path)
-        .map_err(|error| format!("-b @{path}: cannot be read: {error}; give the path of a file"))?;
-    if body.is_empty() {
+    let body = read_given("-b", text)?;
+    if body.is_empty() && text.starts_with('@') {
         return Err(format!(
-            "-b @{path}: the file is empty; leave -b out to send no body"
-        ));
-    }
-    if body.len() > BODY_BYTES_MAX {
-        return Err(format!(
-            "-b @{path}: longer than {BODY_BYTES_MAX} bytes, which is the limit"
+            "-b {text}: the file is empty; leave -b out to send no body"
         ));
     }
     Ok(body)
+}
+
+/// What an argument says itself, or what is in the file that it names behind an @.
+pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.as_bytes().to_vec());
+    };
+    let bytes = fs::read(path).map_err(|error| {
+        format!("{flag} @{path}: cannot be read: {error}; give the path of a file")
+    })?;
+    if bytes.len() > BODY_BYTES_MAX {
+        return Err(format!(
+            "{flag} @{path}: longer than {BODY_BYTES_MAX} bytes, which is the limit"
+        ));
+    }
+    Ok(bytes)
 }
 
 /// Each connection over TCP takes a local port of its own on its local address.

@@ -1,0 +1,112 @@
+//! The message of a WebSocket, out of the arguments.
+
+use std::time::Duration;
+
+use load::Plan;
+use load::protocol::Protocol;
+
+use super::plan::read_given;
+use crate::args::run::Run;
+
+/// Puts what the arguments say about it into the plan.
+pub(super) fn message(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+    let Protocol::WebSocket { message } = &mut plan.protocol else {
+        let about_messages = [
+            (arguments.message.is_some(), "--message"),
+            (arguments.binary, "--binary"),
+            (arguments.ping.is_some(), "--ping"),
+        ];
+        return match about_messages.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => Err(format!(
+                "{flag} is about WebSocket: load ws://HOST:PORT/PATH, or leave it out"
+            )),
+            None => Ok(()),
+        };
+    };
+    let other = [
+        (arguments.body.is_some(), "-b"),
+        (arguments.method.is_some(), "-m"),
+    ];
+    if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
+        return Err(format!(
+            "{flag}: a WebSocket begins with a GET that has no body; leave {flag} out, and give \
+             the message with --message"
+        ));
+    }
+    if let Some(given) = &arguments.message {
+        message.payload = read_given("--message", given)?;
+    }
+    message.binary = arguments.binary;
+    message.ping_every_s = arguments.ping.as_ref().map(Duration::as_secs_f64);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use measure::host::Host;
+
+    use super::super::plan::plan;
+    use super::*;
+    use crate::args::{self, Parsed, Verb};
+
+    fn planned(words: &str) -> Result<Plan, String> {
+        let words = ["ringside", "run"]
+            .into_iter()
+            .chain(words.split_whitespace());
+        let verb = match args::parse(words.map(Into::into)) {
+            Parsed::Do(parsed) => parsed.verb,
+            Parsed::Wrong(text) | Parsed::Answer(text) => return Err(text),
+        };
+        match verb {
+            Verb::Run(arguments) => plan(&arguments, &Host::default()),
+            _ => Err("another verb".to_string()),
+        }
+    }
+
+    #[test]
+    fn a_message_is_what_the_arguments_say() {
+        let file = std::env::temp_dir().join(format!("ringside-{}", std::process::id()));
+        fs::write(&file, b"\xff").unwrap();
+        let file = file.display();
+        let table = [
+            ("".to_string(), &b"Hello, World!"[..], false, None),
+            (
+                "--message abc --ping 1500ms".into(),
+                b"abc",
+                false,
+                Some(1.5),
+            ),
+            (format!("--message @{file} --binary"), b"\xff", true, None),
+        ];
+        for (words, payload, binary, ping_every_s) in table {
+            let plan = planned(&format!("{words} ws://localhost/")).unwrap();
+            let Protocol::WebSocket { message } = plan.protocol else {
+                panic!("{words}: not a WebSocket");
+            };
+            assert_eq!((&*message.payload, message.binary), (payload, binary));
+            assert_eq!(message.ping_every_s, ping_every_s);
+        }
+        let wrong = planned(&format!("--message @{file} ws://localhost/")).unwrap_err();
+        assert!(wrong.contains("--binary"), "{wrong}");
+        fs::remove_file(file.to_string()).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_a_way_out() {
+        for (words, part) in [
+            ("--message @/nonexistent ws://a/", "cannot be read"),
+            ("-b x ws://a/", "--message"),
+            ("-m POST ws://a/", "--message"),
+            ("--ping 0 ws://a/", "leave it out"),
+            ("-H Upgrade:x ws://a/", "cannot be given"),
+            ("--message x http://a/", "load ws://"),
+            ("--binary http://a/", "load ws://"),
+            ("--ping 1s http://a/", "load ws://"),
+        ] {
+            let text = planned(words).unwrap_err();
+            assert!(text.contains(part), "{words}: {text}");
+        }
+    }
+}

@@ -16,3 +16,4 @@ mod record;
 mod serve;
 mod signals;
 mod usage;
+mod websocket;

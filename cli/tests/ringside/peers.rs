@@ -14,13 +14,18 @@ use super::child::{Folder, PATIENCE, Running, ringside, start};
 
 /// Whether a program is there; says so if not.
 pub(crate) fn installed(program: &str, question: &str) -> bool {
-    let asked = Command::new(program).arg(question).output();
+    answers(Command::new(program).arg(question), program)
+}
+
+/// Whether what `command` asks of `name` succeeds; says so if not.
+pub(crate) fn answers(command: &mut Command, name: &str) -> bool {
+    let asked = command.output();
     if asked.is_ok_and(|answer| answer.status.success()) {
         return true;
     }
-    eprintln!("SKIPPED: {program} is not installed, so nothing is known about it");
+    eprintln!("SKIPPED: {name} is not installed, so nothing is known about it");
     let promised = env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!promised, "CI=true, and {program} is missing");
+    assert!(!promised, "CI=true, and {name} is missing");
     false
 }
 

@@ -1,0 +1,136 @@
+//! WebSocket against `ws` for Node.js and `websockets` for Python, in both directions.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::child::{Server, assert_says, ringside, start};
+use super::peers::{Peer, answers, free_port, from_ci, peer, ready};
+
+/// A library that `.ci/run` installs, and what runs programs that use it.
+struct Library {
+    extension: &'static str,
+    interpreter: String,
+}
+
+impl Library {
+    /// Those that are there.
+    fn all() -> Vec<Library> {
+        let node = ("js", "node".to_string(), ["-e", "require('ws')"]);
+        let python = from_ci("python/bin/python");
+        let python = ("py", python, ["-c", "import websockets"]);
+        let mut found = Vec::new();
+        for (extension, interpreter, question) in [node, python] {
+            let library = Library {
+                extension,
+                interpreter,
+            };
+            let name = format!("the WebSocket library in {:?}", question[1]);
+            if answers(library.command().args(question), &name) {
+                found.push(library);
+            }
+        }
+        found
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.env("NODE_PATH", from_ci("node/node_modules"));
+        command
+    }
+
+    /// Runs the program beside this test that plays this role.
+    fn program(&self, role: &str, argument: &str) -> Command {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let file = format!("{folder}/tests/peers/websocket_{role}.{}", self.extension);
+        let mut command = self.command();
+        command.args([&file, argument]);
+        command
+    }
+
+    /// A server, and its port.
+    fn server(&self) -> (Peer, u16) {
+        let port = free_port();
+        let peer = peer(&mut self.program("server", &port.to_string()));
+        ready(port, self.extension);
+        (peer, port)
+    }
+}
+
+/// The record of a run of twenty messages, and how it ended.
+fn run(words: &[&str], url: &str) -> (Option<i32>, Value) {
+    let mut all = vec!["run", "-n", "20", "-c", "2", "--format", "json"];
+    all.extend(words);
+    all.push(url);
+    let ended = ringside(&all);
+    let record = serde_json::from_str(&ended.stdout);
+    let record = record.unwrap_or_else(|_| panic!("{all:?}: {}", ended.stderr));
+    (ended.code, record)
+}
+
+#[test]
+fn servers_of_others_are_loaded() {
+    for library in Library::all() {
+        let (_peer, port) = library.server();
+        let url = |path: &str| format!("ws://127.0.0.1:{port}{path}");
+        let long = "x".repeat(100_000);
+        for (path, words) in [
+            ("/echo", &["--message", "sixteen bytes ok"][..]),
+            ("/echo", &["--message", ""]),
+            ("/echo", &["--pipeline", "4"]),
+            ("/echo", &["--binary", "--message", &long]),
+            ("/echo", &["--no-keepalive"]),
+            ("/echo", &["-R", "50", "--ping", "20ms"]),
+            ("/fragments", &["--message", "h\u{e9}llo"]),
+            ("/fragments", &["--binary"]),
+            ("/large", &[]),
+        ] {
+            let (code, record) = run(words, &url(path));
+            let completed = record["exchanges"]["completed"].as_u64();
+            assert_eq!(
+                (code, completed),
+                (Some(0), Some(20)),
+                "{path} {words:?}: {record}"
+            );
+            assert_eq!(record["errors"], serde_json::json!({}), "{path} {words:?}");
+            assert_eq!(record["messages"]["received"], 20, "{path} {words:?}");
+            if words.contains(&"--ping") {
+                assert!(
+                    record["ping_time_us"]["p50"].as_f64().unwrap() > 0.0,
+                    "{record}"
+                );
+            }
+        }
+        for (path, kind) in [
+            ("/close", "early_close"),
+            ("/garbled", "protocol_violation"),
+        ] {
+            let (_, record) = run(&[], &url(path));
+            assert_eq!(record["errors"][kind], 20, "{path}: {record}");
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_that_another_server_refuses_is_told() {
+    for library in Library::all() {
+        let (_peer, port) = library.server();
+        let ended = ringside(&["run", &format!("ws://127.0.0.1:{port}/refused")]);
+        assert_eq!(ended.code, Some(1));
+        assert_says(&ended.stderr, "status 503");
+    }
+}
+
+#[test]
+fn clients_of_others_find_nothing_wrong_with_the_server() {
+    let libraries = Library::all();
+    for engine in ["auto", "epoll"] {
+        let server = Server::start(&["--engine", engine]);
+        let url = format!("ws://{}/ws", server.authority());
+        for library in &libraries {
+            let ended = start(&mut library.program("client", &url)).end();
+            let name = library.extension;
+            assert_eq!(ended.code, Some(0), "{engine} {name}: {}", ended.stderr);
+        }
+    }
+}

@@ -307,8 +307,22 @@ mod tests {
             let text = planned(&format!("{words} {URL}")).unwrap_err();
             assert!(text.contains(part), "{words}: {text}");
         }
-        let text = planned("https://localhost/").unwrap_err();
-        assert!(text.contains("TLS is not there yet"), "{text}");
+    }
+
+    #[test]
+    fn what_is_asked_of_tls_is_in_the_plan() {
+        let url = "https://localhost/";
+        let tls = planned(url).unwrap().tls.unwrap();
+        assert_eq!(tls, load::protocol::Tls::default());
+        let words = "--cacert a --cert b --key c --sni d --no-session-resumption";
+        let tls = planned(&format!("{words} {url}")).unwrap().tls.unwrap();
+        assert_eq!(tls.ca_file, Some("a".into()));
+        assert_eq!(tls.certificate_file, Some("b".into()));
+        assert_eq!(tls.key_file, Some("c".into()));
+        assert_eq!(tls.server_name.as_deref(), Some("d"));
+        assert!(!tls.resumption && !tls.insecure);
+        assert!(planned(&format!("-k {url}")).unwrap().tls.unwrap().insecure);
+        assert_eq!(planned(URL).unwrap().tls, None);
     }
 
     #[test]

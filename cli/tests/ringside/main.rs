@@ -15,5 +15,6 @@ mod peers;
 mod record;
 mod serve;
 mod signals;
+mod tls;
 mod usage;
 mod websocket;

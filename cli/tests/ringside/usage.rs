@@ -26,8 +26,28 @@ fn a_wrong_flag_is_named_with_the_right_one() {
 
 #[test]
 fn a_scheme_that_cannot_be_loaded_says_so() {
-    refused("run https://127.0.0.1/", "TLS is not there yet");
     refused("run gopher://127.0.0.1/", "http://");
+}
+
+#[test]
+fn words_about_tls_must_fit_together() {
+    let clear = "http:// has none: write https://";
+    refused("run -k http://127.0.0.1/", clear);
+    refused("run --sni a.example http://127.0.0.1/", clear);
+    refused("run --no-session-resumption http://127.0.0.1/", clear);
+    refused("run --cert a.pem https://127.0.0.1/", "give --key too");
+    refused("run --key a.pem https://127.0.0.1/", "give --cert too");
+    refused(
+        "run -k --cacert a.pem https://127.0.0.1/",
+        "give one of them",
+    );
+    refused(
+        "run --cacert /nowhere.pem https://127.0.0.1/",
+        "/nowhere.pem",
+    );
+    refused("serve --cert a.pem --key b.pem", "--tls");
+    refused("serve --tls --cert a.pem", "--key");
+    refused("serve --client-ca a.pem", "--tls");
 }
 
 #[test]

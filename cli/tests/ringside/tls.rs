@@ -106,8 +106,8 @@ fn converse(command: &mut Command, input: &str) -> String {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
     drop(stdin);
+    let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -141,7 +141,7 @@ fn openssl_talks_to_the_server_in_both_versions() {
 }
 
 #[test]
-fn curl_trusts_the_certificate_that_it_was_given() {
+fn curl_trusts_the_certificate_that_it_was_given_and_chooses_the_protocol() {
     let Some(certificates) = Certificates::new() else {
         return;
     };
@@ -152,12 +152,39 @@ fn curl_trusts_the_certificate_that_it_was_given() {
     let server = certificates.serve("server");
     let url = format!("https://localhost:{}/json", port_of(&server));
     let ca = certificates.path("ca.pem");
-    let said = converse(
-        Command::new("curl").args(["-sSv", "--http1.1", "--cacert", &ca, &url]),
-        "",
-    );
-    assert_says(&said, "HTTP/1.1 200 OK");
-    assert_says(&said, "message");
+    for (flag, alpn, status) in [
+        ("--http1.1", "server accepted http/1.1", "HTTP/1.1 200 OK"),
+        ("--http2", "server accepted h2", "HTTP/2 200"),
+    ] {
+        let said = converse(
+            Command::new("curl").args(["-sSv", flag, "--cacert", &ca, &url]),
+            "",
+        );
+        assert_says(&said, alpn);
+        assert_says(&said, status);
+        assert_says(&said, "{\"status\":\"ok\"}");
+    }
+}
+
+#[test]
+fn http_2_is_agreed_on_where_it_is_asked_for() {
+    let Some(certificates) = Certificates::new() else {
+        return;
+    };
+    certificates.sign("server", LOCAL, "30");
+    let server = certificates.serve("server");
+    let (port, ca) = (port_of(&server), certificates.path("ca.pem"));
+    let url = format!("https://localhost:{port}/");
+    for engine in ["auto", "epoll"] {
+        let words = ["--cacert", &ca, "--http2", "-S", "4", "--engine", engine];
+        let loaded = record(&run(&words, &url));
+        assert_eq!(loaded["status"]["200"], 200);
+        assert_eq!(loaded["connections"]["tls"]["alpn"], "h2");
+    }
+    let mut command = Command::new("openssl");
+    let place = format!("127.0.0.1:{port}");
+    command.args(["s_client", "-connect", &place, "-alpn", "h2,http/1.1"]);
+    assert_says(&converse(&mut command, ""), "ALPN protocol: h2");
 }
 
 /// A run of this many requests over as many connections as come.
@@ -256,6 +283,8 @@ fn nginx_is_loaded_over_tls() {
         assert!(full >= 4 && resumed >= 150, "{full} and {resumed}");
         let never = [&words[..], &["--no-keepalive", "--no-session-resumption"]].concat();
         assert_eq!(handshakes(&record(&run(&never, &url))).1, 0);
+        let http2 = [&words[..], &["--http2"]].concat();
+        cannot_be_loaded(&http2, &url, "does not offer HTTP/2");
     }
 }
 

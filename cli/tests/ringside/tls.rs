@@ -190,7 +190,7 @@ fn http_2_is_agreed_on_where_it_is_asked_for() {
 /// A run of this many requests over as many connections as come.
 fn run(words: &[&str], url: &str) -> Ended {
     let all = [
-        &["run", "-c4", "-n", "200", "--format", "json"],
+        &["run", "-c4", "-n200", "-T20", "--format", "json"],
         words,
         &[url],
     ]
@@ -232,7 +232,15 @@ fn openssl_serves_the_generator_and_resumes_its_sessions_where_that_is_wanted() 
         ready(port, "openssl");
         let url = format!("https://localhost:{port}/");
         // It serves one connection at a time.
-        let words = ["run", "-c1", "-n30", "--no-keepalive", "--format", "json"];
+        let words = [
+            "run",
+            "-c1",
+            "-n30",
+            "-T20",
+            "--no-keepalive",
+            "--format",
+            "json",
+        ];
         let words = [&words[..], &["--cacert", &ca]].concat();
         let resumed = record(&ringside(&[&words[..], &[&url]].concat()));
         assert_eq!(resumed["connections"]["tls"]["version"], version);

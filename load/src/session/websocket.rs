@@ -125,7 +125,8 @@ impl Wire {
         matches!(self.stage, Stage::Open(_))
     }
 
-    /// Whether either side has closed or the peer has refused the upgrade, so that no message is answered any more.
+    /// Whether either side has closed or the peer has refused the upgrade, so that no message is
+    /// answered any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.closing || self.closed

@@ -10,6 +10,7 @@ mod child;
 mod contest;
 mod floor;
 mod generator;
+mod hold;
 mod law;
 mod machine;
 mod memory;
@@ -68,7 +69,7 @@ struct Benchmark {
 }
 
 /// All of them, in the order they run in.
-const BENCHMARKS: [Benchmark; 13] = [
+const BENCHMARKS: [Benchmark; 14] = [
     Benchmark {
         name: "generator",
         question: "What does a request cost the generator on io_uring, and how many does it send, \
@@ -139,6 +140,11 @@ const BENCHMARKS: [Benchmark; 13] = [
         question: "What does TLS cost beside plain TCP, and how many handshakes are there in a \
                    second?",
         run: protocols::tls,
+    },
+    Benchmark {
+        name: "hold",
+        question: "How much memory does a held connection take, and do 200,000 stand?",
+        run: hold::run,
     },
 ];
 

@@ -106,86 +106,69 @@ impl ErrorKind {
 
     /// One sentence: what it means and what to do.
     pub const fn text(self) -> &'static str {
-        match self {
-            ErrorKind::Refused => {
-                "Nothing listened at the address, or the listener's backlog was full: start the \
-                 server, or raise net.core.somaxconn and its backlog."
-            }
-            ErrorKind::Unreachable => {
-                "The host or its network could not be reached: check the address and the route."
-            }
-            ErrorKind::Reset => {
-                "The peer reset the connection: look for a crash, a limit or a timeout in the \
-                 server's log."
-            }
-            ErrorKind::EarlyClose => {
-                "The peer closed the connection before the answer was whole: look for a crash or \
-                 a keep-alive limit in the server."
-            }
-            ErrorKind::Timeout => {
-                "No whole answer came within the time limit; it is counted as a censored sample: \
-                 lower the load, or raise --timeout."
-            }
-            ErrorKind::ConnectTimeout => {
-                "No connection came about within the time limit: check firewalls and the \
-                 listener's backlog."
-            }
-            ErrorKind::ProtocolViolation => {
-                "The peer broke the protocol: look at its answer with another client."
-            }
-            ErrorKind::UnexpectedStatus => {
-                "The answer was whole, but its status was not an expected one: check path, method \
-                 and headers."
-            }
-            ErrorKind::PortsExhausted => {
-                "No local port was free for a new connection: give more source addresses with \
-                 --source-ip, widen net.ipv4.ip_local_port_range, or keep connections alive."
-            }
-            ErrorKind::DescriptorsExhausted => {
-                "No file descriptor was free: raise the limit with `ulimit -n`."
-            }
-            ErrorKind::BrokenPipe => {
-                "The connection was closed while a request was being sent: the server does not \
-                 wait for whole requests."
-            }
-            ErrorKind::TlsCertificate => {
-                "The peer's certificate is not trusted: give its issuer with --cacert, the name \
-                 that it is for in the URL, or accept any with --insecure."
-            }
-            ErrorKind::TlsFailed => {
-                "The TLS handshake or connection broke: check that the server speaks TLS here, and \
-                 look for its alert in its log."
-            }
-            ErrorKind::NoCommonProtocol => {
-                "The peer does not speak the protocol that was asked for: check the port, or leave \
-                 --http2 out."
-            }
-            ErrorKind::UpgradeRefused => {
-                "The peer answered the WebSocket upgrade with another status than 101: check the \
-                 path and the headers."
-            }
-            ErrorKind::StreamReset => {
-                "The peer reset single HTTP/2 streams: look for a limit or a failed request in the \
-                 server's log."
-            }
-            ErrorKind::StreamRefused => {
-                "The peer did not process an HTTP/2 stream, and it was sent again elsewhere where \
-                 that was possible: ask for fewer streams with -S."
-            }
-            ErrorKind::GoAway => {
-                "The peer ended the HTTP/2 connection for an error: look for the reason in the \
-                 server's log."
-            }
-            ErrorKind::GrpcStatus => {
-                "The gRPC call ended with a status other than OK: the codes are listed by name."
-            }
-            ErrorKind::Other => {
-                "The operating system refused an operation for a rare reason: run with fewer \
-                 connections, and see `ringside doctor`."
-            }
-        }
+        SENTENCES[self as usize]
     }
 }
+
+/// What each kind means and what to do, in the order of the kinds.
+const SENTENCES: [&str; 20] = [
+    // Refused
+    "Nothing listened at the address, or the listener's backlog was full: start the \
+     server, or raise net.core.somaxconn and its backlog.",
+    // Unreachable
+    "The host or its network could not be reached: check the address and the route.",
+    // Reset
+    "The peer reset the connection: look for a crash, a limit or a timeout in the \
+     server's log.",
+    // EarlyClose
+    "The peer closed the connection before the answer was whole: look for a crash or \
+     a keep-alive limit in the server.",
+    // Timeout
+    "No whole answer came within the time limit; it is counted as a censored sample: \
+     lower the load, or raise --timeout.",
+    // ConnectTimeout
+    "No connection came about within the time limit: check firewalls and the \
+     listener's backlog.",
+    // ProtocolViolation
+    "The peer broke the protocol: look at its answer with another client.",
+    // UnexpectedStatus
+    "The answer was whole, but its status was not an expected one: check path, method \
+     and headers.",
+    // PortsExhausted
+    "No local port was free for a new connection: give more source addresses with \
+     --source-ip, widen net.ipv4.ip_local_port_range, or keep connections alive.",
+    // DescriptorsExhausted
+    "No file descriptor was free: raise the limit with `ulimit -n`.",
+    // BrokenPipe
+    "The connection was closed while a request was being sent: the server does not \
+     wait for whole requests.",
+    // TlsCertificate
+    "The peer's certificate is not trusted: give its issuer with --cacert, the name \
+     that it is for in the URL, or accept any with --insecure.",
+    // TlsFailed
+    "The TLS handshake or connection broke: check that the server speaks TLS here, and \
+     look for its alert in its log.",
+    // NoCommonProtocol
+    "The peer does not speak the protocol that was asked for: check the port, or leave \
+     --http2 out.",
+    // UpgradeRefused
+    "The peer answered the WebSocket upgrade with another status than 101: check the \
+     path and the headers.",
+    // StreamReset
+    "The peer reset single HTTP/2 streams: look for a limit or a failed request in the \
+     server's log.",
+    // StreamRefused
+    "The peer did not process an HTTP/2 stream, and it was sent again elsewhere where \
+     that was possible: ask for fewer streams with -S.",
+    // GoAway
+    "The peer ended the HTTP/2 connection for an error: look for the reason in the \
+     server's log.",
+    // GrpcStatus
+    "The gRPC call ended with a status other than OK: the codes are listed by name.",
+    // Other
+    "The operating system refused an operation for a rare reason: run with fewer \
+     connections, and see `ringside doctor`.",
+];
 
 /// Counts of errors by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

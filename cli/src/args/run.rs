@@ -100,8 +100,8 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
     pub(crate) script: Option<PathBuf>,
 
-    /// Describe the gRPC service by FILE; repeatable; where neither this nor --protoset is given the
-    /// server is asked by reflection
+    /// Describe the gRPC service by FILE; repeatable; where neither this nor --protoset is given
+    /// the server is asked by reflection
     #[arg(long, value_name = "FILE", help_heading = GRPC)]
     pub(crate) proto: Vec<PathBuf>,
 
@@ -110,7 +110,7 @@ pub(crate) struct Run {
     #[arg(short = 'i', long, value_name = "DIR", requires = "proto", help_heading = GRPC)]
     pub(crate) import_path: Vec<PathBuf>,
 
-    /// Describe the gRPC service by a set of descriptors, as `protoc --include_imports -o` writes it
+    /// Describe the gRPC service by a set of descriptors, as `protoc --include_imports -o` makes it
     #[arg(long, value_name = "FILE", conflicts_with = "proto", help_heading = GRPC)]
     pub(crate) protoset: Option<PathBuf>,
 

@@ -266,7 +266,7 @@ fn a_server_without_reflection_is_told_from_one_that_has_no_such_service() {
     let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
     fails(
         &[&url],
-        "does not offer reflection: give the description of its services with --proto",
+        "does not offer reflection: describe its services with --proto",
     );
 }
 

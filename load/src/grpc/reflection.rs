@@ -53,7 +53,7 @@ impl Reflection {
             }
         }
         Err(RunError::Probe(format!(
-            "{url}: the server does not offer reflection: give the description of its services with \
+            "{url}: the server does not offer reflection: describe its services with \
              --proto FILE or --protoset FILE"
         )))
     }

@@ -111,101 +111,103 @@ fn the_bytes_are_those_of_the_encoding() {
     assert_eq!(call.deadline_s, None);
 }
 
+/// JSON that does not fit, and a part of what is said of it.
+const MISFITS: [(&str, &str); 26] = [
+    (
+        r#"{"smal": 1}"#,
+        "smal is no field of zoo.v1.Visit; it has small, ",
+    ),
+    (
+        r#"{"small": "x"}"#,
+        r#"small must be a whole number of 32 bits, and not "x""#,
+    ),
+    (
+        r#"{"small": 3000000000}"#,
+        "small must be a whole number of 32 bits, and not 3000000000",
+    ),
+    (
+        r#"{"large": 1.5}"#,
+        "large must be a whole number of 64 bits",
+    ),
+    (
+        r#"{"count": -1}"#,
+        "count must be a whole number of 64 bits, zero or more",
+    ),
+    (
+        r#"{"open": "yes"}"#,
+        r#"open must be true or false, and not "yes""#,
+    ),
+    (r#"{"name": 5}"#, "name must be a string, and not 5"),
+    (r#"{"picture": "%"}"#, "picture must be a string in base64"),
+    (
+        r#"{"animal": []}"#,
+        "animal must be an object of zoo.v1.Animal, and not []",
+    ),
+    (
+        r#"{"animal": {"kind": "LION"}}"#,
+        r#"animal.kind must be one of KIND_LION, KIND_UNKNOWN, KIND_GOOSE, and not "LION""#,
+    ),
+    (
+        r#"{"herd": {}}"#,
+        "herd must be an array, for the field is repeated",
+    ),
+    (
+        r#"{"herd": [{}, {"young": [{"name": 1}]}]}"#,
+        "herd[1].young[0].name must be a string, and not 1",
+    ),
+    (
+        r#"{"ages": [1]}"#,
+        "ages must be an object, for the field is a map",
+    ),
+    (
+        r#"{"ages": {"a": 1, "b": "c"}}"#,
+        r#"ages["b"] must be a whole number of 32 bits"#,
+    ),
+    (
+        r#"{"cages": {"1": {"nam": ""}}}"#,
+        r#"cages["1"].nam is no field of zoo.v1.Animal"#,
+    ),
+    (
+        r#"{"cages": {"x": {}}}"#,
+        r#"the key of cages["x"] must be a whole number"#,
+    ),
+    (
+        r#"{"code": "a", "number": 1}"#,
+        "multiple fields provided for oneof 'ticket'",
+    ),
+    (
+        r#"{"at": "yesterday"}"#,
+        r#"at must be a time such as "2026-01-31T12:00:00Z""#,
+    ),
+    (
+        r#"{"stay": 5}"#,
+        r#"stay must be a duration in seconds such as "1.5s""#,
+    ),
+    (r#"{"notes": 5}"#, "notes must be an object"),
+    (
+        r#"{"thing": {"@type": "x/y.Z"}}"#,
+        "thing must be an object with",
+    ),
+    (r#"{"guide": 5}"#, "guide must be a string"),
+    (
+        r#"{"steps": [1, "a"]}"#,
+        "steps[1] must be a whole number of 32 bits",
+    ),
+    (
+        "5",
+        "the message must be an object of zoo.v1.Visit, and not 5",
+    ),
+    ("{", "-b is not JSON"),
+    (
+        "[{}, {}]",
+        "zoo.v1.Zoo.Feed takes one message and not a stream",
+    ),
+];
+
 #[test]
 fn json_that_does_not_fit_is_told_its_place_and_what_is_expected() {
-    let table = [
-        (
-            r#"{"smal": 1}"#,
-            "smal is no field of zoo.v1.Visit; it has small, ",
-        ),
-        (
-            r#"{"small": "x"}"#,
-            r#"small must be a whole number of 32 bits, and not "x""#,
-        ),
-        (
-            r#"{"small": 3000000000}"#,
-            "small must be a whole number of 32 bits, and not 3000000000",
-        ),
-        (
-            r#"{"large": 1.5}"#,
-            "large must be a whole number of 64 bits",
-        ),
-        (
-            r#"{"count": -1}"#,
-            "count must be a whole number of 64 bits, zero or more",
-        ),
-        (
-            r#"{"open": "yes"}"#,
-            r#"open must be true or false, and not "yes""#,
-        ),
-        (r#"{"name": 5}"#, "name must be a string, and not 5"),
-        (r#"{"picture": "%"}"#, "picture must be a string in base64"),
-        (
-            r#"{"animal": []}"#,
-            "animal must be an object of zoo.v1.Animal, and not []",
-        ),
-        (
-            r#"{"animal": {"kind": "LION"}}"#,
-            r#"animal.kind must be one of KIND_LION, KIND_UNKNOWN, KIND_GOOSE, and not "LION""#,
-        ),
-        (
-            r#"{"herd": {}}"#,
-            "herd must be an array, for the field is repeated",
-        ),
-        (
-            r#"{"herd": [{}, {"young": [{"name": 1}]}]}"#,
-            "herd[1].young[0].name must be a string, and not 1",
-        ),
-        (
-            r#"{"ages": [1]}"#,
-            "ages must be an object, for the field is a map",
-        ),
-        (
-            r#"{"ages": {"a": 1, "b": "c"}}"#,
-            r#"ages["b"] must be a whole number of 32 bits"#,
-        ),
-        (
-            r#"{"cages": {"1": {"nam": ""}}}"#,
-            r#"cages["1"].nam is no field of zoo.v1.Animal"#,
-        ),
-        (
-            r#"{"cages": {"x": {}}}"#,
-            r#"the key of cages["x"] must be a whole number"#,
-        ),
-        (
-            r#"{"code": "a", "number": 1}"#,
-            "multiple fields provided for oneof 'ticket'",
-        ),
-        (
-            r#"{"at": "yesterday"}"#,
-            r#"at must be a time such as "2026-01-31T12:00:00Z""#,
-        ),
-        (
-            r#"{"stay": 5}"#,
-            r#"stay must be a duration in seconds such as "1.5s""#,
-        ),
-        (r#"{"notes": 5}"#, "notes must be an object"),
-        (
-            r#"{"thing": {"@type": "x/y.Z"}}"#,
-            "thing must be an object with",
-        ),
-        (r#"{"guide": 5}"#, "guide must be a string"),
-        (
-            r#"{"steps": [1, "a"]}"#,
-            "steps[1] must be a whole number of 32 bits",
-        ),
-        (
-            "5",
-            "the message must be an object of zoo.v1.Visit, and not 5",
-        ),
-        ("{", "-b is not JSON"),
-        (
-            "[{}, {}]",
-            "zoo.v1.Zoo.Feed takes one message and not a stream",
-        ),
-    ];
     let method = zoo("Feed");
-    for (json, part) in table {
+    for (json, part) in MISFITS {
         let Invalid(text) = method.call(Some(json)).unwrap_err();
         assert!(text.contains(part), "{json}: {text}");
     }

@@ -206,20 +206,7 @@ impl<'a, D: Driver> Worker<'a, D> {
     ) -> Result<Worker<'a, D>, Broken> {
         let depth = assignment.depth;
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
-        let (copies, quiet, frozen) = match assignment.speech.frozen(depth, &mut random) {
-            None => (depth, false, None),
-            Some(requests) => {
-                let template = driver.register(&requests.bytes).map_err(|refused| {
-                    Broken(format!("the request cannot be registered: {refused:?}"))
-                })?;
-                let frozen = Frozen {
-                    template,
-                    bytes_each: requests.bytes_each,
-                    starts: requests.starts,
-                };
-                (requests.burst, requests.quiet, Some(frozen))
-            }
-        };
+        let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
         let now = driver.now();
         let sessions = assignment.sessions;
         let kind = if assignment.marks.is_some() {
@@ -598,6 +585,27 @@ impl<'a, D: Driver> Worker<'a, D> {
             State::Closing => self.closed(index, now),
         }
     }
+}
+
+/// Registers the requests that can be encoded before the run: how many of them one send carries at
+/// most, whether such sends are quiet, and where they lie. Others are encoded as they are sent.
+fn freeze<D: Driver>(
+    driver: &mut D,
+    assignment: &Assignment,
+    random: &mut Random,
+) -> Result<(u32, bool, Option<Frozen>), Broken> {
+    let Some(requests) = assignment.speech.frozen(assignment.depth, random) else {
+        return Ok((assignment.depth, false, None));
+    };
+    let template = driver
+        .register(&requests.bytes)
+        .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
+    let frozen = Frozen {
+        template,
+        bytes_each: requests.bytes_each,
+        starts: requests.starts,
+    };
+    Ok((requests.burst, requests.quiet, Some(frozen)))
 }
 
 /// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.

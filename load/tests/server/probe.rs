@@ -174,7 +174,7 @@ fn files_and_reflection_describe_the_same_messages() {
         ("/grpc.health.v1.Health/Check", r#"{"service": "x"}"#),
         (
             "/grpc.testing.TestService/UnaryCall",
-            r#"{"responseType": "COMPRESSABLE", "payload": {"body": "AA=="}, "fillUsername": true}"#,
+            r#"{"responseType": "COMPRESSABLE", "payload": {"body": "AA=="},"fillUsername": true}"#,
         ),
     ];
     for (path, json) in table {

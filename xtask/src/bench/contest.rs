@@ -1,6 +1,6 @@
 //! Contenders that take turns: each is a generator against one of a few servers, which all stand on
-//! the server's core while one is asked and the others idle. Every round starts new servers, and who
-//! comes first changes from round to round.
+//! the server's core while one is asked and the others idle. Every round starts new servers, and
+//! who comes first changes from round to round.
 
 use super::peers::Said;
 use super::report::{Findings, Row, ratios};

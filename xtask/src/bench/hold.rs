@@ -57,8 +57,19 @@ fn hold(bench: &mut Bench, server: &Server, connections: &str) -> Result<(Value,
     let length = if bench.options.quick { "2s" } else { "30s" };
     let url = server_url(server);
     let words = [
-        RINGSIDE, "hold", "-c", connections, "-d", length, "--heartbeat", "10s", "--open-rate",
-        "20k", "--format", "json", &url,
+        RINGSIDE,
+        "hold",
+        "-c",
+        connections,
+        "-d",
+        length,
+        "--heartbeat",
+        "10s",
+        "--open-rate",
+        "20k",
+        "--format",
+        "json",
+        &url,
     ];
     let line = CommandLine::on_core(GENERATOR_CORE, words);
     let child = bench.start(&line)?;
@@ -71,8 +82,8 @@ fn hold(bench: &mut Bench, server: &Server, connections: &str) -> Result<(Value,
         }
     }
     let finished = child.finish(&bench.stop, BESIDES)?;
-    let mut record: Value = serde_json::from_str(&finished.output)
-        .map_err(|error| format!("{line}: {error}"))?;
+    let mut record: Value =
+        serde_json::from_str(&finished.output).map_err(|error| format!("{line}: {error}"))?;
     if let Some(fields) = record.as_object_mut() {
         fields.remove("host");
         fields.remove("series");
@@ -92,26 +103,56 @@ fn add(
     findings: &mut Findings,
 ) {
     let number = |path: &str| -> Vec<f64> {
-        record.pointer(path).and_then(Value::as_f64).into_iter().collect()
+        record
+            .pointer(path)
+            .and_then(Value::as_f64)
+            .into_iter()
+            .collect()
     };
     let named = |what: &str| format!("{connections} connections: {what}");
     let share = |path: &str| number(path).iter().map(|value| value * 100.0).collect();
     let each = number("/memory/bytes_per_connection");
     let machine = vec![machine_bytes as f64 / 1e9];
     findings.rows.extend([
-        Row::target(&named("survival"), "%", Target::AtLeast(100.0), share("/connections/survival")),
-        Row::target(&named("memory each"), "bytes", Target::AtMost(BYTES_EACH_MAX), each),
+        Row::target(
+            &named("survival"),
+            "%",
+            Target::AtLeast(100.0),
+            share("/connections/survival"),
+        ),
+        Row::target(
+            &named("memory each"),
+            "bytes",
+            Target::AtMost(BYTES_EACH_MAX),
+            each,
+        ),
         Row::target(
             &named("memory of the machine"),
             "GB",
             Target::AtMost(MACHINE_BYTES_MAX / 1e9),
             machine,
         ),
-        Row::shown(&named("failed heartbeats"), "%", share("/heartbeats/failure_share")),
+        Row::shown(
+            &named("failed heartbeats"),
+            "%",
+            share("/heartbeats/failure_share"),
+        ),
         Row::shown(&named("time to open all"), "s", number("/opening_s")),
-        Row::shown(&named("heartbeat p50"), "µs", number("/heartbeat_time_us/p50")),
-        Row::shown(&named("heartbeat p99"), "µs", number("/heartbeat_time_us/p99")),
-        Row::shown(&named("processor time of the holder"), "s", vec![finished.cpu_seconds]),
+        Row::shown(
+            &named("heartbeat p50"),
+            "µs",
+            number("/heartbeat_time_us/p50"),
+        ),
+        Row::shown(
+            &named("heartbeat p99"),
+            "µs",
+            number("/heartbeat_time_us/p99"),
+        ),
+        Row::shown(
+            &named("processor time of the holder"),
+            "s",
+            vec![finished.cpu_seconds],
+        ),
     ]);
     if let Some(warnings) = record.get("warnings").and_then(Value::as_array) {
         for warning in warnings.iter().filter_map(Value::as_str) {
@@ -122,7 +163,8 @@ fn add(
 
 /// Memory that could still be given out (proc(5), `MemAvailable`).
 fn available_bytes() -> Result<u64> {
-    let text = fs::read_to_string("/proc/meminfo").map_err(|why| format!("/proc/meminfo: {why}"))?;
+    let text =
+        fs::read_to_string("/proc/meminfo").map_err(|why| format!("/proc/meminfo: {why}"))?;
     text.lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))
         .and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())

@@ -1,9 +1,6 @@
-//! What the peers print, read back: the text of wrk and of h2load, the JSON of ghz.
-
-use std::collections::BTreeMap;
+//! What the peers print, read back: the text of wrk, of h2load and of ghz.
 
 use measure::units;
-use serde::Deserialize;
 
 use super::Result;
 
@@ -84,23 +81,21 @@ pub(super) fn h2load(text: &str) -> Result<Said> {
     })
 }
 
-/// Reads what `ghz -O json` prints. A call is good if it ended with OK.
+/// Reads ghz's summary. A call is good if it ended with OK.
 pub(super) fn ghz(text: &str) -> Result<Said> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Report {
-        total: f64,
-        status_code_distribution: BTreeMap<String, u64>,
-    }
-    let report: Report =
-        serde_json::from_str(text).map_err(|error| format!("ghz's output: {error}:\n{text}"))?;
-    let statuses = &report.status_code_distribution;
-    let requests = statuses.get("OK").copied().unwrap_or(0);
+    let unreadable = |what: &str| format!("ghz's output has no {what}:\n{text}");
+    let rate: f64 =
+        number_after(text, "Requests/sec:").ok_or_else(|| unreadable("`Requests/sec:`"))?;
+    let count: f64 = number_after(text, "Count:").ok_or_else(|| unreadable("`Count:`"))?;
+    let good = line_after(text, "[OK]").map_or(Some(0), |rest| {
+        rest.strip_suffix("responses")?.trim().parse().ok()
+    });
+    let requests: u64 = good.ok_or_else(|| unreadable("number of OK"))?;
     Ok(Said {
         requests,
-        // Nanoseconds.
-        seconds: report.total / 1e9,
-        failed: statuses.values().sum::<u64>() - requests,
+        // The printed length has two decimals.
+        seconds: if rate > 0.0 { count / rate } else { 0.0 },
+        failed: (count as u64).saturating_sub(requests),
         p50_us: None,
         p99_us: None,
     })
@@ -188,10 +183,20 @@ status codes: 880001 2xx, 0 3xx, 0 4xx, 0 5xx
     }
 
     #[test]
-    fn the_json_of_ghz_is_read() {
-        let text = r#"{"count": 12, "total": 2000000000, "average": 5, "rps": 6.0,
-            "statusCodeDistribution": {"OK": 10, "Unavailable": 2}}"#;
+    fn the_text_of_ghz_is_read() {
+        let text = "\
+Summary:
+  Count:	48677
+  Total:	3.00 s
+  Slowest:	52.47 ms
+  Requests/sec:	16225.67
+
+Status code distribution:
+  [OK]            48670 responses   
+  [Unavailable]   7 responses   
+";
         let said = ghz(text).expect("a usual output");
-        assert_eq!((said.requests, said.failed, said.seconds), (10, 2, 2.0));
+        assert_eq!((said.requests, said.failed), (48_670, 7));
+        assert!((said.seconds - 3.0).abs() < 0.001);
     }
 }

@@ -1,5 +1,5 @@
-//! HTTP/2, gRPC, WebSocket and TLS: what they cost the generator and the server beside the tools and
-//! servers that people use for them.
+//! HTTP/2, gRPC, WebSocket and TLS: what they cost the generator and the server, beside the tools
+//! and servers that people use for them.
 
 use std::process::Command;
 
@@ -52,46 +52,23 @@ pub(super) fn grpc_generator(bench: &mut Bench) -> Result<Findings> {
     let bytes = b"\0\0\0\0\x0f\x0a\x0dHello, World!";
     std::fs::write(&frame, bytes).map_err(|error| format!("{}: {error}", frame.display()))?;
     let frame = frame.display().to_string();
-    let h2load = [
-        "h2load",
-        "-t1",
-        "-c10",
-        "-m20",
-        "-D",
-        &seconds,
-        "-d",
-        &frame,
+    let mut h2load = split(&format!("h2load -t1 -c10 -m20 -D {seconds} -d {frame}"));
+    h2load.extend(own(&[
         "-H",
         "content-type: application/grpc",
         "-H",
         "te: trailers",
-        "http://127.0.0.1:{port}/ringside.Echo/Echo",
-    ];
-    let ghz = [
-        "ghz",
-        "--insecure",
-        "--proto",
-        PROTO,
-        "--call",
-        "ringside.Echo/Echo",
-        "-d",
-        MESSAGE,
-        "--connections",
-        "10",
-        "-c",
-        "200",
-        "-z",
-        &seconds,
-        "--duration-stop",
-        "wait",
-        "-O",
-        "json",
-        "127.0.0.1:{port}",
-    ];
+    ]));
+    h2load.push("http://127.0.0.1:{port}/ringside.Echo/Echo".into());
+    let mut ghz = split(&format!(
+        "ghz --insecure --proto {PROTO} --call ringside.Echo/Echo --connections 10 -c 200 \
+         -z {seconds} --duration-stop wait"
+    ));
+    ghz.extend(own(&["-d", MESSAGE, "127.0.0.1:{port}"]));
     let contenders = vec![
         Contender::ringside("ringside", call(&seconds, "20")),
-        Contender::peer("h2load", own(&h2load), peers::h2load),
-        Contender::peer("ghz", own(&ghz), peers::ghz),
+        Contender::peer("h2load", h2load, peers::h2load),
+        Contender::peer("ghz", ghz, peers::ghz),
     ];
     let contest = Contest::hold(bench, &[server], contenders)?;
     let rate = contest.ratios("ringside", "h2load", |run| run.rate);
@@ -183,12 +160,12 @@ pub(super) fn websocket(bench: &mut Bench) -> Result<Findings> {
     let load = ["-c", "200", "-d", &seconds];
     let http = [&load[..], &["http://127.0.0.1:{port}/"]].concat();
     let message = ["--message", "sixteen bytes ok"];
-    let ours = [&load[..], &message, &["ws://127.0.0.1:{port}/ws"]].concat();
-    let node = [&load[..], &message, &["ws://127.0.0.1:{port}/"]].concat();
+    let words = [&load[..], &message, &["ws://127.0.0.1:{port}/ws"]].concat();
+
     let contenders = vec![
-        Contender::ringside("WebSocket", own(&ours)),
+        Contender::ringside("WebSocket", own(&words)),
         Contender::ringside("HTTP/1.1", own(&http)),
-        Contender::ringside("node-ws", own(&node)).against(1),
+        Contender::ringside("node-ws", own(&words)).against(1),
     ];
     let contest = Contest::hold(bench, &servers, contenders)?;
     let ratio = contest.ratios("WebSocket", "HTTP/1.1", |run| run.rate);
@@ -248,6 +225,11 @@ const MESSAGE: &str = r#"{"text": "Hello, World!"}"#;
 
 fn cpu_each(run: &Run) -> f64 {
     run.generator_cpu_us_per_request
+}
+
+/// The words of a command in which no word has a blank.
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Unary calls of our generator on ten connections.

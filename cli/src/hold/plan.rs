@@ -100,7 +100,7 @@ mod tests {
             ("--open-rate 0", "rate"),
             ("--back-off 1s", "100ms..30s"),
             ("--back-off 1m..1s", "longer than its longest"),
-            ("--retries -1", "--retries"),
+            ("--retries=-1", "--retries"),
             ("--threshold p99<5ms", "survival>=99.5%"),
             ("--threshold survival>=0.99", "percent"),
             ("--unix-socket a --source-ip 127.0.0.2", "contradict"),

@@ -273,6 +273,9 @@ impl Workload {
     pub fn words(&self) -> String {
         let depth = match self.protocol {
             Protocol::Http1 | Protocol::WebSocket => format!("pipeline {}", self.pipeline),
+            Protocol::Http2 | Protocol::Grpc if self.streams == NonZeroU32::MIN => {
+                "one stream each".to_owned()
+            }
             Protocol::Http2 | Protocol::Grpc => format!("{} streams each", self.streams),
         };
         let ending = if self.keep_alive {

@@ -94,6 +94,10 @@ impl Server {
                 return Err(format!("{line}: does not answer\n{}", child.last_words()));
             }
         }
+        // What answered may be somebody else, to whom the port belonged already.
+        if child.wait_until(Time::now() + ASK_AGAIN, &bench.stop)? {
+            return Err(format!("{line}: has ended\n{}", child.last_words()));
+        }
         Ok(Server { child, port })
     }
 

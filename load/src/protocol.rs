@@ -193,6 +193,14 @@ impl Protocol {
         }
     }
 
+    /// How long a gRPC call may take, in seconds.
+    pub(crate) fn deadline_s(&self) -> Option<f64> {
+        match self {
+            Protocol::Grpc { call, .. } => call.deadline_s,
+            _ => None,
+        }
+    }
+
     /// How often each connection is pinged, if at all.
     pub(crate) fn ping_every_s(&self) -> Option<f64> {
         match self {

@@ -22,10 +22,12 @@ pub(crate) struct Recorder {
     end: Time,
     /// When the last exchange of the window was settled.
     pub settled: Time,
+    /// How long a gRPC call may take.
+    deadline_ns: Option<u64>,
 }
 
 impl Recorder {
-    pub(crate) fn new(kind: Loop) -> Recorder {
+    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>) -> Recorder {
         Recorder {
             tally: Tally::new(kind),
             own_lateness: Histogram::new(),
@@ -33,6 +35,7 @@ impl Recorder {
             start: Time::NEVER,
             end: Time::NEVER,
             settled: Time(0),
+            deadline_ns,
         }
     }
 
@@ -113,6 +116,26 @@ impl Recorder {
                 tally.messages_received += u64::from(messages);
                 tally.called(intended, sent, done, http_status, status as u8);
             }
+        }
+    }
+
+    /// The peer reset the stream of a gRPC call, which stands for `status`. After its deadline a
+    /// cancelled call is one that was too late: some servers send no status then. How long it
+    /// would have taken is not known, so it enters as a censored sample.
+    pub(crate) fn call_reset(&mut self, exchange: &Exchange, status: Status, now: Time) {
+        if !self.measured(exchange) {
+            return;
+        }
+        self.settled = now;
+        let waited_ns = now.since(exchange.sent);
+        let late = self.deadline_ns.is_some_and(|most| waited_ns >= most);
+        let status = match status {
+            Status::Cancelled if late => Status::DeadlineExceeded,
+            other => other,
+        };
+        self.tally.call_reset(status as u8);
+        if status == Status::DeadlineExceeded {
+            self.censor(exchange, now);
         }
     }
 

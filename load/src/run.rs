@@ -205,6 +205,7 @@ pub(crate) fn assign(
         time_end,
         warm_up_ns: ns(plan.warm_up_s),
         timeout_ns: ns(plan.timeout_s),
+        deadline_ns: plan.protocol.deadline_s().map(ns),
         ping_every_ns: plan.protocol.ping_every_s().map(ns),
         seed: plan.seed,
     })

@@ -158,15 +158,21 @@ impl Tally {
     /// UNKNOWN, as the specification of gRPC over HTTP/2 asks for.
     #[inline]
     pub fn called(&mut self, intended: Time, sent: Time, done: Time, status: u16, code: u8) {
+        if code == 0 {
+            self.grpc_statuses[0] += 1;
+            self.completed += 1;
+        } else {
+            self.call_reset(code);
+        }
+        self.answered(intended, sent, done, status);
+    }
+
+    /// A gRPC call failed with the `code` that the end of its stream stands for, without an answer.
+    pub fn call_reset(&mut self, code: u8) {
         const UNKNOWN: usize = 2;
         let code = usize::from(code);
         self.grpc_statuses[if code < GRPC_CODES { code } else { UNKNOWN }] += 1;
-        if code == 0 {
-            self.completed += 1;
-        } else {
-            self.failed(ErrorKind::GrpcStatus);
-        }
-        self.answered(intended, sent, done, status);
+        self.failed(ErrorKind::GrpcStatus);
     }
 
     /// A message has its answer, which has no status.

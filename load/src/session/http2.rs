@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use measure::counters::ErrorKind;
 use proto::Violation;
+use proto::grpc::Status;
 use proto::http2::client::{Client, Config, Event, Limits, Request};
 use proto::http2::{ErrorCode, Fields};
 
@@ -142,10 +143,17 @@ impl Wire {
                 }
                 Event::Reset {
                     place,
+                    code,
                     unprocessed,
                     violation,
-                    ..
-                } => tell(reset(place, unprocessed, violation)),
+                } => tell(match violation {
+                    Some(&violation) => Happening::Broken { place, violation },
+                    None if unprocessed => Happening::Refused { place },
+                    None => Happening::Reset {
+                        place,
+                        status: self.speech.call.map(|_| Status::of_reset(code.0)),
+                    },
+                }),
                 Event::GoAway { code, .. } => {
                     self.leaving = true;
                     if code != ErrorCode::NO_ERROR {
@@ -210,14 +218,6 @@ impl Answers {
             Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
         };
         Happening::Answered { place, outcome }
-    }
-}
-
-fn reset(place: u32, unprocessed: bool, violation: Option<&Violation>) -> Happening {
-    match violation {
-        Some(&violation) => Happening::Broken { place, violation },
-        None if unprocessed => Happening::Refused { place },
-        None => Happening::Reset { place },
     }
 }
 

@@ -81,8 +81,8 @@ pub(crate) enum Happening {
     Ready,
     /// An exchange has its whole answer.
     Answered { place: u32, outcome: Outcome },
-    /// The peer gave an exchange up, and the connection goes on.
-    Reset { place: u32 },
+    /// The peer gave an exchange up, and the connection goes on. To a gRPC call that is a status.
+    Reset { place: u32, status: Option<Status> },
     /// The peer broke the protocol in the answer to an exchange, and the connection goes on.
     Broken { place: u32, violation: Violation },
     /// The peer did nothing for an exchange: it can be sent again elsewhere.

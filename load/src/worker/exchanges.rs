@@ -49,7 +49,19 @@ impl Taking<'_> {
     fn take_other(&mut self, happening: Happening) {
         match happening {
             Happening::Answered { .. } => {}
-            Happening::Reset { place } => self.failed(place, ErrorKind::StreamReset),
+            Happening::Reset {
+                place,
+                status: None,
+            } => self.failed(place, ErrorKind::StreamReset),
+            Happening::Reset {
+                place,
+                status: Some(status),
+            } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.recorder.call_reset(&exchange, status, self.now);
+                    self.ended += 1;
+                }
+            }
             Happening::Broken { place, violation } => {
                 self.violation.get_or_insert(violation);
                 self.failed(place, ErrorKind::ProtocolViolation);

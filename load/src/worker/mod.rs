@@ -72,6 +72,8 @@ pub(crate) struct Assignment {
     pub time_end: EndedBy,
     pub warm_up_ns: u64,
     pub timeout_ns: u64,
+    /// How long a gRPC call may take, as the peer is told.
+    pub deadline_ns: Option<u64>,
     /// How often each connection is pinged, if at all.
     pub ping_every_ns: Option<u64>,
     pub seed: u64,
@@ -231,7 +233,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             listed: Vec::with_capacity(sessions),
             again: VecDeque::new(),
             depth_allowed: depth,
-            recorder: Recorder::new(kind),
+            recorder: Recorder::new(kind, assignment.deadline_ns),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             random,
             phase: Phase::Connecting { announced: false },

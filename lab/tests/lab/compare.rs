@@ -35,6 +35,40 @@ fn what_failed<'a>(outcome: &'a Outcome, name: &str) -> (&'a str, &'a [String]) 
 }
 
 #[test]
+fn rows_of_one_subject_differ_in_how_they_are_asked_and_say_so() {
+    let _alone = alone();
+    let arena = Arena::new("rows");
+    arena.tiny("one", "");
+    let rows = r#"[[rows]]
+name = "lasting"
+subject = "one"
+
+[[rows]]
+name = "new"
+subject = "one"
+workload = { keep_alive = false }
+
+[workload]"#;
+    let text = quick(&["one"], 2).replace("subjects = [\"one\"]\n", "");
+    let options = arena.comparison(&text.replace("[workload]", rows));
+    let outcome = compare(&options).expect("it runs");
+    assert_eq!(outcome.report.setup.baseline, "lasting");
+    let wanted = [
+        ("lasting", true, "4 connections, pipeline 1"),
+        ("new", false, "a new connection for each exchange"),
+    ];
+    for (name, keep_alive, words) in wanted {
+        let notes = &row(&outcome, name).notes;
+        let says = |note: &String| note.starts_with("asked GET /") && note.ends_with(words);
+        assert!(notes.iter().any(says), "{name}: {notes:?}");
+        let file = format!("records/{name}/round-01.json");
+        let text = std::fs::read_to_string(outcome.folder.join(file)).expect("its record");
+        let record = load::Record::from_json(&text).expect("a record");
+        assert_eq!(record.plan.keep_alive, keep_alive, "{name}");
+    }
+}
+
+#[test]
 fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     let _alone = alone();
     let arena = Arena::new("good");

@@ -93,6 +93,37 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
         9,
         "\"fast\" is not a rate",
     ),
+    (
+        "window",
+        "protocol = \"http2\"\nwindow",
+        7,
+        "one declares no answer to `/` over HTTP/2",
+    ),
+    (
+        "window",
+        "protocol = \"grpc\"\nwindow",
+        7,
+        "expected `proto = \"FILE.proto\"`",
+    ),
+    ("window", "protocol = \"http3\"\nwindow", 9, "`http1`"),
+    (
+        "window",
+        "message = \"@none.json\"\nwindow",
+        7,
+        "none.json cannot be read",
+    ),
+    (
+        "[workload]",
+        "[[rows]]\nname = \"a\"\nsubject = \"one\"\n[workload]",
+        3,
+        "both `subjects` and [[rows]]",
+    ),
+    (
+        "subjects = [\"one\", \"two\"]\n",
+        "",
+        0,
+        "0 subjects; expected 1 to 64",
+    ),
 ];
 
 #[test]

@@ -1,17 +1,14 @@
 //! The record of a hold as text, and its time series as CSV. Everything comes from the record, so
 //! a record that was kept can be printed again.
 
-use std::collections::BTreeMap;
-
 use load::hold::Record;
 use load::protocol::Protocol;
-use measure::counters::ErrorKind;
 use measure::hold::Row;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
 use super::table;
 use super::terminal::Paint;
-use super::text::{generator_line, paint_first_line, row};
+use super::text::{errors, generator_line, paint_first_line, row};
 
 /// The most rows of the timeline that are printed.
 const ROWS_MAX: usize = 12;
@@ -184,21 +181,6 @@ fn timeline(record: &Record, paint: Paint) -> String {
         ]);
     }
     paint_first_line(&table::lines("  ", &rows), paint)
-}
-
-fn errors(title: &str, counts: &BTreeMap<String, u64>, paint: Paint) -> String {
-    let mut text = String::new();
-    for kind in ErrorKind::all() {
-        if let Some(count) = counts.get(kind.name()) {
-            let name = paint.error(&format!("{count} {}", kind.name()));
-            text.push_str(&format!("  {name}: {}\n", kind.text()));
-        }
-    }
-    if text.is_empty() {
-        text
-    } else {
-        format!("{title}\n{text}")
-    }
 }
 
 fn memory(record: &Record) -> String {

@@ -4,6 +4,8 @@
 //! wrk counts every whole answer as a request, whatever its status; so does its block here. Its
 //! percentiles are response times; those of service time stand in the second part.
 
+use std::collections::BTreeMap;
+
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
@@ -196,7 +198,7 @@ fn count(record: &Record, kind: ErrorKind) -> u64 {
 fn rest(record: &Record, paint: Paint) -> String {
     let mut text = times(record, paint);
     text.push_str(&rates(record));
-    text.push_str(&errors(record, paint));
+    text.push_str(&errors("Errors", &record.errors, paint));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&generator_line(&record.generator, "request", paint));
@@ -290,11 +292,11 @@ fn rates(record: &Record) -> String {
     text
 }
 
-fn errors(record: &Record, paint: Paint) -> String {
+/// What went wrong, a line for each kind with what it means; nothing where nothing did.
+pub(super) fn errors(title: &str, counts: &BTreeMap<String, u64>, paint: Paint) -> String {
     let mut text = String::new();
     for kind in ErrorKind::all() {
-        let count = count(record, kind);
-        if count > 0 {
+        if let Some(count) = counts.get(kind.name()).filter(|count| **count > 0) {
             let name = paint.error(&format!("{count} {}", kind.name()));
             text.push_str(&format!("  {name}: {}\n", kind.text()));
         }
@@ -302,7 +304,7 @@ fn errors(record: &Record, paint: Paint) -> String {
     if text.is_empty() {
         text
     } else {
-        format!("Errors\n{text}")
+        format!("{title}\n{text}")
     }
 }
 

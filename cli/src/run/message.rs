@@ -45,25 +45,8 @@ pub(super) fn message(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
 mod tests {
     use std::fs;
 
-    use measure::host::Host;
-
-    use super::super::plan::plan;
+    use super::super::plan::tests::planned;
     use super::*;
-    use crate::args::{self, Parsed, Verb};
-
-    fn planned(words: &str) -> Result<Plan, String> {
-        let words = ["ringside", "run"]
-            .into_iter()
-            .chain(words.split_whitespace());
-        let verb = match args::parse(words.map(Into::into)) {
-            Parsed::Do(parsed) => parsed.verb,
-            Parsed::Wrong(text) | Parsed::Answer(text) => return Err(text),
-        };
-        match verb {
-            Verb::Run(arguments) => plan(&arguments, &Host::default()),
-            _ => Err("another verb".to_string()),
-        }
-    }
 
     #[test]
     fn a_message_is_what_the_arguments_say() {

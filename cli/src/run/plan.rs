@@ -201,13 +201,13 @@ fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use load::plan::HostPort;
 
     use super::*;
     use crate::args::{self, Parsed, Verb};
 
-    fn planned(words: &str) -> Result<Plan, String> {
+    pub(in crate::run) fn planned(words: &str) -> Result<Plan, String> {
         let words = ["ringside", "run"]
             .into_iter()
             .chain(words.split_whitespace());

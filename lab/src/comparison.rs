@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -58,6 +59,14 @@ pub struct Row {
     pub workload: Workload,
     /// What it is asked.
     pub question: Question,
+}
+
+impl Row {
+    /// How long its processes are loaded before anything is timed: as long as the workload says,
+    /// and no shorter than the subject needs.
+    pub fn warm_up(&self) -> Duration {
+        self.workload.warm_up.max(self.subject.warm_up)
+    }
 }
 
 /// Where subjects and generator run.

@@ -269,9 +269,10 @@ fn expected_seconds(comparison: &Comparison) -> f64 {
     } else {
         1.0
     };
-    let each = rounds * (workload.window + workload.settle).as_secs_f64()
-        + starts * workload.warm_up.as_secs_f64();
-    comparison.rows.len() as f64 * each
+    let each = rounds * (workload.window + workload.settle).as_secs_f64();
+    let warm_up = |row: &Row| starts * row.warm_up().as_secs_f64();
+    let rows = comparison.rows.iter();
+    rows.map(|row| each + warm_up(row)).sum()
 }
 
 fn cautions(host: &Host, placement: &Placement) -> Vec<String> {

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::build::search_path;
 use crate::comparison::Row;
 use crate::cores::{List, Placement};
-use crate::process::{LOOK_AGAIN, Launch, Process, ending};
+use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
 use crate::subject::{self, Subject, Values};
 use crate::workload::{Protocol, Question};
 
@@ -85,7 +85,68 @@ impl Setting<'_> {
     }
 }
 
-/// A subject that serves.
+/// A subject that is ready, and answers everything that it declares as declared.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) process: Process,
+    pub(crate) port: u16,
+}
+
+impl Serving {
+    /// Starts a subject in the run directory `dir`, waits until it is ready, and verifies each
+    /// answer that it declares.
+    pub(crate) fn raise(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+    ) -> Result<Serving, Trouble> {
+        let mut tried = 1;
+        loop {
+            match Serving::raise_once(subject, build, dir, setting) {
+                // The port was free a moment ago; somebody else was quicker.
+                Err(Trouble::Failed(_, log)) if tried < PORTS_TRIED_MAX && port_taken(&log) => {
+                    tried += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn raise_once(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+    ) -> Result<Serving, Trouble> {
+        let broken = |what: String| Trouble::Failed(what, Vec::new());
+        let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
+        let values = Values {
+            port,
+            dir: dir.to_owned(),
+            build: build.to_owned(),
+            ..setting.values(subject)
+        };
+        write_files(subject, &values).map_err(broken)?;
+        let mut process = start(subject, &values, &setting.placement.server)?;
+        let verified = wait_until_ready(subject, port, &mut process, setting.stop)
+            .and_then(|()| verify(subject, port).map_err(|what| wrong(what, &process)));
+        match verified {
+            Ok(()) => Ok(Serving { process, port }),
+            Err(trouble) => {
+                process.end(GRACE);
+                Err(trouble)
+            }
+        }
+    }
+}
+
+/// What a subject answers wrongly, with what it wrote meanwhile.
+fn wrong(what: String, process: &Process) -> Trouble {
+    Trouble::Failed(format!("answers {what}"), process.last_lines())
+}
+
+/// A subject that serves the workload of its row.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) process: Process,
@@ -97,57 +158,33 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Starts a subject in the run directory `dir`, waits until it is ready, and verifies each
-    /// answer that it declares.
+    /// Starts a row's subject in the run directory `dir`, waits until it is ready, and verifies
+    /// each answer that it declares and that it answers the row's question.
     pub(crate) fn raise(
         row: &Row,
         build: &Path,
         dir: &Path,
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
-        let mut tried = 1;
-        loop {
-            match Live::raise_once(row, build, dir, setting) {
-                // The port was free a moment ago; somebody else was quicker.
-                Err(Trouble::Failed(_, log)) if tried < PORTS_TRIED_MAX && port_taken(&log) => {
-                    tried += 1;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    fn raise_once(
-        row: &Row,
-        build: &Path,
-        dir: &Path,
-        setting: &Setting<'_>,
-    ) -> Result<Live, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
-        let subject = &row.subject;
-        let plan = setting.plan(row, port).map_err(broken)?;
-        plan.validate()
-            .map_err(|invalid| broken(invalid.to_string()))?;
-        let values = Values {
-            port,
-            dir: dir.to_owned(),
-            build: build.to_owned(),
-            ..setting.values(subject)
-        };
-        write_files(subject, &values).map_err(broken)?;
-        let mut process = start(subject, &values, &setting.placement.server)?;
-        let verified = wait_until_ready(subject, port, &mut process, setting.stop)
-            .and_then(|()| verify(row, port, &mut process));
-        match verified {
-            Ok(answer) => Ok(Live {
+        let Serving { mut process, port } = Serving::raise(&row.subject, build, dir, setting)?;
+        let raised = setting.plan(row, port).map_err(broken).and_then(|plan| {
+            let valid = plan.validate();
+            valid.map_err(|invalid| broken(invalid.to_string()))?;
+            // What is measured may send another message than what is declared: its answer is kept,
+            // so that rows that are asked the same can be compared by it.
+            let answer = answer(row, port).map_err(|what| wrong(what, &process))?;
+            Ok((plan, answer))
+        });
+        match raised {
+            Ok((plan, answer)) => Ok(Live {
                 watch: TreeWatch::new(process.pid()),
                 process,
                 plan,
                 answer,
             }),
             Err(trouble) => {
-                process.end(crate::process::GRACE);
+                process.end(GRACE);
                 Err(trouble)
             }
         }
@@ -259,37 +296,30 @@ fn wait_until_ready(
     }
 }
 
-/// Asks for every declared answer. Returns the one to the row's own question.
-fn verify(row: &Row, port: u16, process: &mut Process) -> Result<Answer, Trouble> {
-    let subject = &row.subject;
+/// Asks for every declared answer; says what is wrong about the first that is not as declared.
+fn verify(subject: &Subject, port: u16) -> Result<(), String> {
     for expected in &subject.answers {
-        let asked = format!(
-            "{} over {}",
-            expected.path.as_str(),
-            expected.protocol.name()
-        );
-        let checked = expected
-            .question(&subject.folder)
-            .and_then(|question| check(subject, expected, &question, port));
-        if let Err(what) = checked {
-            let what = format!("answers `{asked}` {what}");
-            return Err(Trouble::Failed(what, process.last_lines()));
-        }
+        let question = expected.question(&subject.folder);
+        question
+            .and_then(|question| check(subject, expected, &question, port))
+            .map_err(|what| {
+                let (path, protocol) = (expected.path.as_str(), expected.protocol.name());
+                format!("`{path} over {protocol}` {what}")
+            })?;
     }
-    // What is measured may send another message than what is declared: its answer is kept, so that
-    // rows that are asked the same can be compared by it.
-    let question = &row.question;
-    let answer = question
-        .plan(port, subject.tls)
+    Ok(())
+}
+
+/// The answer to a row's own question, which has to be a success.
+fn answer(row: &Row, port: u16) -> Result<Answer, String> {
+    let asked = row.question.plan(port, row.subject.tls);
+    let answer = asked
         .and_then(|plan| ask(&plan))
         .and_then(|answer| match answer.is_success() {
             true => Ok(answer),
             false => Err(format!("with {}", answer.ending())),
         });
-    answer.map_err(|what| {
-        let what = format!("answers {} {what}", question.words());
-        Trouble::Failed(what, process.last_lines())
-    })
+    answer.map_err(|what| format!("{} {what}", row.question.words()))
 }
 
 fn ask(plan: &Plan) -> Result<Answer, String> {

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use load::{Phase, Progress, Record, RunError};
 use measure::process::{Usage, tree};
@@ -135,7 +136,7 @@ impl Rounds<'_> {
         let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
         let warm = live.and_then(|mut live| {
             self.observer.event(&Event::WarmingUp { subject: name });
-            self.warm_up(&mut live).map(|()| live)
+            self.warm_up(&mut live, entry.row.warm_up()).map(|()| live)
         });
         match warm {
             Ok(live) => {
@@ -146,8 +147,7 @@ impl Rounds<'_> {
         }
     }
 
-    fn warm_up(&self, live: &mut Live) -> Result<(), Trouble> {
-        let length = self.comparison.workload.warm_up;
+    fn warm_up(&self, live: &mut Live, length: Duration) -> Result<(), Trouble> {
         if length.is_zero() {
             return Ok(());
         }

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::document::{BadFile, Document, nearest};
+use crate::document::{self, BadFile, Document, nearest};
 use crate::workload::{self, Protocol, Question};
 
 /// What a `subject.toml` says, with the folder it was found in.
@@ -42,6 +43,10 @@ pub struct Subject {
     pub build: Option<Build>,
     /// How it is started.
     pub start: Start,
+    /// How long it is loaded, at least, before anything is timed: a compiler that works while the
+    /// program runs needs longer than the comparison's own warm-up.
+    #[serde(default, deserialize_with = "document::duration")]
+    pub warm_up: Duration,
     /// How the lab knows that it serves.
     pub ready: Ready,
     /// What it must answer before anything is timed.

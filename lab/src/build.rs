@@ -17,18 +17,18 @@ use measure::time::{Time, sleep_until};
 
 use crate::live::environment;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
-use crate::subject::{Build, Subject, Values};
+use crate::subject::{Build, Command, Requirement, Subject, Values};
 
 /// The source of a subject may not be larger: it is read whole to be hashed.
 const SOURCE_BYTES_MAX: u64 = 64 << 20;
 
-/// How long a version command may take.
-const VERSION_TIME: Duration = Duration::from_secs(5);
+/// How long a command that answers a question about a subject may take.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Why a subject cannot be started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unbuilt {
-    /// Programs are missing; the text says what to install.
+    /// Programs are missing, or not as needed; the text says what to install.
     Missing(String),
     /// The build failed, with the last lines that it wrote.
     Failed(String, Vec<String>),
@@ -70,14 +70,25 @@ pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
         .find(|path| executable(path))
 }
 
-/// Says what to install, if anything is missing.
-pub(crate) fn missing(subject: &Subject) -> Option<String> {
-    let lacks = |program: &str| find_program(program).is_none();
+/// Says what to install, if anything is missing. What the checks write goes to `log`.
+pub(crate) fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String> {
+    let lacks = |needed: &Requirement| {
+        if find_program(&needed.program).is_none() {
+            return Some("is not installed");
+        }
+        let check = needed.check.as_ref()?;
+        let passes = ask(check, subject, values, log)
+            .and_then(|mut process| process.exited())
+            .is_some_and(|status| status.success());
+        (!passes).then_some("is installed, but not as it is needed here")
+    };
     let sentences: Vec<String> = subject
         .requires
         .iter()
-        .filter(|needed| lacks(&needed.program))
-        .map(|needed| format!("`{}` is not installed. {}", needed.program, needed.install))
+        .filter_map(|needed| {
+            let why = lacks(needed)?;
+            Some(format!("`{}` {why}. {}", needed.program, needed.install))
+        })
         .collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -91,7 +102,7 @@ pub(crate) fn build(
     log: &Path,
     stop: &Stop,
 ) -> Result<PathBuf, Unbuilt> {
-    if let Some(sentence) = missing(subject) {
+    if let Some(sentence) = missing(subject, values, log) {
         return Err(Unbuilt::Missing(sentence));
     }
     let Some(build) = &subject.build else {
@@ -185,23 +196,30 @@ fn run(launch: &Launch<'_>, stop: &Stop) -> Result<(), Unbuilt> {
 
 /// The first line that the subject's version command writes, if it writes one in time.
 pub(crate) fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String> {
-    let (program, arguments) = subject.version.as_ref()?.fill(values);
-    let log = dir.join("version.log");
+    let command = subject.version.as_ref()?;
+    let process = ask(command, subject, values, &dir.join("version.log"))?;
+    process.last_lines().into_iter().next()
+}
+
+/// Runs a command that answers a question about a subject, to its end or as long as it may take.
+/// It sees what the subject will see.
+fn ask(command: &Command, subject: &Subject, values: &Values, log: &Path) -> Option<Process> {
+    let (program, arguments) = command.fill(values);
     let launch = Launch {
         program,
         arguments,
         environment: environment(subject, values),
-        folder: dir,
-        log: &log,
+        folder: log.parent()?,
+        log,
         cores: &[],
     };
     let mut process = Process::start(&launch).ok()?;
-    let deadline = Time::now() + VERSION_TIME;
+    let deadline = Time::now() + ANSWER_TIME;
     while process.exited().is_none() && Time::now() < deadline {
         sleep_until(Time::now() + LOOK_AGAIN);
     }
     process.end(GRACE);
-    process.last_lines().into_iter().next()
+    Some(process)
 }
 
 /// A hash of the source, of how it is built, and of the programs that build it.

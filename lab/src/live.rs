@@ -266,6 +266,7 @@ fn wait_until_ready(
         path: subject.ready.path.as_str().to_owned(),
         protocol: subject.ready.protocol,
         method: None,
+        headers: BTreeMap::new(),
         message: None,
         repeat: NonZeroU32::MIN,
         proto: None,
@@ -310,16 +311,25 @@ fn verify(subject: &Subject, port: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// The answer to a row's own question, which has to be a success.
+/// The answer to a row's own question, which has to be a success, without what may differ from one
+/// answer to the next.
 fn answer(row: &Row, port: u16) -> Result<Answer, String> {
-    let asked = row.question.plan(port, row.subject.tls);
+    let question = &row.question;
+    let declared = row.subject.answer(&question.path, question.protocol);
+    let asked = question.plan(port, row.subject.tls);
     let answer = asked
         .and_then(|plan| ask(&plan))
         .and_then(|answer| match answer.is_success() {
             true => Ok(answer),
             false => Err(format!("with {}", answer.ending())),
+        })
+        .map(|mut answer| {
+            if let Some(declared) = declared {
+                answer.body = declared.lasting(&answer.body);
+            }
+            answer
         });
-    answer.map_err(|what| format!("{} {what}", row.question.words()))
+    answer.map_err(|what| format!("{} {what}", question.words()))
 }
 
 fn ask(plan: &Plan) -> Result<Answer, String> {
@@ -354,7 +364,7 @@ fn check(
             shown(&content_type)
         ));
     }
-    if answer.body != expected.body.as_bytes() {
+    if expected.lasting(&answer.body) != expected.lasting(expected.body.as_bytes()) {
         let body = String::from_utf8_lossy(&answer.body);
         let expected = shown(&expected.body);
         return Err(format!("with `{}`; expected `{expected}`", shown(&body)));

@@ -62,12 +62,16 @@ pub enum Kind {
     Server,
 }
 
-/// A program that must be there, and what to do where it is not.
+/// Something that must be there, and what to do where it is not.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
     /// Its name, looked up as a shell does.
     pub program: String,
+    /// A command that succeeds where the program is as it is needed: recent enough, with what it
+    /// loads. Without it, to be installed is enough.
+    #[serde(default)]
+    pub check: Option<Command>,
     /// A sentence that says how to install it.
     pub install: String,
 }
@@ -130,6 +134,9 @@ pub struct Answer {
     /// The method of an HTTP request; POST where there is a message, else GET.
     #[serde(default)]
     pub method: Option<String>,
+    /// Fields of the request besides those that ringside sets.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// What is sent: a request's body, a WebSocket message, or gRPC messages as JSON.
     #[serde(default)]
     pub message: Option<String>,
@@ -144,6 +151,9 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// The expected body or message; of gRPC the messages as JSON, compared as JSON.
     pub body: String,
+    /// Any digit may stand where `body` has one, as in the time of day. The length is fixed.
+    #[serde(default)]
+    pub digits_vary: bool,
 }
 
 impl Answer {
@@ -153,10 +163,20 @@ impl Answer {
             path: self.path.as_str().to_owned(),
             protocol: self.protocol,
             method: self.method.clone(),
+            headers: self.headers.clone(),
             message: workload::message(self.message.as_deref(), folder)?,
             repeat: NonZeroU32::MIN,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
         })
+    }
+
+    /// A body without what may differ from answer to answer: equal ones mean the same.
+    pub(crate) fn lasting(&self, body: &[u8]) -> Vec<u8> {
+        let lasts = |byte: u8| match byte.is_ascii_digit() && self.digits_vary {
+            true => b'0',
+            false => byte,
+        };
+        body.iter().copied().map(lasts).collect()
     }
 }
 

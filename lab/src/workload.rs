@@ -1,6 +1,7 @@
 //! What is asked of a subject, how often, and for how long: from the words of a file to the plan of
 //! a run. Asks nothing itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub struct Question {
     pub protocol: Protocol,
     /// The method of an HTTP request; POST where there is a message, else GET.
     pub method: Option<String>,
+    /// Fields of the request besides those that ringside sets; of gRPC they are metadata.
+    pub headers: BTreeMap<String, String>,
     /// What is sent: a request's body, a WebSocket message, or gRPC messages as JSON.
     pub message: Option<String>,
     /// How often a message is sent in each call of a method that takes a stream.
@@ -80,7 +83,17 @@ impl Question {
             Some(message) => format!(" with {} bytes", message.len()),
             None => String::new(),
         };
-        format!("{method}{} over {}{sent}", self.path, self.protocol.name())
+        // The names only: a value may be long, or a secret.
+        let names: Vec<&str> = self.headers.keys().map(String::as_str).collect();
+        let fields = match names.as_slice() {
+            [] => String::new(),
+            names => format!(", {} given", names.join(" and ")),
+        };
+        format!(
+            "{method}{} over {}{sent}{fields}",
+            self.path,
+            self.protocol.name()
+        )
     }
 
     /// A method of gRPC with what describes its messages; none for other protocols, and for calls
@@ -113,12 +126,14 @@ impl Question {
             // Subjects make their certificates as they start.
             tls.insecure = true;
         }
+        let fields = self.headers.clone().into_iter();
+        plan.request.headers.extend(fields);
         let method = self.grpc_method(&plan)?;
         match &mut plan.protocol {
             Spoken::Http1 => {
                 plan.request.method = self.http_method().to_owned();
                 plan.request.body = self.message.clone().unwrap_or_default().into_bytes();
-                if self.message.is_some() {
+                if self.message.is_some() && !self.names("Content-Type") {
                     let field = ("Content-Type".to_owned(), "application/json".to_owned());
                     plan.request.headers.push(field);
                 }
@@ -146,6 +161,13 @@ impl Question {
             };
         }
         Ok(plan)
+    }
+
+    /// Whether it gives the field `name`, whose case does not matter (RFC 9110 §5.1).
+    fn names(&self, name: &str) -> bool {
+        self.headers
+            .keys()
+            .any(|given| given.eq_ignore_ascii_case(name))
     }
 
     fn http_method(&self) -> &str {
@@ -183,6 +205,9 @@ pub struct Workload {
     /// The method of HTTP requests.
     #[serde(default)]
     pub method: Option<String>,
+    /// Fields of every request besides those that ringside sets.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// What is sent; `@FILE` reads it from a file beside the comparison.
     #[serde(default)]
     pub message: Option<Spanned<String>>,
@@ -228,6 +253,7 @@ pub(crate) struct Difference {
     path: Option<Spanned<UrlPath>>,
     protocol: Option<Protocol>,
     method: Option<String>,
+    headers: Option<BTreeMap<String, String>>,
     message: Option<Spanned<String>>,
     repeat: Option<NonZeroU32>,
     proto: Option<PathBuf>,
@@ -245,6 +271,7 @@ impl Workload {
             path: difference.path.unwrap_or(base.path),
             protocol: difference.protocol.unwrap_or(base.protocol),
             method: difference.method.or(base.method),
+            headers: difference.headers.unwrap_or(base.headers),
             message: difference.message.or(base.message),
             repeat: difference.repeat.unwrap_or(base.repeat),
             proto: difference.proto.or(base.proto),
@@ -263,6 +290,7 @@ impl Workload {
             path: self.path.get_ref().as_str().to_owned(),
             protocol: self.protocol,
             method: self.method.clone(),
+            headers: self.headers.clone(),
             message: message(text, folder)?,
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),

@@ -1,5 +1,6 @@
 //! The lab as its users see it: files in, processes started and ended, reports out.
 
+mod answers;
 mod compare;
 mod files;
 mod real;

@@ -31,21 +31,13 @@ pub(crate) fn tiny_server() {
 static SERVED: AtomicU64 = AtomicU64::new(0);
 
 fn serve(mut stream: TcpStream, fault: &str) {
-    let body = if fault == "wrong" {
-        "Goodbye"
-    } else {
-        "Hello, World!"
-    };
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
     let mut received = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         received.extend_from_slice(&buffer[..count]);
         while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            received.drain(..end + 4);
+            let head = received.drain(..end + 4).collect::<Vec<u8>>();
+            let answer = answer(&head, fault);
             if fault == "dies" && SERVED.fetch_add(1, Ordering::Relaxed) == 400 {
                 eprintln!("tiny server: out of luck");
                 std::process::exit(7);
@@ -55,6 +47,25 @@ fn serve(mut stream: TcpStream, fault: &str) {
             }
         }
     }
+}
+
+/// What it answers to a request: the fault decides.
+fn answer(head: &[u8], fault: &str) -> String {
+    let head = String::from_utf8_lossy(head);
+    let allowed = head.contains("Authorization: Bearer key\r\n");
+    let status = match fault {
+        "asks for a key" if !allowed => "401 Unauthorized",
+        _ => "200 OK",
+    };
+    let body = match fault {
+        "wrong" => "Goodbye".to_owned(),
+        "counts" => format!("{:05}", SERVED.fetch_add(1, Ordering::Relaxed) % 100_000),
+        _ => "Hello, World!".to_owned(),
+    };
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
 }
 
 /// A folder with subjects and comparisons that is gone after the test.

@@ -166,6 +166,29 @@ fn edits(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
+/// Reads JSON that says which version of its schema it is. `what` names it for the sentence.
+pub(crate) fn versioned<T: DeserializeOwned>(
+    text: &str,
+    known: u32,
+    what: &str,
+) -> Result<T, String> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema_version: u32,
+    }
+    let foreign = |error: serde_json::Error| format!("this is no {what} of ringside: {error}");
+    let version = serde_json::from_str::<Version>(text)
+        .map_err(foreign)?
+        .schema_version;
+    if version > known {
+        return Err(format!(
+            "this {what} has schema version {version}, and this ringside knows {known}: read it \
+             with a newer ringside"
+        ));
+    }
+    serde_json::from_str(text).map_err(foreign)
+}
+
 /// Reads a length of time: `"1s"`, `"200ms"`.
 pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;

@@ -15,9 +15,12 @@ pub mod comparison;
 pub mod cores;
 mod document;
 pub mod event;
+pub mod finding;
 mod live;
+pub mod manifest;
 mod process;
 pub mod report;
+pub mod round;
 mod rounds;
 pub mod sample;
 pub mod statistics;
@@ -38,12 +41,14 @@ use measure::time::unix_seconds;
 pub use document::BadFile;
 pub use event::{Event, Observer};
 pub use report::Report;
+pub use store::Kept;
 
 use build::Unbuilt;
 use comparison::{Comparison, Row};
 use cores::{Moved, Placement};
 use live::Setting;
-use report::{Measured, Setup};
+use manifest::{Manifest, Outcome as RowOutcome, Role, RowFacts, Setup};
+use round::Round;
 use rounds::{Entry, Rounds, State, order};
 use store::Store;
 use verdict::Metric;
@@ -146,7 +151,7 @@ pub fn compare(
     let store = Store::create(options.out.as_deref(), &comparison.name, began)
         .map_err(CompareError::Impossible)?;
     let host = Host::read();
-    let mut cautions = cautions(&host, &placement);
+    let cautions = cautions(&host, &placement);
     observer.event(&Event::Begun {
         folder: store.folder(),
         seconds: expected_seconds(&comparison),
@@ -162,23 +167,35 @@ pub fn compare(
         stop,
     };
     let cache = options.cache.clone().unwrap_or_else(build::default_cache);
-    let mut found = carry_out(&comparison, setting, &cache, &store, observer);
-    let setup = Setup {
-        began: format!(
-            "{}T{}Z",
-            measure::time::utc_date(began),
-            store::time_of_day(began)
-        ),
-        order: found.order,
-        engine: found.engine.unwrap_or_else(|| comparison.engine.clone()),
-        ended_early: stop
-            .requested()
-            .map(|_| "somebody asked to stop".to_owned()),
-        ..setup(&comparison, &placement)
+    let mut manifest = Manifest {
+        schema_version: manifest::SCHEMA_VERSION,
+        setup: setup(&comparison, &placement, began),
+        host,
+        cautions,
+        rows: Vec::new(),
     };
-    cautions.extend(differing_content_types(&found.entries));
-    let measured = measured(found.entries, &comparison.baseline);
-    let report = Report::new(setup, host, cautions, measured);
+    let mut found = carry_out(
+        &comparison,
+        setting,
+        &cache,
+        &store,
+        &mut manifest,
+        observer,
+    );
+    manifest.setup.ended_early = stop
+        .requested()
+        .map(|_| "somebody asked to stop".to_owned());
+    manifest
+        .cautions
+        .extend(differing_content_types(&found.entries));
+    manifest.rows = facts(&found.entries, &comparison.baseline);
+    let rounds: Vec<Round> = found
+        .entries
+        .into_iter()
+        .flat_map(|entry| entry.rounds)
+        .collect();
+    found.unwritten.extend(store.describe(&manifest).err());
+    let report = Report::new(&manifest, &rounds);
     write(&store, &options.file, &report, &mut found.unwritten);
     Ok(Outcome {
         report,
@@ -191,9 +208,6 @@ pub fn compare(
 /// What the rounds brought.
 struct Found {
     entries: Vec<Entry>,
-    /// The names in each round, in the order of measuring.
-    order: Vec<Vec<String>>,
-    engine: Option<String>,
     unwritten: Vec<String>,
 }
 
@@ -203,6 +217,7 @@ fn carry_out(
     setting: Setting<'_>,
     cache: &Path,
     store: &Store,
+    manifest: &mut Manifest,
     observer: &mut dyn Observer,
 ) -> Found {
     let mut entries: Vec<Entry> = comparison
@@ -211,6 +226,13 @@ fn carry_out(
         .map(|row| prepare(row, cache, &setting, store, observer))
         .collect();
     let order = order(entries.len(), comparison.rounds, comparison.seed);
+    let name = |at: &usize| entries[*at].row.name.clone();
+    manifest.setup.order = order
+        .iter()
+        .map(|round| round.iter().map(name).collect())
+        .collect();
+    manifest.rows = facts(&entries, &comparison.baseline);
+    let mut unwritten: Vec<String> = store.describe(manifest).err().into_iter().collect();
     // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
     // that it stays where it is, and mostly sleeps.
     let _moved = Moved::to(&setting.placement.generator);
@@ -223,17 +245,11 @@ fn carry_out(
         unwritten: Vec::new(),
     };
     rounds.run(&mut entries, &order);
-    let (engine, unwritten) = (rounds.engine, rounds.unwritten);
-    let name = |at: &usize| entries[*at].row.name.clone();
-    Found {
-        order: order
-            .iter()
-            .map(|round| round.iter().map(name).collect())
-            .collect(),
-        entries,
-        engine,
-        unwritten,
+    unwritten.append(&mut rounds.unwritten);
+    if let Some(engine) = rounds.engine {
+        manifest.setup.engine = engine;
     }
+    Found { entries, unwritten }
 }
 
 fn read(options: &Options) -> Result<Comparison, CompareError> {
@@ -330,7 +346,8 @@ fn prepare(
         dir: PathBuf::new(),
         version: None,
         state: State::Waiting,
-        samples: Vec::new(),
+        starts: 0,
+        rounds: Vec::new(),
         answer: None,
     };
     let dir = Path::new("subjects").join(&row.name);
@@ -381,12 +398,16 @@ fn prepare(
     entry
 }
 
-fn setup(comparison: &Comparison, placement: &Placement) -> Setup {
+fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     let workload = &comparison.workload;
     Setup {
         name: comparison.name.clone(),
         question: comparison.question.clone(),
-        began: String::new(),
+        began: format!(
+            "{}T{}Z",
+            measure::time::utc_date(began),
+            store::time_of_day(began)
+        ),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         metric: match workload.rate {
             None => Metric::RequestsPerSecond,
@@ -420,9 +441,9 @@ fn question(comparison: &Comparison) -> String {
     }
 }
 
-/// The entries as the report takes them. One that is asked the same as the baseline and answers
-/// with another body is spoilt.
-fn measured(entries: Vec<Entry>, baseline: &str) -> Vec<Measured> {
+/// What is known of the entries besides their rounds. One that is asked the same as the baseline
+/// and answers with another body is spoilt.
+fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
     let expected = entries
         .iter()
         .find(|entry| entry.row.name == baseline)
@@ -448,23 +469,28 @@ fn measured(entries: Vec<Entry>, baseline: &str) -> Vec<Measured> {
     };
     let differ = entries.iter().any(|entry| own(&entry.row).is_some());
     entries
-        .into_iter()
-        .map(|entry| Measured {
-            spoilt: spoilt(&entry),
+        .iter()
+        .map(|entry| RowFacts {
+            name: entry.row.name.clone(),
+            role: Role::Subject,
+            description: entry.row.subject.description.clone(),
+            version: entry.version.clone(),
+            outcome: match &entry.state {
+                State::Missing(install) => RowOutcome::Missing {
+                    install: install.clone(),
+                },
+                State::Failed(what, log) => RowOutcome::Failed {
+                    what: what.clone(),
+                    log: log.clone(),
+                },
+                _ if entry.rounds.is_empty() => RowOutcome::NotReached,
+                _ => RowOutcome::Measured,
+            },
             asked: differ.then(|| {
                 let (question, load) = (&entry.row.question, &entry.row.workload);
                 format!("{}; {}", question.words(), load.words())
             }),
-            name: entry.row.name,
-            description: entry.row.subject.description,
-            version: entry.version,
-            outcome: match entry.state {
-                State::Missing(install) => report::Outcome::Missing { install },
-                State::Failed(what, log) => report::Outcome::Failed { what, log },
-                _ if entry.samples.is_empty() => report::Outcome::NotReached,
-                _ => report::Outcome::Measured,
-            },
-            samples: entry.samples,
+            spoilt: spoilt(entry),
         })
         .collect()
 }

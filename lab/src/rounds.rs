@@ -5,18 +5,19 @@
 //! processes. One subject's trouble ends its own part only.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use load::{Phase, Progress, Record, RunError};
 use measure::process::{Usage, tree};
 use measure::record::EndedBy;
-use measure::time::Time;
+use measure::time::{Time, unix_seconds};
 
 use crate::comparison::{Comparison, Row};
 use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
 use crate::process::{GRACE, Process};
+use crate::round::{self, Round, Watched};
 use crate::sample::{Sample, ServerUse};
 use crate::statistics::Random;
 use crate::store::Store;
@@ -31,7 +32,9 @@ pub(crate) struct Entry {
     pub(crate) dir: PathBuf,
     pub(crate) version: Option<String>,
     pub(crate) state: State,
-    pub(crate) samples: Vec<Sample>,
+    /// How often its processes were started.
+    pub(crate) starts: u32,
+    pub(crate) rounds: Vec<Round>,
     /// What it answered to the row's question, when it was verified.
     pub(crate) answer: Option<load::Answer>,
 }
@@ -131,6 +134,7 @@ impl Rounds<'_> {
         if self.stopped() || !matches!(entry.state, State::Waiting) {
             return;
         }
+        entry.starts += 1;
         let name = &entry.row.name;
         self.observer.event(&Event::Starting { subject: name });
         let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
@@ -161,7 +165,7 @@ impl Rounds<'_> {
     /// Measures one entry once.
     fn measure(&mut self, entries: &mut [Entry], at: usize, round: u32) {
         let others = idle_cpu_ns(entries, at);
-        let began = Time::now();
+        let (began, began_unix_s) = (Time::now(), unix_seconds());
         let entry = &mut entries[at];
         let State::Live(live) = &mut entry.state else {
             return;
@@ -189,25 +193,22 @@ impl Rounds<'_> {
             rounds: self.comparison.rounds,
             sample: &sample,
         });
-        entry.samples.push(sample);
         let generator = &record.generator;
         self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
-        self.keep(&entry.row.name, round, &record);
-    }
-
-    /// Writes a record at once, so that a crash later costs none.
-    fn keep(&mut self, subject: &str, round: u32, record: &Record) {
-        let name = Path::new("records")
-            .join(subject)
-            .join(format!("round-{round:02}.json"));
-        let written = record.to_json().and_then(|text| {
-            self.store
-                .write(&name, text.as_bytes())
-                .map_err(|error| error.to_string())
-        });
-        if let Err(error) = written {
-            self.unwritten.push(format!("{}: {error}", name.display()));
+        let round = Round {
+            schema_version: round::SCHEMA_VERSION,
+            row: entry.row.name.clone(),
+            round,
+            start: entry.starts,
+            began_unix_s,
+            sample,
+            watched: Watched { subject: server },
+            record: Some(record),
+        };
+        if let Err(what) = self.store.keep(&round) {
+            self.unwritten.push(what);
         }
+        entry.rounds.push(round);
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use measure::record::Record;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{Check, Finding, Severity, first};
 
 /// Below this many exchanges the 99th percentile has no upper bound at 95 %: ln 0.05 / ln 0.99.
 const P99_EXCHANGES_MIN: u64 = 299;
@@ -15,7 +17,7 @@ const FAILED_SHARE_MAX: f64 = 0.01;
 const SERVER_FULL: f64 = 0.95;
 
 /// What the lab saw of the server's processes in the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Processor time of the whole process tree in nanoseconds.
     pub cpu_ns: u64,
@@ -30,7 +32,7 @@ pub struct ServerUse {
 }
 
 /// One round of one subject.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The round, from 1.
     pub round: u32,
@@ -59,14 +61,10 @@ pub struct Sample {
     pub failed: u64,
     /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
-    /// The generator was the limit, and the server had room left: the rate is a lower bound.
-    pub generator_limited: bool,
-    /// How that is known.
-    pub limited_reason: Option<String>,
     /// Processor time of the other subjects meanwhile, as a share of one core.
     pub others_busy: f64,
-    /// Why the round counts for nothing, if so.
-    pub void: Option<String>,
+    /// What was found about the worth of these figures.
+    pub findings: Vec<Finding>,
 }
 
 impl Sample {
@@ -96,32 +94,51 @@ impl Sample {
             completed,
             failed: record.exchanges.failed,
             errors: record.errors.clone(),
-            // At a fixed rate a late generator spoils the times, however busy the server was.
-            generator_limited: generator.limited
-                && (server_busy < SERVER_FULL || record.offered_rate.is_some()),
-            limited_reason: generator.limited.then(|| generator.limited_reason.clone()),
             others_busy: server.others_busy,
-            void: None,
+            findings: Vec::new(),
         };
-        sample.void = sample.reason_to_void(record);
+        let void = sample.reason_to_void(record);
+        sample.find(Severity::Void, void);
+        // At a fixed rate a late generator spoils the times, however busy the server was.
+        let limited =
+            generator.limited && (server_busy < SERVER_FULL || record.offered_rate.is_some());
+        let bound = (Check::Generator, generator.limited_reason.clone());
+        sample.find(Severity::Bound, limited.then_some(bound));
         sample
     }
 
-    fn reason_to_void<P>(&self, record: &Record<P>) -> Option<String> {
+    /// Why the round counts for nothing, if so.
+    pub fn void(&self) -> Option<&str> {
+        first(&self.findings, Severity::Void)
+    }
+
+    /// How the generator was the limit while the server had room left, if so.
+    pub fn bound(&self) -> Option<&str> {
+        first(&self.findings, Severity::Bound)
+    }
+
+    fn find(&mut self, severity: Severity, found: Option<(Check, String)>) {
+        self.findings.extend(found.map(|(check, sentence)| Finding {
+            check,
+            severity,
+            sentence,
+        }));
+    }
+
+    fn reason_to_void<P>(&self, record: &Record<P>) -> Option<(Check, String)> {
         let ended = self.completed + self.failed;
         let failed_share = self.failed as f64 / ended.max(1) as f64;
         if self.completed == 0 {
-            return Some(format!(
-                "no exchange completed{}",
-                self.errors_in_brackets()
-            ));
+            let sentence = format!("no exchange completed{}", self.errors_in_brackets());
+            return Some((Check::Errors, sentence));
         }
         if failed_share > FAILED_SHARE_MAX {
-            return Some(format!(
+            let sentence = format!(
                 "{:.1} % of the exchanges failed{}",
                 100.0 * failed_share,
                 self.errors_in_brackets()
-            ));
+            );
+            return Some((Check::Errors, sentence));
         }
         if record.valid || record.generator.limited {
             return None;
@@ -130,7 +147,8 @@ impl Sample {
             .warnings
             .first()
             .map_or("no reason given", String::as_str);
-        Some(format!("the generator calls its record invalid: {why}"))
+        let sentence = format!("the generator calls its record invalid: {why}");
+        Some((Check::Record, sentence))
     }
 
     fn errors_in_brackets(&self) -> String {

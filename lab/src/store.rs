@@ -5,6 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use crate::manifest::Manifest;
+use crate::round::Round;
+
+/// The file of what is known besides the rounds.
+const MANIFEST: &str = "comparison.json";
+
 /// A folder for one comparison.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -32,7 +40,7 @@ impl Store {
                 folder.display()
             )
         };
-        if folder.join("report.json").exists() || folder.join("records").exists() {
+        if folder.join(MANIFEST).exists() || folder.join("rounds").exists() {
             return Err(format!(
                 "{} already holds a comparison; name another folder with -o",
                 folder.display()
@@ -61,6 +69,22 @@ impl Store {
         Ok(folder)
     }
 
+    /// Writes a round at once, so that a crash later costs none. An error names the file.
+    pub(crate) fn keep(&self, round: &Round) -> Result<(), String> {
+        self.write_json(&Round::file(&round.row, round.round), round)
+    }
+
+    /// Writes what is known besides the rounds. An error names the file.
+    pub(crate) fn describe(&self, manifest: &Manifest) -> Result<(), String> {
+        self.write_json(Path::new(MANIFEST), manifest)
+    }
+
+    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), String> {
+        let text = serde_json::to_string(value).map_err(io::Error::other);
+        text.and_then(|text| self.write(name, text.as_bytes()))
+            .map_err(|error| format!("{}: {error}", name.display()))
+    }
+
     /// Writes a file inside: beside its place first, then moved there.
     pub(crate) fn write(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = self.folder.join(name);
@@ -75,6 +99,45 @@ impl Store {
         }
         written
     }
+}
+
+/// A comparison as it was kept.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// What is known besides the rounds.
+    pub manifest: Manifest,
+    /// The rounds, by row in the manifest's order and then by number.
+    pub rounds: Vec<Round>,
+}
+
+impl Kept {
+    /// Reads the folder of a comparison. An error names the file, and what is wrong with it.
+    pub fn read(folder: &Path) -> Result<Kept, String> {
+        let manifest = read_with(&folder.join(MANIFEST), Manifest::from_json)?;
+        let mut rounds = Vec::new();
+        for row in &manifest.rows {
+            let place = folder.join("rounds").join(&row.name);
+            let Ok(entries) = place.read_dir() else {
+                continue; // No round of it was measured.
+            };
+            let mut files: Vec<PathBuf> = entries
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+                .collect();
+            files.sort();
+            for file in files {
+                rounds.push(read_with(&file, Round::from_json)?);
+            }
+        }
+        Ok(Kept { manifest, rounds })
+    }
+}
+
+fn read_with<T>(file: &Path, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string());
+    text.and_then(|text| read(&text))
+        .map_err(|what| format!("{}: {what}", file.display()))
 }
 
 fn free_name(folder: &Path) -> PathBuf {
@@ -123,9 +186,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ringside-store-{}", std::process::id()));
         let store = Store::create(Some(&folder), "x", 0).expect("a new folder");
         store
-            .write(Path::new("records/a/1.json"), b"{}")
+            .write(Path::new("rounds/a/001.json"), b"{}")
             .expect("writable");
-        assert!(store.folder().join("records/a/1.json").is_file());
+        assert!(store.folder().join("rounds/a/001.json").is_file());
         let again = Store::create(Some(&folder), "x", 0).map(|_| ());
         assert!(again.is_err_and(|what| what.contains("already holds")));
         fs::remove_dir_all(&folder).expect("its own folder");

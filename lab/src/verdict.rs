@@ -5,13 +5,13 @@
 //! and its verdict is a bound. Pure functions; the words are meant for someone who knows none of
 //! this.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::sample::Sample;
 use crate::statistics::{ROUNDS_MIN, Ratio};
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Requests a second, in a closed loop: more is better.
@@ -93,7 +93,7 @@ pub fn ratio(subject: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -
 }
 
 fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<(f64, f64)> {
-    let figure = |sample: &Sample| match sample.void {
+    let figure = |sample: &Sample| match sample.void() {
         Some(_) => None,
         None => metric.of(sample),
     };
@@ -153,7 +153,7 @@ fn both(subject: Side<'_>, baseline: Side<'_>) -> String {
 /// The first round that counts for nothing, if more than half of them do.
 fn void_rounds<'a>(side: Side<'a>) -> Option<(u32, &'a str)> {
     let mut void = side.samples.iter().filter_map(|sample| {
-        let why = sample.void.as_deref()?;
+        let why = sample.void()?;
         Some((sample.round, why))
     });
     let count = void.clone().count();
@@ -288,14 +288,14 @@ pub fn limit(side: Side<'_>) -> Option<String> {
     let limited: Vec<&Sample> = side
         .samples
         .iter()
-        .filter(|sample| sample.generator_limited)
+        .filter(|sample| sample.bound().is_some())
         .collect();
     if 2 * limited.len() <= side.samples.len() {
         return None;
     }
     let sample = limited.get(limited.len() / 2)?;
     let server = format!("the server's was {:.0} %", 100.0 * sample.server_busy);
-    Some(match (sample.generator_busy, &sample.limited_reason) {
+    Some(match (sample.generator_busy, sample.bound()) {
         (Some(busy), _) if busy >= 0.9 => {
             format!("its core was {:.0} % busy while {server}", 100.0 * busy)
         }
@@ -360,6 +360,15 @@ fn trimmed(number: f64, decimals: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::{Check, Finding, Severity};
+
+    fn found(severity: Severity, sentence: &str) -> Finding {
+        Finding {
+            check: Check::Errors,
+            severity,
+            sentence: sentence.to_owned(),
+        }
+    }
 
     /// Rounds with these rates; the server is full and the generator is not.
     fn rounds(rates: &[f64]) -> Vec<Sample> {
@@ -377,7 +386,7 @@ mod tests {
 
     fn generator_limited(mut samples: Vec<Sample>) -> Vec<Sample> {
         for sample in &mut samples {
-            sample.generator_limited = true;
+            sample.findings = vec![found(Severity::Bound, "its worker was busy")];
             sample.server_busy = 0.79;
             sample.generator_busy = Some(0.99);
         }
@@ -495,11 +504,12 @@ mod tests {
     #[test]
     fn rounds_that_count_for_nothing_are_left_out_or_void_the_whole() {
         let mut new = scaled(3.2);
-        new[2].void = Some("no exchange completed".into());
+        new[2].findings = vec![found(Severity::Void, "no exchange completed")];
         let one = verdict(&new, &rounds(&OLD), Metric::RequestsPerSecond);
         assert_eq!(one.kind, Kind::Higher);
         for sample in &mut new[..4] {
-            sample.void = Some("no exchange completed (refused 3)".into());
+            let why = "no exchange completed (refused 3)";
+            sample.findings = vec![found(Severity::Void, why)];
         }
         let most = verdict(&new, &rounds(&OLD), Metric::RequestsPerSecond);
         assert_eq!(most.kind, Kind::Void);

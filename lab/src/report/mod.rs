@@ -20,9 +20,13 @@ pub use json::json;
 pub use markdown::markdown;
 pub use terminal::{Look, terminal};
 
+pub use crate::manifest::{Outcome, Setup};
+
+use crate::manifest::{Manifest, RowFacts};
+use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
 use crate::statistics::{Ratio, Spread};
-use crate::verdict::{self, Kind, Metric, Side, Verdict};
+use crate::verdict::{self, Kind, Side, Verdict};
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -52,53 +56,6 @@ pub struct Report {
     pub limits: Vec<String>,
 }
 
-/// How the measuring was set up: everything needed to do it again.
-#[derive(Clone, Debug, Serialize)]
-pub struct Setup {
-    /// The comparison's name.
-    pub name: String,
-    /// Its question.
-    pub question: String,
-    /// When it began, UTC.
-    pub began: String,
-    /// The version of ringside.
-    pub ringside: String,
-    /// What is compared.
-    pub metric: Metric,
-    /// The subject that the others are compared with.
-    pub baseline: String,
-    /// Rounds asked for.
-    pub rounds: u32,
-    /// Who was measured after whom in each round.
-    pub order: Vec<Vec<String>>,
-    /// The seed of the order and of the resampling.
-    pub seed: u64,
-    /// The smallest difference that is called one, as a share.
-    pub smallest_difference: f64,
-    /// Whether each round had new processes.
-    pub fresh_each_round: bool,
-    /// What is asked, in words.
-    pub asked: String,
-    /// Connections and what is outstanding on each, in words.
-    pub load: String,
-    /// Requests a second asked for; null in a closed loop.
-    pub rate: Option<f64>,
-    /// Seconds measured of each subject in a round.
-    pub window_s: f64,
-    /// Seconds of load before each window.
-    pub settle_s: f64,
-    /// Seconds of load on each new process.
-    pub warm_up_s: f64,
-    /// The cores of the subjects.
-    pub server_cores: Vec<usize>,
-    /// The cores of the generator.
-    pub generator_cores: Vec<usize>,
-    /// The generator's engine, as asked for.
-    pub engine: String,
-    /// What ended the measuring before its last round, if something did.
-    pub ended_early: Option<String>,
-}
-
 /// A subject's part of the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
@@ -120,28 +77,6 @@ pub struct Row {
     pub notes: Vec<String>,
     /// Its rounds.
     pub samples: Vec<Sample>,
-}
-
-/// How it went for a subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum Outcome {
-    /// It was measured.
-    Measured,
-    /// A program is missing.
-    Missing {
-        /// What to install.
-        install: String,
-    },
-    /// It could not be built, started, verified or measured to the end.
-    Failed {
-        /// What happened.
-        what: String,
-        /// The last lines that it wrote.
-        log: Vec<String>,
-    },
-    /// The measuring was stopped before its turn.
-    NotReached,
 }
 
 /// A subject's rounds put together.
@@ -173,53 +108,37 @@ pub struct Figures {
     pub errors: BTreeMap<String, u64>,
 }
 
-/// What is known of a subject before the figures are put together.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub description: String,
-    /// Its version, as it says.
-    pub version: Option<String>,
-    /// How it went.
-    pub outcome: Outcome,
-    /// What it is asked, in words, where the rows are not all asked the same.
-    pub asked: Option<String>,
-    /// Why its rounds cannot be compared with the baseline's, if so.
-    pub spoilt: Option<String>,
-    /// Its rounds.
-    pub samples: Vec<Sample>,
-}
-
 impl Report {
     /// Puts the rounds together and judges them.
-    pub fn new(setup: Setup, host: Host, cautions: Vec<String>, measured: Vec<Measured>) -> Report {
-        let spoilt: Vec<Option<String>> = measured.iter().map(reason_spoilt).collect();
-        let side = |at: usize| Side {
-            name: &measured[at].name,
-            samples: &measured[at].samples,
-            spoilt: spoilt[at].as_deref(),
-        };
+    pub fn new(manifest: &Manifest, rounds: &[Round]) -> Report {
+        let setup = &manifest.setup;
+        let measured: Vec<Measured<'_>> = manifest
+            .rows
+            .iter()
+            .map(|facts| Measured::new(facts, rounds))
+            .collect();
         let baseline = measured
             .iter()
-            .position(|subject| subject.name == setup.baseline);
+            .position(|row| row.facts.name == setup.baseline);
         let subjects: Vec<Row> = (0..measured.len())
             .map(|at| {
+                let side = measured[at].side();
                 let (ratio, verdict) = match baseline {
-                    Some(baseline) => compare(side(at), side(baseline), at == baseline, &setup),
+                    Some(baseline) => {
+                        compare(side, measured[baseline].side(), at == baseline, setup)
+                    }
                     None => (None, nothing("there is no baseline")),
                 };
-                row(&measured[at], ratio, verdict)
+                measured[at].row(ratio, verdict)
             })
             .collect();
         Report {
             schema_version: SCHEMA_VERSION,
-            conclusions: conclusions(&subjects, &setup),
-            limits: limits(&setup, &host),
-            setup,
-            host,
-            cautions,
+            conclusions: conclusions(&subjects, setup),
+            limits: limits(setup, &manifest.host),
+            setup: setup.clone(),
+            host: manifest.host.clone(),
+            cautions: manifest.cautions.clone(),
             subjects,
         }
     }
@@ -239,14 +158,60 @@ impl Report {
     }
 }
 
-fn reason_spoilt(subject: &Measured) -> Option<String> {
-    match &subject.outcome {
-        Outcome::Missing { .. } => Some(format!("{} is not installed", subject.name)),
-        Outcome::Failed { what, .. } => Some(format!("{} {what}", subject.name)),
-        Outcome::Measured | Outcome::NotReached if subject.samples.is_empty() => {
-            Some(format!("{} was not measured", subject.name))
+/// A row with its rounds, before the figures are put together.
+struct Measured<'a> {
+    facts: &'a RowFacts,
+    samples: Vec<Sample>,
+    /// Why its rounds cannot be compared, if so.
+    spoilt: Option<String>,
+}
+
+impl<'a> Measured<'a> {
+    fn new(facts: &'a RowFacts, rounds: &[Round]) -> Measured<'a> {
+        let samples: Vec<Sample> = rounds
+            .iter()
+            .filter(|round| round.row == facts.name)
+            .map(|round| round.sample.clone())
+            .collect();
+        Measured {
+            spoilt: reason_spoilt(facts, &samples),
+            facts,
+            samples,
         }
-        Outcome::Measured | Outcome::NotReached => subject.spoilt.clone(),
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            name: &self.facts.name,
+            samples: &self.samples,
+            spoilt: self.spoilt.as_deref(),
+        }
+    }
+
+    fn row(&self, ratio: Option<Ratio>, verdict: Verdict) -> Row {
+        let figures = Figures::of(&self.samples);
+        Row {
+            name: self.facts.name.clone(),
+            description: self.facts.description.clone(),
+            version: self.facts.version.clone(),
+            outcome: self.facts.outcome.clone(),
+            notes: self.notes(figures.as_ref()),
+            figures,
+            ratio,
+            verdict,
+            samples: self.samples.clone(),
+        }
+    }
+}
+
+fn reason_spoilt(facts: &RowFacts, samples: &[Sample]) -> Option<String> {
+    match &facts.outcome {
+        Outcome::Missing { .. } => Some(format!("{} is not installed", facts.name)),
+        Outcome::Failed { what, .. } => Some(format!("{} {what}", facts.name)),
+        Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
+            Some(format!("{} was not measured", facts.name))
+        }
+        Outcome::Measured | Outcome::NotReached => facts.spoilt.clone(),
     }
 }
 
@@ -285,21 +250,6 @@ fn compare(
     (ratio, verdict)
 }
 
-fn row(subject: &Measured, ratio: Option<Ratio>, verdict: Verdict) -> Row {
-    let figures = Figures::of(&subject.samples);
-    Row {
-        name: subject.name.clone(),
-        description: subject.description.clone(),
-        version: subject.version.clone(),
-        outcome: subject.outcome.clone(),
-        notes: notes(subject, figures.as_ref()),
-        figures,
-        ratio,
-        verdict,
-        samples: subject.samples.clone(),
-    }
-}
-
 impl Figures {
     fn of(samples: &[Sample]) -> Option<Figures> {
         let all = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
@@ -328,61 +278,58 @@ impl Figures {
     }
 }
 
-fn notes(subject: &Measured, figures: Option<&Figures>) -> Vec<String> {
-    let mut notes = Vec::new();
-    let samples = &subject.samples;
-    let side = Side {
-        name: &subject.name,
-        samples,
-        spoilt: None,
-    };
-    if let Some(asked) = &subject.asked {
-        notes.push(format!("asked {asked}"));
-    }
-    if let Some(limit) = verdict::limit(side) {
-        notes.push(format!(
-            "lower bound: the generator was the limit ({limit})"
-        ));
-    }
-    if let Some(figures) = figures
-        && let Some(errors) = errors_in_words(&figures.errors)
-    {
-        notes.push(format!(
-            "{} of {} exchanges failed ({errors})",
-            figures.failed,
-            figures.completed + figures.failed
-        ));
-    }
-    let void: Vec<&Sample> = samples
-        .iter()
-        .filter(|sample| sample.void.is_some())
-        .collect();
-    if let Some(why) = void.first().and_then(|sample| sample.void.as_deref()) {
-        notes.push(format!(
-            "{} of {} rounds count for nothing: {why}",
-            void.len(),
-            samples.len()
-        ));
-    }
-    let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
-    if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
-        notes.push(format!(
+impl Measured<'_> {
+    fn notes(&self, figures: Option<&Figures>) -> Vec<String> {
+        let mut notes = Vec::new();
+        let samples = &self.samples;
+        if let Some(asked) = &self.facts.asked {
+            notes.push(format!("asked {asked}"));
+        }
+        if let Some(limit) = verdict::limit(self.side()) {
+            notes.push(format!(
+                "lower bound: the generator was the limit ({limit})"
+            ));
+        }
+        if let Some(figures) = figures
+            && let Some(errors) = errors_in_words(&figures.errors)
+        {
+            notes.push(format!(
+                "{} of {} exchanges failed ({errors})",
+                figures.failed,
+                figures.completed + figures.failed
+            ));
+        }
+        let void: Vec<&Sample> = samples
+            .iter()
+            .filter(|sample| sample.void().is_some())
+            .collect();
+        if let Some(why) = void.first().and_then(|sample| sample.void()) {
+            notes.push(format!(
+                "{} of {} rounds count for nothing: {why}",
+                void.len(),
+                samples.len()
+            ));
+        }
+        let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
+        if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
+            notes.push(format!(
             "its threads were ready and waited for a core {:.0} % of the time: they share it, with \
              each other or with somebody else",
             100.0 * waited.median
         ));
+        }
+        let others = samples
+            .iter()
+            .map(|sample| sample.others_busy)
+            .fold(0.0, f64::max);
+        if others > OTHERS_BUSY_MAX {
+            notes.push(format!(
+                "while it was measured the idle subjects used up to {:.0} % of a core",
+                100.0 * others
+            ));
+        }
+        notes
     }
-    let others = samples
-        .iter()
-        .map(|sample| sample.others_busy)
-        .fold(0.0, f64::max);
-    if others > OTHERS_BUSY_MAX {
-        notes.push(format!(
-            "while it was measured the idle subjects used up to {:.0} % of a core",
-            100.0 * others
-        ));
-    }
-    notes
 }
 
 fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {

@@ -5,6 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::finding::{Check, Finding, Severity};
+use crate::manifest::{self, Role};
+use crate::round::{self, Watched};
+use crate::verdict::Metric;
 
 fn setup() -> Setup {
     Setup {
@@ -66,23 +70,50 @@ fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
     (1..).zip(noise).map(sample).collect()
 }
 
-fn measured(name: &str, outcome: Outcome, samples: Vec<Sample>) -> Measured {
-    Measured {
+fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Round>) {
+    let facts = RowFacts {
         name: name.into(),
+        role: Role::Subject,
         description: format!("the {name} server"),
         version: Some(format!("{name} 1.0")),
         outcome,
         asked: None,
         spoilt: None,
-        samples,
-    }
+    };
+    let round = |sample: Sample| Round {
+        schema_version: round::SCHEMA_VERSION,
+        row: name.into(),
+        round: sample.round,
+        start: 1,
+        began_unix_s: 1_795_291_974,
+        sample,
+        watched: Watched::default(),
+        record: None,
+    };
+    (facts, samples.into_iter().map(round).collect())
+}
+
+fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>) -> Report {
+    let (rows, rounds): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    let manifest = Manifest {
+        schema_version: manifest::SCHEMA_VERSION,
+        setup,
+        host: host(),
+        cautions,
+        rows,
+    };
+    Report::new(&manifest, &rounds.concat())
 }
 
 /// One subject for each kind of row.
 fn example() -> Report {
     let mut limited = rounds(410_000.0, 0.61);
     for sample in &mut limited {
-        sample.generator_limited = true;
+        sample.findings = vec![Finding {
+            check: Check::Generator,
+            severity: Severity::Bound,
+            sentence: "its worker was busy".into(),
+        }];
         sample.generator_busy = Some(0.99);
     }
     let mut flawed = rounds(100_000.0, 0.99);
@@ -100,17 +131,16 @@ fn example() -> Report {
     let similar = similar
         .map(|(sample, round)| Sample { round, ..sample })
         .collect();
-    Report::new(
+    report(
         setup(),
-        host(),
         vec!["Something else was running.".into()],
         vec![
-            measured("ours", Outcome::Measured, rounds(300_000.0, 0.99)),
-            measured("similar", Outcome::Measured, similar),
-            measured("limited", Outcome::Measured, limited),
-            measured("slow", Outcome::Measured, flawed),
-            measured("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
-            measured("go", missing, Vec::new()),
+            row("ours", Outcome::Measured, rounds(300_000.0, 0.99)),
+            row("similar", Outcome::Measured, similar),
+            row("limited", Outcome::Measured, limited),
+            row("slow", Outcome::Measured, flawed),
+            row("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
+            row("go", missing, Vec::new()),
         ],
     )
 }
@@ -187,8 +217,8 @@ fn json_holds_everything() {
 fn a_comparison_that_ended_early_says_so_first() {
     let mut setup = setup();
     setup.ended_early = Some("somebody asked to stop".into());
-    let ours = measured("ours", Outcome::NotReached, Vec::new());
-    let report = Report::new(setup, host(), Vec::new(), vec![ours]);
+    let ours = row("ours", Outcome::NotReached, Vec::new());
+    let report = report(setup, Vec::new(), vec![ours]);
     assert!(report.conclusions[0].contains("somebody asked to stop"));
     assert!(!report.complete() && !report.has_figures());
 }

@@ -61,9 +61,10 @@ workload = { keep_alive = false }
         let notes = &row(&outcome, name).notes;
         let says = |note: &String| note.starts_with("asked GET /") && note.ends_with(words);
         assert!(notes.iter().any(says), "{name}: {notes:?}");
-        let file = format!("records/{name}/round-01.json");
+        let file = format!("rounds/{name}/001.json");
         let text = std::fs::read_to_string(outcome.folder.join(file)).expect("its record");
-        let record = load::Record::from_json(&text).expect("a record");
+        let round = lab::round::Round::from_json(&text).expect("a round");
+        let record = round.record.expect("what the generator measured");
         assert_eq!(record.plan.keep_alive, keep_alive, "{name}");
     }
 }
@@ -83,9 +84,10 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
         assert!(figures.server_cpu_us_per_exchange.expect("readable").median > 0.0);
         assert!(figures.memory_peak_bytes.expect("readable").median > 100_000.0);
         for round in 1..=3 {
-            let file = format!("records/{name}/round-{round:02}.json");
+            let file = format!("rounds/{name}/{round:03}.json");
             let text = std::fs::read_to_string(outcome.folder.join(file)).expect("its record");
-            let record = load::Record::from_json(&text).expect("a record");
+            let round = lab::round::Round::from_json(&text).expect("a round");
+            let record = round.record.expect("what the generator measured");
             assert_eq!(record.plan.connections, 4);
         }
     }
@@ -94,6 +96,7 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     for file in [
         "report.md",
         "report.json",
+        "comparison.json",
         "comparison.toml",
         "subjects/one/output.log",
     ] {
@@ -104,6 +107,13 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     assert_eq!(
         json["subjects"][0]["samples"].as_array().map(Vec::len),
         Some(3)
+    );
+    let kept = lab::Kept::read(&outcome.folder).expect("it was written down");
+    assert_eq!(kept.rounds.len(), 6);
+    let rebuilt = lab::Report::new(&kept.manifest, &kept.rounds);
+    assert_eq!(
+        lab::report::json(&rebuilt),
+        lab::report::json(&outcome.report)
     );
     let again = compare(&arena.comparison(&quick(&["one"], 1)));
     assert!(again.is_err_and(|error| error.to_string().contains("already holds a comparison")));
@@ -328,13 +338,13 @@ fn records_that_cannot_be_written_do_not_stop_the_measuring() {
     let out = arena.folder.join("out");
     let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
         if matches!(event, Event::Measuring { round: 1, .. }) {
-            // A file where the folder of the records should be.
-            std::fs::write(out.join("records"), "in the way").expect("writable");
+            // A file where the folder of the rounds should be.
+            std::fs::write(out.join("rounds"), "in the way").expect("writable");
         }
     })
     .expect("it runs");
     assert_eq!(row(&outcome, "one").samples.len(), 3);
     assert_eq!(outcome.unwritten.len(), 3, "{:?}", outcome.unwritten);
-    assert!(outcome.unwritten[0].contains("records/one/round-01.json"));
+    assert!(outcome.unwritten[0].contains("rounds/one/001.json"));
     assert_eq!(outcome.exit_code(), 3);
 }

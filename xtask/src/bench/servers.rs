@@ -56,7 +56,12 @@ struct Sample {
     server_busy: f64,
     generator_busy: Option<f64>,
     memory_peak_bytes: Option<u64>,
-    void: Option<String>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    severity: String,
 }
 
 /// Runs the comparison and reads its report.
@@ -126,7 +131,10 @@ impl Report {
 impl Subject {
     /// The rounds that count.
     fn counted(&self) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().filter(|sample| sample.void.is_none())
+        let void = |finding: &Finding| finding.severity == "void";
+        self.samples
+            .iter()
+            .filter(move |sample| !sample.findings.iter().any(void))
     }
 
     fn rows(&self) -> Vec<Row> {

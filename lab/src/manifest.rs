@@ -1,0 +1,135 @@
+//! What is known of a comparison besides its rounds: how it was set up, on what host, which rows
+//! it has and how it went for each. Written at the start and whenever it changes, so that a folder
+//! can be read, reported and resumed whatever happened to the program that wrote it.
+
+use measure::host::Host;
+use serde::{Deserialize, Serialize};
+
+use crate::document;
+use crate::verdict::Metric;
+
+/// The version of the manifest that is written and read here.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// All that is known of a comparison besides its rounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this structure.
+    pub schema_version: u32,
+    /// How the measuring was set up.
+    pub setup: Setup,
+    /// The machine.
+    pub host: Host,
+    /// What a reader must know before the figures.
+    pub cautions: Vec<String>,
+    /// The rows in the comparison's order.
+    pub rows: Vec<RowFacts>,
+}
+
+impl Manifest {
+    /// Reads a manifest. A newer schema and what is no manifest are told apart in a sentence.
+    pub fn from_json(text: &str) -> Result<Manifest, String> {
+        document::versioned(text, SCHEMA_VERSION, "comparison")
+    }
+}
+
+/// How the measuring was set up: everything needed to do it again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    /// The comparison's name.
+    pub name: String,
+    /// Its question.
+    pub question: String,
+    /// When it began, UTC.
+    pub began: String,
+    /// The version of ringside.
+    pub ringside: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The subject that the others are compared with.
+    pub baseline: String,
+    /// Rounds asked for.
+    pub rounds: u32,
+    /// Who was measured after whom in each round.
+    pub order: Vec<Vec<String>>,
+    /// The seed of the order and of the resampling.
+    pub seed: u64,
+    /// The smallest difference that is called one, as a share.
+    pub smallest_difference: f64,
+    /// Whether each round had new processes.
+    pub fresh_each_round: bool,
+    /// What is asked, in words.
+    pub asked: String,
+    /// Connections and what is outstanding on each, in words.
+    pub load: String,
+    /// Requests a second asked for; null in a closed loop.
+    pub rate: Option<f64>,
+    /// Seconds measured of each subject in a round.
+    pub window_s: f64,
+    /// Seconds of load before each window.
+    pub settle_s: f64,
+    /// Seconds of load on each new process.
+    pub warm_up_s: f64,
+    /// The cores of the subjects.
+    pub server_cores: Vec<usize>,
+    /// The cores of the generator.
+    pub generator_cores: Vec<usize>,
+    /// The generator's engine, as asked for.
+    pub engine: String,
+    /// What ended the measuring before its last round, if something did.
+    pub ended_early: Option<String>,
+}
+
+/// What is known of a row besides its rounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RowFacts {
+    /// Its name.
+    pub name: String,
+    /// What it is there for.
+    pub role: Role,
+    /// What it is.
+    pub description: String,
+    /// Its version, as it says.
+    pub version: Option<String>,
+    /// How it went.
+    pub outcome: Outcome,
+    /// What it is asked, in words, where the rows are not all asked the same.
+    pub asked: Option<String>,
+    /// Why its rounds cannot be compared with the baseline's, if so.
+    pub spoilt: Option<String>,
+}
+
+/// What a row is there for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It is compared.
+    #[default]
+    Subject,
+    /// The baseline once more, as processes of its own: what differs between the two is noise.
+    Again,
+    /// Our own server under the same load: what the generator can do at most.
+    Ceiling,
+}
+
+/// How it went for a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was measured.
+    Measured,
+    /// A program is missing.
+    Missing {
+        /// What to install.
+        install: String,
+    },
+    /// It could not be built, started, verified or measured to the end.
+    Failed {
+        /// What happened.
+        what: String,
+        /// The last lines that it wrote.
+        log: Vec<String>,
+    },
+    /// The measuring was stopped before its turn.
+    NotReached,
+}

@@ -1,0 +1,55 @@
+//! One round of one row as it is kept in a file: the figures that are compared, what was seen of
+//! the subject meanwhile, and the generator's whole record.
+
+use std::path::{Path, PathBuf};
+
+use load::Record;
+use serde::{Deserialize, Serialize};
+
+use crate::document;
+use crate::sample::{Sample, ServerUse};
+
+/// The version of a round's file that is written and read here.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One round of one row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Round {
+    /// The version of this structure.
+    pub schema_version: u32,
+    /// The row's name.
+    pub row: String,
+    /// The round, from 1.
+    pub round: u32,
+    /// Which start of the row's processes it was measured on, from 1.
+    pub start: u32,
+    /// When it began, in seconds since 1970, UTC.
+    pub began_unix_s: u64,
+    /// The figures that are compared.
+    pub sample: Sample,
+    /// What was seen of the subject and the host meanwhile.
+    pub watched: Watched,
+    /// What the generator measured; null where a command was timed.
+    pub record: Option<Record>,
+}
+
+/// What was seen while a round's window was open.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// The subject's processes.
+    pub subject: ServerUse,
+}
+
+impl Round {
+    /// Reads a round's file. A newer schema and what is no round are told apart in a sentence.
+    pub fn from_json(text: &str) -> Result<Round, String> {
+        document::versioned(text, SCHEMA_VERSION, "round")
+    }
+
+    /// Its file, inside a comparison's folder.
+    pub fn file(row: &str, round: u32) -> PathBuf {
+        Path::new("rounds")
+            .join(row)
+            .join(format!("{round:03}.json"))
+    }
+}

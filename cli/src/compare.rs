@@ -12,6 +12,7 @@ use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
+use crate::this_program;
 
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;
@@ -41,13 +42,11 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
 }
 
 fn options(arguments: &Compare) -> Result<Options, Failure> {
-    let ringside = std::env::current_exe()
-        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))?;
     let quick = arguments.quick;
     Ok(Options {
         file: arguments.file.clone(),
         out: arguments.output.clone(),
-        ringside,
+        ringside: this_program()?,
         rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
         window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
         ..Options::default()

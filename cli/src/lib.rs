@@ -16,6 +16,7 @@ mod serve;
 mod subjects;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use args::{Arguments, Parsed, Verb};
@@ -62,7 +63,13 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
         Verb::Compare(compare) => compare::run(&compare, no_color),
-        Verb::Subjects(subjects) => subjects::run(&subjects),
+        Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),
     }
+}
+
+/// The path of this program, which is what `{ringside}` stands for in the description of a subject.
+fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))
 }

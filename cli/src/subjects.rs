@@ -1,31 +1,144 @@
-//! `ringside subjects`: the servers that a comparison can name.
+//! `ringside subjects`: the servers that a comparison can name; listed, built, checked.
 
+use std::time::Duration;
+
+use engine::signal::Stop;
+use lab::Event;
+use lab::check::{self, Found, Options, Readiness};
 use lab::subject::Subject;
+use measure::time::Time;
 
-use crate::args::subjects::Subjects;
+use crate::args::subjects::{Action, Subjects};
 use crate::exit::{Exit, Failure};
-use crate::output::{table, terminal};
+use crate::output::progress::Line;
+use crate::output::table;
+use crate::output::terminal::{self, Paint};
+use crate::this_program;
 
-/// Lists them.
-pub(crate) fn run(arguments: &Subjects) -> Result<Exit, Failure> {
-    let folder = &arguments.dir;
-    let found = Subject::all(folder).map_err(|error| {
-        let place = folder.display();
+/// Does with the chosen subjects what was asked for.
+pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure> {
+    let (subjects, faults) = chosen(arguments)?;
+    let options = Options {
+        ringside: this_program()?,
+        cache: None,
+    };
+    let done = match arguments.action {
+        Action::List => list(&subjects, &options),
+        action => examine(action, &subjects, &options, no_color),
+    };
+    match faults.as_slice() {
+        [] => done,
+        // The others were dealt with all the same.
+        faults => done.and(Err(Failure::usage(faults.join("\n")))),
+    }
+}
+
+/// The subjects that are named, and sentences about those that cannot be read.
+fn chosen(arguments: &Subjects) -> Result<(Vec<Subject>, Vec<String>), Failure> {
+    let Subjects {
+        action, names, all, ..
+    } = arguments;
+    if *action != Action::List && names.is_empty() && !all {
+        let what = "name the subjects, or say --all; `ringside subjects` lists them";
+        return Err(Failure::usage(what));
+    }
+    let place = arguments.dir.display();
+    let mut found = Subject::all(&arguments.dir).map_err(|error| {
         Failure::usage(format!(
             "{place}: {error}; give the folder of subjects with --dir"
         ))
     })?;
-    let mut rows = Vec::new();
+    let known = |wanted: &String| found.iter().any(|(name, _)| name == wanted);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let what = format!("no subject `{unknown}` in {place}; `ringside subjects` lists them");
+        return Err(Failure::usage(what));
+    }
+    found.retain(|(name, _)| names.is_empty() || names.contains(name));
     let mut faults = Vec::new();
-    for (name, subject) in found {
-        match subject {
-            Ok(subject) => rows.push([name, subject.description]),
-            Err(fault) => faults.push(fault.to_string()),
+    let subjects = found
+        .into_iter()
+        .filter_map(|(_, subject)| subject.map_err(|bad| faults.push(bad.to_string())).ok())
+        .collect();
+    Ok((subjects, faults))
+}
+
+fn list(subjects: &[Subject], options: &Options) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    let mut missing = Vec::new();
+    for subject in subjects {
+        let readiness = check::readiness(subject, options).map_err(|error| {
+            Failure::running(format!("temporary files cannot be written: {error}"))
+        })?;
+        let state = match readiness {
+            Readiness::Ready => "ready",
+            Readiness::Built => "built",
+            Readiness::Unbuilt => "to be built",
+            Readiness::Missing(sentence) => {
+                missing.push([subject.name.clone(), sentence]);
+                "not installed"
+            }
+        };
+        let state = state.to_owned();
+        rows.push([subject.name.clone(), state, subject.description.clone()]);
+    }
+    let mut text = table::left("", &rows);
+    if !missing.is_empty() {
+        text.push_str("\nTo run the others:\n");
+        text.push_str(&table::left("  ", &missing));
+    }
+    terminal::print(&text).map_err(Failure::running)?;
+    Ok(Exit::Ok)
+}
+
+/// Builds or checks one after the other, and says of each what was found.
+fn examine(
+    action: Action,
+    subjects: &[Subject],
+    options: &Options,
+    no_color: bool,
+) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let paint = Paint::for_stderr(no_color);
+    let mut rows = Vec::new();
+    let mut found = Vec::new();
+    for subject in subjects {
+        let mut line = Line::new();
+        let mut tell = |event: &Event<'_>| line.show(&event.to_string());
+        let began = Time::now();
+        let one = match action {
+            Action::Build => check::build(subject, options, &stop, &mut tell),
+            Action::List | Action::Check => check::check(subject, options, &stop, &mut tell),
+        };
+        drop(line);
+        if one == Found::Stopped {
+            break;
         }
+        if let Found::Failed(what, log) = &one {
+            terminal::say(&paint.error(&format!("{} {what}", subject.name)));
+            log.iter()
+                .for_each(|line| terminal::say(&format!("  {line}")));
+        }
+        rows.push(row(subject, &one, Time::now() - began));
+        found.push(one);
     }
     terminal::print(&table::left("", &rows)).map_err(Failure::running)?;
-    if faults.is_empty() {
-        return Ok(Exit::Ok);
-    }
-    Err(Failure::usage(faults.join("\n")))
+    Ok(match (stop.requested(), check::exit_code(&found)) {
+        (Some(signal), _) => Exit::Stopped(signal),
+        (None, 0) => Exit::Ok,
+        (None, 1) => Exit::Failed,
+        (None, _) => Exit::SubjectFailed,
+    })
+}
+
+/// A subject, what was found of it, how long that took, and what there is to say about it.
+fn row(subject: &Subject, found: &Found, took: Duration) -> [String; 4] {
+    let (state, remark) = match found {
+        Found::Good(version) => ("ok", version.clone().unwrap_or_default()),
+        Found::Missing(sentence) => ("not installed", sentence.clone()),
+        Found::Failed(what, _) => ("failed", what.clone()),
+        Found::Stopped => ("stopped", String::new()),
+    };
+    let took = format!("{:.1} s", took.as_secs_f64());
+    [subject.name.clone(), state.to_owned(), took, remark]
 }

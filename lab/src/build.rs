@@ -109,17 +109,13 @@ pub(crate) fn build(
         return Ok(subject.folder.clone());
     };
     let failed = |what: String| Unbuilt::Failed(what, Vec::new());
-    let hash = hash(subject, build)
+    let name = folder_name(subject, build)
         .map_err(|error| failed(format!("its source cannot be read: {error}")))?;
-    let done = cache.join(format!("{}-{hash:016x}", subject.name));
+    let done = cache.join(&name);
     if done.is_dir() {
         return Ok(done);
     }
-    let unfinished = cache.join(format!(
-        ".{}-{hash:016x}.{}",
-        subject.name,
-        std::process::id()
-    ));
+    let unfinished = cache.join(format!(".{name}.{}", std::process::id()));
     let result = build_into(subject, build, &unfinished, values, log, stop).and_then(|()| {
         match fs::rename(&unfinished, &done) {
             // Another ringside may have built the same meanwhile.
@@ -130,6 +126,21 @@ pub(crate) fn build(
     });
     let _ = fs::remove_dir_all(&unfinished);
     result
+}
+
+/// Whether there is nothing to build before this subject can be started: it needs no build, or
+/// what its build made is kept in `cache`.
+pub(crate) fn is_built(subject: &Subject, cache: &Path) -> bool {
+    let Some(build) = &subject.build else {
+        return true;
+    };
+    folder_name(subject, build).is_ok_and(|name| cache.join(name).is_dir())
+}
+
+/// What the folder of a build is called: the subject, and a hash of everything that goes into it.
+fn folder_name(subject: &Subject, build: &Build) -> io::Result<String> {
+    let hash = hash(subject, build)?;
+    Ok(format!("{}-{hash:016x}", subject.name))
 }
 
 fn build_into(

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod check;
 pub mod comparison;
 pub mod cores;
 mod document;

@@ -59,7 +59,7 @@ pub(crate) enum Verb {
     Compare(compare::Compare),
     /// Say what this host costs a measurement, and the command that changes it
     Doctor(doctor::Doctor),
-    /// List the servers that can be compared
+    /// List, build or check the servers that can be compared
     Subjects(subjects::Subjects),
 }
 

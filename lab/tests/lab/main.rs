@@ -1,6 +1,7 @@
 //! The lab as its users see it: files in, processes started and ended, reports out.
 
 mod answers;
+mod check;
 mod compare;
 mod files;
 mod real;

@@ -1,0 +1,234 @@
+//! Subjects by themselves: can they run here, can they be built, do they answer what they declare,
+//! and is nothing of them left when they have ended.
+//!
+//! Compares nothing and times nothing.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use load::Stop;
+
+use crate::build::{self, Unbuilt};
+use crate::cores::{Choice, Placement};
+use crate::event::{Event, Observer};
+use crate::live::{Serving, Setting, Trouble};
+use crate::process::GRACE;
+use crate::subject::{Subject, Values};
+
+/// With what subjects are built and started.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The program that `{ringside}` stands for: usually the one that is running.
+    pub ringside: PathBuf,
+    /// Where builds are kept; none is `ringside/builds` in the user's cache.
+    pub cache: Option<PathBuf>,
+}
+
+impl Options {
+    fn cache(&self) -> PathBuf {
+        self.cache.clone().unwrap_or_else(build::default_cache)
+    }
+}
+
+/// How far a subject is from being started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// There is nothing to build.
+    Ready,
+    /// It was built before.
+    Built,
+    /// It is built when it is needed.
+    Unbuilt,
+    /// Programs are missing; the text says what to install.
+    Missing(String),
+}
+
+/// Looks what a subject needs before it can be started. Starts no more than the commands by which
+/// a subject checks what it requires.
+///
+/// # Errors
+/// If the folder of temporary files cannot be written.
+pub fn readiness(subject: &Subject, options: &Options) -> io::Result<Readiness> {
+    let dir = RunDirectory::new(&subject.name)?;
+    let values = Values {
+        dir: dir.0.clone(),
+        subject: subject.folder.clone(),
+        ringside: options.ringside.clone(),
+        ..Values::default()
+    };
+    Ok(look(subject, options, &values))
+}
+
+fn look(subject: &Subject, options: &Options, values: &Values) -> Readiness {
+    match build::missing(subject, values, &values.dir.join("check.log")) {
+        Some(sentence) => Readiness::Missing(sentence),
+        None if subject.build.is_none() => Readiness::Ready,
+        None if build::is_built(subject, &options.cache()) => Readiness::Built,
+        None => Readiness::Unbuilt,
+    }
+}
+
+/// What became of a subject that was built or checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All is well; the first line that its version command wrote, if it has one.
+    Good(Option<String>),
+    /// Programs are missing; the text says what to install.
+    Missing(String),
+    /// What went wrong, and the last lines that it or its build wrote.
+    Failed(String, Vec<String>),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+/// 0 if all that can run here is well; 1 if nothing is; 3 if some are and some failed.
+pub fn exit_code<'a>(found: impl IntoIterator<Item = &'a Found>) -> u8 {
+    let (mut good, mut failed) = (false, false);
+    for found in found {
+        good |= matches!(found, Found::Good(_));
+        failed |= matches!(found, Found::Failed(..));
+    }
+    match (good, failed) {
+        (true, false) => 0,
+        (false, _) => 1,
+        (true, true) => 3,
+    }
+}
+
+/// Builds a subject, unless it was built like this before.
+pub fn build(
+    subject: &Subject,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Found {
+    examine(subject, options, stop, observer, |_, _, _, _| Ok(()))
+}
+
+/// Builds a subject, starts it, asks for every answer that it declares, ends it, and looks for
+/// what is left of it.
+pub fn check(
+    subject: &Subject,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Found {
+    examine(subject, options, stop, observer, serve_and_end)
+}
+
+fn serve_and_end(
+    subject: &Subject,
+    values: &Values,
+    setting: &Setting<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), Found> {
+    observer.event(&Event::Starting {
+        subject: &subject.name,
+    });
+    let Serving { mut process, port } =
+        Serving::raise(subject, &values.build, &values.dir, setting)?;
+    let left = process.end(GRACE);
+    let what = if !left.is_empty() {
+        format!("was ended, but its processes {left:?} are still there")
+    } else if let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
+        format!("was ended, but its port {port} is still taken: {error}")
+    } else {
+        return Ok(());
+    };
+    Err(Found::Failed(what, process.last_lines()))
+}
+
+/// Builds a subject in a run directory that is gone afterwards, and does with it what `then` says.
+fn examine(
+    subject: &Subject,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    then: impl FnOnce(&Subject, &Values, &Setting<'_>, &mut dyn Observer) -> Result<(), Found>,
+) -> Found {
+    let name = &subject.name;
+    let run = || -> Result<Option<String>, Found> {
+        let placement = Placement::decide(&Choice::Auto, &Choice::Auto).map_err(broken)?;
+        let setting = Setting {
+            placement: &placement,
+            engine: "auto",
+            seed: 1,
+            ringside: &options.ringside,
+            stop,
+        };
+        let dir = RunDirectory::new(name).map_err(broken)?;
+        let mut values = setting.values(subject);
+        values.dir = dir.0.clone();
+        if look(subject, options, &values) == Readiness::Unbuilt {
+            observer.event(&Event::Building { subject: name });
+        }
+        let log = dir.0.join("build.log");
+        values.build = build::build(subject, &options.cache(), &values, &log, stop)?;
+        then(subject, &values, &setting, observer)?;
+        Ok(build::version(subject, &values, &dir.0))
+    };
+    run().map_or_else(|found| found, Found::Good)
+}
+
+fn broken(what: impl ToString) -> Found {
+    Found::Failed(what.to_string(), Vec::new())
+}
+
+impl From<Unbuilt> for Found {
+    fn from(unbuilt: Unbuilt) -> Found {
+        match unbuilt {
+            Unbuilt::Missing(sentence) => Found::Missing(sentence),
+            Unbuilt::Failed(why, log) => Found::Failed(format!("could not be built: {why}"), log),
+            Unbuilt::Stopped => Found::Stopped,
+        }
+    }
+}
+
+impl From<Trouble> for Found {
+    fn from(trouble: Trouble) -> Found {
+        match trouble {
+            Trouble::Failed(what, log) => Found::Failed(what, log),
+            Trouble::Stopped => Found::Stopped,
+        }
+    }
+}
+
+/// A folder of its own under the system's folder of temporary files, gone with its owner.
+struct RunDirectory(PathBuf);
+
+impl RunDirectory {
+    fn new(name: &str) -> io::Result<RunDirectory> {
+        let own = format!("ringside-{name}-{}", std::process::id());
+        let path = env::temp_dir().join(own);
+        // Something of the same name can only be left of a process that is no more.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path)?;
+        Ok(RunDirectory(path))
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        // What stays of it is small, and where temporary files are cleaned away.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_installed_is_no_failure_unless_nothing_else_is_there() {
+        let good = Found::Good(None);
+        let failed = Found::Failed("broke".into(), Vec::new());
+        let missing = Found::Missing("Install it.".into());
+        assert_eq!(exit_code([&good, &missing]), 0);
+        assert_eq!(exit_code([&good, &failed, &missing]), 3);
+        assert_eq!(exit_code([&failed, &missing]), 1);
+        assert_eq!(exit_code([&missing]), 1);
+    }
+}

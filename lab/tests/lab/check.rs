@@ -1,0 +1,105 @@
+//! Subjects by themselves: what is said of one that is well, wrong, missing or cannot be built.
+
+use lab::check::{self, Found, Options, Readiness};
+use lab::subject::Subject;
+use lab::{Event, Observer};
+use load::Stop;
+
+use crate::support::{Arena, alone, left_behind, tiny};
+
+fn options(arena: &Arena) -> Options {
+    Options {
+        ringside: "/nonexistent/ringside".into(),
+        cache: Some(arena.folder.join("cache")),
+    }
+}
+
+fn read(arena: &Arena, name: &str) -> Subject {
+    Subject::read(&arena.folder.join("subjects").join(name)).expect("written by this test")
+}
+
+fn checked(arena: &Arena, name: &str) -> Found {
+    let mut aloud = |event: &Event<'_>| println!("{event}");
+    let found = check::check(
+        &read(arena, name),
+        &options(arena),
+        &Stop::new(),
+        &mut aloud,
+    );
+    assert_eq!(left_behind(), Vec::<u32>::new(), "{name} was left behind");
+    found
+}
+
+#[test]
+fn a_subject_that_answers_as_declared_is_good_and_gone_afterwards() {
+    let _alone = alone();
+    let arena = Arena::new("check-good");
+    arena.subject("good", &tiny("", "version = [\"echo\", \"tiny 1.0\"]"));
+    let version = Some("tiny 1.0".to_owned());
+    assert_eq!(checked(&arena, "good"), Found::Good(version));
+}
+
+#[test]
+fn a_wrong_answer_a_missing_program_and_an_early_end_are_told_apart() {
+    let _alone = alone();
+    let arena = Arena::new("check-bad");
+    let needs = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Write it.\"";
+    arena
+        .tiny("wrong", "wrong")
+        .subject("missing", &tiny("", needs))
+        .subject(
+            "mute",
+            &tiny("", "").replace("\"tiny_server\"", "\"no_such_test\""),
+        );
+    match checked(&arena, "wrong") {
+        Found::Failed(what, _) => assert!(what.contains("with `Goodbye`"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+    match checked(&arena, "missing") {
+        Found::Missing(what) => assert_eq!(what, "`no-such-program` is not installed. Write it."),
+        other => panic!("{other:?}"),
+    }
+    match checked(&arena, "mute") {
+        Found::Failed(what, log) => {
+            assert!(what.contains("ended before it was ready"), "{what}");
+            assert!(log.iter().any(|line| line.contains("0 passed")), "{log:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_build_is_kept_and_a_broken_one_shows_what_it_wrote() {
+    let arena = Arena::new("check-build");
+    let built = |script: &str| {
+        let program = "[build]\ncommands = [[\"/bin/sh\", \"-c\"";
+        tiny("", "") + &format!("\n{program}, '{script}']]\n")
+    };
+    arena
+        .subject("kept", &built("echo made > {build}/made"))
+        .subject("broken", &built("echo no luck; exit 4"));
+    let options = options(&arena);
+    let mut built = Vec::new();
+    let mut build = |name: &str| {
+        let mut count = |event: &Event<'_>| {
+            if let Event::Building { subject } = event {
+                built.push((*subject).to_owned());
+            }
+        };
+        let observer: &mut dyn Observer = &mut count;
+        check::build(&read(&arena, name), &options, &Stop::new(), observer)
+    };
+    let readiness = || check::readiness(&read(&arena, "kept"), &options).expect("writable");
+    assert_eq!(readiness(), Readiness::Unbuilt);
+    assert_eq!(build("kept"), Found::Good(None));
+    assert_eq!(readiness(), Readiness::Built);
+    assert_eq!(build("kept"), Found::Good(None));
+    match build("broken") {
+        Found::Failed(what, log) => {
+            assert!(what.contains("it exited with status 4"), "{what}");
+            assert_eq!(log, ["no luck"]);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(built, ["kept", "broken"]);
+}

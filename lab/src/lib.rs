@@ -12,6 +12,8 @@
 
 mod build;
 pub mod check;
+mod command;
+pub mod companion;
 pub mod comparison;
 pub mod cores;
 mod document;

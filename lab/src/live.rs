@@ -16,10 +16,11 @@ use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
 use crate::build::search_path;
+use crate::companion;
 use crate::comparison::Row;
 use crate::cores::{List, Placement};
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
-use crate::subject::{self, Subject, Values};
+use crate::subject::{self, Subject, UrlPath, Values};
 use crate::workload::{Protocol, Question};
 
 /// How long one question may take before the lab asks again.
@@ -121,14 +122,16 @@ impl Serving {
     ) -> Result<Serving, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
         let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
-        let values = Values {
+        let mut values = Values {
             port,
             dir: dir.to_owned(),
             build: build.to_owned(),
             ..setting.values(subject)
         };
+        let companions = companion::raise(subject, &mut values, setting)?;
         write_files(subject, &values).map_err(broken)?;
         let mut process = start(subject, &values, &setting.placement.server)?;
+        process.accompany(companions);
         let verified = wait_until_ready(subject, port, &mut process, setting.stop)
             .and_then(|()| verify(subject, port).map_err(|what| wrong(what, &process)));
         match verified {
@@ -206,11 +209,12 @@ fn port_taken(log: &[String]) -> bool {
 }
 
 /// A port that nobody listens on now: the kernel's choice for port 0.
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn write_files(subject: &Subject, values: &Values) -> Result<(), String> {
+/// Copies a subject's files into its run directory, with placeholders filled in.
+pub(crate) fn write_files(subject: &Subject, values: &Values) -> Result<(), String> {
     for file in &subject.start.files {
         let from = subject.folder.join(file.as_str());
         let to = values.dir.join(file.as_str());
@@ -221,7 +225,12 @@ fn write_files(subject: &Subject, values: &Values) -> Result<(), String> {
     Ok(())
 }
 
-fn start(subject: &Subject, values: &Values, cores: &[usize]) -> Result<Process, Trouble> {
+/// Starts what a subject's description says, and waits for nothing.
+pub(crate) fn start(
+    subject: &Subject,
+    values: &Values,
+    cores: &[usize],
+) -> Result<Process, Trouble> {
     let (program, arguments) = subject.start.command.fill(values);
     let log: PathBuf = values.dir.join("output.log");
     let launch = Launch {
@@ -243,6 +252,15 @@ fn start(subject: &Subject, values: &Values, cores: &[usize]) -> Result<Process,
 /// The environment of a subject: small and the same for all, since its size alone moves results
 /// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
 pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String, String> {
+    let mut environment = surroundings();
+    for (name, value) in &subject.start.environment {
+        environment.insert(name.clone(), value.fill(values));
+    }
+    environment
+}
+
+/// The environment that everything is started with.
+pub(crate) fn surroundings() -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     for name in ["HOME", "USER", "LANG", "TMPDIR"] {
         if let Ok(value) = env::var(name) {
@@ -250,9 +268,6 @@ pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String
         }
     }
     environment.insert("PATH".into(), search_path().to_string_lossy().into_owned());
-    for (name, value) in &subject.start.environment {
-        environment.insert(name.clone(), value.fill(values));
-    }
     environment
 }
 
@@ -262,19 +277,40 @@ fn wait_until_ready(
     process: &mut Process,
     stop: &Stop,
 ) -> Result<(), Trouble> {
-    let question = Question {
-        path: subject.ready.path.as_str().to_owned(),
-        protocol: subject.ready.protocol,
+    let Some(ready) = &subject.ready else {
+        let what = "is no server: it cannot be asked anything".to_owned();
+        return Err(Trouble::Failed(what, Vec::new()));
+    };
+    let question = ready_question(&ready.path, ready.protocol);
+    let limit = Duration::from_secs(ready.within_seconds.into());
+    wait_until_answered(&question, subject.tls, port, limit, process, stop)
+}
+
+/// The question that somebody who serves answers, whatever the answer.
+pub(crate) fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
+    Question {
+        path: path.as_str().to_owned(),
+        protocol,
         method: None,
         headers: BTreeMap::new(),
         message: None,
         repeat: NonZeroU32::MIN,
         proto: None,
-    };
+    }
+}
+
+/// Asks again and again until there is an answer, at most for `limit`.
+pub(crate) fn wait_until_answered(
+    question: &Question,
+    tls: bool,
+    port: u16,
+    limit: Duration,
+    process: &mut Process,
+    stop: &Stop,
+) -> Result<(), Trouble> {
     let plan = question
-        .plan(port, subject.tls)
+        .plan(port, tls)
         .map_err(|what| Trouble::Failed(what, Vec::new()))?;
-    let limit = Duration::from_secs(subject.ready.within_seconds.into());
     let deadline = Time::now() + limit;
     loop {
         let left = deadline - Time::now();

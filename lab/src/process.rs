@@ -18,8 +18,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until, unix_nanoseconds};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    waitid,
 };
 
 use crate::cores::Moved;
@@ -32,6 +34,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 const BURIAL: Duration = Duration::from_secs(3);
 /// How often anything here looks again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 const TAIL_LINES: usize = 12;
 const TAIL_BYTES: u64 = 8 * 1024;
 
@@ -60,6 +63,8 @@ pub(crate) struct Process {
     log_start: u64,
     gone: Option<ExitStatus>,
     ended: bool,
+    /// What it needs beside it, in the order of starting.
+    companions: Vec<Process>,
     _guard: Option<Guard>,
 }
 
@@ -96,8 +101,19 @@ impl Process {
             log_start,
             gone: None,
             ended: false,
+            companions: Vec::new(),
             _guard: Guard::new(pid).ok(),
         })
+    }
+
+    /// Processes that this one needs: they end when it has ended, the last first.
+    pub(crate) fn accompany(&mut self, companions: Vec<Process>) {
+        self.companions.extend(companions);
+    }
+
+    /// The processes that it needs beside it. What they use is not on its account.
+    pub(crate) fn companions(&self) -> &[Process] {
+        &self.companions
     }
 
     /// Its process id, which is also that of its group.
@@ -121,6 +137,20 @@ impl Process {
         self.gone
     }
 
+    /// Sleeps until it has exited, at most for `limit`; how it ended, if it has.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let woken = pidfd_open(self.pid, PidfdFlags::empty()).and_then(|descriptor| {
+            // Readable when the process has exited (pidfd_open(2)).
+            let mut exit = [PollFd::new(&descriptor, PollFlags::IN)];
+            let limit = Timespec::try_from(limit).ok();
+            poll(&mut exit, limit.as_ref())
+        });
+        if woken.is_err() {
+            sleep_until(Time::now() + limit.min(LOOK_AGAIN));
+        }
+        self.exited()
+    }
+
     /// Asks it and its group to end; [`Process::end`] then waits for that.
     pub(crate) fn ask_to_end(&self) {
         // Fails only if nobody is left in the group. One that is stopped must run to hear it.
@@ -142,11 +172,14 @@ impl Process {
             }
             self.wait_until_gone(Time::now() + BURIAL);
         }
-        let left = self.members();
+        let mut left = self.members();
         if self.exited().is_some() {
             let _ = self.child.wait();
         }
         self.ended = true;
+        while let Some(mut companion) = self.companions.pop() {
+            left.extend(companion.end(grace));
+        }
         left
     }
 
@@ -169,6 +202,15 @@ impl Process {
         members.extend(marked(&self.mark));
         members.remove(&std::process::id());
         members.into_iter().filter(|pid| alive(*pid)).collect()
+    }
+
+    /// All that it wrote, unless that is more than a megabyte.
+    pub(crate) fn output(&self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.log)?;
+        file.seek(SeekFrom::Start(self.log_start))?;
+        let mut bytes = Vec::new();
+        file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// The last lines that it wrote, without control characters.

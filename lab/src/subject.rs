@@ -1,5 +1,6 @@
-//! A subject: a server that can be built, started, asked and ended, described by
-//! `subjects/<name>/subject.toml`. The folder is the registry; no Rust is needed for a new one.
+//! A subject: a server that can be built, started, asked and ended, or a command that is timed,
+//! described by `subjects/<name>/subject.toml`. The folder is the registry; no Rust is needed for a
+//! new one.
 //!
 //! This file knows the description and what its placeholders mean. It starts nothing.
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::companion::{self, Companion, Place};
 use crate::document::{self, BadFile, Document, nearest};
 use crate::workload::{self, Protocol, Question};
 
@@ -47,11 +49,18 @@ pub struct Subject {
     /// program runs needs longer than the comparison's own warm-up.
     #[serde(default, deserialize_with = "document::duration")]
     pub warm_up: Duration,
-    /// How the lab knows that it serves.
-    pub ready: Ready,
-    /// What it must answer before anything is timed.
-    #[serde(rename = "answer")]
+    /// How the lab knows that a server serves.
+    #[serde(default)]
+    pub ready: Option<Ready>,
+    /// What a server must answer before anything is timed.
+    #[serde(default, rename = "answer")]
     pub answers: Vec<Answer>,
+    /// All that a timed command writes; a run that writes anything else has failed.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// What it needs beside it, in the order of starting.
+    #[serde(default, rename = "companion")]
+    pub companions: Vec<Companion>,
 }
 
 /// What is compared of a subject.
@@ -60,6 +69,8 @@ pub struct Subject {
 pub enum Kind {
     /// It serves HTTP; the generator is ours.
     Server,
+    /// It runs and ends; how long that takes is compared.
+    Command,
 }
 
 /// Something that must be there, and what to do where it is not.
@@ -189,10 +200,7 @@ impl Subject {
     pub fn read(folder: &Path) -> Result<Subject, BadFile> {
         let file = folder.join("subject.toml");
         let (mut subject, document) = Document::read::<Subject>(&file)?;
-        if subject.answers.is_empty() {
-            let what = "expected at least one [[answer]]: nothing is timed that was not verified";
-            return Err(document.fault(None, what));
-        }
+        subject.check().map_err(|what| document.fault(None, what))?;
         let needs_build = subject
             .start
             .command
@@ -208,6 +216,41 @@ impl Subject {
             None => return Err(document.fault(None, "its folder has no name")),
         };
         Ok(subject)
+    }
+
+    /// What the parts do not say one by one.
+    fn check(&self) -> Result<(), String> {
+        let serves = self.ready.is_some() || !self.answers.is_empty();
+        match self.kind {
+            Kind::Server if self.output.is_some() => {
+                return Err(
+                    "`output` is what a command writes: expected `kind = \"command\"`".into(),
+                );
+            }
+            Kind::Server if self.ready.is_none() => {
+                return Err("expected [ready]: how one knows that it serves".into());
+            }
+            Kind::Server if self.answers.is_empty() => {
+                let what =
+                    "expected at least one [[answer]]: nothing is timed that was not verified";
+                return Err(what.into());
+            }
+            Kind::Command if serves => {
+                return Err(
+                    "a command serves nothing: [ready] and [[answer]] are a server's".into(),
+                );
+            }
+            Kind::Command if self.output.is_none() => {
+                let what = "expected `output`, all that it writes: nothing is timed that was not \
+                            verified";
+                return Err(what.into());
+            }
+            Kind::Server | Kind::Command => {}
+        }
+        companion::check(&self.companions)?;
+        let mut own = self.start.command.templates();
+        own.extend(self.start.environment.values());
+        companion::known(&own, self.companions.iter())
     }
 
     /// What it declares to answer to `path` over `protocol`.
@@ -237,7 +280,7 @@ impl Subject {
     }
 }
 
-/// The words that may stand in braces.
+/// The words that may stand in braces, besides `{companion.NAME.port}` and `{companion.NAME.dir}`.
 const PLACEHOLDERS: [&str; 6] = ["port", "cpus", "dir", "build", "subject", "ringside"];
 
 /// What the placeholders stand for in one start (or one build) of a subject.
@@ -255,6 +298,8 @@ pub(crate) struct Values {
     pub(crate) subject: PathBuf,
     /// `{ringside}`: the program that is running.
     pub(crate) ringside: PathBuf,
+    /// `{companion.NAME.port}`, `{companion.NAME.dir}`: where each companion is.
+    pub(crate) companions: BTreeMap<String, Place>,
 }
 
 impl Values {
@@ -264,33 +309,40 @@ impl Values {
         let mut rest = text;
         while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
-            rest = &rest[open..];
-            let known = PLACEHOLDERS.iter().find(|word| {
-                rest[1..]
-                    .strip_prefix(**word)
-                    .is_some_and(|after| after.starts_with('}'))
-            });
-            let Some(word) = known else {
-                filled.push('{');
-                rest = &rest[1..];
-                continue;
-            };
-            filled.push_str(&self.value(word));
-            rest = &rest[word.len() + 2..];
+            rest = &rest[open + 1..];
+            let known = rest
+                .split_once('}')
+                .and_then(|(word, after)| Some((self.value(word)?, after)));
+            match known {
+                Some((value, after)) => {
+                    filled.push_str(&value);
+                    rest = after;
+                }
+                None => filled.push('{'),
+            }
         }
         filled + rest
     }
 
-    fn value(&self, word: &str) -> String {
+    fn value(&self, word: &str) -> Option<String> {
         let path = |path: &Path| path.display().to_string();
-        match word {
+        Some(match word {
             "port" => self.port.to_string(),
             "cpus" => self.cpus.clone(),
             "dir" => path(&self.dir),
             "build" => path(&self.build),
             "subject" => path(&self.subject),
-            _ => path(&self.ringside),
-        }
+            "ringside" => path(&self.ringside),
+            word => {
+                let (name, what) = word.strip_prefix("companion.")?.rsplit_once('.')?;
+                let place = self.companions.get(name)?;
+                match what {
+                    "port" => place.port.to_string(),
+                    "dir" => path(&place.dir),
+                    _ => return None,
+                }
+            }
+        })
     }
 }
 
@@ -299,6 +351,11 @@ impl Values {
 pub struct Template(String);
 
 impl Template {
+    /// The text as it stands in the file.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
     pub(crate) fn fill(&self, values: &Values) -> String {
         values.fill(&self.0)
     }
@@ -347,6 +404,11 @@ impl Command {
     pub(crate) fn fill(&self, values: &Values) -> (String, Vec<String>) {
         let mut words = self.0.iter().map(|word| word.fill(values));
         (words.next().unwrap_or_default(), words.collect())
+    }
+
+    /// Its words as they stand in the file.
+    pub(crate) fn templates(&self) -> Vec<&Template> {
+        self.0.iter().collect()
     }
 
     /// Everything it says, for a hash of how something is built.

@@ -1,0 +1,143 @@
+//! A timed command: run once a round, from its start to its end, with what it wrote verified each
+//! time. Its time counts from before it is started until the kernel says that it has exited, so the
+//! start of its runtime is in it.
+//!
+//! Knows nothing of rounds or of what a command computes.
+
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use measure::process::{TreeWatch, peak_bytes};
+use measure::time::Time;
+
+use crate::companion;
+use crate::live::{Setting, Trouble, start, write_files};
+use crate::process::{GRACE, Process, ending};
+use crate::subject::{Subject, Values};
+
+/// How often its memory is looked at: the peak is gone from /proc when it exits.
+const LOOK: Duration = Duration::from_millis(10);
+/// A run that takes longer has failed.
+const RUN_MAX: Duration = Duration::from_secs(120);
+/// How much of a wrong output is shown.
+const SHOWN_BYTES: usize = 200;
+
+/// A command that can be run at any time: what it needs beside it is up.
+#[derive(Debug)]
+pub(crate) struct TimedCommand {
+    subject: Subject,
+    values: Values,
+    companions: Vec<Process>,
+}
+
+/// What one run of a command took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CommandRun {
+    /// From before its start to its end.
+    pub(crate) seconds: f64,
+    /// Processor time of its processes in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Time that they were ready and waited for a processor, in nanoseconds, as last seen.
+    pub(crate) wait_ns: u64,
+    /// Peak resident memory in bytes as it was last seen, at most 10 ms before the end; none for a
+    /// command that was quicker than that.
+    pub(crate) memory_peak_bytes: Option<u64>,
+}
+
+impl TimedCommand {
+    /// Starts what the command needs beside it, in the run directory `dir`.
+    pub(crate) fn raise(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+    ) -> Result<TimedCommand, Trouble> {
+        let mut values = Values {
+            dir: dir.to_owned(),
+            build: build.to_owned(),
+            ..setting.values(subject)
+        };
+        let companions = companion::raise(subject, &mut values, setting)?;
+        let command = TimedCommand {
+            subject: subject.clone(),
+            values,
+            companions,
+        };
+        write_files(&command.subject, &command.values)
+            .map_err(|what| Trouble::Failed(what, Vec::new()))?;
+        Ok(command)
+    }
+
+    /// Runs it once. Nothing that it started is alive afterwards.
+    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<CommandRun, Trouble> {
+        let began = Time::now();
+        let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
+        let ran = watch(&mut process, began, setting);
+        let output = process.output();
+        let lines = process.last_lines();
+        process.end(GRACE);
+        let (run, status) = ran?;
+        if !status.success() {
+            return Err(Trouble::Failed(ending(status), lines));
+        }
+        let wrong = |what: String| Trouble::Failed(what, Vec::new());
+        let output = output.map_err(|error| wrong(format!("its output: {error}")))?;
+        let expected = self.subject.output.as_deref().unwrap_or_default();
+        match output == expected.as_bytes() {
+            true => Ok(run),
+            false => Err(wrong(format!(
+                "wrote `{}`; expected `{}`",
+                shown(&output),
+                shown(expected.as_bytes())
+            ))),
+        }
+    }
+}
+
+impl Drop for TimedCommand {
+    fn drop(&mut self) {
+        while let Some(mut companion) = self.companions.pop() {
+            companion.end(GRACE);
+        }
+    }
+}
+
+/// Waits for the end of a run that began at `began`, and says what it took.
+fn watch(
+    process: &mut Process,
+    began: Time,
+    setting: &Setting<'_>,
+) -> Result<(CommandRun, ExitStatus), Trouble> {
+    let mut tree = TreeWatch::new(process.pid());
+    let mut memory = None;
+    let deadline = began + RUN_MAX;
+    loop {
+        let status = process.wait(LOOK);
+        let now = Time::now();
+        // Also after its end: what it started and reaped is on its account until it is reaped.
+        let usage = tree.sample();
+        if let Some(status) = status {
+            let run = CommandRun {
+                seconds: now.since(began) as f64 / 1e9,
+                cpu_ns: usage.cpu_ns,
+                wait_ns: usage.wait_ns,
+                memory_peak_bytes: memory,
+            };
+            return Ok((run, status));
+        }
+        memory = memory.max(peak_bytes(process.pid()));
+        if setting.stop.requested().is_some() {
+            return Err(Trouble::Stopped);
+        }
+        if now >= deadline {
+            let what = format!("did not end within {} s", RUN_MAX.as_secs());
+            return Err(Trouble::Failed(what, process.last_lines()));
+        }
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)]);
+    text.trim_end().replace(|c: char| c.is_control(), " ")
+}

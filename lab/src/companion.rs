@@ -1,0 +1,309 @@
+//! What a subject needs beside it: a database, a cache, a service to call. A companion is started
+//! before the subject and ended after it, on cores of its own choice, and nothing that it uses is
+//! on the subject's account.
+//!
+//! Knows nothing of what a companion does: that it is ready is all that is asked of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use measure::time::Time;
+use serde::Deserialize;
+
+use crate::cores::List;
+use crate::document::nearest;
+use crate::live::{Setting, Trouble, free_port, ready_question, surroundings, wait_until_answered};
+use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::subject::{Command, Subject, Template, UrlPath, Values, is_plain_name};
+use crate::workload::Protocol;
+
+/// A program that runs beside a subject. In its commands `{port}` and `{dir}` are its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Companion {
+    /// What placeholders call it: `{companion.NAME.port}`.
+    pub name: String,
+    /// Run to their ends before it is started, one after the other: to make a database's files.
+    #[serde(default)]
+    pub prepare: Vec<Command>,
+    /// The program and its arguments.
+    pub command: Command,
+    /// Its environment, besides what a subject is given.
+    #[serde(default)]
+    pub environment: BTreeMap<String, Template>,
+    /// How the lab knows that it can be used.
+    pub ready: Sign,
+    /// Where it runs.
+    #[serde(default)]
+    pub cores: Side,
+}
+
+/// How the lab knows that a companion can be used: by an answer, or by a command that succeeds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sign {
+    /// Any answer over HTTP/1.1 to this path says so.
+    #[serde(default)]
+    pub path: Option<UrlPath>,
+    /// This command says so when it succeeds; until then it is run again and again.
+    #[serde(default)]
+    pub command: Option<Command>,
+    /// How long it may take from the start, in seconds.
+    #[serde(default = "ready_seconds")]
+    pub within_seconds: u32,
+}
+
+fn ready_seconds() -> u32 {
+    20
+}
+
+/// Whose cores a companion runs on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Beside the generator, which idles while a command is timed.
+    #[default]
+    Generator,
+    /// Beside the subject, as on a machine of its own that holds both.
+    Server,
+}
+
+/// Where a companion is, for placeholders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) port: u16,
+    pub(crate) dir: PathBuf,
+}
+
+/// What the companions of one subject do not say each by itself; says what is wrong.
+pub(crate) fn check(companions: &[Companion]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for (at, companion) in companions.iter().enumerate() {
+        let name = &companion.name;
+        if !is_plain_name(name) {
+            return Err(format!(
+                "a companion called `{name}`; expected a name of letters, digits, `.`, `_` and `-`"
+            ));
+        }
+        if !seen.insert(name) {
+            return Err(format!("two companions are called `{name}`"));
+        }
+        let sign = &companion.ready;
+        if sign.path.is_some() == sign.command.is_some() {
+            return Err(format!(
+                "the companion `{name}` expects one of `ready.path` and `ready.command`"
+            ));
+        }
+        let commands = [&companion.command].into_iter().chain(&companion.prepare);
+        let mut templates: Vec<&Template> = commands.flat_map(Command::templates).collect();
+        templates.extend(sign.command.iter().flat_map(Command::templates));
+        templates.extend(companion.environment.values());
+        known(&templates, companions[..at].iter())?;
+    }
+    Ok(())
+}
+
+/// Whether every `{companion.…}` in `templates` names one that is there by then.
+pub(crate) fn known<'a>(
+    templates: &[&Template],
+    there: impl Iterator<Item = &'a Companion>,
+) -> Result<(), String> {
+    let known: Vec<String> = there
+        .flat_map(|companion| ["port", "dir"].map(|what| format!("{}.{what}", companion.name)))
+        .collect();
+    for text in templates.iter().map(|template| template.text()) {
+        for word in text.split("{companion.").skip(1) {
+            let word = word.split('}').next().unwrap_or_default();
+            if known.iter().any(|known| known == word) {
+                continue;
+            }
+            let hint = match nearest(word, known.iter().map(String::as_str)) {
+                Some(near) => format!("; did you mean {{companion.{near}}}?"),
+                None => String::new(),
+            };
+            return Err(format!(
+                "{{companion.{word}}} is the port or the folder of no companion that was started \
+                 before{hint}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Starts a subject's companions, each when the one before can be used, and enters where they are
+/// into `values`. Where one fails, those before it are ended.
+pub(crate) fn raise(
+    subject: &Subject,
+    values: &mut Values,
+    setting: &Setting<'_>,
+) -> Result<Vec<Process>, Trouble> {
+    let mut processes = Vec::new();
+    for companion in &subject.companions {
+        match raise_one(companion, values, setting) {
+            Ok(process) => processes.push(process),
+            Err(trouble) => {
+                let mut begun = processes;
+                while let Some(mut process) = begun.pop() {
+                    process.end(GRACE);
+                }
+                return Err(match trouble {
+                    Trouble::Failed(what, log) => {
+                        Trouble::Failed(format!("{}, which it needs, {what}", companion.name), log)
+                    }
+                    Trouble::Stopped => Trouble::Stopped,
+                });
+            }
+        }
+    }
+    Ok(processes)
+}
+
+fn raise_one(
+    companion: &Companion,
+    values: &mut Values,
+    setting: &Setting<'_>,
+) -> Result<Process, Trouble> {
+    let broken = |what: String| Trouble::Failed(what, Vec::new());
+    let dir = values.dir.join("companions").join(&companion.name);
+    // Left over from a start before: what a database finds must not depend on which start it is.
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
+    let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
+    let cores = match companion.cores {
+        Side::Generator => &setting.placement.generator,
+        Side::Server => &setting.placement.server,
+    };
+    let own = Values {
+        port,
+        dir: dir.clone(),
+        cpus: List(cores).to_string(),
+        ..values.clone()
+    };
+    let starter = Starter {
+        companion,
+        values: &own,
+        cores,
+    };
+    let limit = Duration::from_secs(companion.ready.within_seconds.into());
+    for command in &companion.prepare {
+        starter.finish(command, limit, setting)?;
+    }
+    let mut process = starter.start(&companion.command, "output.log")?;
+    match starter.wait_until_ready(&mut process, limit, setting) {
+        Ok(()) => {
+            let place = Place { port, dir };
+            values.companions.insert(companion.name.clone(), place);
+            Ok(process)
+        }
+        Err(trouble) => {
+            process.end(GRACE);
+            Err(trouble)
+        }
+    }
+}
+
+/// How the commands of a companion are started.
+struct Starter<'a> {
+    companion: &'a Companion,
+    values: &'a Values,
+    cores: &'a [usize],
+}
+
+impl Starter<'_> {
+    fn start(&self, command: &Command, log: &str) -> Result<Process, Trouble> {
+        let (program, arguments) = command.fill(self.values);
+        let mut environment = surroundings();
+        for (name, value) in &self.companion.environment {
+            environment.insert(name.clone(), value.fill(self.values));
+        }
+        let launch = Launch {
+            program,
+            arguments,
+            environment,
+            folder: &self.values.dir,
+            log: &self.values.dir.join(log),
+            cores: self.cores,
+        };
+        Process::start(&launch).map_err(|error| {
+            let what = format!("could not be started: `{}`: {error}", launch.program);
+            Trouble::Failed(what, Vec::new())
+        })
+    }
+
+    /// Runs a command to its end, which has to be a success.
+    fn finish(
+        &self,
+        command: &Command,
+        limit: Duration,
+        setting: &Setting<'_>,
+    ) -> Result<(), Trouble> {
+        let mut process = self.start(command, "prepare.log")?;
+        let status = ended(&mut process, limit, setting)?;
+        let lines = process.last_lines();
+        process.end(GRACE);
+        match status.success() {
+            true => Ok(()),
+            false => {
+                let what = format!("could not be prepared: {}", ending(status));
+                Err(Trouble::Failed(what, lines))
+            }
+        }
+    }
+
+    fn wait_until_ready(
+        &self,
+        process: &mut Process,
+        limit: Duration,
+        setting: &Setting<'_>,
+    ) -> Result<(), Trouble> {
+        let sign = &self.companion.ready;
+        if let Some(path) = &sign.path {
+            let question = ready_question(path, Protocol::Http1);
+            let (tls, port) = (false, self.values.port);
+            return wait_until_answered(&question, tls, port, limit, process, setting.stop);
+        }
+        let Some(command) = &sign.command else {
+            return Ok(());
+        };
+        let deadline = Time::now() + limit;
+        while Time::now() < deadline {
+            let mut asking = self.start(command, "ready.log")?;
+            let status = ended(&mut asking, limit, setting)?;
+            asking.end(GRACE);
+            if status.success() {
+                return Ok(());
+            }
+            if let Some(status) = process.exited() {
+                let what = format!("ended before it was ready: {}", ending(status));
+                return Err(Trouble::Failed(what, process.last_lines()));
+            }
+            process.wait(LOOK_AGAIN);
+        }
+        let what = format!("was not ready within {} s", limit.as_secs());
+        Err(Trouble::Failed(what, process.last_lines()))
+    }
+}
+
+/// Waits for the end of a process: at most for `limit`, and while nobody asks to stop.
+fn ended(
+    process: &mut Process,
+    limit: Duration,
+    setting: &Setting<'_>,
+) -> Result<ExitStatus, Trouble> {
+    let deadline = Time::now() + limit;
+    loop {
+        if let Some(status) = process.wait(10 * LOOK_AGAIN) {
+            return Ok(status);
+        }
+        if setting.stop.requested().is_some() {
+            return Err(Trouble::Stopped);
+        }
+        if Time::now() >= deadline {
+            let what = format!("did not end within {} s", limit.as_secs());
+            return Err(Trouble::Failed(what, process.last_lines()));
+        }
+    }
+}

@@ -1,5 +1,5 @@
-// The subjects go-nethttp and go-nethttp-tls: answers from Go's standard HTTP server, over HTTP/1.1
-// and HTTP/2 on one port.
+// The subjects go-nethttp, go-nethttp-router, go-nethttp-gzip and go-nethttp-tls: answers from Go's
+// standard HTTP server, over HTTP/1.1 and HTTP/2 on one port.
 package main
 
 import (
@@ -7,17 +7,25 @@ import (
 	"flag"
 	"log"
 	"net/http"
+	"time"
 )
 
 var (
-	helloType = []string{"text/plain"}
-	hello     = []byte("Hello, World!")
-	jsonType  = []string{"application/json"}
-	status    = []byte(`{"status":"ok"}`)
+	textType = []string{"text/plain"}
+	jsonType = []string{"application/json"}
+	hello    = []byte("Hello, World!")
+	ok       = []byte(`{"status":"ok"}`)
+	waited   = []byte("waited\n")
 )
 
 // The longest order that is read.
 const orderBytesMax = 1 << 20
+
+// Status is the answer of /status, encoded for each request.
+type Status struct {
+	Status    string `json:"status"`
+	Timestamp int64  `json:"timestamp"`
+}
 
 // Order is the message of Orders.Price in subjects/grpc-go/orders.proto, as JSON.
 type Order struct {
@@ -37,22 +45,17 @@ type Item struct {
 
 func main() {
 	secure := flag.Bool("tls", false, "serve over TLS, with a certificate made at the start")
+	routes := flag.String("routes", "mux", "who finds the handler: mux, or router (made by hand)")
+	compress := flag.Bool("gzip", false, "compress answers for clients that accept it")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: server [-tls] HOST:PORT")
+		log.Fatal("usage: server [-tls] [-routes mux|router] [-gzip] HOST:PORT")
 	}
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" {
-			http.NotFound(w, r)
-			return
-		}
-		answer(w, helloType, hello)
-	})
-	http.HandleFunc("/json", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, jsonType, status)
-	})
-	http.HandleFunc("POST /orders/price", price)
-	server := &http.Server{Addr: flag.Arg(0), Protocols: new(http.Protocols)}
+	handler := find(*routes)
+	if *compress {
+		handler = compressed(handler)
+	}
+	server := &http.Server{Addr: flag.Arg(0), Handler: handler, Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	if *secure {
 		server.Protocols.SetHTTP2(true)
@@ -63,9 +66,62 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
+// find makes what hands a request to its handler.
+func find(routes string) http.Handler {
+	switch routes {
+	case "mux":
+		mux := http.NewServeMux()
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			sayHello(w, r)
+		})
+		mux.HandleFunc("/json", sayOK)
+		mux.HandleFunc("/status", tellStatus)
+		mux.HandleFunc("/wait10", wait)
+		mux.HandleFunc("GET /shop/item/{id}", showItem)
+		mux.HandleFunc("POST /orders/price", price)
+		return mux
+	case "router":
+		return router{"/": sayHello, "/json": sayOK, "/status": tellStatus, "/wait10": wait}
+	default:
+		log.Fatalf("-routes %s: mux or router was expected", routes)
+		return nil
+	}
+}
+
+func sayHello(w http.ResponseWriter, _ *http.Request) {
+	answer(w, textType, hello)
+}
+
+func sayOK(w http.ResponseWriter, _ *http.Request) {
+	answer(w, jsonType, ok)
+}
+
+func tellStatus(w http.ResponseWriter, _ *http.Request) {
+	encode(w, Status{Status: "ok", Timestamp: time.Now().Unix()})
+}
+
+func wait(w http.ResponseWriter, _ *http.Request) {
+	time.Sleep(10 * time.Millisecond)
+	answer(w, textType, waited)
+}
+
 func answer(w http.ResponseWriter, contentType []string, body []byte) {
 	w.Header()["Content-Type"] = contentType
 	w.Write(body)
+}
+
+// encode answers with JSON and its length, without the line end that an Encoder writes.
+func encode(w http.ResponseWriter, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	answer(w, jsonType, body)
 }
 
 // price answers an order with its total, as the gRPC service does.

@@ -4,20 +4,27 @@
 //! This file reads and validates it and finds its subjects' folders. It measures nothing.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use crate::cores::Choice;
 use crate::document::{self, BadFile, Document, nearest};
+use crate::phase::{self, Phase};
 use crate::subject::{Subject, is_plain_name};
+use crate::sweep::{self, Key, Point};
 use crate::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
 /// What is said of the name of a comparison or of a row that is none.
 const NOT_A_NAME: &str = "expected a name of letters, digits, `.`, `_` and `-`: it names a folder";
+/// What is said of a precision of nothing.
+pub(crate) const PRECISION_ZERO: &str =
+    "no measuring is exact; expected a percentage above zero such as \"2%\"";
 /// The most rounds.
 pub const ROUNDS_MAX: u32 = 1000;
 
@@ -38,8 +45,20 @@ pub struct Comparison {
     pub seed: u64,
     /// The smallest difference that matters, as a share: smaller ones are not called faster.
     pub smallest_difference: f64,
-    /// Whether every round starts new processes (slower; the sample is then the start).
-    pub fresh_each_round: bool,
+    /// After so many rounds the subjects are started anew; none leaves them alive to the last.
+    pub rounds_per_start: Option<NonZeroU32>,
+    /// Whether the baseline is measured once more, as processes of its own (A/A), so that what
+    /// differs between equal things is known; none leaves that to the time it takes.
+    pub aa: Option<bool>,
+    /// The measuring may end early, when every interval reaches no further than this share to
+    /// either side of its centre.
+    pub precision: Option<f64>,
+    /// How long starts, warm-ups and rounds may take together.
+    pub budget: Option<Duration>,
+    /// What each round of a subject consists of; empty: one window.
+    pub phases: Vec<Phase>,
+    /// The same comparison at each value of one setting; empty: there is no sweep.
+    pub points: Vec<(Point, Comparison)>,
     /// What is asked of each subject, where its row does not say otherwise.
     pub workload: Workload,
     /// Where subjects and generator run.
@@ -99,9 +118,16 @@ struct Written {
         deserialize_with = "document::percent"
     )]
     smallest_difference: f64,
-    #[serde(default)]
-    fresh_each_round: bool,
+    rounds_per_start: Option<NonZeroU32>,
+    aa: Option<bool>,
+    #[serde(default, deserialize_with = "precision")]
+    precision: Option<f64>,
+    #[serde(default, deserialize_with = "budget")]
+    budget: Option<Duration>,
     workload: Workload,
+    #[serde(default, rename = "phase")]
+    phases: Vec<phase::Written>,
+    sweep: Option<Spanned<sweep::Written>>,
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
@@ -125,6 +151,18 @@ fn smallest_difference() -> f64 {
     0.02
 }
 
+fn precision<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let share = document::percent(from)?;
+    match share > 0.0 {
+        true => Ok(Some(share)),
+        false => Err(D::Error::custom(PRECISION_ZERO)),
+    }
+}
+
+fn budget<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    document::some_duration(from).map(Some)
+}
+
 impl Comparison {
     /// Reads a comparison and the subjects it names. `subjects` is the folder of subjects; without
     /// it `subjects/` is looked for beside the file, above it, and in the current folder.
@@ -132,16 +170,55 @@ impl Comparison {
         let (mut written, document) = Document::read::<Written>(file)?;
         let wanted = wanted(&mut written, &document)?;
         check(&written, &wanted, &document)?;
-        let places = places(file, subjects);
-        let beside = file.parent().unwrap_or(Path::new(""));
+        let phases = std::mem::take(&mut written.phases);
+        let phases = phase::read(phases, &mut written.workload, &document)?;
+        let reader = Reader {
+            places: places(file, subjects),
+            beside: file.parent().unwrap_or(Path::new("")),
+            written: &written,
+            phases,
+            document: &document,
+        };
+        let Some(sweep) = &written.sweep else {
+            let rows = reader.rows(wanted, &written.workload)?;
+            return Ok(reader.comparison(written.workload.clone(), rows));
+        };
+        let points = sweep::read(sweep, &document)?;
+        reader.check_sweep(sweep, &points, &wanted)?;
+        let mut comparisons = Vec::new();
+        for point in points {
+            let mut workload = written.workload.clone();
+            point.apply(&mut workload);
+            let rows = reader.rows(wanted.clone(), &workload)?;
+            reader.check_followed(sweep, point, &rows)?;
+            comparisons.push((point, reader.comparison(workload, rows)));
+        }
+        let mut whole = comparisons[0].1.clone();
+        whole.points = comparisons;
+        Ok(whole)
+    }
+}
+
+/// A file that is being read, with all that its rows need.
+struct Reader<'a> {
+    written: &'a Written,
+    phases: Vec<Phase>,
+    document: &'a Document,
+    places: Vec<PathBuf>,
+    beside: &'a Path,
+}
+
+impl Reader<'_> {
+    fn rows(&self, wanted: Vec<Wanted>, common: &Workload) -> Result<Vec<Row>, BadFile> {
         let mut rows = Vec::new();
         for wanted in wanted {
-            let subject = read_subject(&wanted.subject, &document, &places)?;
-            let workload = written.workload.with(wanted.difference);
+            let workload = common.with(wanted.difference);
+            let subject = read_subject(&wanted.subject, self.document, &self.places)?;
+            let subject = subject.suited(&workload);
             let question = workload
-                .question(beside)
-                .map_err(|what| document.fault(Some(workload.path.span()), what))?;
-            declared(&subject, &question, &workload, &document)?;
+                .question(self.beside)
+                .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
+            declared(&subject, &question, &workload, self.document)?;
             rows.push(Row {
                 name: wanted.name.into_inner(),
                 subject,
@@ -149,27 +226,95 @@ impl Comparison {
                 question,
             });
         }
-        let baseline = match &written.baseline {
-            Some(baseline) => baseline.get_ref().clone(),
-            None => rows[0].name.clone(),
-        };
-        Ok(Comparison {
-            name: written.name.into_inner(),
-            question: written.question,
+        Ok(rows)
+    }
+
+    fn comparison(&self, workload: Workload, rows: Vec<Row>) -> Comparison {
+        let written = self.written;
+        let engine = written.engine.as_ref();
+        Comparison {
+            name: written.name.get_ref().clone(),
+            question: written.question.clone(),
+            baseline: match &written.baseline {
+                Some(baseline) => baseline.get_ref().clone(),
+                None => rows[0].name.clone(),
+            },
             rows,
-            baseline,
-            rounds: written.rounds.into_inner(),
+            rounds: *written.rounds.get_ref(),
             seed: written.seed,
             smallest_difference: written.smallest_difference,
-            fresh_each_round: written.fresh_each_round,
-            workload: written.workload,
-            cores: written.cores,
-            engine: written.engine.map_or("auto".into(), Spanned::into_inner),
-        })
+            rounds_per_start: written.rounds_per_start,
+            aa: written.aa,
+            precision: written.precision,
+            budget: written.budget,
+            phases: self.phases.clone(),
+            points: Vec::new(),
+            workload,
+            cores: written.cores.clone(),
+            engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
+        }
+    }
+
+    /// A sweep and phases both change the load; and a row that fixes what is swept stands still.
+    fn check_sweep(
+        &self,
+        sweep: &Spanned<sweep::Written>,
+        points: &[Point],
+        wanted: &[Wanted],
+    ) -> Result<(), BadFile> {
+        let fault = |what: String| Err(self.document.fault(Some(sweep.span()), what));
+        if !self.phases.is_empty() {
+            return fault("both [sweep] and [[phase]]; expected one of them".into());
+        }
+        let fixed = wanted.iter().find(|row| {
+            points
+                .iter()
+                .any(|point| point.is_fixed_by(&row.difference))
+        });
+        match fixed {
+            Some(row) => fault(format!(
+                "`{}` says its own {}, which the sweep changes: take it out of the row",
+                row.name.get_ref(),
+                points[0].key().name()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A sweep that changes nothing for a row is a mistake.
+    fn check_followed(
+        &self,
+        sweep: &Spanned<sweep::Written>,
+        point: Point,
+        rows: &[Row],
+    ) -> Result<(), BadFile> {
+        let still = rows.iter().find_map(|row| match point.key() {
+            Key::Workers => (!row.subject.takes_workers())
+                .then(|| format!("{} does not use {{workers}} to start", row.subject.name)),
+            Key::Payload => (!row.workload.uses_payload(self.beside))
+                .then(|| format!("{} is asked without {{payload}}", row.name)),
+            Key::Streams => (!matches!(row.workload.protocol, Protocol::Http2 | Protocol::Grpc))
+                .then(|| {
+                    format!(
+                        "{} has no streams over {}",
+                        row.name,
+                        row.question.protocol.name()
+                    )
+                }),
+            Key::Connections | Key::Rate => None,
+        });
+        match still {
+            Some(why) => {
+                let what = format!("the sweep changes nothing: {why}");
+                Err(self.document.fault(Some(sweep.span()), what))
+            }
+            None => Ok(()),
+        }
     }
 }
 
 /// A row that is wanted, from either way of writing it.
+#[derive(Clone)]
 struct Wanted {
     name: Spanned<String>,
     subject: Spanned<String>,

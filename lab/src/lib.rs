@@ -21,6 +21,7 @@ pub mod event;
 pub mod finding;
 mod live;
 pub mod manifest;
+pub mod phase;
 mod process;
 pub mod report;
 pub mod round;
@@ -29,6 +30,7 @@ pub mod sample;
 pub mod statistics;
 mod store;
 pub mod subject;
+pub mod sweep;
 pub mod verdict;
 pub mod workload;
 
@@ -283,10 +285,9 @@ fn read(options: &Options) -> Result<Comparison, CompareError> {
 fn expected_seconds(comparison: &Comparison) -> f64 {
     let workload = &comparison.workload;
     let rounds = f64::from(comparison.rounds);
-    let starts = if comparison.fresh_each_round {
-        rounds
-    } else {
-        1.0
+    let starts = match comparison.rounds_per_start {
+        Some(each) => f64::from(comparison.rounds.div_ceil(each.get())),
+        None => 1.0,
     };
     let each = rounds * (workload.window + workload.settle).as_secs_f64();
     let warm_up = |row: &Row| starts * row.warm_up().as_secs_f64();
@@ -421,7 +422,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         order: Vec::new(),
         seed: comparison.seed,
         smallest_difference: comparison.smallest_difference,
-        fresh_each_round: comparison.fresh_each_round,
+        fresh_each_round: comparison.rounds_per_start == Some(std::num::NonZeroU32::MIN),
         asked: question(comparison),
         load: workload.words(),
         rate: workload.rate,

@@ -27,6 +27,8 @@ use crate::workload::{Protocol, Question};
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a port may turn out to be somebody else's.
 const PORTS_TRIED_MAX: u32 = 3;
+/// How much `{payload}` is in what is verified where nobody has said it.
+const PAYLOAD_BYTES: u64 = 64;
 /// How much of a wrong answer is shown.
 const SHOWN_CHARACTERS: usize = 80;
 
@@ -56,6 +58,10 @@ impl Setting<'_> {
     pub(crate) fn values(&self, subject: &Subject) -> Values {
         Values {
             cpus: List(&self.placement.server).to_string(),
+            workers: match subject.workers {
+                Some(workers) => workers.get(),
+                None => self.placement.server.len() as u32,
+            },
             subject: subject.folder.clone(),
             ringside: self.ringside.to_owned(),
             ..Values::default()
@@ -336,6 +342,8 @@ pub(crate) fn wait_until_answered(
 /// Asks for every declared answer; says what is wrong about the first that is not as declared.
 fn verify(subject: &Subject, port: u16) -> Result<(), String> {
     for expected in &subject.answers {
+        // Those of a workload with a payload hold it already; here any serves.
+        let expected = &expected.with_payload(PAYLOAD_BYTES);
         let question = expected.question(&subject.folder);
         question
             .and_then(|question| check(subject, expected, &question, port))

@@ -102,7 +102,7 @@ impl Rounds<'_> {
     /// Measures every entry in every round, until the last or until somebody asks to stop. Nothing
     /// that was started is alive afterwards.
     pub(crate) fn run(&mut self, entries: &mut [Entry], order: &[Vec<usize>]) {
-        let fresh = self.comparison.fresh_each_round;
+        let fresh = self.comparison.rounds_per_start == Some(std::num::NonZeroU32::MIN);
         if !fresh {
             for entry in &mut *entries {
                 self.raise(entry);

@@ -15,7 +15,7 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::companion::{self, Companion, Place};
 use crate::document::{self, BadFile, Document, nearest};
-use crate::workload::{self, Protocol, Question};
+use crate::workload::{self, Protocol, Question, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Subject {
     /// The folder, absolute.
     #[serde(skip)]
     pub folder: PathBuf,
+    /// How many workers `{workers}` stands for; none is one for each core it is given.
+    #[serde(skip)]
+    pub workers: Option<NonZeroU32>,
     /// What it is, in a few words.
     pub description: String,
     /// What is compared of it.
@@ -181,6 +184,17 @@ impl Answer {
         })
     }
 
+    /// This answer for a payload of so many bytes.
+    pub(crate) fn with_payload(&self, bytes: u64) -> Answer {
+        let fill = |text: &String| workload::with_payload(text, bytes);
+        Answer {
+            path: UrlPath(self.path.0.replace(workload::PAYLOAD, &bytes.to_string())),
+            message: self.message.as_ref().map(fill),
+            body: fill(&self.body),
+            ..self.clone()
+        }
+    }
+
     /// A body without what may differ from answer to answer: equal ones mean the same.
     pub(crate) fn lasting(&self, body: &[u8]) -> Vec<u8> {
         let lasts = |byte: u8| match byte.is_ascii_digit() && self.digits_vary {
@@ -260,6 +274,27 @@ impl Subject {
             .find(|answer| answer.path.0 == path && answer.protocol == protocol)
     }
 
+    /// It as a workload asks for it: with so many workers, with the answers to its payload.
+    pub(crate) fn suited(mut self, workload: &Workload) -> Subject {
+        self.workers = workload.workers.or(self.workers);
+        if let Some(bytes) = workload.payload {
+            let fill = |answer: &Answer| answer.with_payload(bytes);
+            self.answers = self.answers.iter().map(fill).collect();
+        }
+        self
+    }
+
+    /// Whether how it is started depends on the number of workers. Files that it copies are not
+    /// looked into: it may.
+    pub(crate) fn takes_workers(&self) -> bool {
+        let start = &self.start;
+        let mut words = start
+            .command
+            .words()
+            .chain(start.environment.values().map(|text| text.0.as_str()));
+        words.any(|word| word.contains("{workers}")) || !start.files.is_empty()
+    }
+
     /// All subjects of a folder of subjects, by name. Files that cannot be read are reported one
     /// by one, so that one mistake does not hide the rest.
     pub fn all(folder: &Path) -> std::io::Result<Vec<(String, Result<Subject, BadFile>)>> {
@@ -281,7 +316,9 @@ impl Subject {
 }
 
 /// The words that may stand in braces, besides `{companion.NAME.port}` and `{companion.NAME.dir}`.
-const PLACEHOLDERS: [&str; 6] = ["port", "cpus", "dir", "build", "subject", "ringside"];
+const PLACEHOLDERS: [&str; 7] = [
+    "port", "cpus", "workers", "dir", "build", "subject", "ringside",
+];
 
 /// What the placeholders stand for in one start (or one build) of a subject.
 #[derive(Clone, Debug, Default)]
@@ -290,6 +327,8 @@ pub(crate) struct Values {
     pub(crate) port: u16,
     /// `{cpus}`: the cores it runs on, as `0,2-3`.
     pub(crate) cpus: String,
+    /// `{workers}`: how many workers it has.
+    pub(crate) workers: u32,
     /// `{dir}`: its run directory, absolute.
     pub(crate) dir: PathBuf,
     /// `{build}`: where its build put things, absolute.
@@ -329,6 +368,7 @@ impl Values {
         Some(match word {
             "port" => self.port.to_string(),
             "cpus" => self.cpus.clone(),
+            "workers" => self.workers.to_string(),
             "dir" => path(&self.dir),
             "build" => path(&self.build),
             "subject" => path(&self.subject),

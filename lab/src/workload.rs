@@ -17,6 +17,11 @@ use toml::Spanned;
 use crate::document;
 use crate::subject::UrlPath;
 
+/// The largest payload: a message is kept whole, several times.
+pub(crate) const PAYLOAD_MAX: u64 = 16 << 20;
+/// What stands for the payload: in a path its length, elsewhere so many bytes.
+pub(crate) const PAYLOAD: &str = "{payload}";
+
 /// The shortest window.
 pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
@@ -217,6 +222,13 @@ pub struct Workload {
     /// The `.proto` file of a gRPC method, beside the comparison.
     #[serde(default)]
     pub proto: Option<PathBuf>,
+    /// How many bytes `{payload}` stands for in the path, the message and declared answers.
+    #[serde(default, deserialize_with = "payload")]
+    pub payload: Option<u64>,
+    /// How many workers `{workers}` stands for in a subject's description; without it one for each
+    /// core of the server.
+    #[serde(default)]
+    pub workers: Option<NonZeroU32>,
     /// How many connections.
     pub connections: NonZeroU32,
     /// How many requests may be outstanding on a connection of HTTP/1.1 or WebSocket.
@@ -228,8 +240,8 @@ pub struct Workload {
     /// False: a new connection for each exchange.
     #[serde(default = "yes")]
     pub keep_alive: bool,
-    /// What is measured of each subject in every round.
-    #[serde(deserialize_with = "window")]
+    /// What is measured of each subject in every round; phases have lengths of their own.
+    #[serde(default = "one_second", deserialize_with = "window")]
     pub window: Duration,
     /// Before the window of every round, while the connections open.
     #[serde(default = "settle", deserialize_with = "document::duration")]
@@ -250,6 +262,9 @@ pub struct Workload {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
+    #[serde(default, deserialize_with = "payload")]
+    pub(crate) payload: Option<u64>,
+    pub(crate) workers: Option<NonZeroU32>,
     path: Option<Spanned<UrlPath>>,
     protocol: Option<Protocol>,
     method: Option<String>,
@@ -257,9 +272,9 @@ pub(crate) struct Difference {
     message: Option<Spanned<String>>,
     repeat: Option<NonZeroU32>,
     proto: Option<PathBuf>,
-    connections: Option<NonZeroU32>,
+    pub(crate) connections: Option<NonZeroU32>,
     pipeline: Option<NonZeroU32>,
-    streams: Option<NonZeroU32>,
+    pub(crate) streams: Option<NonZeroU32>,
     keep_alive: Option<bool>,
 }
 
@@ -275,6 +290,8 @@ impl Workload {
             message: difference.message.or(base.message),
             repeat: difference.repeat.unwrap_or(base.repeat),
             proto: difference.proto.or(base.proto),
+            payload: difference.payload.or(base.payload),
+            workers: difference.workers.or(base.workers),
             connections: difference.connections.unwrap_or(base.connections),
             pipeline: difference.pipeline.unwrap_or(base.pipeline),
             streams: difference.streams.unwrap_or(base.streams),
@@ -286,15 +303,30 @@ impl Workload {
     /// What every exchange asks. Files are looked for beside `folder`.
     pub(crate) fn question(&self, folder: &Path) -> Result<Question, String> {
         let text = self.message.as_ref().map(|text| text.get_ref().as_str());
+        let (path, message) = (self.path.get_ref().as_str(), message(text, folder)?);
+        if self.payload.is_none() && self.uses_payload(folder) {
+            return Err(format!(
+                "holds {PAYLOAD}, so a `payload` such as \"1K\" was expected"
+            ));
+        }
+        let bytes = self.payload.unwrap_or_default();
         Ok(Question {
-            path: self.path.get_ref().as_str().to_owned(),
+            path: path.replace(PAYLOAD, &bytes.to_string()),
             protocol: self.protocol,
             method: self.method.clone(),
             headers: self.headers.clone(),
-            message: message(text, folder)?,
+            message: message.map(|text| with_payload(&text, bytes)),
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
         })
+    }
+
+    /// Whether what is asked depends on the payload.
+    pub(crate) fn uses_payload(&self, folder: &Path) -> bool {
+        let text = self.message.as_ref().map(|text| text.get_ref().as_str());
+        let holds = |text: &str| text.contains(PAYLOAD);
+        let message = message(text, folder).ok().flatten();
+        holds(self.path.get_ref().as_str()) || message.as_deref().is_some_and(holds)
     }
 
     /// How it is asked, in words.
@@ -313,6 +345,39 @@ impl Workload {
         };
         format!("{} connections, {depth}{ending}", self.connections)
     }
+}
+
+/// A text in which `{payload}` is so many bytes: the digits from 0 to 9, again and again, as in the
+/// bodies of `/bytes/N` of our own server.
+pub(crate) fn with_payload(text: &str, bytes: u64) -> String {
+    match text.contains(PAYLOAD) {
+        true => {
+            let digits: String = "0123456789".chars().cycle().take(bytes as usize).collect();
+            text.replace(PAYLOAD, &digits)
+        }
+        false => text.to_owned(),
+    }
+}
+
+fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_payload(&text).map(Some).map_err(D::Error::custom)
+}
+
+/// Reads the size of a payload: `"64"`, `"1K"`.
+pub(crate) fn parse_payload(text: &str) -> Result<u64, String> {
+    let bytes = measure::units::parse_size(text).map_err(|error| error.to_string())?;
+    match bytes <= PAYLOAD_MAX {
+        true => Ok(bytes),
+        false => Err(format!(
+            "{text} is a large payload; expected at most {} MiB",
+            PAYLOAD_MAX >> 20
+        )),
+    }
+}
+
+fn one_second() -> Duration {
+    Duration::from_secs(1)
 }
 
 fn one() -> NonZeroU32 {

@@ -128,7 +128,7 @@ impl Figure for OfRun {
                 Some(share) => (RunFigure::ErrorShare, share),
                 None => (RunFigure::ErrorCount, count(limit)),
             },
-            "rate" => (RunFigure::Rate, units::parse_rate(limit).ok()),
+            "rate" | "rps" => (RunFigure::Rate, units::parse_rate(limit).ok()),
             name => {
                 let (service, what) = match name.split_once(':') {
                     Some(("service", what)) => (true, what),
@@ -291,6 +291,7 @@ mod tests {
         assert_eq!(read("errors<0.1%"), Ok((RunFigure::ErrorShare, 0.001)));
         assert_eq!(read("errors<1"), Ok((RunFigure::ErrorCount, 1.0)));
         assert_eq!(read("rate>=50k"), Ok((RunFigure::Rate, 50_000.0)));
+        assert_eq!(read("rps>=1200"), Ok((RunFigure::Rate, 1200.0)));
         let service = RunFigure::Time {
             service: true,
             what: OfTimes::Max,

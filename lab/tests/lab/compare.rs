@@ -318,7 +318,7 @@ fn new_processes_each_round_and_a_rate_are_choices() {
     let arena = Arena::new("fresh");
     arena.tiny("one", "").tiny("two", "");
     let toml = quick(&["one", "two"], 3)
-        .replace("rounds = 3", "rounds = 3\nfresh_each_round = true")
+        .replace("rounds = 3", "rounds = 3\nrounds_per_start = 1")
         .replace("window = \"60ms\"", "window = \"60ms\"\nrate = \"500/s\"");
     let outcome = compare(&arena.comparison(&toml)).expect("it runs");
     let log = std::fs::read_to_string(outcome.folder.join("subjects/one/output.log"));

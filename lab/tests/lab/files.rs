@@ -119,6 +119,104 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
         "both `subjects` and [[rows]]",
     ),
     (
+        "rounds = 3",
+        "rounds = 3\nrounds_per_start = 0",
+        5,
+        "expected a whole number above zero",
+    ),
+    (
+        "rounds = 3",
+        "rounds = 3\nprecision = \"0%\"",
+        5,
+        "no measuring is exact",
+    ),
+    (
+        "rounds = 3",
+        "rounds = 3\nbudget = \"0s\"",
+        5,
+        "a time of no length",
+    ),
+    ("window", "payload = \"1G\"\nwindow", 9, "at most 16 MiB"),
+    ("\"/\"", "\"/{payload}\"", 7, "so a `payload` such as"),
+    (
+        "[workload]",
+        "[sweep]\n[workload]",
+        6,
+        "expected one of: connections, rate",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nrate = [\"1k\", \"2k\"]\nstreams = [1, 2]\n[workload]",
+        6,
+        "expected one of: connections, rate",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nconnections = [4]\n[workload]",
+        7,
+        "1 points; expected 2 to 64",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nconnections = [4, 8, 4]\n[workload]",
+        7,
+        "4 stands here twice",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nrate = [\"1k\", \"fast\"]\n[workload]",
+        7,
+        "\"fast\" is not a rate",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nworkers = [1, 2]\n[workload]",
+        6,
+        "one does not use {workers} to start",
+    ),
+    (
+        "[workload]",
+        "[sweep]\npayload = [\"1\", \"2\"]\n[workload]",
+        6,
+        "one is asked without {payload}",
+    ),
+    (
+        "[workload]",
+        "[sweep]\nstreams = [1, 2]\n[workload]",
+        6,
+        "one has no streams over HTTP/1.1",
+    ),
+    (
+        "[workload]",
+        "[[phase]]\nname = \"a b\"\nfor = \"1s\"\n[workload]",
+        7,
+        "expected a name of letters",
+    ),
+    (
+        "[workload]",
+        "[[phase]]\nname = \"a\"\nfor = \"1ms\"\n[workload]",
+        7,
+        "measures the clock",
+    ),
+    (
+        "[workload]",
+        "[[phase]]\nname = \"a\"\nfor = \"1s\"\npass = [\"p99\"]\n[workload]",
+        9,
+        "`<` or `>` is missing",
+    ),
+    (
+        "[workload]",
+        "[[phase]]\nname = \"a\"\nfor = \"1s\"\n[[phase]]\nname = \"a\"\nfor = \"1s\"\n[workload]",
+        10,
+        "`a` stands here twice",
+    ),
+    (
+        "[workload]",
+        "[[phase]]\nname = \"a\"\nfor = \"1s\"\n[sweep]\nconnections = [1, 2]\n[workload]",
+        9,
+        "both [sweep] and [[phase]]",
+    ),
+    (
         "subjects = [\"one\", \"two\"]\n",
         "",
         0,
@@ -139,6 +237,66 @@ fn a_comparison_that_cannot_be_read_says_where_and_what_was_expected() {
         );
         assert!(message.contains(words), "{from} -> {to}: {message}");
     }
+}
+
+#[test]
+fn each_point_of_a_sweep_is_the_comparison_with_one_setting_changed() {
+    let arena = Arena::new("sweep-file");
+    let sized = tiny("", "")
+        .replace(
+            "path = \"/\"\ncontent_type",
+            "path = \"/{payload}\"\ncontent_type",
+        )
+        .replace("\"Hello, World!\"", "\"<{payload}>\"");
+    arena.subject("one", &sized);
+    let text = quick(&["one"], 3)
+        .replace("path = \"/\"", "path = \"/{payload}\"")
+        .replace(
+            "[workload]",
+            "[sweep]\npayload = [\"3\", \"1K\"]\n[workload]",
+        );
+    let read = Comparison::read(&arena.comparison(&text).file, None);
+    let comparison = read.unwrap_or_else(|bad| panic!("{bad}"));
+    let found: Vec<_> = comparison
+        .points
+        .iter()
+        .map(|(point, at)| {
+            let row = &at.rows[0];
+            let body = &row.subject.answers[0].body;
+            (point.folder(), row.question.path.as_str(), body.as_str())
+        })
+        .collect();
+    assert_eq!(found[0], ("payload-3".to_owned(), "/3", "<012>"));
+    assert_eq!((found[1].0.as_str(), found[1].1), ("payload-1024", "/1024"));
+    assert_eq!(found[1].2.len(), 1026);
+}
+
+#[test]
+fn the_phase_that_is_compared_is_the_workload() {
+    let arena = Arena::new("phase-file");
+    arena.tiny("one", "");
+    let phases = "[[phase]]\nname = \"ramp\"\nrate = \"100\"\nfor = \"1s\"\n\
+         [[phase]]\nname = \"hold\"\nrate = \"200\"\nfor = \"2s\"\npass = [\"rps>=190\"]\n\
+         [[phase]]\nname = \"spike\"\nconnections = 9\nfor = \"2s\"\n[workload]";
+    let text = quick(&["one"], 3).replace("[workload]", phases);
+    let read = Comparison::read(&arena.comparison(&text).file, None);
+    let comparison = read.unwrap_or_else(|bad| panic!("{bad}"));
+    let compared = |at: &Comparison| {
+        let found = at.phases.iter().find(|phase| phase.compared);
+        found.map(|phase| phase.name.clone())
+    };
+    assert_eq!(compared(&comparison).as_deref(), Some("hold"));
+    let workload = &comparison.rows[0].workload;
+    assert_eq!(
+        (workload.rate, workload.connections.get()),
+        (Some(200.0), 4)
+    );
+    assert_eq!(workload.window.as_secs(), 2);
+    let chosen = text.replace("connections = 9", "connections = 9\ncompared = true");
+    let read = Comparison::read(&arena.comparison(&chosen).file, None);
+    let comparison = read.unwrap_or_else(|bad| panic!("{bad}"));
+    let workload = &comparison.rows[0].workload;
+    assert_eq!((workload.rate, workload.connections.get()), (None, 9));
 }
 
 #[test]

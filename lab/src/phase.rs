@@ -1,0 +1,113 @@
+//! Phases: a load that changes while a subject serves, such as a ramp, a hold and a spike. Each is
+//! a run of its own, back to back with the one before, with conditions that it passes or fails.
+//!
+//! This file reads and validates them. It runs nothing.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use load::check::Threshold;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::document::{self, BadFile, Document};
+use crate::subject::is_plain_name;
+use crate::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
+
+/// The most phases of a comparison.
+const PHASES_MAX: usize = 64;
+
+/// A stretch of load on a subject that serves.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// What it is called.
+    pub name: String,
+    /// Requests a second (open loop); none leaves each connection to send when it has the answer.
+    pub rate: Option<f64>,
+    /// How many connections; none leaves what the row's workload says.
+    pub connections: Option<NonZeroU32>,
+    /// How long it is measured.
+    pub length: Duration,
+    /// What it must meet to pass.
+    pub pass: Vec<Threshold>,
+    /// Whether its figures are those that subjects are compared by. One phase has it.
+    pub compared: bool,
+}
+
+/// A phase as it stands in the file.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: Spanned<String>,
+    #[serde(default, deserialize_with = "document::rate")]
+    rate: Option<f64>,
+    connections: Option<NonZeroU32>,
+    #[serde(rename = "for", deserialize_with = "document::some_duration")]
+    length: Duration,
+    #[serde(default)]
+    pass: Vec<Spanned<String>>,
+    #[serde(default)]
+    compared: bool,
+}
+
+/// Reads the phases of a file, and makes `workload` that of the phase that is compared: the one
+/// that says so, or the longest.
+///
+/// # Errors
+/// A name that is none or stands there twice, a condition that means nothing, a phase that is too
+/// short, more than one that is compared.
+pub(crate) fn read(
+    written: Vec<Written>,
+    workload: &mut Workload,
+    document: &Document,
+) -> Result<Vec<Phase>, BadFile> {
+    if written.len() > PHASES_MAX {
+        let what = format!("{} phases; expected at most {PHASES_MAX}", written.len());
+        return Err(document.fault(None, what));
+    }
+    let mut phases: Vec<Phase> = Vec::new();
+    for phase in written {
+        let (name, place) = (phase.name.get_ref().clone(), phase.name.span());
+        let fault = |what: String| Err(document.fault(Some(place.clone()), what));
+        if !is_plain_name(&name) {
+            return fault("expected a name of letters, digits, `.`, `_` and `-`".into());
+        }
+        if phases.iter().any(|before| before.name == name) {
+            return fault(format!("`{name}` stands here twice"));
+        }
+        if phase.length < WINDOW_MIN {
+            return fault(WINDOW_TOO_SHORT.into());
+        }
+        if phase.compared && phases.iter().any(|before| before.compared) {
+            return fault("two phases are `compared`; expected one".into());
+        }
+        let mut pass = Vec::new();
+        for condition in &phase.pass {
+            let read = condition.get_ref().parse::<Threshold>();
+            pass.push(read.map_err(|bad| document.fault(Some(condition.span()), bad.to_string()))?);
+        }
+        phases.push(Phase {
+            name,
+            rate: phase.rate.or(workload.rate),
+            connections: phase.connections,
+            length: phase.length,
+            pass,
+            compared: phase.compared,
+        });
+    }
+    if !phases.iter().any(|phase| phase.compared) {
+        let longest = phases.iter().map(|phase| phase.length).max();
+        let first = phases
+            .iter_mut()
+            .find(|phase| Some(phase.length) == longest);
+        if let Some(phase) = first {
+            phase.compared = true;
+        }
+    }
+    if let Some(compared) = phases.iter().find(|phase| phase.compared) {
+        workload.window = compared.length;
+        workload.rate = compared.rate;
+        workload.connections = compared.connections.unwrap_or(workload.connections);
+    }
+    Ok(phases)
+}

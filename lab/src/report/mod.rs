@@ -2,7 +2,8 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
-mod format;
+pub(crate) mod format;
+pub mod html;
 mod json;
 mod markdown;
 mod plot;

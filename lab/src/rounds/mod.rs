@@ -4,13 +4,10 @@
 //! which is checked by their processor time; or, if the comparison says so, each round starts new
 //! processes. One subject's trouble ends its own part only.
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
+mod run;
 
-use load::{Phase, Progress, Record, RunError};
-use measure::process::{Usage, tree};
-use measure::record::EndedBy;
+use std::path::PathBuf;
+
 use measure::time::{Time, unix_seconds};
 
 use crate::comparison::{Comparison, Row};
@@ -18,7 +15,7 @@ use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
 use crate::process::{GRACE, Process};
 use crate::round::{self, Round, Watched};
-use crate::sample::{Sample, ServerUse};
+use crate::sample::Sample;
 use crate::statistics::Random;
 use crate::store::Store;
 
@@ -140,7 +137,7 @@ impl Rounds<'_> {
         let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
         let warm = live.and_then(|mut live| {
             self.observer.event(&Event::WarmingUp { subject: name });
-            self.warm_up(&mut live, entry.row.warm_up()).map(|()| live)
+            run::warm_up(&mut live, entry.row.warm_up(), &self.setting).map(|()| live)
         });
         match warm {
             Ok(live) => {
@@ -149,17 +146,6 @@ impl Rounds<'_> {
             }
             Err(trouble) => entry.fail(trouble, &mut *self.observer),
         }
-    }
-
-    fn warm_up(&self, live: &mut Live, length: Duration) -> Result<(), Trouble> {
-        if length.is_zero() {
-            return Ok(());
-        }
-        let mut plan = live.plan.clone();
-        plan.warm_up_s = 0.0;
-        plan.duration_s = Some(length.as_secs_f64());
-        let run = load::run(&plan, self.setting.stop, &mut |_| ());
-        check_run(live, run, "while it was warmed up").map(|_| ())
     }
 
     /// Measures one entry once.
@@ -176,9 +162,9 @@ impl Rounds<'_> {
             round,
             rounds: self.comparison.rounds,
         });
-        let (run, mut server) = run(live, &self.setting);
-        let record = match check_run(live, run, &format!("in round {round}")) {
-            Ok(record) => record,
+        let when = format!("in round {round}");
+        let (record, mut server) = match run::run(live, &self.setting, &when) {
+            Ok(measured) => measured,
             Err(trouble) => return entry.fail(trouble, &mut *self.observer),
         };
         let wall_ns = Time::now().since(began).max(1);
@@ -209,68 +195,6 @@ impl Rounds<'_> {
             self.unwritten.push(what);
         }
         entry.rounds.push(round);
-    }
-}
-
-/// One run on a live subject, with what its processes used while the window was open. This is the
-/// one place that calls the generator to measure.
-fn run(live: &mut Live, setting: &Setting<'_>) -> (Result<Record, RunError>, ServerUse) {
-    let (watch, pid) = (&mut live.watch, live.process.pid());
-    let mut edge = || (watch.sample(), Time::now());
-    let mut open: Option<(Usage, Time)> = None;
-    let mut closed: Option<(Usage, Time)> = None;
-    let result = load::run(
-        &live.plan,
-        setting.stop,
-        &mut |progress: &Progress| match progress.phase {
-            Phase::Measure if open.is_none() => {
-                reset_memory_peaks(pid);
-                open = Some(edge());
-            }
-            Phase::Drain if closed.is_none() => closed = Some(edge()),
-            _ => {}
-        },
-    );
-    let closed = closed.unwrap_or_else(edge);
-    let memory = live.watch.memory().peak_bytes;
-    let mut server = ServerUse {
-        memory_peak_bytes: (memory > 0).then_some(memory),
-        ..ServerUse::default()
-    };
-    if let Some((usage, since)) = open {
-        server.wait_ns = closed.0.wait_ns.saturating_sub(usage.wait_ns);
-        server.cpu_ns = closed.0.cpu_ns.saturating_sub(usage.cpu_ns);
-        server.wall_ns = closed.1.since(since);
-    }
-    (result, server)
-}
-
-/// Starts the peak of resident memory anew (proc(5), clear_refs, value 5), so that the peak is one
-/// of the window and not of the start. Where it may not be written the peak since the start stands.
-fn reset_memory_peaks(root: u32) {
-    for pid in tree(root) {
-        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-    }
-}
-
-/// The record of a whole run; or what became of the subject, the generator or the wish to go on.
-fn check_run(
-    live: &mut Live,
-    run: Result<Record, RunError>,
-    when: &str,
-) -> Result<Record, Trouble> {
-    if let Some(death) = live.death(when) {
-        return Err(death);
-    }
-    match run {
-        Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
-            Err(Trouble::Stopped)
-        }
-        Ok(record) => Ok(record),
-        Err(error) => {
-            let what = format!("could not be measured {when}: {error}");
-            Err(Trouble::Failed(what, live.process.last_lines()))
-        }
     }
 }
 

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sample::Sample;
-use crate::statistics::{ROUNDS_MIN, Ratio};
+use crate::statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,10 +89,10 @@ pub fn ratio(subject: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -
     if subject.spoilt.or(baseline.spoilt).is_some() {
         return None;
     }
-    Ratio::of(&pairs(subject, baseline, metric), seed)
+    Ratio::of(&pairs(subject, baseline, metric), 1.0 - ALPHA, seed)
 }
 
-fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<(f64, f64)> {
+fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<Pair> {
     let figure = |sample: &Sample| match sample.void() {
         Some(_) => None,
         None => metric.of(sample),
@@ -102,7 +102,8 @@ fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<(f64, f64
             .samples
             .iter()
             .find(|other| other.round == sample.round)?;
-        figure(sample).zip(figure(other))
+        let (a, b) = figure(sample).zip(figure(other))?;
+        Some(Pair { start: 1, a, b })
     };
     subject.samples.iter().filter_map(pair).collect()
 }

@@ -1,0 +1,59 @@
+//! Random numbers that a seed decides.
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seedable, good enough to draw and to shuffle.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, by multiplication (Lemire 2019); its bias is below `bound` / 2^64.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// Puts `items` into a random order (Fisher and Yates).
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
+    /// The mean of as many draws with replacement as there are `values`.
+    pub(super) fn resampled_mean(&mut self, values: &[f64]) -> f64 {
+        let n = values.len();
+        let sum: f64 = (0..n).map(|_| values[self.below(n)]).sum();
+        sum / n as f64
+    }
+}
+
+#[cfg(test)]
+impl Random {
+    /// A number from 0 to 1, without 0.
+    pub(super) fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A standard normal number (Box and Muller).
+    pub(super) fn normal(&mut self) -> f64 {
+        let (a, b) = (self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    /// A normal number that is ten times as wide in one of ten draws: what a neighbour who comes
+    /// and goes does to rounds.
+    pub(super) fn bursty(&mut self) -> f64 {
+        let wide = self.below(10) == 0;
+        self.normal() * if wide { 10.0 } else { 1.0 }
+    }
+}

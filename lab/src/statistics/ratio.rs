@@ -1,0 +1,229 @@
+//! How many times as large one subject's figure is as another's, from rounds in which both were
+//! measured.
+//!
+//! Two subjects are compared by the logarithm of their ratio *within* a round: what slows a whole
+//! round down (a neighbour, the clock of the core) is in both and cancels. Rounds of one start of
+//! the processes are more alike than rounds of two: each start settles on a level of its own. So
+//! the sample is the start where there are several, each with the mean of its rounds, whatever
+//! their number; and the round where there is only one start, of which alone the interval then
+//! speaks. (Of the ways to resample in two levels, drawing whole starts comes closest to the true
+//! variance; drawing rounds within as well counts their noise twice: Davison and Hinkley,
+//! "Bootstrap Methods and their Application", 1997, §3.8.)
+//!
+//! The interval is the bootstrap percentile interval of the mean log-ratio, with the percentiles
+//! moved out for small samples: the plain one is too narrow by a factor of √((n−1)/n) and takes
+//! the normal's quantile where Student's t belongs (Hesterberg, "What Teachers Should Know about
+//! the Bootstrap", 2015, §5.3, "expanded percentile interval"). Below six values, and where it would
+//! lie among the last few resamples because the confidence is high, it is Student's. Tests
+//! simulate the coverage of both.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::distribution::{normal_above, normal_below, student_quantile, student_tails};
+use super::random::Random;
+use super::{RESAMPLES, ROUNDS_MIN, mean, variance};
+
+/// Fewer values have too few different resamples.
+const VALUES_TO_RESAMPLE: usize = 6;
+
+/// An end of an interval needs so many resamples beyond it.
+const RESAMPLES_BEYOND_MIN: usize = 20;
+
+/// The figures of two subjects in one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The start of the processes that the round was measured on, from 1.
+    pub start: u32,
+    /// The figure of the subject that is looked at.
+    pub a: f64,
+    /// The figure of the subject it is compared with.
+    pub b: f64,
+}
+
+/// How many times as large one subject's figure is as another's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The geometric mean of the ratios.
+    pub centre: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// How often such an interval holds the true ratio, as a share.
+    pub confidence: f64,
+    /// How often rounds as different as these would come of two that are the same, as a share: the
+    /// interval with the confidence 1 − p just touches 1.
+    pub p_value: f64,
+    /// How many rounds there are; of two that were not measured together, those of the fewer.
+    pub rounds: usize,
+    /// How many starts of the processes the rounds are from.
+    pub starts: usize,
+    /// How the interval was made.
+    pub method: Method,
+}
+
+/// How an interval was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Expanded bootstrap percentile interval of the mean log-ratio.
+    Bootstrap,
+    /// Student's t interval of the mean log-ratio: too few to resample.
+    StudentT,
+    /// Welch's t interval of the difference of mean logs: not measured in the same rounds.
+    Welch,
+}
+
+impl Ratio {
+    /// Of one pair of figures a round, with an interval of this `confidence` (0.95, say). Nothing
+    /// with fewer than [`ROUNDS_MIN`] rounds or where a figure is not positive, since such a round
+    /// has no ratio.
+    pub fn of(pairs: &[Pair], confidence: f64, seed: u64) -> Option<Ratio> {
+        let logs = log_ratios(pairs)?;
+        let starts = starts(&logs);
+        let mut sample = Resampled::new(units(&logs), seed);
+        let (low, high, method) = sample.interval(1.0 - confidence);
+        Some(Ratio {
+            centre: mean(&sample.values).exp(),
+            low: low.exp(),
+            high: high.exp(),
+            confidence,
+            p_value: sample.p_value(),
+            rounds: pairs.len(),
+            starts,
+            method,
+        })
+    }
+
+    /// The same, seen from the other subject.
+    pub fn inverse(&self) -> Ratio {
+        Ratio {
+            centre: self.centre.recip(),
+            low: self.high.recip(),
+            high: self.low.recip(),
+            ..*self
+        }
+    }
+
+    /// Whether the interval leaves out 1.
+    pub fn leaves_out_one(&self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+
+    /// How far the interval reaches to either side, as a share of the centre.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+
+    /// How far the centre is from "no difference", as a share, whichever of the two is larger.
+    pub fn effect(&self) -> f64 {
+        self.centre.max(self.centre.recip()) - 1.0
+    }
+}
+
+/// The log-ratio of each round with its start; nothing where the rounds are too few or have none.
+pub(super) fn log_ratios(pairs: &[Pair]) -> Option<Vec<(u32, f64)>> {
+    let log = |pair: &Pair| {
+        let ratio = pair.a / pair.b;
+        (pair.a > 0.0 && pair.b > 0.0 && ratio.is_finite()).then(|| (pair.start, ratio.ln()))
+    };
+    let logs: Option<Vec<(u32, f64)>> = pairs.iter().map(log).collect();
+    logs.filter(|logs| logs.len() >= ROUNDS_MIN)
+}
+
+pub(super) fn starts(logs: &[(u32, f64)]) -> usize {
+    let starts: std::collections::BTreeSet<u32> = logs.iter().map(|(start, _)| *start).collect();
+    starts.len()
+}
+
+/// What is a sample of its own: the mean of each start, or each round where there is one start.
+pub(super) fn units(logs: &[(u32, f64)]) -> Vec<f64> {
+    let mut by_start: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (start, log) in logs {
+        by_start.entry(*start).or_default().push(*log);
+    }
+    match by_start.len() {
+        1 => logs.iter().map(|(_, log)| *log).collect(),
+        _ => by_start.values().map(|logs| mean(logs)).collect(),
+    }
+}
+
+/// A sample with the means of its resamples, where it is large enough for some.
+struct Resampled {
+    values: Vec<f64>,
+    means: Vec<f64>,
+}
+
+impl Resampled {
+    fn new(values: Vec<f64>, seed: u64) -> Resampled {
+        let mut random = Random::new(seed);
+        let means = match values.len() {
+            0..VALUES_TO_RESAMPLE => Vec::new(),
+            _ => (0..RESAMPLES)
+                .map(|_| random.resampled_mean(&values))
+                .collect(),
+        };
+        Resampled { values, means }
+    }
+
+    /// The interval that leaves out the truth in a share `alpha` of cases.
+    fn interval(&mut self, alpha: f64) -> (f64, f64, Method) {
+        let cut = expanded(alpha, self.values.len()) * self.means.len() as f64;
+        let cut = cut.floor() as usize;
+        if cut < RESAMPLES_BEYOND_MIN {
+            let (low, high) = student(&self.values, alpha);
+            return (low, high, Method::StudentT);
+        }
+        let mut at = |index| *self.means.select_nth_unstable_by(index, f64::total_cmp).1;
+        (at(cut), at(RESAMPLES - 1 - cut), Method::Bootstrap)
+    }
+
+    /// The smallest `alpha` whose interval leaves out 0.
+    fn p_value(&self) -> f64 {
+        let student = student_p(&self.values);
+        if self.means.is_empty() {
+            return student;
+        }
+        let centre = mean(&self.values);
+        let beyond = |mean: &&f64| **mean * centre.signum() <= 0.0;
+        let beyond = self.means.iter().filter(beyond).count();
+        match beyond < RESAMPLES_BEYOND_MIN {
+            true => student.min(contracted(RESAMPLES_BEYOND_MIN, self.values.len())),
+            false => contracted(beyond, self.values.len()),
+        }
+    }
+}
+
+/// The share of resamples left out at each end for an interval that leaves out the share `alpha`,
+/// for `n` values.
+fn expanded(alpha: f64, n: usize) -> f64 {
+    let n = n as f64;
+    normal_below(-(n / (n - 1.0)).sqrt() * student_quantile(alpha, n - 1.0))
+}
+
+/// The other way round: what an interval leaves out that has `beyond` resamples beyond an end.
+fn contracted(beyond: usize, n: usize) -> f64 {
+    let n = n as f64;
+    let z = normal_above(beyond as f64 / RESAMPLES as f64).max(0.0);
+    student_tails(z * ((n - 1.0) / n).sqrt(), n - 1.0)
+}
+
+fn student(values: &[f64], alpha: f64) -> (f64, f64) {
+    let n = values.len() as f64;
+    let half = student_quantile(alpha, n - 1.0) * (variance(values) / n).sqrt();
+    (mean(values) - half, mean(values) + half)
+}
+
+fn student_p(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let (centre, error) = (mean(values), (variance(values) / n).sqrt());
+    match centre == 0.0 {
+        true => 1.0,
+        false => student_tails(centre / error, n - 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use load::Stop;
 
 use crate::build::{self, Unbuilt};
+use crate::command::TimedCommand;
 use crate::cores::{Choice, Placement};
 use crate::event::{Event, Observer};
 use crate::live::{Serving, Setting, Trouble};
 use crate::process::GRACE;
-use crate::subject::{Subject, Values};
+use crate::subject::{Kind, Subject, Values};
 
 /// With what subjects are built and started.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +117,25 @@ pub fn check(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Found {
-    examine(subject, options, stop, observer, serve_and_end)
+    let then = match subject.kind {
+        Kind::Server => serve_and_end,
+        Kind::Command => run_to_the_end,
+    };
+    examine(subject, options, stop, observer, then)
+}
+
+fn run_to_the_end(
+    subject: &Subject,
+    values: &Values,
+    setting: &Setting<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), Found> {
+    observer.event(&Event::Starting {
+        subject: &subject.name,
+    });
+    let mut command = TimedCommand::raise(subject, &values.build, &values.dir, setting)?;
+    command.run_once(setting)?;
+    Ok(())
 }
 
 fn serve_and_end(

@@ -14,6 +14,7 @@ use measure::time::Time;
 use crate::companion;
 use crate::live::{Setting, Trouble, start, write_files};
 use crate::process::{GRACE, Process, ending};
+use crate::sample::ServerUse;
 use crate::subject::{Subject, Values};
 
 /// How often its memory is looked at: the peak is gone from /proc when it exits.
@@ -29,20 +30,6 @@ pub(crate) struct TimedCommand {
     subject: Subject,
     values: Values,
     companions: Vec<Process>,
-}
-
-/// What one run of a command took.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CommandRun {
-    /// From before its start to its end.
-    pub(crate) seconds: f64,
-    /// Processor time of its processes in nanoseconds.
-    pub(crate) cpu_ns: u64,
-    /// Time that they were ready and waited for a processor, in nanoseconds, as last seen.
-    pub(crate) wait_ns: u64,
-    /// Peak resident memory in bytes as it was last seen, at most 10 ms before the end; none for a
-    /// command that was quicker than that.
-    pub(crate) memory_peak_bytes: Option<u64>,
 }
 
 impl TimedCommand {
@@ -69,8 +56,10 @@ impl TimedCommand {
         Ok(command)
     }
 
-    /// Runs it once. Nothing that it started is alive afterwards.
-    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<CommandRun, Trouble> {
+    /// Runs it once; nothing that it started is alive afterwards. The wall time of what it used is
+    /// that from before its start to its end; its peak of memory was last seen at most 10 ms before
+    /// that, and is none of a command that is quicker.
+    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<ServerUse, Trouble> {
         let began = Time::now();
         let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
         let ran = watch(&mut process, began, setting);
@@ -108,7 +97,7 @@ fn watch(
     process: &mut Process,
     began: Time,
     setting: &Setting<'_>,
-) -> Result<(CommandRun, ExitStatus), Trouble> {
+) -> Result<(ServerUse, ExitStatus), Trouble> {
     let mut tree = TreeWatch::new(process.pid());
     let mut memory = None;
     let deadline = began + RUN_MAX;
@@ -118,11 +107,12 @@ fn watch(
         // Also after its end: what it started and reaped is on its account until it is reaped.
         let usage = tree.sample();
         if let Some(status) = status {
-            let run = CommandRun {
-                seconds: now.since(began) as f64 / 1e9,
+            let run = ServerUse {
                 cpu_ns: usage.cpu_ns,
                 wait_ns: usage.wait_ns,
+                wall_ns: now.since(began),
                 memory_peak_bytes: memory,
+                ..ServerUse::default()
             };
             return Ok((run, status));
         }

@@ -298,6 +298,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         ),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         metric: match workload.rate {
+            _ if comparison.is_timed() => Metric::Seconds,
             None => Metric::RequestsPerSecond,
             Some(_) => Metric::ResponseTimeP99,
         },
@@ -308,7 +309,10 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         smallest_difference: comparison.smallest_difference,
         fresh_each_round: comparison.rounds_per_start == Some(std::num::NonZeroU32::MIN),
         asked: question(comparison),
-        load: workload.words(),
+        load: match comparison.is_timed() {
+            true => "one run in each round".to_owned(),
+            false => workload.words(),
+        },
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),
         settle_s: workload.settle.as_secs_f64(),
@@ -322,6 +326,9 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
 
 /// What is asked: the same of all rows, or of each its own.
 fn question(comparison: &Comparison) -> String {
+    if comparison.is_timed() {
+        return "each runs from its start to its end".to_owned();
+    }
     let first = &comparison.rows[0].question;
     match comparison.rows.iter().all(|row| row.question == *first) {
         true => first.words(),

@@ -15,7 +15,7 @@ use toml::Spanned;
 use crate::cores::Choice;
 use crate::document::{self, BadFile, Document, nearest};
 use crate::phase::{self, Phase};
-use crate::subject::{Subject, is_plain_name};
+use crate::subject::{Kind, Subject, is_plain_name};
 use crate::sweep::{self, Key, Point};
 use crate::workload::{Difference, Protocol, Question, Workload};
 
@@ -80,6 +80,15 @@ pub struct Row {
     pub question: Question,
 }
 
+impl Comparison {
+    /// Whether its rows are commands that are timed, and not servers that are loaded.
+    pub fn is_timed(&self) -> bool {
+        self.rows
+            .iter()
+            .all(|row| row.subject.kind == Kind::Command)
+    }
+}
+
 impl Row {
     /// How long its processes are loaded before anything is timed: as long as the workload says,
     /// and no shorter than the subject needs.
@@ -124,7 +133,8 @@ struct Written {
     precision: Option<f64>,
     #[serde(default, deserialize_with = "budget")]
     budget: Option<Duration>,
-    workload: Workload,
+    /// None where commands are timed.
+    workload: Option<Workload>,
     #[serde(default, rename = "phase")]
     phases: Vec<phase::Written>,
     sweep: Option<Spanned<sweep::Written>>,
@@ -171,8 +181,14 @@ impl Comparison {
         let wanted = wanted(&mut written, &document)?;
         check(&written, &wanted, &document)?;
         let phases = std::mem::take(&mut written.phases);
-        let phases = phase::read(phases, &mut written.workload, &document)?;
+        let timed = written.workload.is_none();
+        let mut workload = written
+            .workload
+            .take()
+            .unwrap_or_else(Workload::of_commands);
+        let phases = phase::read(phases, &mut workload, &document)?;
         let reader = Reader {
+            timed,
             places: places(file, subjects),
             beside: file.parent().unwrap_or(Path::new("")),
             written: &written,
@@ -180,14 +196,14 @@ impl Comparison {
             document: &document,
         };
         let Some(sweep) = &written.sweep else {
-            let rows = reader.rows(wanted, &written.workload)?;
-            return Ok(reader.comparison(written.workload.clone(), rows));
+            let rows = reader.rows(wanted, &workload)?;
+            return Ok(reader.comparison(workload, rows));
         };
         let points = sweep::read(sweep, &document)?;
         reader.check_sweep(sweep, &points, &wanted)?;
         let mut comparisons = Vec::new();
         for point in points {
-            let mut workload = written.workload.clone();
+            let mut workload = workload.clone();
             point.apply(&mut workload);
             let rows = reader.rows(wanted.clone(), &workload)?;
             reader.check_followed(sweep, point, &rows)?;
@@ -202,6 +218,8 @@ impl Comparison {
 /// A file that is being read, with all that its rows need.
 struct Reader<'a> {
     written: &'a Written,
+    /// Commands are timed: there is no workload.
+    timed: bool,
     phases: Vec<Phase>,
     document: &'a Document,
     places: Vec<PathBuf>,
@@ -218,7 +236,10 @@ impl Reader<'_> {
             let question = workload
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
-            declared(&subject, &question, &workload, self.document)?;
+            self.check_kind(&subject, &wanted.subject)?;
+            if !self.timed {
+                declared(&subject, &question, &workload, self.document)?;
+            }
             rows.push(Row {
                 name: wanted.name.into_inner(),
                 subject,
@@ -227,6 +248,28 @@ impl Reader<'_> {
             });
         }
         Ok(rows)
+    }
+
+    /// Servers are loaded and commands are timed; no workload fits both.
+    fn check_kind(&self, subject: &Subject, named: &Spanned<String>) -> Result<(), BadFile> {
+        let name = &subject.name;
+        let changing = self.written.sweep.is_some() || !self.phases.is_empty();
+        let what = match (self.timed, subject.kind) {
+            (true, Kind::Server) => {
+                format!(
+                    "missing field `workload`: {name} is a server, and has to be asked something"
+                )
+            }
+            (false, Kind::Command) => format!(
+                "{name} is a command that is timed: expected other commands beside it, and no \
+                 [workload]"
+            ),
+            (true, Kind::Command) if changing => {
+                format!("{name} is a command that is timed: [sweep] and [[phase]] are for servers")
+            }
+            _ => return Ok(()),
+        };
+        Err(self.document.fault(Some(named.span()), what))
     }
 
     fn comparison(&self, workload: Workload, rows: Vec<Row>) -> Comparison {

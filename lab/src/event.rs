@@ -63,11 +63,16 @@ impl fmt::Display for Event<'_> {
                 round,
                 rounds,
                 sample,
-            } => write!(
-                f,
-                "round {round} of {rounds}: {subject}: {:.0} requests/s",
-                sample.requests_per_second
-            ),
+            } => match sample.seconds {
+                Some(seconds) => {
+                    write!(f, "round {round} of {rounds}: {subject}: {seconds:.3} s")
+                }
+                None => write!(
+                    f,
+                    "round {round} of {rounds}: {subject}: {:.0} requests/s",
+                    sample.requests_per_second
+                ),
+            },
             Event::Failed { subject, what } => write!(f, "{subject} {what}"),
         }
     }

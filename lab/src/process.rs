@@ -111,11 +111,6 @@ impl Process {
         self.companions.extend(companions);
     }
 
-    /// The processes that it needs beside it. What they use is not on its account.
-    pub(crate) fn companions(&self) -> &[Process] {
-        &self.companions
-    }
-
     /// Its process id, which is also that of its group.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

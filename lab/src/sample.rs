@@ -36,8 +36,12 @@ pub struct ServerUse {
 pub struct Sample {
     /// The round, from 1.
     pub round: u32,
-    /// Completed exchanges a second.
+    /// Completed exchanges a second; of a timed command, runs a second.
     pub requests_per_second: f64,
+    /// Of a timed command: seconds from its start to its end.
+    pub seconds: Option<f64>,
+    /// Mean response time in microseconds.
+    pub mean_us: Option<f64>,
     /// Median response time in microseconds.
     pub p50_us: Option<f64>,
     /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
@@ -80,6 +84,8 @@ impl Sample {
         let mut sample = Sample {
             round,
             requests_per_second: record.achieved_rate,
+            seconds: None,
+            mean_us: record.response_time_us.mean,
             p50_us: record.response_time_us.p50,
             p99_us: record
                 .response_time_us
@@ -105,6 +111,23 @@ impl Sample {
         let bound = (Check::Generator, generator.limited_reason.clone());
         sample.find(Severity::Bound, limited.then_some(bound));
         sample
+    }
+
+    /// Of one run of a timed command on so many `cores`, which completed.
+    pub(crate) fn timed(round: u32, run: ServerUse, cores: usize) -> Sample {
+        let wall_ns = run.wall_ns.max(1) as f64;
+        Sample {
+            round,
+            requests_per_second: 1e9 / wall_ns,
+            seconds: Some(wall_ns / 1e9),
+            server_cpu_us_per_exchange: Some(run.cpu_ns as f64 / 1e3),
+            server_busy: run.cpu_ns as f64 / wall_ns / cores.max(1) as f64,
+            server_waited: run.wait_ns as f64 / wall_ns,
+            memory_peak_bytes: run.memory_peak_bytes,
+            completed: 1,
+            others_busy: run.others_busy,
+            ..Sample::default()
+        }
     }
 
     /// Why the round counts for nothing, if so.

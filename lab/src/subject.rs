@@ -474,6 +474,11 @@ impl<'de> Deserialize<'de> for Command {
 pub struct UrlPath(String);
 
 impl UrlPath {
+    /// `/`.
+    pub(crate) fn root() -> UrlPath {
+        UrlPath("/".to_owned())
+    }
+
     /// The path.
     pub fn as_str(&self) -> &str {
         &self.0

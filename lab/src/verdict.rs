@@ -18,6 +18,16 @@ pub enum Metric {
     RequestsPerSecond,
     /// The 99th percentile of the response time, in an open loop: less is better.
     ResponseTimeP99,
+    /// The mean response time: less is better.
+    ResponseTimeMean,
+    /// The median response time: less is better.
+    ResponseTimeP50,
+    /// The subject's processor time for each exchange, or each run: less is better.
+    ServerCpuPerExchange,
+    /// The peak of the subject's resident memory: less is better.
+    MemoryPeak,
+    /// The time that a command takes from its start to its end: less is better.
+    Seconds,
 }
 
 impl Metric {
@@ -26,7 +36,20 @@ impl Metric {
         match self {
             Metric::RequestsPerSecond => Some(sample.requests_per_second),
             Metric::ResponseTimeP99 => sample.p99_us,
+            Metric::ResponseTimeMean => sample.mean_us,
+            Metric::ResponseTimeP50 => sample.p50_us,
+            Metric::ServerCpuPerExchange => sample.server_cpu_us_per_exchange,
+            Metric::MemoryPeak => sample.memory_peak_bytes.map(|bytes| bytes as f64),
+            Metric::Seconds => sample.seconds,
         }
+    }
+
+    /// Whether it is a time that the generator takes, which counts its own slowness, too.
+    pub(crate) fn is_time(self) -> bool {
+        matches!(
+            self,
+            Metric::ResponseTimeP99 | Metric::ResponseTimeMean | Metric::ResponseTimeP50
+        )
     }
 
     /// Its name, for headings.
@@ -34,6 +57,11 @@ impl Metric {
         match self {
             Metric::RequestsPerSecond => "requests/s",
             Metric::ResponseTimeP99 => "response time p99",
+            Metric::ResponseTimeMean => "mean response time",
+            Metric::ResponseTimeP50 => "median response time",
+            Metric::ServerCpuPerExchange => "processor time per exchange",
+            Metric::MemoryPeak => "peak memory",
+            Metric::Seconds => "time from start to end",
         }
     }
 }
@@ -143,7 +171,7 @@ pub fn judge(
     };
     match metric {
         Metric::RequestsPerSecond => judge_rate(subject, baseline, ratio, smallest),
-        Metric::ResponseTimeP99 => judge_time(subject, baseline, ratio, smallest),
+        _ => judge_cost(subject, baseline, metric, ratio, smallest),
     }
 }
 
@@ -221,9 +249,15 @@ fn judge_rate(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio, smallest: f64
     verdict(if higher { Kind::Higher } else { Kind::Lower }, sentence)
 }
 
-fn judge_time(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio, smallest: f64) -> Verdict {
+fn judge_cost(
+    subject: Side<'_>,
+    baseline: Side<'_>,
+    metric: Metric,
+    ratio: Ratio,
+    smallest: f64,
+) -> Verdict {
     for side in [subject, baseline] {
-        if let Some(limit) = limit(side) {
+        if let Some(limit) = limit(side).filter(|_| metric.is_time()) {
             return Verdict {
                 kind: Kind::Undecided,
                 sentence: format!(
@@ -243,13 +277,17 @@ fn judge_time(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio, smallest: f64
         false => (baseline, subject, ratio.inverse()),
     };
     let size = match above.centre < 1.1 {
-        true => format!("is {} longer than", percent_range(above)),
+        true => format!("is {} larger than", percent_range(above)),
         false => format!("is {}", times_range(above)),
+    };
+    let (what, when) = match metric {
+        Metric::ResponseTimeP99 => ("p99 response time", " at this rate"),
+        _ => (metric.name(), ""),
     };
     Verdict {
         kind: if higher { Kind::Higher } else { Kind::Lower },
         sentence: format!(
-            "the p99 response time of {} {size} that of {} at this rate",
+            "the {what} of {} {size} that of {}{when}",
             slow.name, quick.name
         ),
     }

@@ -279,6 +279,31 @@ pub(crate) struct Difference {
 }
 
 impl Workload {
+    /// What stands in the place of a workload where commands are timed: they are asked nothing,
+    /// and what they do takes as long as it takes.
+    pub(crate) fn of_commands() -> Workload {
+        Workload {
+            path: Spanned::new(0..0, UrlPath::root()),
+            protocol: Protocol::default(),
+            method: None,
+            headers: BTreeMap::new(),
+            message: None,
+            repeat: one(),
+            proto: None,
+            payload: None,
+            workers: None,
+            connections: one(),
+            pipeline: one(),
+            streams: one(),
+            keep_alive: true,
+            window: Duration::ZERO,
+            settle: Duration::ZERO,
+            warm_up: Duration::ZERO,
+            rate: None,
+            timeout: timeout(),
+        }
+    }
+
     /// This workload but for what `difference` says.
     pub(crate) fn with(&self, difference: Difference) -> Workload {
         let base = self.clone();

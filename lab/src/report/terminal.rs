@@ -102,6 +102,8 @@ fn table(report: &Report, look: Look) -> Vec<String> {
     let ratio_heading = match report.setup.metric {
         Metric::RequestsPerSecond => "× baseline",
         Metric::ResponseTimeP99 => "p99 × baseline",
+        Metric::Seconds => "time × baseline",
+        _ => "× baseline",
     };
     let mut lines: Vec<Vec<String>> = Vec::new();
     lines.push(

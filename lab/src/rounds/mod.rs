@@ -8,8 +8,10 @@ mod run;
 
 use std::path::PathBuf;
 
+use load::Record;
 use measure::time::{Time, unix_seconds};
 
+use crate::command::TimedCommand;
 use crate::comparison::{Comparison, Row};
 use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
@@ -18,6 +20,7 @@ use crate::round::{self, Round, Watched};
 use crate::sample::Sample;
 use crate::statistics::Random;
 use crate::store::Store;
+use crate::subject::Kind;
 
 /// A row's way through the comparison.
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub(crate) enum State {
     Waiting,
     /// Running, verified and warm.
     Live(Box<Live>),
+    /// A command that was verified, and runs anew in each round.
+    Timed(Box<TimedCommand>),
     /// A program is missing; the text says what to install.
     Missing(String),
     /// What went wrong, and the last lines that it wrote.
@@ -134,6 +139,9 @@ impl Rounds<'_> {
         entry.starts += 1;
         let name = &entry.row.name;
         self.observer.event(&Event::Starting { subject: name });
+        if entry.row.subject.kind == Kind::Command {
+            return self.raise_command(entry);
+        }
         let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
         let warm = live.and_then(|mut live| {
             self.observer.event(&Event::WarmingUp { subject: name });
@@ -148,14 +156,30 @@ impl Rounds<'_> {
         }
     }
 
+    /// Starts what a command needs beside it, and runs it once unmeasured: that verifies it, and
+    /// what it reads is in the kernel's cache from then on.
+    fn raise_command(&mut self, entry: &mut Entry) {
+        let (row, setting) = (&entry.row, &self.setting);
+        let command = TimedCommand::raise(&row.subject, &entry.build, &entry.dir, setting);
+        let warm = command.and_then(|mut command| {
+            self.observer
+                .event(&Event::WarmingUp { subject: &row.name });
+            command.run_once(setting).map(|_| command)
+        });
+        match warm {
+            Ok(command) => entry.state = State::Timed(Box::new(command)),
+            Err(trouble) => entry.fail(trouble, &mut *self.observer),
+        }
+    }
+
     /// Measures one entry once.
     fn measure(&mut self, entries: &mut [Entry], at: usize, round: u32) {
         let others = idle_cpu_ns(entries, at);
         let (began, began_unix_s) = (Time::now(), unix_seconds());
         let entry = &mut entries[at];
-        let State::Live(live) = &mut entry.state else {
+        if !matches!(entry.state, State::Live(_) | State::Timed(_)) {
             return;
-        };
+        }
         let name = &entry.row.name;
         self.observer.event(&Event::Measuring {
             subject: name,
@@ -163,7 +187,15 @@ impl Rounds<'_> {
             rounds: self.comparison.rounds,
         });
         let when = format!("in round {round}");
-        let (record, mut server) = match run::run(live, &self.setting, &when) {
+        let measured = match &mut entry.state {
+            State::Timed(command) => command.run_once(&self.setting).map(|used| (None, used)),
+            State::Live(live) => {
+                let run = run::run(live, &self.setting, &when);
+                run.map(|(record, used)| (Some(record), used))
+            }
+            _ => return,
+        };
+        let (record, mut server) = match measured {
             Ok(measured) => measured,
             Err(trouble) => return entry.fail(trouble, &mut *self.observer),
         };
@@ -171,7 +203,10 @@ impl Rounds<'_> {
         let used = idle_cpu_ns(entries, at).saturating_sub(others);
         server.others_busy = used as f64 / wall_ns as f64;
         let cores = self.setting.placement.server.len();
-        let sample = Sample::new(round, &record, server, cores);
+        let sample = match &record {
+            Some(record) => Sample::new(round, record, server, cores),
+            None => Sample::timed(round, server, cores),
+        };
         let entry = &mut entries[at];
         self.observer.event(&Event::Measured {
             subject: &entry.row.name,
@@ -179,8 +214,9 @@ impl Rounds<'_> {
             rounds: self.comparison.rounds,
             sample: &sample,
         });
-        let generator = &record.generator;
-        self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
+        if let Some(Record { generator, .. }) = &record {
+            self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
+        }
         let round = Round {
             schema_version: round::SCHEMA_VERSION,
             row: entry.row.name.clone(),
@@ -189,7 +225,7 @@ impl Rounds<'_> {
             began_unix_s,
             sample,
             watched: Watched { subject: server },
-            record: Some(record),
+            record,
         };
         if let Err(what) = self.store.keep(&round) {
             self.unwritten.push(what);
@@ -215,6 +251,9 @@ fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
 fn lower(entries: &mut [Entry]) {
     let mut ending: Vec<Process> = Vec::new();
     for entry in entries {
+        if let State::Timed(_) = entry.state {
+            entry.state = State::Waiting; // Which ends what stood beside it.
+        }
         if let State::Live(_) = entry.state
             && let State::Live(live) = std::mem::replace(&mut entry.state, State::Waiting)
         {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod check;
+mod command;
 mod compare;
 mod files;
 mod real;

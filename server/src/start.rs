@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
@@ -18,6 +19,7 @@ use engine::{epoll, uring};
 use proto::http1;
 
 use crate::config::{Config, Limits};
+use crate::services::Buckets;
 use crate::site::Wall;
 use crate::summary::Summary;
 use crate::worker::{Settings, Worker};
@@ -55,6 +57,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         tls: tls.clone(),
         workers: Vec::with_capacity(config.threads),
     };
+    let buckets = Arc::default();
     for index in 0..config.threads {
         let job = Job {
             kind,
@@ -65,7 +68,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 buffer_bytes: BUFFER_BYTES,
             },
             tls: tls.clone(),
-            settings: settings(&config, &running.address),
+            settings: settings(&config, &running.address, &buckets),
             stop: stop.clone(),
         };
         match begin(index, job) {
@@ -279,7 +282,7 @@ fn refusal(address: &Address, refused: Refused) -> StartError {
     StartError::Listen(address.clone(), why)
 }
 
-fn settings(config: &Config, address: &Address) -> Settings {
+fn settings(config: &Config, address: &Address, buckets: &Arc<Buckets>) -> Settings {
     let Limits {
         head_bytes,
         body_bytes,
@@ -303,6 +306,7 @@ fn settings(config: &Config, address: &Address) -> Settings {
         },
         timeouts: config.timeouts,
         wall: Wall::Host,
+        buckets: Arc::clone(buckets),
     }
 }
 

@@ -11,6 +11,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use engine::timers::Wheel;
 use engine::tls::Alpn;
 use engine::{
@@ -24,6 +26,7 @@ use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Step};
 use crate::pattern::{self, Slice};
 use crate::service::Ticket;
+use crate::services::Buckets;
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -40,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) wall: Wall,
+    /// What the workers of one server share.
+    pub(crate) buckets: Arc<Buckets>,
 }
 
 /// See the module.
@@ -90,7 +95,7 @@ impl<D: Driver> Worker<D> {
             settings.listen.address = address;
         }
         Ok(Worker {
-            site: Site::new(now, settings.wall, settings.limits),
+            site: Site::new(now, settings.wall, settings.limits, &settings.buckets),
             settings,
             stop,
             listener: Some(listener),

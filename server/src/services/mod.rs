@@ -9,6 +9,7 @@ mod health;
 mod hello;
 mod http2;
 mod json;
+mod limited;
 mod parameter;
 mod reset;
 mod slow;
@@ -17,7 +18,11 @@ mod status;
 mod truncate;
 mod websocket;
 
+use std::sync::Arc;
+
 use crate::service::{Context, Dialogue, Request, Response, Service};
+
+pub(crate) use limited::Buckets;
 
 /// Where a service is reached, and by which methods.
 pub(crate) struct Route {
@@ -38,8 +43,9 @@ enum Place {
     Below(&'static str),
 }
 
-/// All routes. Their order only matters to how soon they are found.
-pub(crate) fn routes() -> Vec<Route> {
+/// All routes of a worker. Their order only matters to how soon they are found. `buckets` are what
+/// the workers of one server share.
+pub(crate) fn routes(buckets: &Arc<Buckets>) -> Vec<Route> {
     vec![
         Route::at("/", hello::Hello),
         Route::at("/json", json::Json),
@@ -48,6 +54,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::at("/echo", echo::Echo).taking_bodies(),
         Route::below("/status/", status::Status),
         Route::below("/chunked/", chunked::Chunked),
+        Route::below("/limited/", limited::Limited(Arc::clone(buckets))),
         Route::at("/health", health::Health),
         Route::at("/stall", stall::Stall),
         Route::at("/reset", reset::Reset),

@@ -122,6 +122,7 @@ impl Stage {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             wall: Wall::Fixed(784_111_777),
+            buckets: Arc::default(),
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");

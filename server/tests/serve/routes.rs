@@ -1,12 +1,14 @@
 //! What is served where.
 
-use crate::client::{Server, each_engine, get, pattern};
+use server::Config;
+
+use crate::client::{Server, config, each_engine, get, pattern};
 
 #[test]
 fn each_route_answers_as_it_says() {
     let text = Some("text/plain");
     let octets = Some("application/octet-stream");
-    let table: [(&str, u16, Option<&str>, Vec<u8>); 17] = [
+    let table: [(&str, u16, Option<&str>, Vec<u8>); 18] = [
         ("/", 200, text, b"Hello, World!".into()),
         ("/?name=value&x", 200, text, b"Hello, World!".into()),
         (
@@ -34,6 +36,7 @@ fn each_route_answers_as_it_says() {
         ("/delay/3ms", 200, text, b"late\n".into()),
         ("/delay/200us", 200, text, b"late\n".into()),
         ("/slow/50us", 200, text, b"slow\n".into()),
+        ("/limited/20k", 200, text, b"within the limit\n".into()),
     ];
     each_engine(|engine| {
         let server = Server::with(engine);
@@ -135,6 +138,8 @@ fn a_wrong_parameter_is_400_with_what_was_expected() {
             ("/delay/ms", "a duration like"),
             ("/delay/3601s", "at most one hour"),
             ("/slow/", "a duration like"),
+            ("/limited/", "a rate"),
+            ("/limited/2M", "at most 1000000/s"),
             ("/status/99", "from 200 to 599"),
             ("/status/101", "from 200 to 599"),
             ("/status/ok", "from 200 to 599"),
@@ -149,6 +154,27 @@ fn a_wrong_parameter_is_400_with_what_was_expected() {
                 answer.text()
             );
         }
+    });
+}
+
+#[test]
+fn a_limited_rate_answers_503_beyond_it_and_all_workers_share_it() {
+    each_engine(|engine| {
+        let server = Server::start(&Config {
+            threads: 2,
+            ..config(engine)
+        });
+        // One token flows in within a hundred seconds, and some of these connections are the other
+        // worker's.
+        let mut answers = Vec::new();
+        for _ in 0..8 {
+            answers.push(server.ask(&get("/limited/0.01")).status);
+        }
+        assert_eq!(answers[0], 200);
+        assert!(
+            answers[1..].iter().all(|status| *status == 503),
+            "{answers:?}"
+        );
     });
 }
 

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod capacity;
 pub mod check;
 mod command;
 pub mod companion;

@@ -1,0 +1,3 @@
+//! The highest rate that a subject holds under conditions on its answers.
+
+pub mod search;

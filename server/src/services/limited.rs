@@ -1,7 +1,7 @@
 //! `/limited/RATE`: so many answers a second, all workers of this server together, and 503 beyond:
 //! a server whose capacity is known. `20000`, `20k` and `10/m` are rates.
 //!
-//! A token bucket that holds what flows in within ten milliseconds, one token at least. So the rate
+//! A token bucket that holds what flows in within ten milliseconds, two tokens at least. So the rate
 //! is well defined for whoever asks evenly and for whoever asks at random: of Poisson arrivals at
 //! 99 % of 20,000 a second it refuses one in several thousand, and one percent too much shows within
 //! a second. A deeper bucket would let an overload pass for a while, a shallower one would refuse
@@ -21,7 +21,8 @@ use super::parameter::refusal;
 use super::{Context, Request, Response, Service};
 use crate::service::{Reply, TEXT};
 
-/// What flows in within this time finds room.
+/// What flows in within this time finds room, and two tokens at least: what comes evenly is never
+/// quite even.
 const DEPTH_NS: u64 = 10_000_000;
 /// Different rates that one server can hold at once.
 const RATES_MAX: usize = 16;
@@ -78,8 +79,8 @@ impl Bucket {
 
     fn take(&self, rate: f64, now: u64) -> bool {
         let between = (1e9 * PARTS / rate) as u64;
-        let depth = (DEPTH_NS as f64 * PARTS) as u64;
-        let latest = now.saturating_add(depth.saturating_sub(between));
+        let depth = ((DEPTH_NS as f64 * PARTS) as u64).max(between.saturating_mul(2));
+        let latest = now.saturating_add(depth - between);
         // Nothing else is passed on through this number, so its own order is order enough.
         let taken = self.full_at.fetch_update(Relaxed, Relaxed, |full_at| {
             (full_at <= latest).then(|| full_at.max(now).saturating_add(between))
@@ -141,14 +142,14 @@ mod tests {
         for (rate, offered) in [(20_000, 40_000), (20_000, 20_400), (300, 3000)] {
             let buckets = Buckets::default();
             let taken = taken(&buckets, rate as f64, evenly(offered, 10)) as u64;
-            let most = 10 * rate + rate / 100 + 1;
+            let most = 10 * rate + rate / 100 + 2;
             assert!((10 * rate..=most).contains(&taken), "{rate}/s: {taken}");
         }
     }
 
     #[test]
-    fn a_burst_finds_as_many_tokens_as_ten_milliseconds_hold() {
-        for (rate, expected) in [(20_000.0, 200), (100.0, 1), (1.0, 1), (0.1, 1)] {
+    fn a_burst_finds_as_many_tokens_as_ten_milliseconds_hold_and_two_at_least() {
+        for (rate, expected) in [(20_000.0, 200), (100.0, 2), (1.0, 2), (0.1, 2)] {
             let buckets = Buckets::default();
             let burst = std::iter::repeat_n(5 * SECOND, 1000);
             assert_eq!(taken(&buckets, rate, burst), expected, "{rate}/s");
@@ -178,7 +179,10 @@ mod tests {
     fn rates_do_not_take_from_each_other_and_their_number_is_bounded() {
         let buckets = Buckets::default();
         for rate in 1..=RATES_MAX {
-            assert_eq!(buckets.take(rate as f64, Time(SECOND)), Some(true));
+            assert_eq!(
+                taken(&buckets, rate as f64, std::iter::repeat_n(SECOND, 9)),
+                2
+            );
             assert_eq!(buckets.take(rate as f64, Time(SECOND)), Some(false));
         }
         assert_eq!(buckets.take(99.0, Time(SECOND)), None);

@@ -179,7 +179,7 @@ fn expected_seconds(comparison: &Comparison) -> f64 {
     rows.map(|row| each + warm_up(row)).sum()
 }
 
-fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
+pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
     let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
     if host.congestion_control.as_deref() == Some("bbr") {
         cautions.push(
@@ -220,7 +220,7 @@ fn pressure() -> Option<f64> {
 }
 
 /// Builds a subject, if it needs that, and asks for its version.
-fn prepare(
+pub(crate) fn prepare(
     row: &Row,
     cache: &Path,
     setting: &Setting<'_>,
@@ -325,7 +325,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
 }
 
 /// What is asked: the same of all rows, or of each its own.
-fn question(comparison: &Comparison) -> String {
+pub(crate) fn question(comparison: &Comparison) -> String {
     if comparison.is_timed() {
         return "each runs from its start to its end".to_owned();
     }

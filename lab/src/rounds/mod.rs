@@ -4,7 +4,7 @@
 //! which is checked by their processor time; or, if the comparison says so, each round starts new
 //! processes. One subject's trouble ends its own part only.
 
-mod run;
+pub(crate) mod run;
 
 use std::path::PathBuf;
 
@@ -55,6 +55,46 @@ pub(crate) enum State {
 }
 
 impl Entry {
+    /// Starts what waits, and warms it up.
+    pub(crate) fn raise(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
+        if setting.stop.requested().is_some() || !matches!(self.state, State::Waiting) {
+            return;
+        }
+        self.starts += 1;
+        let name = &self.row.name;
+        observer.event(&Event::Starting { subject: name });
+        if self.row.subject.kind == Kind::Command {
+            return self.raise_command(setting, observer);
+        }
+        let live = Live::raise(&self.row, &self.build, &self.dir, setting);
+        let warm = live.and_then(|mut live| {
+            observer.event(&Event::WarmingUp { subject: name });
+            run::warm_up(&mut live, self.row.warm_up(), setting).map(|()| live)
+        });
+        match warm {
+            Ok(live) => {
+                self.answer = Some(live.answer.clone());
+                self.state = State::Live(Box::new(live));
+            }
+            Err(trouble) => self.fail(trouble, observer),
+        }
+    }
+
+    /// Starts what a command needs beside it, and runs it once unmeasured: that verifies it, and
+    /// what it reads is in the kernel's cache from then on.
+    fn raise_command(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
+        let row = &self.row;
+        let command = TimedCommand::raise(&row.subject, &self.build, &self.dir, setting);
+        let warm = command.and_then(|mut command| {
+            observer.event(&Event::WarmingUp { subject: &row.name });
+            command.run_once(setting).map(|_| command)
+        });
+        match warm {
+            Ok(command) => self.state = State::Timed(Box::new(command)),
+            Err(trouble) => self.fail(trouble, observer),
+        }
+    }
+
     fn fail(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
         // Dropping what was live here ends its processes.
         let live = std::mem::replace(&mut self.state, State::Waiting);
@@ -107,7 +147,7 @@ impl Rounds<'_> {
         let fresh = self.comparison.rounds_per_start == Some(std::num::NonZeroU32::MIN);
         if !fresh {
             for entry in &mut *entries {
-                self.raise(entry);
+                entry.raise(&self.setting, &mut *self.observer);
             }
         }
         for (round, order) in (1..).zip(order) {
@@ -116,7 +156,7 @@ impl Rounds<'_> {
                     break;
                 }
                 if fresh {
-                    self.raise(&mut entries[at]);
+                    entries[at].raise(&self.setting, &mut *self.observer);
                 }
                 self.measure(entries, at, round);
                 if fresh {
@@ -129,47 +169,6 @@ impl Rounds<'_> {
 
     fn stopped(&self) -> bool {
         self.setting.stop.requested().is_some()
-    }
-
-    /// Starts an entry that waits, and warms it up.
-    fn raise(&mut self, entry: &mut Entry) {
-        if self.stopped() || !matches!(entry.state, State::Waiting) {
-            return;
-        }
-        entry.starts += 1;
-        let name = &entry.row.name;
-        self.observer.event(&Event::Starting { subject: name });
-        if entry.row.subject.kind == Kind::Command {
-            return self.raise_command(entry);
-        }
-        let live = Live::raise(&entry.row, &entry.build, &entry.dir, &self.setting);
-        let warm = live.and_then(|mut live| {
-            self.observer.event(&Event::WarmingUp { subject: name });
-            run::warm_up(&mut live, entry.row.warm_up(), &self.setting).map(|()| live)
-        });
-        match warm {
-            Ok(live) => {
-                entry.answer = Some(live.answer.clone());
-                entry.state = State::Live(Box::new(live));
-            }
-            Err(trouble) => entry.fail(trouble, &mut *self.observer),
-        }
-    }
-
-    /// Starts what a command needs beside it, and runs it once unmeasured: that verifies it, and
-    /// what it reads is in the kernel's cache from then on.
-    fn raise_command(&mut self, entry: &mut Entry) {
-        let (row, setting) = (&entry.row, &self.setting);
-        let command = TimedCommand::raise(&row.subject, &entry.build, &entry.dir, setting);
-        let warm = command.and_then(|mut command| {
-            self.observer
-                .event(&Event::WarmingUp { subject: &row.name });
-            command.run_once(setting).map(|_| command)
-        });
-        match warm {
-            Ok(command) => entry.state = State::Timed(Box::new(command)),
-            Err(trouble) => entry.fail(trouble, &mut *self.observer),
-        }
     }
 
     /// Measures one entry once.
@@ -248,7 +247,7 @@ fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
 }
 
 /// Ends what is live: all are asked before the first is waited for.
-fn lower(entries: &mut [Entry]) {
+pub(crate) fn lower(entries: &mut [Entry]) {
     let mut ending: Vec<Process> = Vec::new();
     for entry in entries {
         if let State::Timed(_) = entry.state {

@@ -14,7 +14,7 @@ use crate::live::{Live, Setting, Trouble};
 use crate::sample::ServerUse;
 
 /// Loads a subject for as long as `length`, and keeps nothing of it.
-pub(super) fn warm_up(
+pub(crate) fn warm_up(
     live: &mut Live,
     length: Duration,
     setting: &Setting<'_>,
@@ -32,7 +32,7 @@ pub(super) fn warm_up(
 /// One run on a live subject, with what its processes used while the window was open. This is the
 /// one place that calls the generator to measure.
 /// `when` ends the sentence about what may go wrong, as in "died in round 3".
-pub(super) fn run(
+pub(crate) fn run(
     live: &mut Live,
     setting: &Setting<'_>,
     when: &str,

@@ -1,0 +1,28 @@
+<?php
+// The subject php-fpm: the front controller that nginx hands every request to.
+declare(strict_types=1);
+
+function answer(string $type, string $body): void
+{
+    header("Content-Type: $type");
+    header('Content-Length: ' . strlen($body));
+    echo $body;
+}
+
+switch ($_SERVER['DOCUMENT_URI']) {
+    case '/':
+        answer('text/plain', 'Hello, World!');
+        break;
+    case '/json':
+        answer('application/json', json_encode(['status' => 'ok']));
+        break;
+    case '/status':
+        answer('application/json', json_encode(['status' => 'ok', 'timestamp' => time()]));
+        break;
+    case '/wait10':
+        usleep(10_000);
+        answer('text/plain', "waited\n");
+        break;
+    default:
+        http_response_code(404);
+}

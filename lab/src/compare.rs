@@ -62,6 +62,7 @@ pub fn compare(
         host,
         cautions,
         rows: Vec::new(),
+        looks: None,
     };
     let mut found = carry_out(
         &comparison,

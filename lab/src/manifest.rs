@@ -6,6 +6,7 @@ use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::document;
+use crate::statistics::sequential::Looks;
 use crate::verdict::Metric;
 
 /// The version of the manifest that is written and read here.
@@ -24,6 +25,9 @@ pub struct Manifest {
     pub cautions: Vec<String>,
     /// The rows in the comparison's order.
     pub rows: Vec<RowFacts>,
+    /// When it may end early, and when it did; null where its length was fixed.
+    #[serde(default)]
+    pub looks: Option<Looks>,
 }
 
 impl Manifest {

@@ -6,9 +6,7 @@ use measure::record::Record;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Check, Finding, Severity, first};
-
-/// Below this many exchanges the 99th percentile has no upper bound at 95 %: ln 0.05 / ln 0.99.
-const P99_EXCHANGES_MIN: u64 = 299;
+use crate::statistics::quantile::exchanges_min;
 
 /// Above this share of failed exchanges a round says nothing about the ones that succeeded.
 const FAILED_SHARE_MAX: f64 = 0.01;
@@ -36,6 +34,9 @@ pub struct ServerUse {
 pub struct Sample {
     /// The round, from 1.
     pub round: u32,
+    /// Which start of the row's processes it was measured on, from 1.
+    #[serde(default)]
+    pub start: u32,
     /// Completed exchanges a second; of a timed command, runs a second.
     pub requests_per_second: f64,
     /// Of a timed command: seconds from its start to its end.
@@ -72,7 +73,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of a record and what the server used meanwhile on its `cores`.
+    /// Of a record and what the server used meanwhile on its `cores`, of the first start.
     pub fn new<P>(round: u32, record: &Record<P>, server: ServerUse, cores: usize) -> Sample {
         let completed = record.exchanges.completed;
         let each = |sum: f64| (completed > 0).then(|| sum / completed as f64);
@@ -83,6 +84,7 @@ impl Sample {
         let cpu_us_in_window = server.cpu_ns as f64 / wall_ns * record.duration_s * 1e6;
         let mut sample = Sample {
             round,
+            start: 1,
             requests_per_second: record.achieved_rate,
             seconds: None,
             mean_us: record.response_time_us.mean,
@@ -90,7 +92,7 @@ impl Sample {
             p99_us: record
                 .response_time_us
                 .p99
-                .filter(|_| completed >= P99_EXCHANGES_MIN),
+                .filter(|_| completed >= exchanges_min(0.99)),
             server_cpu_us_per_exchange: each(cpu_us_in_window),
             server_busy,
             server_waited: server.wait_ns as f64 / wall_ns,

@@ -23,11 +23,11 @@ pub use terminal::{Look, terminal};
 
 pub use crate::manifest::{Outcome, Setup};
 
-use crate::manifest::{Manifest, RowFacts};
+use crate::manifest::{Manifest, Role, RowFacts};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
 use crate::statistics::{Ratio, Spread};
-use crate::verdict::{self, Kind, Side, Verdict};
+use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -74,6 +74,8 @@ pub struct Row {
     pub ratio: Option<Ratio>,
     /// What can be said about it beside the baseline.
     pub verdict: Verdict,
+    /// The same by further metrics: at a fixed rate the processor time that the rate costs.
+    pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
     pub notes: Vec<String>,
     /// Its rounds.
@@ -118,25 +120,13 @@ impl Report {
             .iter()
             .map(|facts| Measured::new(facts, rounds))
             .collect();
-        let baseline = measured
-            .iter()
-            .position(|row| row.facts.name == setup.baseline);
-        let subjects: Vec<Row> = (0..measured.len())
-            .map(|at| {
-                let side = measured[at].side();
-                let (ratio, verdict) = match baseline {
-                    Some(baseline) => {
-                        compare(side, measured[baseline].side(), at == baseline, setup)
-                    }
-                    None => (None, nothing("there is no baseline")),
-                };
-                measured[at].row(ratio, verdict)
-            })
-            .collect();
+        let judged = judge(&measured, manifest);
+        let rows = measured.iter().zip(judged);
+        let subjects: Vec<Row> = rows.map(|(row, judged)| row.row(judged)).collect();
         Report {
             schema_version: SCHEMA_VERSION,
             conclusions: conclusions(&subjects, setup),
-            limits: limits(setup, &manifest.host),
+            limits: limits(setup, &manifest.host, &subjects),
             setup: setup.clone(),
             host: manifest.host.clone(),
             cautions: manifest.cautions.clone(),
@@ -189,7 +179,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    fn row(&self, ratio: Option<Ratio>, verdict: Verdict) -> Row {
+    fn row(&self, judged: Judged) -> Row {
         let figures = Figures::of(&self.samples);
         Row {
             name: self.facts.name.clone(),
@@ -198,8 +188,9 @@ impl<'a> Measured<'a> {
             outcome: self.facts.outcome.clone(),
             notes: self.notes(figures.as_ref()),
             figures,
-            ratio,
-            verdict,
+            ratio: judged.ratio,
+            verdict: judged.verdict,
+            further: judged.further,
             samples: self.samples.clone(),
         }
     }
@@ -216,39 +207,102 @@ fn reason_spoilt(facts: &RowFacts, samples: &[Sample]) -> Option<String> {
     }
 }
 
-fn nothing(why: &str) -> Verdict {
-    Verdict {
-        kind: Kind::NotMeasured,
-        sentence: why.to_owned(),
+/// What can be said of a row beside the baseline.
+struct Judged {
+    ratio: Option<Ratio>,
+    verdict: Verdict,
+    further: Vec<Judgement>,
+}
+
+impl Judged {
+    fn of(judgement: Judgement) -> Judged {
+        Judged {
+            ratio: judgement.ratio,
+            verdict: judgement.verdict,
+            further: Vec::new(),
+        }
+    }
+
+    fn only(kind: Kind, sentence: impl Into<String>) -> Judged {
+        Judged {
+            ratio: None,
+            verdict: Verdict::new(kind, sentence),
+            further: Vec::new(),
+        }
     }
 }
 
-fn compare(
-    subject: Side<'_>,
+/// Judges every row, in their order.
+fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
+    let setup = &manifest.setup;
+    let Some(baseline) = measured.iter().find(|row| row.facts.name == setup.baseline) else {
+        let nothing = |_| Judged::only(Kind::NotMeasured, "there is no baseline");
+        return measured.iter().map(nothing).collect();
+    };
+    let is_judged = |row: &Measured<'_>| {
+        row.facts.role == Role::Subject
+            && !row.samples.is_empty()
+            && row.facts.name != setup.baseline
+    };
+    let subjects: Vec<Side<'_>> = measured
+        .iter()
+        .filter(|row| is_judged(row))
+        .map(Measured::side)
+        .collect();
+    let by = |metric: Metric| {
+        let basis = basis(measured, baseline.side(), metric, manifest);
+        verdict::judge(&subjects, baseline.side(), metric, &basis)
+    };
+    let mut main = by(setup.metric).into_iter();
+    // What a rate costs is the fairest single figure where all serve the same rate.
+    let cost = setup.rate.map(|_| by(Metric::ServerCpuPerExchange));
+    let mut cost = cost.unwrap_or_default().into_iter();
+    let mut judge = |row: &Measured<'_>| match row.facts.role {
+        _ if row.facts.name == setup.baseline => {
+            let sentence = format!("{} is what the others are compared with", row.facts.name);
+            Judged::only(Kind::Baseline, sentence)
+        }
+        Role::Again => {
+            let (again, baseline) = (row.side(), baseline.side());
+            Judged::of(verdict::noise(again, baseline, setup.metric, setup.seed))
+        }
+        Role::Ceiling => {
+            let sentence = format!("{} is what the generator can do at most", row.facts.name);
+            Judged::only(Kind::Ceiling, sentence)
+        }
+        Role::Subject if !is_judged(row) => {
+            let why = row.spoilt.as_deref().unwrap_or("it was not measured");
+            Judged::only(Kind::NotMeasured, why)
+        }
+        Role::Subject => match main.next() {
+            Some(judgement) => Judged {
+                further: cost.next().into_iter().collect(),
+                ..Judged::of(judgement)
+            },
+            None => Judged::only(Kind::NotMeasured, "it was not measured"),
+        },
+    };
+    measured.iter().map(&mut judge).collect()
+}
+
+/// What differences by `metric` are held against.
+fn basis<'a>(
+    measured: &[Measured<'_>],
     baseline: Side<'_>,
-    is_baseline: bool,
-    setup: &Setup,
-) -> (Option<Ratio>, Verdict) {
-    if is_baseline {
-        let verdict = Verdict {
-            kind: Kind::Baseline,
-            sentence: format!("{} is what the others are compared with", subject.name),
-        };
-        return (None, verdict);
+    metric: Metric,
+    manifest: &'a Manifest,
+) -> Basis<'a> {
+    let setup = &manifest.setup;
+    let again = measured.iter().find(|row| row.facts.role == Role::Again);
+    let rounds = baseline.samples.iter().map(|sample| sample.round).max();
+    let looks = manifest.looks.as_ref();
+    Basis {
+        smallest: setup.smallest_difference,
+        floor: again
+            .and_then(|again| verdict::noise_floor(again.side(), baseline, metric, setup.seed)),
+        looks: looks.map(|looks| (looks, looks.index_at(rounds.unwrap_or(0)))),
+        seed: setup.seed,
     }
-    if subject.samples.is_empty() {
-        let why = subject.spoilt.unwrap_or("it was not measured");
-        return (None, nothing(why));
-    }
-    let ratio = verdict::ratio(subject, baseline, setup.metric, setup.seed);
-    let verdict = verdict::judge(
-        subject,
-        baseline,
-        setup.metric,
-        ratio,
-        setup.smallest_difference,
-    );
-    (ratio, verdict)
 }
 
 impl Figures {
@@ -341,21 +395,23 @@ fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
         ));
     }
     for row in subjects {
-        match row.verdict.kind {
-            Kind::Baseline => {}
-            Kind::NotMeasured => {
-                sentences.push(format!("{}.", row.verdict.sentence.trim_end_matches('.')))
-            }
-            _ => {
-                let mut sentence = row.verdict.sentence.clone();
-                if let Some(first) = sentence.get(..1).filter(|_| starts_with_a_word(&sentence)) {
-                    sentence = first.to_uppercase() + &sentence[1..];
-                }
-                sentences.push(sentence + ".");
-            }
-        }
+        let further = row.further.iter().map(|judgement| &judgement.verdict);
+        let said = |verdict: &&Verdict| {
+            !matches!(verdict.kind, Kind::Baseline | Kind::Noise | Kind::Ceiling)
+        };
+        let verdicts = std::iter::once(&row.verdict).chain(further);
+        sentences.extend(verdicts.filter(said).map(as_sentence));
     }
     sentences
+}
+
+/// A verdict with a capital letter and a full stop, to stand by itself.
+fn as_sentence(verdict: &Verdict) -> String {
+    let sentence = verdict.sentence.trim_end_matches('.');
+    match sentence.get(..1).filter(|_| starts_with_a_word(sentence)) {
+        Some(first) => format!("{}{}.", first.to_uppercase(), &sentence[1..]),
+        None => format!("{sentence}."),
+    }
 }
 
 /// Whether a sentence begins with a word of ours and not with a subject's name.
@@ -365,7 +421,7 @@ fn starts_with_a_word(sentence: &str) -> bool {
         .any(|word| sentence.starts_with(word))
 }
 
-fn limits(setup: &Setup, host: &Host) -> Vec<String> {
+fn limits(setup: &Setup, host: &Host, subjects: &[Row]) -> Vec<String> {
     let mut limits = vec![
         "Both sides ran on this one host over loopback. The kernel receives a packet in the \
          sender's time, so part of either side's network work is on the other side's account; no \
@@ -389,11 +445,18 @@ fn limits(setup: &Setup, host: &Host) -> Vec<String> {
             .to_owned(),
         false => "Intervals are over rounds of one start of each process, on one host, in one \
                   session. Another start, host or kernel may give another answer: \
-                  `fresh_each_round = true` includes the first."
+                  `rounds_per_start = 1` includes the first."
             .to_owned(),
     });
-    let compared = "Each interval holds the true ratio in about 95 of 100 such comparisons, taken \
-                    by itself; of many at once some will not.";
+    let noise = subjects.iter().find(|row| row.verdict.kind == Kind::Noise);
+    limits.push(match noise {
+        Some(row) => as_sentence(&row.verdict),
+        None => "The baseline was not measured once more beside itself, so it is not known how \
+                 different equal things look on this host: `aa = true` shows it."
+            .to_owned(),
+    });
+    let compared = "Where several subjects are compared their intervals are wider than 95 %, so \
+                    that all verdicts together are right in about 95 of 100 such comparisons.";
     limits.push(compared.to_owned());
     if host.virtualised == Some(true) {
         limits.push(

@@ -100,7 +100,6 @@ fn facts(report: &Report) -> String {
 
 fn table(report: &Report, look: Look) -> Vec<String> {
     let ratio_heading = match report.setup.metric {
-        Metric::RequestsPerSecond => "× baseline",
         Metric::ResponseTimeP99 => "p99 × baseline",
         Metric::Seconds => "time × baseline",
         _ => "× baseline",

@@ -101,6 +101,7 @@ fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>
         host: host(),
         cautions,
         rows,
+        looks: None,
     };
     Report::new(&manifest, &rounds.concat())
 }

@@ -207,6 +207,10 @@ impl Rounds<'_> {
             None => Sample::timed(round, server, cores),
         };
         let entry = &mut entries[at];
+        let sample = Sample {
+            start: entry.starts,
+            ..sample
+        };
         self.observer.event(&Event::Measured {
             subject: &entry.row.name,
             round,

@@ -17,12 +17,13 @@ pub fn adjusted(p_values: &[f64]) -> Vec<f64> {
 
 /// The level at which each is judged by itself, so that all together keep to `alpha`. An interval
 /// with the confidence 1 − level leaves out "no difference" just where the adjusted p-value is at
-/// most `alpha`: after the first that is not shown, all that follow share its level.
-pub fn levels(p_values: &[f64], alpha: f64) -> Vec<f64> {
+/// most `alpha`: after the first that is not shown, all that follow share its level. `at_look` says
+/// what is left of a level at this look, where there are several (see [`super::sequential`]).
+pub fn levels(p_values: &[f64], alpha: f64, at_look: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut levels = vec![alpha; p_values.len()];
     let mut stopped: Option<f64> = None;
     for (rank, at) in ascending(p_values).into_iter().enumerate() {
-        let level = stopped.unwrap_or(alpha / (p_values.len() - rank) as f64);
+        let level = stopped.unwrap_or_else(|| at_look(alpha / (p_values.len() - rank) as f64));
         if p_values[at] > level {
             stopped = Some(level);
         }
@@ -63,7 +64,7 @@ mod tests {
         let mut random = Random::new(4);
         for _ in 0..1000 {
             let p_values: Vec<f64> = (0..5).map(|_| random.unit().powi(4)).collect();
-            let (adjusted, levels) = (adjusted(&p_values), levels(&p_values, 0.05));
+            let (adjusted, levels) = (adjusted(&p_values), levels(&p_values, 0.05, |level| level));
             for ((p, adjusted), level) in p_values.iter().zip(&adjusted).zip(&levels) {
                 assert_eq!(*p <= *level, *adjusted <= 0.05, "{p_values:?}");
             }

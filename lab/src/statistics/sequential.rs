@@ -8,6 +8,8 @@
 //! comparison stop (repeated confidence intervals; Jennison and Turnbull, "Group Sequential
 //! Methods", 2000, §9.1).
 
+use serde::{Deserialize, Serialize};
+
 use super::ALPHA;
 use super::distribution::{normal_above, normal_below, root};
 
@@ -18,7 +20,7 @@ const LOOKS_MAX: u32 = 5;
 const STEPS: usize = 400;
 
 /// The rounds after which a comparison is looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looks {
     /// The number of rounds that are done at each look, ascending; the last is the end.
     pub at: Vec<u32>,
@@ -51,6 +53,12 @@ impl Looks {
         }
     }
 
+    /// The index of the look that is taken after `rounds`: the first that is not before.
+    pub fn index_at(&self, rounds: u32) -> usize {
+        let before = self.at.iter().filter(|at| **at < rounds).count();
+        before.min(self.at.len() - 1)
+    }
+
     /// The error that the interval at look `index` (from 0) may make: its confidence is 1 − this.
     pub fn alpha_at(&self, index: usize) -> f64 {
         self.alpha(index, ALPHA)
@@ -59,12 +67,11 @@ impl Looks {
     /// The same where all looks together may make the error `alpha`, as one of several subjects
     /// does (see [`super::holm::levels`]). An index beyond the last look is the last.
     pub fn alpha(&self, index: usize, alpha: f64) -> f64 {
-        let index = index.min(self.at.len() - 1);
         let mut score = Score::default();
         let mut spent = 0.0;
         let mut bound = f64::INFINITY;
-        for at in 0..=index {
-            let share = f64::from(self.at[at]) / f64::from(self.rounds_max);
+        for (at, rounds) in self.at.iter().enumerate().take(index + 1) {
+            let share = f64::from(*rounds) / f64::from(self.rounds_max);
             let last = at + 1 == self.at.len();
             let spend = if last { alpha } else { spending(share, alpha) };
             score.advance(share);
@@ -147,6 +154,11 @@ mod tests {
         assert_eq!(Looks::plan(7, 7).at, [7]);
         assert_eq!(Looks::plan(9, 7).at, [7]);
         assert_eq!(Looks::plan(0, 0).at, [1]);
+        let looks = Looks::plan(4, 20);
+        assert_eq!(
+            [1, 4, 5, 20, 25].map(|rounds| looks.index_at(rounds)),
+            [0, 0, 1, 4, 4]
+        );
     }
 
     #[test]

@@ -240,11 +240,12 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
         if rows[at][at] == 0.0 {
             return None;
         }
-        for other in 0..size {
-            if other != at {
-                let factor = rows[other][at] / rows[at][at];
-                for column in at..=size {
-                    rows[other][column] -= factor * rows[at][column];
+        let pivot = rows[at].clone();
+        for (index, row) in rows.iter_mut().enumerate() {
+            if index != at {
+                let factor = row[at] / pivot[at];
+                for (value, above) in row.iter_mut().zip(&pivot) {
+                    *value -= factor * above;
                 }
             }
         }

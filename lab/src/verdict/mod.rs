@@ -1,0 +1,510 @@
+//! From figures to sentences: what two subjects' rounds allow to say about them, and what not.
+//!
+//! A difference is said only if the interval of the ratio leaves out 1 – at a confidence that
+//! allows for there being several subjects, and for having looked before – and if it is larger than
+//! what matters and than what the baseline seems to differ from itself. A subject that had room
+//! left when the generator had none was measured from below only, and its verdict is a bound. Every
+//! verdict says what it rests on. Pure functions; the words are meant for someone who knows none of
+//! this.
+
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sample::Sample;
+use crate::statistics::sequential::Looks;
+use crate::statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
+
+use words::{percent_range, signed_range, times, times_range, trimmed};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Requests a second, in a closed loop: more is better.
+    RequestsPerSecond,
+    /// The 99th percentile of the response time, in an open loop: less is better.
+    ResponseTimeP99,
+    /// The median response time: less is better.
+    ResponseTimeP50,
+    /// The mean response time: less is better.
+    ResponseTimeMean,
+    /// The subject's processor time for each exchange, or each run: less is better.
+    ServerCpuPerExchange,
+    /// The time that a command takes from its start to its end: less is better.
+    Seconds,
+    /// The peak of the subject's resident memory: less is better.
+    MemoryPeak,
+    /// The highest rate that meets the objectives: more is better. It is no figure of a round.
+    Capacity,
+}
+
+impl Metric {
+    /// Its figure in one round.
+    pub fn of(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Metric::RequestsPerSecond => Some(sample.requests_per_second),
+            Metric::ResponseTimeP99 => sample.p99_us,
+            Metric::ResponseTimeP50 => sample.p50_us,
+            Metric::ResponseTimeMean => sample.mean_us,
+            Metric::ServerCpuPerExchange => sample.server_cpu_us_per_exchange,
+            Metric::Seconds => sample.seconds,
+            Metric::MemoryPeak => sample.memory_peak_bytes.map(|bytes| bytes as f64),
+            Metric::Capacity => None,
+        }
+    }
+
+    /// Its name, for headings and sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::RequestsPerSecond => "requests/s",
+            Metric::ResponseTimeP99 => "p99 response time",
+            Metric::ResponseTimeP50 => "median response time",
+            Metric::ResponseTimeMean => "mean response time",
+            Metric::ServerCpuPerExchange => "processor time per exchange",
+            Metric::Seconds => "time from start to end",
+            Metric::MemoryPeak => "peak memory",
+            Metric::Capacity => "capacity",
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Metric::RequestsPerSecond | Metric::Capacity)
+    }
+
+    /// Whether it is a time that the generator takes, which holds its own slowness, too.
+    fn is_the_generators(self) -> bool {
+        matches!(
+            self,
+            Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean
+        )
+    }
+}
+
+/// What can be said, as a word for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// This is the subject that the others are compared with.
+    Baseline,
+    /// This is the baseline once more, which shows how much is noise.
+    Noise,
+    /// This is our own server, which shows what the generator can do at most.
+    Ceiling,
+    /// The figure is larger than the baseline's.
+    Higher,
+    /// The figure is smaller than the baseline's.
+    Lower,
+    /// The figure is larger than the baseline's at least by the lower end of the interval.
+    AtLeast,
+    /// The figure is smaller than the baseline's, of which more was possible.
+    AtMost,
+    /// The interval holds 1.
+    NoDifference,
+    /// The interval leaves out 1, but the difference is too small to matter, or to be no noise.
+    TooSmall,
+    /// The generator was the limit in a way that leaves the question open.
+    Undecided,
+    /// The rounds do not allow a comparison.
+    Void,
+    /// There is nothing to compare.
+    NotMeasured,
+}
+
+impl Kind {
+    /// Whether a difference is said, in either direction.
+    pub fn says_a_difference(self) -> bool {
+        matches!(
+            self,
+            Kind::Higher | Kind::Lower | Kind::AtLeast | Kind::AtMost
+        )
+    }
+}
+
+/// What can be said about a subject beside the baseline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// As a word for programs.
+    pub kind: Kind,
+    /// As a sentence for people.
+    pub sentence: String,
+}
+
+impl Verdict {
+    /// A verdict of that kind in these words.
+    pub fn new(kind: Kind, sentence: impl Into<String>) -> Verdict {
+        Verdict {
+            kind,
+            sentence: sentence.into(),
+        }
+    }
+}
+
+/// One of the two that are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its rounds.
+    pub samples: &'a [Sample],
+    /// Why its rounds cannot be compared, if so.
+    pub spoilt: Option<&'a str>,
+}
+
+impl<'a> Side<'a> {
+    /// Of a name alone, for figures that are not of rounds.
+    pub fn named(name: &'a str) -> Side<'a> {
+        Side {
+            name,
+            samples: &[],
+            spoilt: None,
+        }
+    }
+}
+
+/// What a difference is held against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Basis<'a> {
+    /// The smallest difference that matters, as a share.
+    pub smallest: f64,
+    /// What the baseline seems to differ from itself by, as a share: see [`noise_floor`].
+    pub floor: Option<f64>,
+    /// The looks of a comparison that may end early, and the index of the last that was taken;
+    /// none where its length was fixed.
+    pub looks: Option<(&'a Looks, usize)>,
+    /// Decides the resampling.
+    pub seed: u64,
+}
+
+/// What can be said of one subject and one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// What was compared.
+    pub metric: Metric,
+    /// The subject's figure as a multiple of the baseline's.
+    pub ratio: Option<Ratio>,
+    /// What it means.
+    pub verdict: Verdict,
+}
+
+/// Judges `subjects` beside the baseline, all by the same metric. They share the error that one
+/// comparison may make (Holm's method).
+pub fn judge(
+    subjects: &[Side<'_>],
+    baseline: Side<'_>,
+    metric: Metric,
+    basis: &Basis<'_>,
+) -> Vec<Judgement> {
+    let pairs: Vec<Vec<Pair>> = subjects
+        .iter()
+        .map(|subject| match subject.spoilt.or(baseline.spoilt) {
+            Some(_) => Vec::new(),
+            None => pairs(*subject, baseline, metric),
+        })
+        .collect();
+    let at_look = |alpha: f64| match basis.looks {
+        Some((looks, index)) => looks.alpha(index, alpha),
+        None => alpha,
+    };
+    let known = |pairs: &[Pair]| Some(Ratio::of(pairs, 1.0 - ALPHA, basis.seed)?.p_value);
+    // Who has no interval has no chance to be wrong either.
+    let p_values: Vec<Option<f64>> = pairs.iter().map(|pairs| known(pairs)).collect();
+    let counted: Vec<f64> = p_values.iter().flatten().copied().collect();
+    let mut levels = holm::levels(&counted, ALPHA, at_look).into_iter();
+    let with_levels = p_values.iter().zip(subjects).zip(&pairs);
+    with_levels
+        .map(|((p_value, subject), pairs)| {
+            let level = p_value.and_then(|_| levels.next());
+            let ratio = level.and_then(|level| Ratio::of(pairs, 1.0 - level, basis.seed));
+            let verdict = match unmeasured(*subject, baseline, metric, pairs, ratio) {
+                Ok(ratio) => judge_ratio(*subject, baseline, metric, ratio, basis),
+                Err(verdict) => verdict,
+            };
+            Judgement {
+                metric,
+                ratio,
+                verdict,
+            }
+        })
+        .collect()
+}
+
+/// What the baseline, measured once more as `again`, seems to differ from itself by, as a share.
+pub fn noise_floor(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -> Option<f64> {
+    match again.spoilt.or(baseline.spoilt) {
+        Some(_) => None,
+        None => floor::floor(&pairs(again, baseline, metric), seed),
+    }
+}
+
+/// What `again`, the baseline once more as processes of its own, says about noise.
+pub fn noise(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -> Judgement {
+    let pairs = pairs(again, baseline, metric);
+    let ratio = Ratio::of(&pairs, 1.0 - ALPHA, seed);
+    let name = again.name;
+    let sentence = match ratio.zip(noise_floor(again, baseline, metric, seed)) {
+        Some((ratio, floor)) => format!(
+            "{name} is the baseline once more, as processes of its own: {} %, so that a difference \
+             up to {} % may be noise",
+            signed_range(ratio),
+            trimmed(100.0 * floor, 1)
+        ),
+        None => format!("{name} is the baseline once more, and of too few rounds to show noise"),
+    };
+    Judgement {
+        metric,
+        ratio,
+        verdict: Verdict::new(Kind::Noise, sentence),
+    }
+}
+
+/// The figures of the rounds in which both were measured and that count.
+pub fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<Pair> {
+    let figure = |sample: &Sample| match sample.void() {
+        Some(_) => None,
+        None => metric.of(sample),
+    };
+    let pair = |sample: &Sample| {
+        let other = baseline
+            .samples
+            .iter()
+            .find(|other| other.round == sample.round)?;
+        let (a, b) = figure(sample).zip(figure(other))?;
+        // Rows are started together; where one was started once more, the rest is on its own.
+        let start = sample.start.max(other.start);
+        Some(Pair { start, a, b })
+    };
+    subject.samples.iter().filter_map(pair).collect()
+}
+
+/// The ratio, or why nothing can be said.
+fn unmeasured(
+    subject: Side<'_>,
+    baseline: Side<'_>,
+    metric: Metric,
+    pairs: &[Pair],
+    ratio: Option<Ratio>,
+) -> Result<Ratio, Verdict> {
+    let both = both(subject, baseline);
+    for side in [subject, baseline] {
+        if let Some(why) = side.spoilt {
+            let sentence = format!("void: {both}, because {why}");
+            return Err(Verdict::new(Kind::Void, sentence));
+        }
+        if let Some((round, why)) = void_rounds(side) {
+            let name = side.name;
+            let sentence = format!("void: {both}, because in round {round} of {name} {why}");
+            return Err(Verdict::new(Kind::Void, sentence));
+        }
+    }
+    ratio.ok_or_else(|| {
+        let (found, what) = (pairs.len(), metric.name());
+        let why = match found < ROUNDS_MIN {
+            true => format!("{found} rounds in common, and {ROUNDS_MIN} are needed"),
+            false => "a round without one has no ratio".to_owned(),
+        };
+        let sentence = format!("no interval for the {what} of {both}: {why}");
+        Verdict::new(Kind::Void, sentence)
+    })
+}
+
+fn both(subject: Side<'_>, baseline: Side<'_>) -> String {
+    format!("{} and {}", subject.name, baseline.name)
+}
+
+/// The first round that counts for nothing, if more than half of them do.
+fn void_rounds<'a>(side: Side<'a>) -> Option<(u32, &'a str)> {
+    let mut void = side.samples.iter().filter_map(|sample| {
+        let why = sample.void()?;
+        Some((sample.round, why))
+    });
+    let count = void.clone().count();
+    void.next().filter(|_| 2 * count > side.samples.len())
+}
+
+/// Says what a ratio means whose interval has the confidence that it needs.
+pub fn judge_ratio(
+    subject: Side<'_>,
+    baseline: Side<'_>,
+    metric: Metric,
+    ratio: Ratio,
+    basis: &Basis<'_>,
+) -> Verdict {
+    let bound = match metric {
+        Metric::RequestsPerSecond => bounded_rate(subject, baseline, ratio),
+        _ if metric.is_the_generators() => bounded_time(subject, baseline),
+        _ => None,
+    };
+    let verdict = bound
+        .or_else(|| undistinguished(subject, baseline, metric, ratio, basis))
+        .unwrap_or_else(|| difference(subject, baseline, metric, ratio));
+    let rests_on = rests_on(ratio, basis);
+    Verdict::new(verdict.kind, format!("{} ({rests_on})", verdict.sentence))
+}
+
+/// What is to be said of a rate that the generator bounded, if it did.
+fn bounded_rate(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio) -> Option<Verdict> {
+    let (limited, baseline_limited) = (limit(subject), limit(baseline));
+    if let (Some(_), Some(limit)) = (&limited, &baseline_limited) {
+        let both = both(subject, baseline);
+        let sentence = format!("undecided: the generator was the limit for both {both}: {limit}");
+        return Some(Verdict::new(Kind::Undecided, sentence));
+    }
+    let higher = ratio.centre >= 1.0;
+    let (fast, slow, above) = match higher {
+        true => (subject, baseline, ratio),
+        false => (baseline, subject, ratio.inverse()),
+    };
+    let (fast_limit, slow_limit) = match higher {
+        true => (limited, baseline_limited),
+        false => (baseline_limited, limited),
+    };
+    if let Some(limit) = slow_limit {
+        let sentence = format!(
+            "undecided: {} serves at most {} the requests of {}, but {} had room left when the \
+             generator had none: {limit}",
+            fast.name,
+            times(above.high),
+            slow.name,
+            slow.name
+        );
+        return Some(Verdict::new(Kind::Undecided, sentence));
+    }
+    let limit = fast_limit.filter(|_| above.low > 1.0)?;
+    let sentence = format!(
+        "lower bound: {} serves at least {} the requests of {}; the generator was the limit: \
+         {limit}",
+        fast.name,
+        times(above.low),
+        slow.name
+    );
+    let kind = if higher { Kind::AtLeast } else { Kind::AtMost };
+    Some(Verdict::new(kind, sentence))
+}
+
+/// What is to be said of times that are also the generator's, if they are.
+fn bounded_time(subject: Side<'_>, baseline: Side<'_>) -> Option<Verdict> {
+    [subject, baseline].into_iter().find_map(|side| {
+        let limit = limit(side)?;
+        let sentence = format!(
+            "undecided: {}: the times of {} are also the generator's: {limit}",
+            both(subject, baseline),
+            side.name
+        );
+        Some(Verdict::new(Kind::Undecided, sentence))
+    })
+}
+
+/// The verdict where the rounds do not tell the two apart, or not by enough.
+fn undistinguished(
+    subject: Side<'_>,
+    baseline: Side<'_>,
+    metric: Metric,
+    ratio: Ratio,
+    basis: &Basis<'_>,
+) -> Option<Verdict> {
+    let range = signed_range(ratio);
+    let both = both(subject, baseline);
+    // At a fixed rate several figures are judged, and a sentence has to say which one it is about.
+    let what = match metric {
+        Metric::RequestsPerSecond => String::new(),
+        _ => format!(" in {}", metric.name()),
+    };
+    if !ratio.leaves_out_one() {
+        let sentence = format!("no difference{what} shown between {both}: {range} %");
+        return Some(Verdict::new(Kind::NoDifference, sentence));
+    }
+    let floor = basis.floor.unwrap_or(0.0);
+    let needed = floor.max(basis.smallest);
+    if ratio.effect() > needed {
+        return None;
+    }
+    let percent = trimmed(100.0 * needed, 1);
+    let why = match floor > basis.smallest {
+        true => format!("the baseline differs from itself by up to {percent} %"),
+        false => format!("less than {percent} % is not called one"),
+    };
+    let sentence = format!("no difference{what} that matters between {both}: {range} %, and {why}");
+    Some(Verdict::new(Kind::TooSmall, sentence))
+}
+
+/// The verdict where they are different.
+fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Ratio) -> Verdict {
+    let higher = ratio.centre >= 1.0;
+    let (high, low, above) = match higher {
+        true => (subject.name, baseline.name, ratio),
+        false => (baseline.name, subject.name, ratio.inverse()),
+    };
+    let small = above.centre < 1.1;
+    let (percent, times) = (percent_range(above), times_range(above));
+    let sentence = match (metric, small) {
+        (Metric::RequestsPerSecond, true) => {
+            format!("{high} serves {percent} more requests than {low}")
+        }
+        (Metric::RequestsPerSecond, false) => {
+            format!("{high} serves {times} the requests of {low}")
+        }
+        (Metric::Capacity, true) => format!("{high} holds a rate {percent} above that of {low}"),
+        (Metric::Capacity, false) => format!("{high} holds {times} the rate of {low}"),
+        (_, true) => format!(
+            "the {} of {high} is {percent} more than that of {low}",
+            metric.name()
+        ),
+        (_, false) => format!("the {} of {high} is {times} that of {low}", metric.name()),
+    };
+    Verdict::new(if higher { Kind::Higher } else { Kind::Lower }, sentence)
+}
+
+/// What a verdict rests on, in words.
+fn rests_on(ratio: Ratio, basis: &Basis<'_>) -> String {
+    let many = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    };
+    let mut words = vec![
+        many(ratio.rounds, "round"),
+        format!("{} each", many(ratio.starts, "start")),
+    ];
+    words.push(match basis.floor {
+        Some(floor) => format!("noise floor {} %", trimmed(100.0 * floor, 1)),
+        None => "noise floor not measured".to_owned(),
+    });
+    if let Some((looks, index)) = basis.looks {
+        words.push(format!("look {} of {}", index + 1, looks.at.len()));
+    }
+    if (ratio.confidence - (1.0 - ALPHA)).abs() > 1e-4 {
+        words.push(match ratio.confidence > 0.9999 {
+            true => "interval of more than 99.99 %".to_owned(),
+            false => format!("interval of {} %", trimmed(100.0 * ratio.confidence, 2)),
+        });
+    }
+    words.join(", ")
+}
+
+/// How the generator was the limit for a subject, if it was in more than half of its rounds.
+pub fn limit(side: Side<'_>) -> Option<String> {
+    let bounds: Vec<(&Sample, &str)> = side
+        .samples
+        .iter()
+        .filter_map(|sample| Some((sample, sample.bound()?)))
+        .collect();
+    if 2 * bounds.len() <= side.samples.len() {
+        return None;
+    }
+    let (sample, reason) = bounds.get(bounds.len() / 2)?;
+    let server = 100.0 * sample.server_busy;
+    Some(match sample.generator_busy {
+        Some(busy) if busy >= 0.9 => format!(
+            "its core was {:.0} % busy while the server's was {server:.0} %",
+            100.0 * busy
+        ),
+        _ => format!(
+            "{}; the server's core was {server:.0} % busy",
+            reason.trim_end_matches('.')
+        ),
+    })
+}

@@ -1,4 +1,4 @@
-// The subject node-http: two constant answers from Node's own HTTP module.
+// The subject node-http: small answers from Node's own HTTP module.
 'use strict';
 
 const http = require('node:http');
@@ -7,6 +7,8 @@ const hello = Buffer.from('Hello, World!');
 const helloHead = { 'Content-Type': 'text/plain', 'Content-Length': hello.length };
 const status = Buffer.from('{"status":"ok"}');
 const statusHead = { 'Content-Type': 'application/json', 'Content-Length': status.length };
+const waited = Buffer.from('waited\n');
+const waitedHead = { 'Content-Type': 'text/plain', 'Content-Length': waited.length };
 
 const server = http.createServer((request, response) => {
   if (request.url === '/') {
@@ -15,6 +17,11 @@ const server = http.createServer((request, response) => {
   } else if (request.url === '/json') {
     response.writeHead(200, statusHead);
     response.end(status);
+  } else if (request.url === '/wait10') {
+    setTimeout(() => {
+      response.writeHead(200, waitedHead);
+      response.end(waited);
+    }, 10);
   } else {
     response.writeHead(404, { 'Content-Length': 0 });
     response.end();

@@ -26,10 +26,7 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let options = options(arguments)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
-    let mut talk = Talk {
-        line: Line::new(),
-        paint: Paint::for_stderr(no_color),
-    };
+    let mut talk = Talk::new(no_color);
     let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome.map_err(Failure::usage)?;
@@ -101,13 +98,21 @@ fn exit(outcome: &Outcome) -> Exit {
 
 /// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what
 /// is going on; what a reader should keep stays.
-struct Talk {
+pub(crate) struct Talk {
     line: Line,
     paint: Paint,
 }
 
 impl Talk {
-    fn tell(&mut self, event: &Event<'_>) {
+    pub(crate) fn new(no_color: bool) -> Talk {
+        Talk {
+            line: Line::new(),
+            paint: Paint::for_stderr(no_color),
+        }
+    }
+
+    /// Shows an event, or says it where it should stay.
+    pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let text = event.to_string();
         match event {
             Event::Begun { .. } => self.keep(&text),

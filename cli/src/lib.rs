@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod claims;
 mod compare;
 mod doctor;
 mod exit;
@@ -64,6 +65,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Serve(serve) => serve::run(&serve),
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
+        Verb::Claims(claims) => claims::run(&claims, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),
     }
 }

@@ -13,6 +13,7 @@
 mod build;
 pub mod capacity;
 pub mod check;
+pub mod claims;
 mod command;
 pub mod companion;
 mod compare;

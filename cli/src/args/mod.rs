@@ -1,6 +1,7 @@
 //! The raw arguments, one file a verb. What a word means by itself is settled here; whether words
 //! go together is settled where the verb makes its plan of them. The only place that knows clap.
 
+pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod hold;
@@ -57,6 +58,8 @@ pub(crate) enum Verb {
     Serve(serve::Serve),
     /// Measure several servers in turn and put them side by side
     Compare(compare::Compare),
+    /// Run published claims here, and say what holds
+    Claims(claims::Claims),
     /// Say what this host costs a measurement, and the command that changes it
     Doctor(doctor::Doctor),
     /// List, build or check the servers that can be compared

@@ -77,7 +77,7 @@ impl Metric {
     }
 
     /// Whether it is a time that the generator takes, which holds its own slowness, too.
-    fn is_the_generators(self) -> bool {
+    pub(crate) fn is_the_generators(self) -> bool {
         matches!(
             self,
             Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean

@@ -1,0 +1,162 @@
+//! `ringside claims`: published claims, run here, judged, and written down beside what was found.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::signal::Stop;
+use lab::Event;
+use lab::claims::page::{self, Entry};
+use lab::claims::{self, Begun, Claim, Id, Options, Ran};
+
+use crate::args::claims::{Action, Claims};
+use crate::compare::Talk;
+use crate::exit::{Exit, Failure};
+use crate::output::{table, terminal};
+
+/// What `--quick` stands for.
+const QUICK_ROUNDS: u32 = 3;
+const QUICK_WINDOW: Duration = Duration::from_millis(300);
+
+/// Lists, runs, or writes pages.
+pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
+    let claims = read(&arguments.dir)?;
+    match arguments.action {
+        Action::List => {
+            let claims = chosen(claims, &arguments.names, true)?;
+            list(claims, &arguments.output)
+        }
+        Action::Run => {
+            let claims = chosen(claims, &arguments.names, arguments.all)?;
+            carry_out(claims, arguments, no_color)
+        }
+        Action::Page => match arguments.names.as_slice() {
+            [] => write_pages(claims, &arguments.output),
+            [folder] => write_pages(claims, Path::new(folder)),
+            _ => Err(Failure::usage("page takes one directory of records")),
+        },
+    }
+}
+
+fn read(folder: &Path) -> Result<Vec<Claim>, Failure> {
+    let place = folder.display();
+    let (claims, faults) = claims::read_all(folder).map_err(|error| {
+        Failure::usage(format!(
+            "{place}: {error}; give the directory of claims with --dir"
+        ))
+    })?;
+    if faults.is_empty() {
+        return Ok(claims);
+    }
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    Err(Failure::usage(faults.join("\n")))
+}
+
+/// The claims that were named, or all.
+fn chosen(claims: Vec<Claim>, names: &[String], all: bool) -> Result<Vec<Claim>, Failure> {
+    if names.is_empty() {
+        return match all {
+            true => Ok(claims),
+            false => Err(Failure::usage("name claims such as E1, or write --all")),
+        };
+    }
+    let mut wanted = Vec::new();
+    for name in names {
+        let id = Id::parse(name).filter(|id| claims.iter().any(|claim| claim.id == *id));
+        wanted.push(id.ok_or_else(|| {
+            Failure::usage(format!("no claim `{name}`; `ringside claims` lists them"))
+        })?);
+    }
+    let is_wanted = |claim: &Claim| wanted.contains(&claim.id);
+    Ok(claims.into_iter().filter(is_wanted).collect())
+}
+
+fn list(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
+    let entries = entries(claims, records);
+    let rows: Vec<[String; 3]> = page::lines(&entries)
+        .into_iter()
+        .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
+        .collect();
+    terminal::print(&table::left("", &rows)).map_err(Failure::running)?;
+    Ok(Exit::Ok)
+}
+
+/// The claims with what their records say. One that cannot be read is said, and stays without.
+fn entries(claims: Vec<Claim>, records: &Path) -> Vec<Entry> {
+    let find = |claim: Claim| {
+        let finding = claims::find(&claim, records, None).unwrap_or_else(|what| {
+            terminal::say(&what);
+            None
+        });
+        Entry { claim, finding }
+    };
+    claims.into_iter().map(find).collect()
+}
+
+fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
+    let ringside = std::env::current_exe()
+        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))?;
+    let options = Options {
+        folder: arguments.output.clone(),
+        ringside,
+        rounds: arguments.quick.then_some(QUICK_ROUNDS),
+        window: arguments.quick.then_some(QUICK_WINDOW),
+        ..Options::default()
+    };
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let mut talk = Talk::new(no_color);
+    let mut begun = |run: Begun<'_>| {
+        let names: Vec<String> = run.claims.iter().map(Id::to_string).collect();
+        terminal::say(&format!(
+            "run {} of {}: {}",
+            run.number,
+            run.of,
+            names.join(", ")
+        ));
+    };
+    let tell = &mut |event: &Event<'_>| talk.tell(event);
+    let ran = claims::run(&claims, &options, &stop, &mut begun, tell);
+    drop(talk);
+    list(claims, &arguments.output)?;
+    for (ids, what) in &ran.failed {
+        let names: Vec<String> = ids.iter().map(Id::to_string).collect();
+        terminal::say(&format!("{}: {what}", names.join(", ")));
+    }
+    for what in &ran.unwritten {
+        terminal::say(&format!("not written: {what}"));
+    }
+    Ok(match stop.requested() {
+        Some(signal) => Exit::Stopped(signal),
+        None => exit(&ran),
+    })
+}
+
+fn exit(ran: &Ran) -> Exit {
+    let came_about = ran.carried_out + ran.there > 0;
+    match (
+        ran.failed.is_empty() && ran.unwritten.is_empty(),
+        came_about,
+    ) {
+        (true, _) => Exit::Ok,
+        (false, true) => Exit::SubjectFailed,
+        (false, false) => Exit::Failed,
+    }
+}
+
+fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
+    let command = format!("ringside claims page {}", records.display());
+    let entries = entries(claims, records);
+    let pages = [
+        ("CLAIMS.md", page::markdown(&entries, &command)),
+        ("claims.html", page::html(&entries, &command)),
+    ];
+    for (name, text) in pages {
+        let file = records.join(name);
+        fs::write(&file, text).map_err(|error| {
+            Failure::running(format!("{} cannot be written: {error}", file.display()))
+        })?;
+        terminal::say(&format!("written: {}", file.display()));
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,169 @@
+//! Claims about connections that stand for long: a subject is started, the generator holds its
+//! connections on it, and conditions on the record pass or fail.
+
+use std::fs;
+use std::path::Path;
+
+use load::check::evaluate;
+use load::hold::{self, Plan, Record, Threshold};
+use load::{Progress, Stop};
+use measure::record::EndedBy;
+
+use super::file::{Hold, Judge};
+use super::judge::{Judgement, Word};
+use super::run::Done;
+use super::{Judged, Options, Test};
+use crate::build::{self, Unbuilt};
+use crate::cores::{Choice, Placement};
+use crate::event::{Event, Observer};
+use crate::live::{Serving, Setting, Trouble};
+use crate::process::GRACE;
+use crate::subject::{Kind, Subject, Values};
+
+/// The record, inside its folder.
+const RECORD: &str = "hold.json";
+/// Why there is no record, inside its folder.
+const MISSING: &str = "missing.txt";
+
+/// What a record says; nothing if there is none.
+pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Judged>, String> {
+    if let Ok(missing) = fs::read_to_string(folder.join(MISSING)) {
+        let judgement = Judgement::of(Word::CannotBeTested, missing.trim_end());
+        return Ok(Some((vec![judgement], None)));
+    }
+    let file = folder.join(RECORD);
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&file).map_err(|error| error.to_string());
+    let record = text
+        .and_then(|text| Record::from_json(&text))
+        .map_err(|what| format!("{}: {what}", file.display()))?;
+    if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) {
+        return Ok(None);
+    }
+    let judgements = test.judges.iter().map(|one| judge(one, &record)).collect();
+    Ok(Some((judgements, None)))
+}
+
+fn judge(judge: &Judge, record: &Record) -> Judgement {
+    let Judge::Pass(pass) = judge else {
+        return Judgement::of(Word::Void, "held connections are judged by `pass`");
+    };
+    let read = pass.conditions.iter().map(|text| text.parse());
+    let Ok(conditions) = read.collect::<Result<Vec<Threshold>, _>>() else {
+        return Judgement::of(Word::Void, "a condition means nothing");
+    };
+    let outcomes = evaluate(&conditions, record);
+    let words: Vec<String> = outcomes
+        .iter()
+        .map(|outcome| {
+            let measured = outcome
+                .measured
+                .as_deref()
+                .unwrap_or("nothing was measured");
+            let verdict = if outcome.ok { "passes" } else { "fails" };
+            format!("{} {verdict} ({measured})", outcome.threshold)
+        })
+        .collect();
+    let word = match outcomes.iter().all(|outcome| outcome.ok) {
+        true => Word::Holds,
+        false => Word::DoesNotHold,
+    };
+    Judgement::of(word, words.join("; "))
+}
+
+/// Starts the subject, holds the connections on it, and writes the record.
+pub(super) fn run(
+    asked: &Hold,
+    folder: &Path,
+    options: &Options,
+    stop: &Stop,
+    begin: &mut dyn FnMut(),
+    observer: &mut dyn Observer,
+) -> Result<Done, String> {
+    if folder.join(RECORD).is_file() {
+        return Ok(Done::There);
+    }
+    begin();
+    let failed = |what: &dyn std::fmt::Display| format!("{}: {what}", folder.display());
+    let dir = folder.join("subject");
+    fs::create_dir_all(&dir).map_err(|error| failed(&error))?;
+    let dir = fs::canonicalize(&dir).map_err(|error| failed(&error))?;
+    let subjects = options
+        .subjects
+        .clone()
+        .unwrap_or_else(|| "subjects".into());
+    let subject =
+        Subject::read(&subjects.join(&asked.subject)).map_err(|fault| fault.to_string())?;
+    if subject.kind != Kind::Server {
+        return Err(format!("{} is no server", subject.name));
+    }
+    let placement = Placement::decide(&Choice::Auto, &Choice::Auto)?;
+    let setting = Setting {
+        placement: &placement,
+        engine: "auto",
+        seed: 1,
+        ringside: &options.ringside,
+        stop,
+    };
+    let values = Values {
+        dir: dir.clone(),
+        ..setting.values(&subject)
+    };
+    observer.event(&Event::Starting {
+        subject: &subject.name,
+    });
+    let cache = options.cache.clone().unwrap_or_else(build::default_cache);
+    let built = build::build(&subject, &cache, &values, &dir.join("build.log"), stop);
+    let build = match built {
+        Ok(build) => build,
+        Err(Unbuilt::Missing(what)) => {
+            let written = fs::write(folder.join(MISSING), what);
+            return written
+                .map(|()| Done::Now(Vec::new()))
+                .map_err(|error| failed(&error));
+        }
+        Err(Unbuilt::Failed(what, _)) => {
+            return Err(format!("{} could not be built: {what}", subject.name));
+        }
+        Err(Unbuilt::Stopped) => return Ok(Done::Now(Vec::new())),
+    };
+    let serving = Serving::raise(&subject, &build, &dir, &setting);
+    let Serving { mut process, port } = match serving {
+        Ok(serving) => serving,
+        Err(Trouble::Failed(what, _)) => return Err(format!("{} {what}", subject.name)),
+        Err(Trouble::Stopped) => return Ok(Done::Now(Vec::new())),
+    };
+    let record = hold_on(asked, port, &placement, options, stop);
+    process.end(GRACE);
+    let json = record?.to_json()?;
+    match fs::write(folder.join(RECORD), json) {
+        Ok(()) => Ok(Done::Now(Vec::new())),
+        Err(error) => Ok(Done::Now(vec![failed(&error)])),
+    }
+}
+
+fn hold_on(
+    asked: &Hold,
+    port: u16,
+    placement: &Placement,
+    options: &Options,
+    stop: &Stop,
+) -> Result<Record, String> {
+    let url = format!("http://127.0.0.1:{port}{}", asked.path);
+    let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
+    plan.connections = asked.connections;
+    plan.duration_s = match options.window {
+        // Long enough for each connection to be asked a few times.
+        Some(_) => asked.held.min(4 * asked.heartbeat).as_secs_f64(),
+        None => asked.held.as_secs_f64(),
+    };
+    plan.heartbeat_s = asked.heartbeat.as_secs_f64();
+    plan.heartbeat_timeout_s = asked.heartbeat_timeout.as_secs_f64();
+    plan.retries = asked.retries;
+    plan.cpus = placement.generator.clone();
+    let held = hold::prepare(&plan).map_err(|error| error.to_string())?;
+    let record = held.carry_out(stop, &mut |_: &Progress| ());
+    record.map_err(|error| error.to_string())
+}

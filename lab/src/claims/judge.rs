@@ -1,0 +1,465 @@
+//! From what a comparison kept to what that says about a claim. Pure.
+//!
+//! The rule: a published ratio *holds* where it lies in the interval that was measured, and is
+//! *stronger* here where the whole interval is above it. Where the whole interval is below it but
+//! the direction is proven, it is *weaker*. Where no difference is shown, or the other direction,
+//! it *does not hold*. A row that is missing makes a claim one that cannot be tested here, rounds
+//! that count for nothing make it void, and where the generator was the limit only what the bound
+//! proves is said.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio};
+use super::little::number;
+use crate::Kept;
+use crate::manifest::{Outcome, Role, RowFacts, Setup};
+use crate::sample::Sample;
+use crate::statistics::{self, ALPHA};
+use crate::verdict::{self, Metric, Side};
+
+/// Cores of servers on which posts are written and read differ by less than about this factor: a
+/// figure that is further below what was published is not that of another core.
+const CORES_APART: f64 = 2.0;
+
+/// What was found about a claim, as a word. Ordered: the first that is found of several counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Something is missing here, or the claim is about what no test shows.
+    CannotBeTested,
+    /// What was measured counts for nothing.
+    Void,
+    /// No difference was shown, or the other direction.
+    DoesNotHold,
+    /// The direction is proven, by less than was published.
+    Weaker,
+    /// It holds, by more than was published.
+    Stronger,
+    /// It holds.
+    Holds,
+}
+
+impl Word {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Word::CannotBeTested => "cannot be tested here",
+            Word::Void => "void",
+            Word::DoesNotHold => "does not hold",
+            Word::Weaker => "weaker",
+            Word::Stronger => "stronger",
+            Word::Holds => "holds",
+        }
+    }
+}
+
+/// What was found about one thing that a claim is judged on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// As a word.
+    pub word: Word,
+    /// As a sentence, without the word and without a full stop.
+    pub sentence: String,
+    /// What was measured, where that is a number: the multiple or the figure.
+    pub measured: Option<Interval>,
+    /// What was published in its place.
+    pub published: Option<f64>,
+}
+
+impl Judgement {
+    /// A judgement without a number.
+    pub fn of(word: Word, sentence: impl Into<String>) -> Judgement {
+        Judgement {
+            word,
+            sentence: sentence.into(),
+            measured: None,
+            published: None,
+        }
+    }
+}
+
+/// A number with the interval that it was measured to lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The middle.
+    pub centre: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    fn inverse(self) -> Interval {
+        Interval {
+            low: self.high.recip(),
+            centre: self.centre.recip(),
+            high: self.low.recip(),
+        }
+    }
+
+    /// `3.06 [2.95, 3.17]`.
+    pub fn words(self) -> String {
+        let [low, centre, high] = [self.low, self.centre, self.high].map(shown);
+        format!("{centre} [{low}, {high}]")
+    }
+}
+
+/// What a claim's comparison left behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence<'a> {
+    /// What was measured.
+    pub kept: &'a Kept,
+    /// What the rows that are timed commands were verified to write, by row.
+    pub outputs: &'a BTreeMap<String, String>,
+}
+
+/// What the word of a whole claim is: the first of the words that were found about its parts.
+pub(super) fn word(judgements: &[Judgement]) -> Word {
+    let words = judgements.iter().map(|judgement| judgement.word);
+    words.min().unwrap_or(Word::Void)
+}
+
+/// Judges one thing.
+pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
+    let result = match judge {
+        Judge::Ratio(ratio) => judge_ratio(ratio, evidence),
+        Judge::Order(order) => judge_order(order, evidence),
+        Judge::Figure(figure) => judge_figure(figure, evidence),
+        Judge::Printed(printed) => judge_printed(printed, evidence),
+        Judge::Pass(pass) => judge_pass(pass, evidence),
+    };
+    result.unwrap_or_else(|judgement| judgement)
+}
+
+/// A row's rounds, if they allow to say anything.
+struct Rounds<'a> {
+    facts: &'a RowFacts,
+    samples: Vec<Sample>,
+}
+
+impl<'a> Rounds<'a> {
+    /// The row `name`; else the judgement that this makes.
+    fn find(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
+        let void = |sentence: String| Judgement::of(Word::Void, sentence);
+        let rows = &evidence.kept.manifest.rows;
+        let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
+            return Err(void(format!("{name} is no row of what was measured")));
+        };
+        let all = evidence.kept.rounds.iter();
+        let samples: Vec<Sample> = all
+            .filter(|round| round.row == name)
+            .map(|round| round.sample.clone())
+            .collect();
+        match &facts.outcome {
+            Outcome::Missing { install } => {
+                let sentence = format!("{name}: {}", install.trim_end_matches('.'));
+                return Err(Judgement::of(Word::CannotBeTested, sentence));
+            }
+            Outcome::Failed { what, .. } => return Err(void(format!("{name} {what}"))),
+            Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
+                return Err(void(format!("{name} was not measured")));
+            }
+            Outcome::Measured | Outcome::NotReached => {}
+        }
+        if let Some(why) = &facts.spoilt {
+            return Err(void(why.clone()));
+        }
+        let mut bad = samples.iter().filter_map(|sample| sample.void());
+        let count = bad.clone().count();
+        match bad.next() {
+            Some(why) if 2 * count > samples.len() => Err(void(format!("{name}: {why}"))),
+            _ => Ok(Rounds { facts, samples }),
+        }
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            name: &self.facts.name,
+            samples: &self.samples,
+            spoilt: None,
+        }
+    }
+
+    /// How the generator was the limit, if it was.
+    fn limit(&self) -> Option<String> {
+        verdict::limit(self.side())
+    }
+}
+
+/// What is known of a ratio where the generator was the limit for one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    /// It is what was measured.
+    Exact,
+    /// It is that or more.
+    AtLeast,
+    /// It is that or less.
+    AtMost,
+}
+
+/// The figure of `of` as a multiple of that of `to`.
+fn measure(
+    metric: Metric,
+    of: &str,
+    to: &str,
+    evidence: &Evidence<'_>,
+) -> Result<(Interval, Bound), Judgement> {
+    let (a, b) = (Rounds::find(of, evidence)?, Rounds::find(to, evidence)?);
+    let void = |sentence: String| Judgement::of(Word::Void, sentence);
+    let seed = evidence.kept.manifest.setup.seed;
+    let pairs = verdict::pairs(a.side(), b.side(), metric);
+    let Some(ratio) = statistics::Ratio::of(&pairs, 1.0 - ALPHA, seed) else {
+        return Err(void(format!(
+            "{of} and {to} have too few rounds in common with a figure of {}",
+            metric.name()
+        )));
+    };
+    let bound = match (a.limit(), b.limit(), metric.more_is_better()) {
+        (None, None, _) => Bound::Exact,
+        (Some(_), None, true) => Bound::AtLeast,
+        (None, Some(_), true) => Bound::AtMost,
+        (Some(why), _, false) | (_, Some(why), false) if metric.is_the_generators() => {
+            return Err(void(format!("the times are also the generator's ({why})")));
+        }
+        (_, _, false) => Bound::Exact,
+        (Some(why), Some(_), true) => {
+            return Err(void(format!(
+                "the generator was the limit for both ({why})"
+            )));
+        }
+    };
+    let interval = Interval {
+        low: ratio.low,
+        centre: ratio.centre,
+        high: ratio.high,
+    };
+    Ok((interval, bound))
+}
+
+fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let (mut interval, mut bound) = measure(asked.metric, &asked.of, &asked.to, evidence)?;
+    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published);
+    if published < 1.0 {
+        // The same claim from the other side: only multiples above 1 are judged below.
+        (of, to) = (to, of);
+        (interval, published) = (interval.inverse(), published.recip());
+        bound = match bound {
+            Bound::Exact => Bound::Exact,
+            Bound::AtLeast => Bound::AtMost,
+            Bound::AtMost => Bound::AtLeast,
+        };
+    }
+    let word = match asked.within {
+        Some(within) => equal(interval, bound, within),
+        None => multiple(interval, bound, published, least(asked.metric, evidence)),
+    };
+    let amount = match bound {
+        Bound::Exact => "",
+        Bound::AtLeast => "at least ",
+        Bound::AtMost => "at most ",
+    };
+    let sentence = format!(
+        "{} of {of} is {amount}{} times that of {to}; {} was published",
+        asked.metric.name(),
+        interval.words(),
+        shown(published)
+    );
+    Ok(Judgement {
+        word,
+        sentence,
+        measured: Some(interval),
+        published: Some(published),
+    })
+}
+
+/// The smallest difference that is called one, as a share: what matters, and no less than the
+/// baseline seemed to differ from itself.
+fn least(metric: Metric, evidence: &Evidence<'_>) -> f64 {
+    let Setup {
+        seed,
+        smallest_difference,
+        baseline,
+        ..
+    } = &evidence.kept.manifest.setup;
+    let mut rows = evidence.kept.manifest.rows.iter();
+    let again = rows.find(|row| row.role == Role::Again);
+    let floor = again.and_then(|row| {
+        let again = Rounds::find(&row.name, evidence).ok()?;
+        let baseline = Rounds::find(baseline, evidence).ok()?;
+        verdict::noise_floor(again.side(), baseline.side(), metric, *seed)
+    });
+    smallest_difference.max(floor.unwrap_or(0.0))
+}
+
+/// What a measured multiple says about one above 1 that was published.
+fn multiple(measured: Interval, bound: Bound, published: f64, least: f64) -> Word {
+    let proven = measured.low > 1.0 && measured.centre >= 1.0 + least;
+    match bound {
+        Bound::Exact if !proven => Word::DoesNotHold,
+        Bound::Exact if measured.low > published => Word::Stronger,
+        Bound::Exact if measured.high < published => Word::Weaker,
+        Bound::Exact => Word::Holds,
+        Bound::AtLeast if measured.low > published => Word::Stronger,
+        Bound::AtLeast if measured.high >= published => Word::Holds,
+        // The truth may be larger by any amount.
+        Bound::AtLeast => Word::Void,
+        Bound::AtMost if !proven => Word::DoesNotHold,
+        Bound::AtMost => Word::Void,
+    }
+}
+
+/// What a measured multiple says about two that were said to be alike.
+fn equal(measured: Interval, bound: Bound, within: f64) -> Word {
+    let (least, most) = (1.0 / (1.0 + within), 1.0 + within);
+    match bound {
+        Bound::Exact if least <= measured.low && measured.high <= most => Word::Holds,
+        Bound::Exact if measured.high < least || most < measured.low => Word::DoesNotHold,
+        // Too wide to tell, or a bound.
+        _ => Word::Void,
+    }
+}
+
+fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let mut found = Vec::new();
+    for pair in asked.rows.windows(2) {
+        let (interval, bound) = measure(asked.metric, &pair[0], &pair[1], evidence)?;
+        let proven =
+            multiple(interval, bound, 1.0, least(asked.metric, evidence)) != Word::DoesNotHold;
+        let open = bound == Bound::AtMost && proven || bound == Bound::AtLeast && !proven;
+        let word = match (open, proven) {
+            (true, _) => Word::Void,
+            (false, true) => Word::Holds,
+            (false, false) => Word::DoesNotHold,
+        };
+        let relation = match word {
+            Word::Holds => "above",
+            Word::Void => "not known to be above",
+            _ if interval.high < 1.0 => "below",
+            _ => "not shown to be above",
+        };
+        let sentence = format!("{} {relation} {}: {} ×", pair[0], pair[1], interval.words());
+        found.push(Judgement::of(word, sentence));
+    }
+    let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
+    let sentence = format!("by {}: {}", asked.metric.name(), sentences.join("; "));
+    Ok(Judgement::of(word(&found), sentence))
+}
+
+fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let rounds = Rounds::find(&asked.of, evidence)?;
+    let cores = match asked.per {
+        Per::Subject => 1,
+        Per::Core => evidence.kept.manifest.setup.server_cores.len().max(1),
+    };
+    let good = rounds
+        .samples
+        .iter()
+        .filter(|sample| sample.void().is_none());
+    let mut figures: Vec<f64> = good
+        .filter_map(|sample| asked.metric.of(sample))
+        .map(|figure| figure / cores as f64)
+        .collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    let (Some(&low), Some(&high)) = (figures.first(), figures.last()) else {
+        let sentence = format!("{} has no figure of {}", asked.of, asked.metric.name());
+        return Err(Judgement::of(Word::Void, sentence));
+    };
+    let interval = Interval {
+        low,
+        centre: figures[figures.len() / 2],
+        high,
+    };
+    let limited = rounds.limit();
+    let more_is_better = asked.metric.more_is_better();
+    let (reached, far) = match more_is_better {
+        true => (high / asked.published, low / asked.published),
+        false => (asked.published / low, asked.published / high),
+    };
+    let word = match (reached, limited.is_some()) {
+        (1.0.., _) if far > 1.0 => Word::Stronger,
+        (1.0.., _) => Word::Holds,
+        (_, true) => Word::Void,
+        (reached, false) if reached * CORES_APART >= 1.0 => Word::Weaker,
+        (_, false) => Word::DoesNotHold,
+    };
+    let each = match asked.per {
+        Per::Subject => "",
+        Per::Core => " for each core",
+    };
+    let sentence = format!(
+        "{} of {}{each}: the rounds lie between {} and {}; {} was published",
+        asked.metric.name(),
+        asked.of,
+        number(low),
+        number(high),
+        number(asked.published)
+    );
+    Ok(Judgement {
+        word,
+        sentence,
+        measured: Some(interval),
+        published: Some(asked.published),
+    })
+}
+
+fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let printed = |row: &str| {
+        Rounds::find(row, evidence)?;
+        let output = evidence
+            .outputs
+            .get(row)
+            .map(String::as_str)
+            .unwrap_or_default();
+        number_after(output, &asked.word).ok_or_else(|| {
+            let sentence = format!("{row} writes no number after `{}`", asked.word);
+            Judgement::of(Word::Void, sentence)
+        })
+    };
+    let (a, b) = (printed(&asked.of)?, printed(&asked.to)?);
+    let [least, most] = asked.published;
+    let ratio = a / b;
+    let word = match (least..=most).contains(&ratio) {
+        true => Word::Holds,
+        false => Word::DoesNotHold,
+    };
+    let range = match least == most {
+        true => shown(least),
+        false => format!("{} to {}", shown(least), shown(most)),
+    };
+    let sentence = format!(
+        "{} of {}: {} against {} of {}, {} times; {range} was published",
+        asked.word,
+        asked.of,
+        number(a),
+        number(b),
+        asked.to,
+        shown(ratio)
+    );
+    Ok(Judgement::of(word, sentence))
+}
+
+/// The number that follows a word.
+fn number_after(text: &str, word: &str) -> Option<f64> {
+    let mut words = text.split_whitespace();
+    words.find(|found| *found == word)?;
+    words.next()?.parse().ok().filter(|number| *number > 0.0)
+}
+
+fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let row = asked.of.as_deref().unwrap_or_default();
+    Rounds::find(row, evidence)?;
+    let sentence = format!("{row} has no phases with conditions");
+    Ok(Judgement::of(Word::Void, sentence))
+}
+
+/// A number with about three figures.
+fn shown(number: f64) -> String {
+    match number.abs() {
+        100.0.. => format!("{number:.0}"),
+        10.0.. => format!("{number:.1}"),
+        _ => format!("{number:.2}"),
+    }
+}

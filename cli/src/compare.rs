@@ -50,7 +50,8 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
     })
 }
 
-fn look(paint: Paint) -> Look {
+/// How the terminal wants a report.
+pub(crate) fn look(paint: Paint) -> Look {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     // The first that is set counts (locale(7)).
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]

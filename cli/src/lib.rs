@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod hold;
 mod output;
+mod report;
 mod run;
 mod serve;
 mod subjects;
@@ -64,6 +65,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
         Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Report(report) => report::run(&report, no_color),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Claims(claims) => claims::run(&claims, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),

@@ -13,7 +13,7 @@ use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::live::Setting;
 use crate::manifest::{self, Manifest, Outcome as RowOutcome, Role, RowFacts, Setup};
-use crate::report::{self, Report};
+use crate::report::{self, Enclosed, Report};
 use crate::round::Round;
 use crate::rounds::{Entry, Rounds, State, order};
 use crate::store::{self, Store};
@@ -406,17 +406,15 @@ fn differing_content_types(entries: &[Entry]) -> Option<String> {
     })
 }
 
-/// Writes the report in each of its formats, and a copy of what was asked for.
+/// Writes a copy of what was asked for, and the report in each of its formats.
 fn write(store: &Store, file: &Path, report: &Report, unwritten: &mut Vec<String>) {
-    let copy = fs::read(file).unwrap_or_default();
-    let files: [(&str, Vec<u8>); 3] = [
-        ("comparison.toml", copy),
-        ("report.md", report::markdown(report).into_bytes()),
-        ("report.json", report::json(report).into_bytes()),
-    ];
-    for (name, bytes) in files {
-        if let Err(error) = store.write(Path::new(name), &bytes) {
+    let mut put = |name: &str, bytes: &[u8]| {
+        if let Err(error) = store.write(Path::new(name), bytes) {
             unwritten.push(format!("{name}: {error}"));
         }
+    };
+    put("comparison.toml", &fs::read(file).unwrap_or_default());
+    for (name, text) in report::files(report, &Enclosed::read(store.folder())) {
+        put(name, text.as_bytes());
     }
 }

@@ -116,6 +116,17 @@ pub enum Role {
     Ceiling,
 }
 
+impl Role {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Subject => "subject",
+            Role::Again => "again",
+            Role::Ceiling => "ceiling",
+        }
+    }
+}
+
 /// How it went for a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]

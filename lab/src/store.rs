@@ -57,6 +57,12 @@ impl Store {
         Ok(store)
     }
 
+    /// A store in a folder that is there.
+    pub(crate) fn at(folder: &Path) -> io::Result<Store> {
+        let folder = fs::canonicalize(folder)?;
+        Ok(Store { folder })
+    }
+
     /// The folder, absolute.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

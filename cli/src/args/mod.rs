@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod hold;
 pub(crate) mod http2;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sockets;
@@ -60,6 +61,8 @@ pub(crate) enum Verb {
     Compare(compare::Compare),
     /// Run published claims here, and say what holds
     Claims(claims::Claims),
+    /// Write the reports of comparisons again, from their records
+    Report(report::Report),
     /// Say what this host costs a measurement, and the command that changes it
     Doctor(doctor::Doctor),
     /// List, build or check the servers that can be compared

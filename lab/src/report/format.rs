@@ -3,7 +3,7 @@
 use crate::statistics::Spread;
 
 /// Three significant digits, without an exponent: `412`, `41.2`, `4.12`, `0.412`.
-pub(super) fn digits(number: f64) -> String {
+pub(crate) fn digits(number: f64) -> String {
     let decimals = match number.abs() {
         99.95.. => 0,
         9.995.. => 1,
@@ -15,7 +15,7 @@ pub(super) fn digits(number: f64) -> String {
 }
 
 /// `412 k`, `1.32 M`, `950`.
-pub(super) fn count(number: f64) -> String {
+pub(crate) fn count(number: f64) -> String {
     match number {
         999_500.0.. => format!("{} M", digits(number / 1e6)),
         999.5.. => format!("{} k", digits(number / 1e3)),
@@ -24,7 +24,7 @@ pub(super) fn count(number: f64) -> String {
 }
 
 /// A time in microseconds: `380 µs`, `1.52 ms`, `2.10 s`.
-pub(super) fn time_us(us: f64) -> String {
+pub(crate) fn time_us(us: f64) -> String {
     match us {
         999_500.0.. => format!("{} s", digits(us / 1e6)),
         999.5.. => format!("{} ms", digits(us / 1e3)),
@@ -33,7 +33,7 @@ pub(super) fn time_us(us: f64) -> String {
 }
 
 /// `6.10 MiB`, `812 KiB`.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes / KIB {
         kib if kib >= KIB * KIB => format!("{} GiB", digits(kib / KIB / KIB)),
@@ -43,17 +43,27 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// Half of the distance between the lowest and the highest round, in percent of the median.
-pub(super) fn give_or_take(spread: &Spread) -> String {
+pub(crate) fn give_or_take(spread: &Spread) -> String {
     format!("±{:.1} %", 100.0 * spread.share())
 }
 
+/// A ratio, as near to 1 as it must be told apart from it: `1.003`, `3.16`, `13.2`, `109`.
+pub(crate) fn ratio(ratio: f64) -> String {
+    match ratio {
+        ..2.0 => format!("{ratio:.3}"),
+        2.0..10.0 => format!("{ratio:.2}"),
+        10.0..100.0 => format!("{ratio:.1}"),
+        _ => format!("{ratio:.0}"),
+    }
+}
+
 /// A share in percent: `98 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
 /// Text in letters that every terminal has.
-pub(super) fn ascii(text: &str) -> String {
+pub(crate) fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -89,6 +99,7 @@ mod tests {
         assert_eq!(time_us(2_100_000.0), "2.10 s");
         assert_eq!(bytes(6.1 * 1024.0 * 1024.0), "6.10 MiB");
         assert_eq!(bytes(0.0), "0 KiB");
+        assert_eq!([ratio(0.3331), ratio(3.162)], ["0.333", "3.16"]);
     }
 
     #[test]

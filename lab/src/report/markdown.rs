@@ -1,13 +1,10 @@
 //! The report as Markdown, for people who were not there: each figure with its lowest and highest
 //! round, and everything needed to do it again.
 
-use measure::host::Host;
-
-use super::format::{bytes, count, digits, percent, time_us};
+use super::environment::{machine, procedure};
+use super::figures::{Column, columns};
 use super::plot::plot;
-use super::{Outcome, Report, Row, Setup};
-use crate::cores::List;
-use crate::statistics::Spread;
+use super::{Figures, Outcome, Report, Row};
 use crate::verdict::Kind;
 
 /// The whole report.
@@ -17,7 +14,9 @@ pub fn markdown(report: &Report) -> String {
         report.setup.name,
         escape(&report.setup.question)
     );
+    list(&mut text, "What can be concluded", &report.conclusions);
     list(&mut text, "Caution", &report.cautions);
+    text.push_str("## Figures\n\n");
     text.push_str(&table(&report.subjects));
     text.push_str(
         "\nEach figure is the median of the rounds, with the lowest and the highest round in \
@@ -32,7 +31,6 @@ pub fn markdown(report: &Report) -> String {
             picture.join("\n")
         ));
     }
-    list(&mut text, "What can be concluded", &report.conclusions);
     list(&mut text, "What cannot be concluded", &report.limits);
     list(&mut text, "About single subjects", &notes(&report.subjects));
     text.push_str(&failures(&report.subjects));
@@ -52,75 +50,59 @@ fn list(text: &mut String, heading: &str, sentences: &[String]) {
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| subject | requests/s | p50 | p99 | server CPU per exchange | peak memory | server's \
-         cores busy | generator's busiest core | bytes per exchange | errors | ratio |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+    let columns = columns(rows);
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let mut text = format!(
+        "| subject | ratio | {} | errors |\n|---|---|{}--:|\n",
+        names.join(" | "),
+        "--:|".repeat(columns.len())
     );
     for row in rows {
-        let cells = match &row.figures {
-            Some(_) => cells(row),
+        let mut cells = vec![escape(&row.name)];
+        match &row.figures {
+            Some(found) => {
+                cells.push(ratio(row));
+                cells.extend(columns.iter().map(|column| cell(found, column)));
+                cells.push(found.errors().to_string());
+            }
             None => {
                 let state = match row.outcome {
                     Outcome::Missing { .. } => "not installed",
                     Outcome::Failed { .. } => "failed",
                     Outcome::Measured | Outcome::NotReached => "not measured",
                 };
-                let mut cells = vec![state.to_owned()];
-                cells.resize(10, String::new());
-                cells
+                cells.push(state.to_owned());
+                cells.resize(columns.len() + 3, String::new());
             }
-        };
-        text.push_str(&format!(
-            "| {} | {} |\n",
-            escape(&row.name),
-            cells.join(" | ")
-        ));
+        }
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let Some(found) = &row.figures else {
-        return Vec::new();
-    };
-    let cell = |spread: Option<&Spread>, show: fn(f64) -> String| match spread {
+fn cell(found: &Figures, column: &Column) -> String {
+    let write = column.write;
+    match (column.of)(found) {
         None => "–".to_owned(),
+        Some(spread) if !column.spreads => write(spread.median),
         Some(spread) => format!(
             "{} ({}–{})",
-            show(spread.median),
-            show(spread.lowest),
-            show(spread.highest)
+            write(spread.median),
+            write(spread.lowest),
+            write(spread.highest)
         ),
-    };
-    let median = |spread: Option<&Spread>, show: fn(f64) -> String| {
-        spread.map_or("–".to_owned(), |spread| show(spread.median))
-    };
-    let ratio = match (&row.ratio, row.verdict.kind) {
+    }
+}
+
+fn ratio(row: &Row) -> String {
+    match (&row.ratio, row.verdict.kind) {
         (_, Kind::Baseline) => "baseline".to_owned(),
         (Some(ratio), _) => {
             format!("{:.3} ({:.3}–{:.3})", ratio.centre, ratio.low, ratio.high)
         }
         (None, Kind::Void) => "void".to_owned(),
         (None, _) => "–".to_owned(),
-    };
-    vec![
-        cell(Some(&found.requests_per_second), count),
-        cell(found.p50_us.as_ref(), time_us),
-        cell(found.p99_us.as_ref(), time_us),
-        cell(found.server_cpu_us_per_exchange.as_ref(), time_us),
-        cell(found.memory_peak_bytes.as_ref(), bytes),
-        median(Some(&found.server_busy), percent),
-        median(found.generator_busy.as_ref(), percent),
-        median(found.bytes_per_exchange.as_ref(), digits),
-        found
-            .errors
-            .values()
-            .sum::<u64>()
-            .max(found.failed)
-            .to_string(),
-        ratio,
-    ]
+    }
 }
 
 fn notes(rows: &[Row]) -> Vec<String> {
@@ -178,54 +160,6 @@ fn environment(report: &Report) -> String {
         "{table}\nThe order within the rounds:\n\n{}\n",
         order.join("\n")
     )
-}
-
-fn machine(host: &Host) -> Vec<(&'static str, String)> {
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-    let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
-    vec![
-        ("kernel", text(&host.kernel)),
-        ("processor", text(&host.cpu_model)),
-        ("processors online", number(host.cpus_online.map(u64::from))),
-        ("governor", text(&host.governor)),
-        ("clock source", text(&host.clocksource)),
-        ("mitigations", text(&host.mitigations)),
-        ("congestion control", text(&host.congestion_control)),
-        ("loopback MTU", number(host.loopback_mtu.map(u64::from))),
-        (
-            "listen backlog limit",
-            number(host.somaxconn.map(u64::from)),
-        ),
-        ("descriptor limit", number(host.descriptor_limit)),
-    ]
-}
-
-fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
-    let load = |seconds: f64| format!("{} s of load", digits(seconds));
-    let rate = setup
-        .rate
-        .map_or("closed loop".to_owned(), |rate| format!("{rate}/s"));
-    let window = format!(
-        "{} s in each of {} rounds",
-        digits(setup.window_s),
-        setup.rounds
-    );
-    let fresh = if setup.fresh_each_round { "yes" } else { "no" };
-    vec![
-        ("began", setup.began.clone()),
-        ("ringside", setup.ringside.clone()),
-        ("server cores", List(&setup.server_cores).to_string()),
-        ("generator cores", List(&setup.generator_cores).to_string()),
-        ("generator engine", setup.engine.clone()),
-        ("asked", setup.asked.clone()),
-        ("load", setup.load.clone()),
-        ("rate", rate),
-        ("window", window),
-        ("before each window", load(setup.settle_s)),
-        ("on each new process", load(setup.warm_up_s)),
-        ("new processes each round", fresh.to_owned()),
-        ("seed", setup.seed.to_string()),
-    ]
 }
 
 /// Text that Markdown takes as it stands.

@@ -2,6 +2,12 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
+mod course;
+mod csv;
+mod distribution;
+mod environment;
+mod figures;
+mod folder;
 pub(crate) mod format;
 pub mod html;
 mod json;
@@ -12,11 +18,16 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use measure::host::Host;
 use serde::Serialize;
 
+pub use course::Lap;
+pub use csv::csv;
+pub use distribution::{Distribution, Quantile};
+pub use figures::Figures;
+pub(crate) use folder::files;
+pub use folder::{Rebuilt, rebuild};
+pub use html::{Enclosed, html, index};
 pub use json::json;
 pub use markdown::markdown;
 pub use terminal::{Look, terminal};
@@ -62,6 +73,8 @@ pub struct Report {
 pub struct Row {
     /// Its name.
     pub name: String,
+    /// What it is there for.
+    pub role: Role,
     /// What it is.
     pub description: String,
     /// Its version, as it says.
@@ -78,47 +91,23 @@ pub struct Row {
     pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
     pub notes: Vec<String>,
+    /// How long its exchanges took, all rounds that count together; null where no generator ran.
+    pub distribution: Option<Distribution>,
+    /// When each of its rounds was, and how it went.
+    pub course: Vec<Lap>,
     /// Its rounds.
     pub samples: Vec<Sample>,
-}
-
-/// A subject's rounds put together.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures {
-    /// How many rounds.
-    pub rounds: usize,
-    /// Completed exchanges a second.
-    pub requests_per_second: Spread,
-    /// Median response time in microseconds.
-    pub p50_us: Option<Spread>,
-    /// 99th percentile of the response time in microseconds.
-    pub p99_us: Option<Spread>,
-    /// The server's processor time per exchange in microseconds.
-    pub server_cpu_us_per_exchange: Option<Spread>,
-    /// Peak resident memory of the server's processes in bytes.
-    pub memory_peak_bytes: Option<Spread>,
-    /// The server's processor time as a share of its cores.
-    pub server_busy: Spread,
-    /// The busiest generator worker's processor time as a share of its core.
-    pub generator_busy: Option<Spread>,
-    /// Bytes received per exchange.
-    pub bytes_per_exchange: Option<Spread>,
-    /// Exchanges that completed, all rounds together.
-    pub completed: u64,
-    /// Exchanges that failed, all rounds together.
-    pub failed: u64,
-    /// Errors by kind, all rounds together.
-    pub errors: BTreeMap<String, u64>,
 }
 
 impl Report {
     /// Puts the rounds together and judges them.
     pub fn new(manifest: &Manifest, rounds: &[Round]) -> Report {
         let setup = &manifest.setup;
+        let began = rounds.iter().map(|round| round.began_unix_s).min();
         let measured: Vec<Measured<'_>> = manifest
             .rows
             .iter()
-            .map(|facts| Measured::new(facts, rounds))
+            .map(|facts| Measured::new(facts, rounds, began.unwrap_or(0), setup.metric))
             .collect();
         let judged = judge(&measured, manifest);
         let rows = measured.iter().zip(judged);
@@ -149,22 +138,38 @@ impl Report {
     }
 }
 
+impl Row {
+    /// Whether it is there to judge the measuring by, and not itself compared.
+    pub fn is_for_the_measuring(&self) -> bool {
+        matches!(
+            self.verdict.kind,
+            Kind::Baseline | Kind::Noise | Kind::Ceiling
+        )
+    }
+}
+
 /// A row with its rounds, before the figures are put together.
 struct Measured<'a> {
     facts: &'a RowFacts,
     samples: Vec<Sample>,
+    distribution: Option<Distribution>,
+    course: Vec<Lap>,
     /// Why its rounds cannot be compared, if so.
     spoilt: Option<String>,
 }
 
 impl<'a> Measured<'a> {
-    fn new(facts: &'a RowFacts, rounds: &[Round]) -> Measured<'a> {
-        let samples: Vec<Sample> = rounds
-            .iter()
-            .filter(|round| round.row == facts.name)
-            .map(|round| round.sample.clone())
-            .collect();
+    fn new(
+        facts: &'a RowFacts,
+        rounds: &[Round],
+        began_unix_s: u64,
+        metric: Metric,
+    ) -> Measured<'a> {
+        let own = || rounds.iter().filter(|round| round.row == facts.name);
+        let samples: Vec<Sample> = own().map(|round| round.sample.clone()).collect();
         Measured {
+            distribution: Distribution::of(own()),
+            course: Lap::all(own(), began_unix_s, metric),
             spoilt: reason_spoilt(facts, &samples),
             facts,
             samples,
@@ -183,6 +188,7 @@ impl<'a> Measured<'a> {
         let figures = Figures::of(&self.samples);
         Row {
             name: self.facts.name.clone(),
+            role: self.facts.role,
             description: self.facts.description.clone(),
             version: self.facts.version.clone(),
             outcome: self.facts.outcome.clone(),
@@ -191,6 +197,8 @@ impl<'a> Measured<'a> {
             ratio: judged.ratio,
             verdict: judged.verdict,
             further: judged.further,
+            distribution: self.distribution.clone(),
+            course: self.course.clone(),
             samples: self.samples.clone(),
         }
     }
@@ -305,34 +313,6 @@ fn basis<'a>(
     }
 }
 
-impl Figures {
-    fn of(samples: &[Sample]) -> Option<Figures> {
-        let all = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
-        let known = |figure: fn(&Sample) -> Option<f64>| {
-            let values: Option<Vec<f64>> = samples.iter().map(figure).collect();
-            Spread::of(values?)
-        };
-        let mut errors = BTreeMap::new();
-        for (kind, count) in samples.iter().flat_map(|sample| &sample.errors) {
-            *errors.entry(kind.clone()).or_default() += count;
-        }
-        Some(Figures {
-            rounds: samples.len(),
-            requests_per_second: all(|sample| sample.requests_per_second)?,
-            p50_us: known(|sample| sample.p50_us),
-            p99_us: known(|sample| sample.p99_us),
-            server_cpu_us_per_exchange: known(|sample| sample.server_cpu_us_per_exchange),
-            memory_peak_bytes: known(|sample| sample.memory_peak_bytes.map(|bytes| bytes as f64)),
-            server_busy: all(|sample| sample.server_busy)?,
-            generator_busy: known(|sample| sample.generator_busy),
-            bytes_per_exchange: known(|sample| sample.bytes_per_exchange),
-            completed: samples.iter().map(|sample| sample.completed).sum(),
-            failed: samples.iter().map(|sample| sample.failed).sum(),
-            errors,
-        })
-    }
-}
-
 impl Measured<'_> {
     fn notes(&self, figures: Option<&Figures>) -> Vec<String> {
         let mut notes = Vec::new();
@@ -394,13 +374,10 @@ fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
             "The measuring ended early: {why}. What follows is of the rounds before."
         ));
     }
-    for row in subjects {
+    for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
         let further = row.further.iter().map(|judgement| &judgement.verdict);
-        let said = |verdict: &&Verdict| {
-            !matches!(verdict.kind, Kind::Baseline | Kind::Noise | Kind::Ceiling)
-        };
         let verdicts = std::iter::once(&row.verdict).chain(further);
-        sentences.extend(verdicts.filter(said).map(as_sentence));
+        sentences.extend(verdicts.map(as_sentence));
     }
     sentences
 }

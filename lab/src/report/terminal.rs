@@ -1,11 +1,11 @@
 //! The report for a terminal: a table with the spread under each figure, a picture of the
 //! intervals, and what can and cannot be concluded.
 
-use super::format::{ascii, bytes, count, digits, give_or_take, percent, time_us};
+use super::figures::{Column, columns};
+use super::format::{ascii, digits, give_or_take};
 use super::plot::plot;
-use super::{Figures, Outcome, Report, Row};
+use super::{Outcome, Report, Row};
 use crate::cores::List;
-use crate::statistics::Spread;
 use crate::verdict::{Kind, Metric};
 
 /// How a terminal wants it.
@@ -18,18 +18,6 @@ pub struct Look {
     /// Columns that sentences are broken at.
     pub width: usize,
 }
-
-const HEADINGS: [&str; 9] = [
-    "subject",
-    "requests/s",
-    "p50",
-    "p99",
-    "CPU/exch.",
-    "memory",
-    "server",
-    "generator",
-    "errors",
-];
 
 /// The whole report as lines of text.
 pub fn terminal(report: &Report, look: Look) -> String {
@@ -99,21 +87,20 @@ fn facts(report: &Report) -> String {
 }
 
 fn table(report: &Report, look: Look) -> Vec<String> {
-    let ratio_heading = match report.setup.metric {
+    let mut columns = columns(&report.subjects);
+    columns.retain(|column| column.short.is_some());
+    let mut headings = vec!["subject"];
+    headings.extend(columns.iter().filter_map(|column| column.short));
+    headings.push("errors");
+    headings.push(match report.setup.metric {
         Metric::ResponseTimeP99 => "p99 × baseline",
         Metric::Seconds => "time × baseline",
         _ => "× baseline",
-    };
-    let mut lines: Vec<Vec<String>> = Vec::new();
-    lines.push(
-        HEADINGS
-            .iter()
-            .map(|heading| (*heading).to_owned())
-            .collect(),
-    );
-    lines[0].push(ratio_heading.to_owned());
+    });
+    let headings = headings.into_iter().map(str::to_owned);
+    let mut lines: Vec<Vec<String>> = vec![headings.collect()];
     for row in &report.subjects {
-        let (figures, spreads) = cells(row);
+        let (figures, spreads) = cells(row, &columns);
         lines.push(figures);
         lines.push(spreads);
     }
@@ -165,7 +152,7 @@ fn table(report: &Report, look: Look) -> Vec<String> {
 }
 
 /// A row's figures, and the spreads that stand under them.
-fn cells(row: &Row) -> (Vec<String>, Vec<String>) {
+fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
     let mut figures = vec![row.name.clone()];
     let mut spreads = vec![String::new()];
     let Some(found) = &row.figures else {
@@ -175,42 +162,23 @@ fn cells(row: &Row) -> (Vec<String>, Vec<String>) {
             Outcome::Measured | Outcome::NotReached => "not measured",
         };
         figures.push(state.to_owned());
-        figures.resize(HEADINGS.len() + 1, String::new());
-        spreads.resize(HEADINGS.len() + 1, String::new());
+        figures.resize(columns.len() + 3, String::new());
+        spreads.resize(columns.len() + 3, String::new());
         return (figures, spreads);
     };
-    let mut push = |spread: Option<&Spread>, show: fn(f64) -> String| {
-        figures.push(spread.map_or("–".to_owned(), |spread| show(spread.median)));
+    for column in columns {
+        let spread = (column.of)(found);
+        figures.push(spread.map_or("–".to_owned(), |spread| (column.write)(spread.median)));
         // One round has no spread, which is not a spread of nothing.
-        let spread = spread.filter(|_| found.rounds > 1);
-        spreads.push(spread.map(give_or_take).unwrap_or_default());
-    };
-    push(Some(&found.requests_per_second), count);
-    push(found.p50_us.as_ref(), time_us);
-    push(found.p99_us.as_ref(), time_us);
-    push(found.server_cpu_us_per_exchange.as_ref(), time_us);
-    push(found.memory_peak_bytes.as_ref(), bytes);
-    push(Some(&found.server_busy), percent);
-    push(found.generator_busy.as_ref(), percent);
-    // How full a core was is read as it stands; its spread would be taken for one of the result.
-    for at in [6, 7] {
-        spreads[at] = String::new();
+        let spread = spread.filter(|_| found.rounds > 1 && column.spreads);
+        spreads.push(spread.as_ref().map(give_or_take).unwrap_or_default());
     }
-    figures.push(errors(found));
+    figures.push(found.errors().to_string());
     spreads.push(String::new());
     let (ratio, interval) = ratio_cells(row);
     figures.push(ratio);
     spreads.push(interval);
     (figures, spreads)
-}
-
-fn errors(figures: &Figures) -> String {
-    figures
-        .errors
-        .values()
-        .sum::<u64>()
-        .max(figures.failed)
-        .to_string()
 }
 
 fn ratio_cells(row: &Row) -> (String, String) {

@@ -4,10 +4,14 @@
 //! its frame, [`plot`] for pictures and [`swatch`] for the sign of a subject, which is the same in
 //! every table and plot. What comes from outside is escaped by the templates.
 
+mod comparison;
+mod index;
 pub mod page;
 pub mod plot;
 mod style;
 
+pub use comparison::{Enclosed, html};
+pub use index::index;
 pub use style::swatch;
 
 #[cfg(test)]

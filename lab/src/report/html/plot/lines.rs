@@ -37,6 +37,8 @@ pub struct Curve {
     pub band: Vec<(f64, f64, f64)>,
     /// Drawn hollow: it was measured, and does not count.
     pub hollow: bool,
+    /// Drawn without shapes.
+    pub plain: bool,
 }
 
 impl Series {
@@ -224,6 +226,9 @@ fn shapes(frame: &Frame<'_>, series: &Series) -> Markup {
 /// The points of a curve that have a shape: those nearest to where it is wanted, or all, or some.
 fn shaped(series: &Series, curve: &Curve) -> Vec<(f64, f64)> {
     let points = &curve.points;
+    if curve.plain {
+        return Vec::new();
+    }
     if series.shapes_at.is_empty() {
         let every = points.len().div_ceil(SHAPES_MAX).max(1);
         return points.iter().copied().step_by(every).collect();

@@ -1,0 +1,44 @@
+//! `ringside report`: the reports of what was measured before, made again from its records.
+
+use lab::report;
+
+use crate::args::report::{Format, Report};
+use crate::compare::look;
+use crate::exit::{Exit, Failure};
+use crate::output::terminal::{self, Paint};
+
+/// Makes the reports, and prints them.
+pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
+    let mut rebuilt = Vec::new();
+    for folder in &arguments.folders {
+        rebuilt.push(report::rebuild(folder).map_err(Failure::usage)?);
+    }
+    let mut unwritten = Vec::new();
+    for (folder, one) in arguments.folders.iter().zip(&rebuilt) {
+        let text = match arguments.format {
+            Format::Text => report::terminal(&one.report, look(Paint::for_stdout(no_color))),
+            Format::Markdown => report::markdown(&one.report),
+            Format::Json => report::json(&one.report),
+            Format::Csv => report::csv(&one.report),
+        };
+        terminal::print(&text)
+            .map_err(|error| Failure::running(format!("standard output: {error}")))?;
+        terminal::say(&format!("report: {}", folder.join("report.html").display()));
+        unwritten.extend(one.unwritten.iter().cloned());
+    }
+    if rebuilt.len() > 1 {
+        let page = report::index(&rebuilt, &arguments.output);
+        match std::fs::write(&arguments.output, page) {
+            Ok(()) => terminal::say(&format!("index: {}", arguments.output.display())),
+            Err(error) => unwritten.push(format!("{}: {error}", arguments.output.display())),
+        }
+    }
+    for what in &unwritten {
+        terminal::say(&format!("not written: {what}"));
+    }
+    Ok(if unwritten.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::SubjectFailed
+    })
+}

@@ -1,0 +1,64 @@
+//! The rounds as CSV (RFC 4180 with plain line feeds), a line for each round of each row: for
+//! whoever wants to judge them by statistics of his own.
+
+use super::{Report, Row};
+use crate::sample::Sample;
+
+const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_us,p99_us,\
+                      server_cpu_us_per_exchange,server_busy,server_waited,generator_busy,\
+                      memory_peak_bytes,bytes_per_exchange,completed,failed,others_busy,findings\n";
+
+/// Every round. Where there is no value the field is empty.
+pub fn csv(report: &Report) -> String {
+    let mut text = String::from(HEADER);
+    for row in &report.subjects {
+        for sample in &row.samples {
+            text.push_str(&line(row, sample));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn line(row: &Row, sample: &Sample) -> String {
+    let lap = row.course.iter().find(|lap| lap.round == sample.round);
+    let findings: Vec<&str> = sample
+        .findings
+        .iter()
+        .map(|finding| finding.sentence.as_str())
+        .collect();
+    let fields = [
+        quoted(&row.name),
+        row.role.name().to_owned(),
+        sample.round.to_string(),
+        field(lap.map(|lap| lap.start)),
+        field(lap.map(|lap| lap.at_s)),
+        sample.void().is_none().to_string(),
+        sample.requests_per_second.to_string(),
+        field(sample.p50_us),
+        field(sample.p99_us),
+        field(sample.server_cpu_us_per_exchange),
+        sample.server_busy.to_string(),
+        sample.server_waited.to_string(),
+        field(sample.generator_busy),
+        field(sample.memory_peak_bytes),
+        field(sample.bytes_per_exchange),
+        sample.completed.to_string(),
+        sample.failed.to_string(),
+        sample.others_busy.to_string(),
+        quoted(&findings.join("; ")),
+    ];
+    fields.join(",")
+}
+
+fn field(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Text as a field: in quotes where a comma, a quote or a line end would break the line.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,544 @@
+//! What a comparison found, as a page: the answer, then what it rests on, then how to doubt it.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::page::{
+    Cell, Column as Stand, Found, Section, Tone, badge, bar, code, details, facts, kicker, note,
+    page, sentences, table, verdicts,
+};
+use super::plot::{Axis, Curve, Interval, Line, Scale, Series, intervals, multiples, percentiles};
+use super::style::swatch;
+use crate::report::course::middle;
+use crate::report::environment::{machine, procedure};
+use crate::report::figures::{Column, columns};
+use crate::report::format::{digits, give_or_take, ratio as ratio_figure, time_us};
+use crate::report::{Figures, Outcome, Report, Row, as_sentence};
+use crate::statistics::{Method, Ratio};
+use crate::verdict::{Kind, Metric, Verdict};
+
+/// A reason that is longer than this does not stand in large letters.
+const REASON_MAX: usize = 40;
+
+/// What stands in a comparison's folder beside the records and belongs into its page.
+#[derive(Clone, Debug, Default)]
+pub struct Enclosed {
+    /// The comparison's file, as it was read.
+    pub file: String,
+    /// Pictures of where the time went, as SVG, by row.
+    pub flames: BTreeMap<String, String>,
+}
+
+/// The whole page.
+pub fn html(report: &Report, enclosed: &Enclosed) -> String {
+    let sections: Vec<Section> = [
+        figures(report),
+        ratios(report),
+        distributions(report),
+        course(report),
+        flames(report, enclosed),
+        single(report),
+        limits(report),
+        setup(report),
+        again(report, enclosed),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    page(&report.setup.name, lead(report), &sections)
+}
+
+fn lead(report: &Report) -> Markup {
+    let setup = &report.setup;
+    let facts = [
+        setup.name.clone(),
+        setup.began.replace('T', " ").replace('Z', " UTC"),
+        setup.asked.clone(),
+        setup.load.clone(),
+    ];
+    html! {
+        (kicker(&facts))
+        h1 { (setup.question) }
+        (verdicts(&all_found(report)))
+        div.notes {
+            @if let Some(why) = &setup.ended_early {
+                (note(Tone::Warn, "Ended early:", &format!("{why}. What is here is of the rounds \
+                    before.")))
+            }
+            @for caution in &report.cautions { (note(Tone::Warn, "Caution:", caution)) }
+        }
+    }
+}
+
+/// What was found of every row that is compared.
+pub(super) fn all_found(report: &Report) -> Vec<Found> {
+    report
+        .subjects
+        .iter()
+        .filter(|row| !row.is_for_the_measuring())
+        .flat_map(|row| found(report, row))
+        .collect()
+}
+
+/// What was found of a row, by what is compared and by whatever else was judged.
+fn found(report: &Report, row: &Row) -> Vec<Found> {
+    let main = (&row.verdict, row.ratio.as_ref());
+    let further = row.further.iter();
+    let further = further.map(|judgement| (&judgement.verdict, judgement.ratio.as_ref()));
+    std::iter::once(main)
+        .chain(further)
+        .map(|(verdict, ratio)| said(report, verdict, ratio))
+        .collect()
+}
+
+/// A verdict in large words. The sign says what kind of statement it is, not who is good: a
+/// difference, none, a bound, an open question, nothing.
+fn said(report: &Report, verdict: &Verdict, ratio: Option<&Ratio>) -> Found {
+    let (tone, sign) = match verdict.kind {
+        Kind::Baseline | Kind::Noise | Kind::Ceiling => (Tone::Calm, "="),
+        Kind::Higher | Kind::Lower => (Tone::Good, ">"),
+        Kind::NoDifference | Kind::TooSmall => (Tone::Calm, "≈"),
+        Kind::AtLeast | Kind::AtMost => (Tone::Warn, "≥"),
+        Kind::Undecided => (Tone::Warn, "?"),
+        Kind::Void => (Tone::Void, "∅"),
+        Kind::NotMeasured => (Tone::Void, "–"),
+    };
+    let (says, why) = divided(&as_sentence(verdict));
+    let rests = ratio.map(|ratio| rests(report, ratio)).unwrap_or_default();
+    let parts = [why, rests].into_iter().filter(|part| !part.is_empty());
+    Found {
+        tone,
+        sign,
+        says,
+        rests: parts.collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A verdict without the long reason in brackets at its end, and the reason as a sentence: large
+/// letters are for what was found.
+fn divided(sentence: &str) -> (String, String) {
+    let reason = sentence
+        .strip_suffix(").")
+        .and_then(|all| all.split_once(" ("));
+    match reason.filter(|(_, reason)| reason.len() > REASON_MAX) {
+        Some((says, reason)) => {
+            let mut letters = reason.chars();
+            let first = letters
+                .next()
+                .map(|letter| letter.to_uppercase().to_string());
+            let reason = first.unwrap_or_default() + letters.as_str();
+            (format!("{says}."), format!("{reason}."))
+        }
+        None => (sentence.to_owned(), String::new()),
+    }
+}
+
+/// What a verdict rests on.
+fn rests(report: &Report, ratio: &Ratio) -> String {
+    let method = match ratio.method {
+        Method::Bootstrap => "bootstrap",
+        Method::StudentT => "Student's t",
+        Method::Welch => "Welch's t",
+    };
+    let starts = match ratio.starts {
+        0 | 1 => "one start".to_owned(),
+        starts => format!("{starts} starts"),
+    };
+    format!(
+        "{} [{}, {}] × {}: {} % interval ({method}) over {} rounds of {} s on {starts} of the \
+         processes.",
+        ratio_figure(ratio.centre),
+        ratio_figure(ratio.low),
+        ratio_figure(ratio.high),
+        report.setup.baseline,
+        digits(100.0 * ratio.confidence),
+        ratio.rounds,
+        report.setup.window_s,
+    )
+}
+
+fn figures(report: &Report) -> Option<Section> {
+    let columns = columns(&report.subjects);
+    let mut headings = vec![("subject", Stand::Wide), ("× baseline", Stand::Figures)];
+    headings.extend(columns.iter().map(|column| (column.name, Stand::Figures)));
+    headings.push(("errors", Stand::Figures));
+    let rows: Vec<Vec<Cell>> = (0..)
+        .zip(&report.subjects)
+        .map(|(at, row)| cells(report, at, row, &columns))
+        .collect();
+    let lead = "The median of the rounds; under it half the distance from the lowest to the \
+                highest. Response times count from when a request was due.";
+    Some(Section::new("Figures", lead, table("", &headings, &rows)))
+}
+
+fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell> {
+    let version = row.version.clone().unwrap_or_default();
+    let mut cells = vec![Cell::of(swatch(at, &row.name)).under(version)];
+    match &row.figures {
+        Some(found) => {
+            cells.push(ratio_cell(row));
+            cells.extend((0..).zip(columns).map(|(place, column)| {
+                let cell = figure(found, column);
+                match place {
+                    0 => with_bar(cell, report, at, column),
+                    _ => cell,
+                }
+            }));
+            cells.push(Cell::text(found.errors().to_string()));
+        }
+        None => {
+            let state = match row.outcome {
+                Outcome::Missing { .. } => badge(Tone::Void, "not installed"),
+                Outcome::Failed { .. } => badge(Tone::Bad, "failed"),
+                Outcome::Measured | Outcome::NotReached => badge(Tone::Void, "not measured"),
+            };
+            cells.push(Cell::of(state));
+            cells.resize_with(columns.len() + 3, Cell::none);
+        }
+    }
+    cells
+}
+
+fn figure(found: &Figures, column: &Column) -> Cell {
+    match (column.of)(found) {
+        None => Cell::text("–"),
+        // One round has no spread, which is not a spread of nothing.
+        Some(spread) if found.rounds < 2 || !column.spreads => {
+            Cell::text((column.write)(spread.median))
+        }
+        Some(spread) => Cell::text((column.write)(spread.median)).under(give_or_take(&spread)),
+    }
+}
+
+/// The first figure has a bar under it, as long as it is beside the largest of all rows.
+fn with_bar(mut cell: Cell, report: &Report, at: usize, column: &Column) -> Cell {
+    let median = |row: &Row| Some((column.of)(row.figures.as_ref()?)?.median);
+    let most = report
+        .subjects
+        .iter()
+        .filter_map(median)
+        .fold(0.0, f64::max);
+    if let Some(own) = median(&report.subjects[at]).filter(|_| most > 0.0) {
+        cell.main = html! { (cell.main) (bar(own / most, at)) };
+    }
+    cell
+}
+
+fn ratio_cell(row: &Row) -> Cell {
+    match (&row.ratio, row.verdict.kind) {
+        (_, Kind::Baseline) => Cell::of(badge(Tone::Calm, "baseline")),
+        (_, Kind::Ceiling) => Cell::of(badge(Tone::Calm, "ceiling")),
+        (Some(ratio), kind) => {
+            let bound = match kind {
+                Kind::AtLeast => "≥ ",
+                Kind::Undecided | Kind::AtMost => "? ",
+                _ => "",
+            };
+            let text = format!("{bound}{}", ratio_figure(ratio.centre));
+            Cell::text(text).under(range(ratio))
+        }
+        (None, Kind::Void) => Cell::of(badge(Tone::Void, "void")),
+        (None, _) => Cell::text("–"),
+    }
+}
+
+fn range(ratio: &Ratio) -> String {
+    format!("{}–{}", ratio_figure(ratio.low), ratio_figure(ratio.high))
+}
+
+fn ratios(report: &Report) -> Option<Section> {
+    let setup = &report.setup;
+    let interval = |(at, row): (usize, &Row)| {
+        let ends = match (&row.ratio, row.verdict.kind) {
+            (Some(ratio), _) => Some((ratio.low, ratio.centre, ratio.high)),
+            (None, Kind::Baseline) => Some((1.0, 1.0, 1.0)),
+            (None, _) => None,
+        };
+        let value = match (&row.ratio, row.verdict.kind) {
+            (Some(ratio), _) => ratio_figure(ratio.centre),
+            (None, Kind::Baseline) => "1".to_owned(),
+            (None, Kind::Void) => "void".to_owned(),
+            (None, Kind::Ceiling) => "ceiling".to_owned(),
+            (None, _) => "not measured".to_owned(),
+        };
+        let more = row.ratio.as_ref();
+        Interval {
+            name: row.name.clone(),
+            style: at,
+            range: ends,
+            value,
+            more: more.map_or(String::new(), range),
+        }
+    };
+    let rows: Vec<Interval> = report.subjects.iter().enumerate().map(interval).collect();
+    let known = |row: &Row| row.ratio.is_some();
+    if !report.subjects.iter().any(known) {
+        return None;
+    }
+    let name = format!(
+        "{} as a multiple of {}'s",
+        setup.metric.name(),
+        setup.baseline
+    );
+    let better = match setup.metric.more_is_better() {
+        true => "further right is more, and better",
+        false => "further right is more, and worse",
+    };
+    let axis = Axis::new(better, Scale::Log, |ratio| {
+        let text = format!("{ratio:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    });
+    let picture = intervals(
+        &name,
+        "Dot: the ratio. Whiskers: its 95 % interval. One that crosses the dotted line shows no \
+         difference.",
+        &axis,
+        (1.0, &format!("as {}", setup.baseline)),
+        &rows,
+    );
+    Some(Section::new("How sure", "", picture))
+}
+
+fn distributions(report: &Report) -> Option<Section> {
+    let series: Vec<Series> = (0..)
+        .zip(&report.subjects)
+        .filter_map(|(at, row)| {
+            let distribution = row.distribution.as_ref()?;
+            Some(Series::new(&row.name, at, distribution.points()))
+        })
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let y = Axis::new(
+        "response time, each step up a multiple",
+        Scale::Log,
+        time_us,
+    );
+    let picture = percentiles(
+        "The response time within which a share of exchanges was done",
+        "All rounds that count, their histograms merged. A curve ends where fewer than three \
+         exchanges are left beyond it.",
+        &y,
+        &series,
+    );
+    let lead = match report.setup.rate {
+        Some(_) => {
+            "From when each request was due to its answer, at the same rate for all: what a user \
+             waits."
+        }
+        None => {
+            "From sending to the answer, in a closed loop: what a connection waits at the most \
+             that its server can do. Not what users see at a lower load."
+        }
+    };
+    Some(Section::new("Response times", lead, picture))
+}
+
+/// Every round of every row on one time. Each is drawn as its distance from the middle of its row,
+/// since rows differ by far more than their rounds do.
+fn course(report: &Report) -> Option<Section> {
+    let series: Vec<Series> = (0..)
+        .zip(&report.subjects)
+        .filter_map(|(at, row)| course_of(at, row, report.setup.metric))
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let x = Axis::new("minutes since the first round", Scale::Linear, |minutes| {
+        format!("{minutes:.2}")
+    });
+    let y = Axis::new(
+        format!(
+            "{}, from the middle of its rounds",
+            report.setup.metric.name()
+        ),
+        Scale::Linear,
+        |share| match format!("{:+.1} %", 100.0 * share) {
+            text if text == "+0.0 %" || text == "-0.0 %" => "0 %".to_owned(),
+            text => text.replace('-', "−"),
+        },
+    );
+    let y = y.holding(&[-0.02, 0.02]);
+    let picture = multiples(
+        "Every round, by when it was measured",
+        "Filled shapes count, hollow ones do not. Lines are what happened within a round, where \
+         its window is longer than a second.",
+        (&x, &y),
+        &series,
+        &[Line::Level(0.0, String::new())],
+    );
+    let lead = "Rounds are interleaved: what slows the whole machine down moves all rows at \
+                once. A slope is drift, a lonely point an outlier.";
+    Some(Section::new("Every round", lead, picture))
+}
+
+fn course_of(at: usize, row: &Row, metric: Metric) -> Option<Series> {
+    let middle = middle(&row.course)?;
+    let away = |figure: f64| figure / middle - 1.0;
+    let minutes = |seconds: f64| seconds / 60.0;
+    let mut series = Series::new(&row.name, at, Vec::new());
+    series.curves.clear();
+    for lap in &row.course {
+        series.curves.push(Curve {
+            points: vec![(minutes(lap.at_s), away(lap.figure))],
+            hollow: !lap.counts,
+            ..Curve::default()
+        });
+        if metric == Metric::RequestsPerSecond && !lap.rates.is_empty() {
+            let within = lap.rates.iter();
+            let point = |(at_s, rate): &(f64, f64)| (minutes(lap.at_s + at_s), away(*rate));
+            series.curves.push(Curve {
+                points: within.map(point).collect(),
+                plain: true,
+                ..Curve::default()
+            });
+        }
+    }
+    Some(series)
+}
+
+fn flames(report: &Report, enclosed: &Enclosed) -> Option<Section> {
+    if enclosed.flames.is_empty() {
+        return None;
+    }
+    let picture = |row: &Row| {
+        let svg = enclosed.flames.get(&row.name)?;
+        let name = format!("Where the processor time of {} went", row.name);
+        Some(html! {
+            figure.plot {
+                figcaption { (name) }
+                img.flame alt=(name) src=(data_address(svg));
+            }
+        })
+    };
+    let pictures: Vec<Markup> = report.subjects.iter().filter_map(picture).collect();
+    let lead = "One extra round of each, which is in no figure above. As wide as the share of \
+                samples in which a function was on the stack.";
+    let body = html! { @for picture in pictures { (picture) } };
+    Some(Section::new("Where the time went", lead, body))
+}
+
+/// A picture as an address that holds it: what is in it can neither run nor fetch.
+fn data_address(svg: &str) -> String {
+    let mut address = String::with_capacity(svg.len() + svg.len() / 4);
+    address.push_str("data:image/svg+xml,");
+    for byte in svg.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b' '
+            | b'='
+            | b'/'
+            | b':'
+            | b'.'
+            | b','
+            | b'-'
+            | b'_'
+            | b'('
+            | b')'
+            | b';'
+            | b'\''
+            | b'!'
+            | b'*' => address.push(byte as char),
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address
+}
+
+/// What must be known about single subjects, and what went wrong with them.
+fn single(report: &Report) -> Option<Section> {
+    let told = |row: &&Row| {
+        !row.notes.is_empty()
+            || matches!(
+                row.outcome,
+                Outcome::Failed { .. } | Outcome::Missing { .. }
+            )
+    };
+    let rows: Vec<&Row> = report.subjects.iter().filter(told).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let body = html! {
+        @for row in rows {
+            div.prose {
+                h3 { (row.name) }
+                @if !row.notes.is_empty() { (sentences(&row.notes)) }
+                @match &row.outcome {
+                    Outcome::Missing { install } => { (note(Tone::Void, "Not installed.", install)) }
+                    Outcome::Failed { what, log } => {
+                        (note(Tone::Bad, "Failed:", what))
+                        @if !log.is_empty() {
+                            p.small { "The last lines that it wrote:" }
+                            (code(&log.join("\n")))
+                        }
+                    }
+                    Outcome::Measured | Outcome::NotReached => {}
+                }
+            }
+        }
+    };
+    Some(Section::new("About single subjects", "", body))
+}
+
+fn limits(report: &Report) -> Option<Section> {
+    let body = sentences(&report.limits);
+    Some(Section::new("What this does not show", "", body))
+}
+
+fn setup(report: &Report) -> Option<Section> {
+    let text = |rows: Vec<(&'static str, String)>| -> Vec<(&'static str, Markup)> {
+        rows.into_iter()
+            .map(|(name, value)| (name, html! { (value) }))
+            .collect()
+    };
+    let described = |row: &Row| {
+        let version = row.version.as_ref().map(|version| format!("{version}. "));
+        let says = format!("{}{}", version.unwrap_or_default(), row.description);
+        (row.name.clone(), html! { (says) })
+    };
+    let subjects: Vec<(String, Markup)> = report.subjects.iter().map(described).collect();
+    let order: Vec<Vec<Cell>> = (1..)
+        .zip(&report.setup.order)
+        .map(|(round, names)| {
+            vec![
+                Cell::text(format!("round {round}")),
+                Cell::text(names.join(", ")),
+            ]
+        })
+        .collect();
+    let headings = [
+        ("round", Stand::Wide),
+        ("measured after each other", Stand::Wide),
+    ];
+    let body = html! {
+        h3 { "The machine" }
+        (facts(&text(machine(&report.host))))
+        h3 { "The measuring" }
+        (facts(&text(procedure(&report.setup))))
+        h3 { "The subjects" }
+        (facts(&subjects))
+        (details("The order within the rounds", table("", &headings, &order)))
+    };
+    Some(Section::new("Setup", "", body))
+}
+
+fn again(report: &Report, enclosed: &Enclosed) -> Option<Section> {
+    let command = format!(
+        "ringside compare comparison.toml --rounds {}",
+        report.setup.rounds
+    );
+    let body = html! {
+        (code(&command))
+        p.small {
+            "With the file below as comparison.toml, beside the folder of subjects, on this kind \
+             of machine; the seed is in the file. " code { "ringside report DIR" }
+            " makes this page again from the records in DIR."
+        }
+        @if !enclosed.file.is_empty() { (details("comparison.toml", code(&enclosed.file))) }
+    };
+    Some(Section::new("Do it again", "", body))
+}

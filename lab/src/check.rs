@@ -172,6 +172,7 @@ fn examine(
     let run = || -> Result<Option<String>, Found> {
         let placement = Placement::decide(&Choice::Auto, &Choice::Auto).map_err(broken)?;
         let setting = Setting {
+            start: 0,
             placement: &placement,
             engine: "auto",
             seed: 1,

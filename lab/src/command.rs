@@ -60,6 +60,7 @@ impl TimedCommand {
     /// that from before its start to its end; its peak of memory was last seen at most 10 ms before
     /// that, and is none of a command that is quicker.
     pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<ServerUse, Trouble> {
+        self.values.padding = setting.values(&self.subject).padding;
         let began = Time::now();
         let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
         let ran = watch(&mut process, began, setting);

@@ -1,183 +1,249 @@
 //! A comparison from its file to its report: everything but the rounds themselves.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use load::Stop;
 use measure::host::Host;
 use measure::time::unix_seconds;
 
+use crate::binaries::binaries;
 use crate::build::{self, Unbuilt};
-use crate::comparison::{self, Comparison, Row};
+use crate::comparison::{self, Comparison};
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::live::Setting;
-use crate::manifest::{self, Manifest, Outcome as RowOutcome, Role, RowFacts, Setup};
+use crate::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
 use crate::report::{self, Enclosed, Report};
-use crate::round::Round;
-use crate::rounds::{Entry, Rounds, State, order};
-use crate::store::{self, Store};
+use crate::rounds::{self, Entry, Rounds, State, differing_content_types, facts, order};
+use crate::statistics::sequential::Looks;
+use crate::store::{self, Begun, Store};
 use crate::verdict::Metric;
-use crate::{CompareError, Options, Outcome, subject, workload};
+use crate::{CompareError, Options, Outcome, resume, subject, workload};
+
+/// Nobody looks at the figures before this round.
+const LOOK_FIRST: u32 = 5;
 
 /// Somebody else's work on this host beyond this share of time is mentioned (PSI, `some avg10`).
 const PRESSURE_MAX_PERCENT: f64 = 10.0;
 
-/// Carries a comparison out. A stop ends it early, with a report of what was measured until then.
+/// Carries a comparison out, or goes on with one that was begun. A stop ends it early, with a
+/// report of what was measured until then.
 ///
 /// # Errors
-/// Only before anything was started: a file that cannot be read, cores that may not be used, an
-/// output folder that cannot be written.
+/// Only before anything was measured: a file that cannot be read or holds a sweep, cores that may
+/// not be used, an output folder that cannot be written, a comparison to resume that is another.
 pub fn compare(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CompareError> {
-    let comparison = read(options)?;
+    let (comparison, file) = read(options)?;
+    if !comparison.points.is_empty() {
+        let what = format!(
+            "{} holds a [sweep], which is a comparison for each of its values; one was expected",
+            options.file.display()
+        );
+        return Err(CompareError::Impossible(what));
+    }
+    let place = match &options.resume {
+        Some(folder) => Place::Begun(folder),
+        None => Place::New(options.out.as_deref()),
+    };
+    one(&comparison, &file, place, options, stop, observer)
+}
+
+/// Where a comparison writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// Into this folder, where there is no comparison yet, or into one with a name of its own.
+    New(Option<&'a Path>),
+    /// Into the folder of this comparison, which is continued.
+    Begun(&'a Path),
+}
+
+/// Carries out one comparison, as `file` describes it.
+pub(crate) fn one(
+    comparison: &Comparison,
+    file: &[u8],
+    place: Place<'_>,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CompareError> {
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
         .map_err(CompareError::Impossible)?;
-    let began = unix_seconds();
-    let store = Store::create(options.out.as_deref(), &comparison.name, began)
-        .map_err(CompareError::Impossible)?;
-    let host = Host::read();
-    let cautions = cautions(&host, &placement);
+    let mut comparison = comparison.clone();
+    let mut manifest = new_manifest(&comparison, &placement, options);
+    let (mut store, begun) = open(place, &comparison, file, &manifest)?;
+    if let Some(begun) = &begun {
+        let again = |row: &RowFacts| row.role == Role::Again;
+        comparison.aa = Some(begun.kept.manifest.rows.iter().any(again));
+        manifest = resume::resumed(manifest, begun);
+    }
+    let (rows, no_aa) = rounds::rows(&comparison);
+    manifest.cautions.extend(no_aa);
     observer.event(&Event::Begun {
         folder: store.folder(),
-        seconds: expected_seconds(&comparison),
+        seconds: rounds::expected(&comparison, &rows).as_secs_f64(),
     });
-    for what in &cautions {
+    for what in &manifest.cautions {
         observer.event(&Event::Caution { what });
     }
     let setting = Setting {
         placement: &placement,
         engine: &comparison.engine,
         seed: comparison.seed,
+        start: 0,
         ringside: &options.ringside,
         stop,
     };
     let cache = options.cache.clone().unwrap_or_else(build::default_cache);
-    let mut manifest = Manifest {
-        schema_version: manifest::SCHEMA_VERSION,
-        setup: setup(&comparison, &placement, began),
-        host,
-        cautions,
-        rows: Vec::new(),
-        looks: None,
-    };
-    let mut found = carry_out(
-        &comparison,
-        setting,
-        &cache,
-        &store,
-        &mut manifest,
+    let mut entries = Vec::new();
+    for (role, row) in rows {
+        let entry = Entry::new(role, row, comparison.rounds, begun.as_ref());
+        entries.push(prepare(entry, &cache, &setting, &store, observer));
+    }
+    manifest.rows = facts(&entries, &comparison.baseline);
+    if let Some(begun) = &begun {
+        let same = resume::same_programs(&begun.kept, &manifest.rows);
+        same.map_err(CompareError::Impossible)?;
+    }
+    store.keep_asked(file.to_vec());
+    let order = order(entries.len(), comparison.rounds, comparison.seed);
+    let name = |at: &usize| entries[*at].row.name.clone();
+    let names = order.iter().map(|round| round.iter().map(name).collect());
+    manifest.setup.order = names.collect();
+    store.describe(&manifest);
+    let kept = begun.map(|begun| begun.kept.rounds).unwrap_or_default();
+    let starts = kept.iter().map(|round| round.start).max();
+    let mut rounds = Rounds {
+        comparison: &comparison,
+        setting: Setting {
+            start: starts.unwrap_or(0),
+            ..setting
+        },
+        store: &mut store,
+        manifest: &mut manifest,
         observer,
-    );
+        measured: kept,
+    };
+    // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
+    // that it stays where it is, and mostly sleeps.
+    let moved = Moved::to(&placement.generator);
+    rounds.run(&mut entries, &order);
+    drop(moved);
+    let measured = rounds.measured;
+    manifest.rows = facts(&entries, &comparison.baseline);
     manifest.setup.ended_early = stop
         .requested()
-        .map(|_| "somebody asked to stop".to_owned());
-    manifest
-        .cautions
-        .extend(differing_content_types(&found.entries));
-    manifest.rows = facts(&found.entries, &comparison.baseline);
-    let rounds: Vec<Round> = found
-        .entries
-        .into_iter()
-        .flat_map(|entry| entry.rounds)
-        .collect();
-    found.unwritten.extend(store.describe(&manifest).err());
-    let report = Report::new(&manifest, &rounds);
-    write(&store, &options.file, &report, &mut found.unwritten);
+        .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
+    let types = differing_content_types(&entries);
+    manifest.cautions.extend(types);
+    manifest.cautions.dedup();
+    store.describe(&manifest);
+    let report = Report::new(&manifest, &measured);
+    write(&mut store, &report);
     Ok(Outcome {
         report,
         folder: store.folder().to_owned(),
-        unwritten: found.unwritten,
+        unwritten: store.unwritten(),
         stopped: stop.requested(),
     })
 }
 
-/// What the rounds brought.
-struct Found {
-    entries: Vec<Entry>,
-    unwritten: Vec<String>,
-}
-
-/// Builds every subject, and measures those that can be started.
-fn carry_out(
+/// The folder to write into, with what is in it where a comparison is continued.
+fn open(
+    place: Place<'_>,
     comparison: &Comparison,
-    setting: Setting<'_>,
-    cache: &Path,
-    store: &Store,
-    manifest: &mut Manifest,
-    observer: &mut dyn Observer,
-) -> Found {
-    let mut entries: Vec<Entry> = comparison
-        .rows
-        .iter()
-        .map(|row| prepare(row, cache, &setting, store, observer))
-        .collect();
-    let order = order(entries.len(), comparison.rounds, comparison.seed);
-    let name = |at: &usize| entries[*at].row.name.clone();
-    manifest.setup.order = order
-        .iter()
-        .map(|round| round.iter().map(name).collect())
-        .collect();
-    manifest.rows = facts(&entries, &comparison.baseline);
-    let mut unwritten: Vec<String> = store.describe(manifest).err().into_iter().collect();
-    // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
-    // that it stays where it is, and mostly sleeps.
-    let _moved = Moved::to(&setting.placement.generator);
-    let mut rounds = Rounds {
-        comparison,
-        setting,
-        store,
-        observer,
-        engine: None,
-        unwritten: Vec::new(),
+    file: &[u8],
+    manifest: &Manifest,
+) -> Result<(Store, Option<Begun>), CompareError> {
+    let opened = match place {
+        Place::New(folder) => {
+            Store::create(folder, &comparison.name, unix_seconds()).map(|store| (store, None))
+        }
+        Place::Begun(folder) => Store::open(folder).and_then(|(store, begun)| {
+            resume::check(&begun, folder, file, manifest)?;
+            Ok((store, Some(begun)))
+        }),
     };
-    rounds.run(&mut entries, &order);
-    unwritten.append(&mut rounds.unwritten);
-    if let Some(engine) = rounds.engine {
-        manifest.setup.engine = engine;
-    }
-    Found { entries, unwritten }
+    opened.map_err(CompareError::Impossible)
 }
 
-fn read(options: &Options) -> Result<Comparison, CompareError> {
-    let mut comparison = Comparison::read(&options.file, options.subjects.as_deref())
-        .map_err(CompareError::BadFile)?;
-    if let Some(rounds) = options.rounds {
-        if !(1..=comparison::ROUNDS_MAX).contains(&rounds) {
-            let what = format!("{rounds} rounds; expected 1 to {}", comparison::ROUNDS_MAX);
-            return Err(CompareError::Impossible(what));
-        }
-        comparison.rounds = rounds;
+/// What is known before anything is built.
+fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Options) -> Manifest {
+    let host = Host::read();
+    Manifest {
+        schema_version: manifest::SCHEMA_VERSION,
+        setup: setup(comparison, placement, unix_seconds()),
+        cautions: cautions(&host, placement),
+        host,
+        asked: Asked {
+            rounds: options.rounds,
+            window_s: options.window.map(|window| window.as_secs_f64()),
+            aa: options.aa,
+            precision: options.precision,
+            budget_s: options.budget.map(|budget| budget.as_secs_f64()),
+        },
+        rows: Vec::new(),
+        looks: comparison
+            .precision
+            .map(|_| Looks::plan(LOOK_FIRST, comparison.rounds)),
+        looked: Vec::new(),
+        stopped: None,
+        spent_s: 0.0,
     }
+}
+
+/// The comparison with the options in place of what the file says, and the file.
+pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CompareError> {
+    let (mut comparison, file) =
+        Comparison::read_with_text(&options.file, options.subjects.as_deref())
+            .map_err(CompareError::BadFile)?;
+    let impossible = |what: String| Err(CompareError::Impossible(what));
+    if let Some(rounds) = options.rounds
+        && !(1..=comparison::ROUNDS_MAX).contains(&rounds)
+    {
+        let most = comparison::ROUNDS_MAX;
+        return impossible(format!("{rounds} rounds; expected 1 to {most}"));
+    }
+    if options
+        .window
+        .is_some_and(|window| window < workload::WINDOW_MIN)
+    {
+        return impossible(workload::WINDOW_TOO_SHORT.to_owned());
+    }
+    if options
+        .precision
+        .is_some_and(|share| !(share > 0.0 && share < 1.0))
+    {
+        return impossible(comparison::PRECISION_ZERO.to_owned());
+    }
+    if options.budget.is_some_and(|budget| budget.is_zero()) {
+        return impossible("a budget of no time; expected for example 3m".to_owned());
+    }
+    overrule(&mut comparison, options);
+    Ok((comparison, file))
+}
+
+fn overrule(comparison: &mut Comparison, options: &Options) {
+    comparison.rounds = options.rounds.unwrap_or(comparison.rounds);
+    comparison.aa = options.aa.or(comparison.aa);
+    comparison.precision = options.precision.or(comparison.precision);
+    comparison.budget = options.budget.or(comparison.budget);
     if let Some(window) = options.window {
-        if window < workload::WINDOW_MIN {
-            return Err(CompareError::Impossible(
-                workload::WINDOW_TOO_SHORT.to_owned(),
-            ));
+        let rows = comparison.rows.iter_mut().map(|row| &mut row.workload);
+        for workload in rows.chain([&mut comparison.workload]) {
+            workload.window = window;
         }
-        for row in &mut comparison.rows {
-            row.workload.window = window;
+        for phase in &mut comparison.phases {
+            phase.length = window;
         }
-        comparison.workload.window = window;
     }
-    Ok(comparison)
-}
-
-/// How long the load takes, without builds and starts.
-fn expected_seconds(comparison: &Comparison) -> f64 {
-    let workload = &comparison.workload;
-    let rounds = f64::from(comparison.rounds);
-    let starts = match comparison.rounds_per_start {
-        Some(each) => f64::from(comparison.rounds.div_ceil(each.get())),
-        None => 1.0,
-    };
-    let each = rounds * (workload.window + workload.settle).as_secs_f64();
-    let warm_up = |row: &Row| starts * row.warm_up().as_secs_f64();
-    let rows = comparison.rows.iter();
-    rows.map(|row| each + warm_up(row)).sum()
+    for (_, point) in &mut comparison.points {
+        overrule(point, options);
+    }
 }
 
 pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
@@ -222,23 +288,14 @@ fn pressure() -> Option<f64> {
 
 /// Builds a subject, if it needs that, and asks for its version.
 pub(crate) fn prepare(
-    row: &Row,
+    mut entry: Entry,
     cache: &Path,
     setting: &Setting<'_>,
     store: &Store,
     observer: &mut dyn Observer,
 ) -> Entry {
+    let row = entry.row.clone();
     let subject = &row.subject;
-    let mut entry = Entry {
-        row: row.clone(),
-        build: PathBuf::new(),
-        dir: PathBuf::new(),
-        version: None,
-        state: State::Waiting,
-        starts: 0,
-        rounds: Vec::new(),
-        answer: None,
-    };
     let dir = Path::new("subjects").join(&row.name);
     let built = store
         .subfolder(&dir)
@@ -264,6 +321,9 @@ pub(crate) fn prepare(
                 ..setting.values(subject)
             };
             entry.version = build::version(subject, &values, &entry.dir);
+            let (program, _) = subject.start.command.fill(&values);
+            let own = subject.build.is_some().then_some(build.as_path());
+            entry.binaries = binaries(&program, own);
             entry.build = build;
         }
         Err(Unbuilt::Missing(what)) => {
@@ -308,7 +368,9 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         order: Vec::new(),
         seed: comparison.seed,
         smallest_difference: comparison.smallest_difference,
-        fresh_each_round: comparison.rounds_per_start == Some(std::num::NonZeroU32::MIN),
+        rounds_per_start: comparison.rounds_per_start.map(u32::from),
+        precision: comparison.precision,
+        budget_s: comparison.budget.map(|budget| budget.as_secs_f64()),
         asked: question(comparison),
         load: match comparison.is_timed() {
             true => "one run in each round".to_owned(),
@@ -321,7 +383,8 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         server_cores: placement.server.clone(),
         generator_cores: placement.generator.clone(),
         engine: comparison.engine.clone(),
-        ended_early: None,
+        // Stands until the end is reached, for whoever reads the folder before, or without it.
+        ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
     }
 }
 
@@ -337,84 +400,9 @@ pub(crate) fn question(comparison: &Comparison) -> String {
     }
 }
 
-/// What is known of the entries besides their rounds. One that is asked the same as the baseline
-/// and answers with another body is spoilt.
-fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
-    let expected = entries
-        .iter()
-        .find(|entry| entry.row.name == baseline)
-        .map(|entry| (entry.row.clone(), entry.answer.clone()));
-    let spoilt = |entry: &Entry| {
-        let (row, answer) = expected.as_ref()?;
-        let (expected, found) = (&answer.as_ref()?.body, &entry.answer.as_ref()?.body);
-        (row.question == entry.row.question && expected != found).then(|| {
-            format!(
-                "{} answers with another body than {baseline} ({} bytes, not {}), which is other \
-                 work",
-                entry.row.name,
-                found.len(),
-                expected.len()
-            )
-        })
-    };
-    let own = |row: &Row| {
-        let (baseline, _) = expected.as_ref()?;
-        let same =
-            row.question == baseline.question && row.workload.words() == baseline.workload.words();
-        (!same).then(|| format!("{}; {}", row.question.words(), row.workload.words()))
-    };
-    let differ = entries.iter().any(|entry| own(&entry.row).is_some());
-    entries
-        .iter()
-        .map(|entry| RowFacts {
-            name: entry.row.name.clone(),
-            role: Role::Subject,
-            description: entry.row.subject.description.clone(),
-            version: entry.version.clone(),
-            outcome: match &entry.state {
-                State::Missing(install) => RowOutcome::Missing {
-                    install: install.clone(),
-                },
-                State::Failed(what, log) => RowOutcome::Failed {
-                    what: what.clone(),
-                    log: log.clone(),
-                },
-                _ if entry.rounds.is_empty() => RowOutcome::NotReached,
-                _ => RowOutcome::Measured,
-            },
-            asked: differ.then(|| {
-                let (question, load) = (&entry.row.question, &entry.row.workload);
-                format!("{}; {}", question.words(), load.words())
-            }),
-            spoilt: spoilt(entry),
-        })
-        .collect()
-}
-
-fn differing_content_types(entries: &[Entry]) -> Option<String> {
-    let types: std::collections::BTreeSet<String> = entries
-        .iter()
-        .filter_map(|entry| entry.answer.as_ref()?.field("content-type"))
-        .map(|value| String::from_utf8_lossy(value).into_owned())
-        .collect();
-    (types.len() > 1).then(|| {
-        let types: Vec<String> = types.into_iter().collect();
-        format!(
-            "The subjects answer with different content types: {}.",
-            types.join(", ")
-        )
-    })
-}
-
-/// Writes a copy of what was asked for, and the report in each of its formats.
-fn write(store: &Store, file: &Path, report: &Report, unwritten: &mut Vec<String>) {
-    let mut put = |name: &str, bytes: &[u8]| {
-        if let Err(error) = store.write(Path::new(name), bytes) {
-            unwritten.push(format!("{name}: {error}"));
-        }
-    };
-    put("comparison.toml", &fs::read(file).unwrap_or_default());
+/// Writes the report in each of its formats.
+fn write(store: &mut Store, report: &Report) {
     for (name, text) in report::files(report, &Enclosed::read(store.folder())) {
-        put(name, text.as_bytes());
+        store.put(Path::new(name), text.into_bytes());
     }
 }

@@ -177,6 +177,14 @@ impl Comparison {
     /// Reads a comparison and the subjects it names. `subjects` is the folder of subjects; without
     /// it `subjects/` is looked for beside the file, above it, and in the current folder.
     pub fn read(file: &Path, subjects: Option<&Path>) -> Result<Comparison, BadFile> {
+        Comparison::read_with_text(file, subjects).map(|(comparison, _)| comparison)
+    }
+
+    /// The same, with the bytes of the file.
+    pub(crate) fn read_with_text(
+        file: &Path,
+        subjects: Option<&Path>,
+    ) -> Result<(Comparison, Vec<u8>), BadFile> {
         let (mut written, document) = Document::read::<Written>(file)?;
         let wanted = wanted(&mut written, &document)?;
         check(&written, &wanted, &document)?;
@@ -197,7 +205,7 @@ impl Comparison {
         };
         let Some(sweep) = &written.sweep else {
             let rows = reader.rows(wanted, &workload)?;
-            return Ok(reader.comparison(workload, rows));
+            return Ok((reader.comparison(workload, rows), document.bytes()));
         };
         let points = sweep::read(sweep, &document)?;
         reader.check_sweep(sweep, &points, &wanted)?;
@@ -211,7 +219,7 @@ impl Comparison {
         }
         let mut whole = comparisons[0].1.clone();
         whole.points = comparisons;
-        Ok(whole)
+        Ok((whole, document.bytes()))
     }
 }
 

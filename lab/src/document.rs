@@ -38,6 +38,11 @@ impl Document {
         }
     }
 
+    /// The file as it was read.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.text.clone().into_bytes()
+    }
+
     /// A message about the bytes `span` of this file.
     pub(crate) fn fault(&self, span: Option<Range<usize>>, what: impl Into<String>) -> BadFile {
         BadFile {

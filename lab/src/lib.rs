@@ -10,6 +10,7 @@
 //! other, and `{ringside}` in its description is the path of the program that is running.
 #![forbid(unsafe_code)]
 
+pub mod binaries;
 mod build;
 pub mod capacity;
 pub mod check;
@@ -27,6 +28,7 @@ pub mod manifest;
 pub mod phase;
 mod process;
 pub mod report;
+mod resume;
 pub mod round;
 mod rounds;
 pub mod sample;
@@ -64,8 +66,16 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// Instead of the file's number of rounds.
     pub rounds: Option<u32>,
-    /// Instead of the file's window.
+    /// Instead of the file's window, and of the length of each phase.
     pub window: Option<Duration>,
+    /// Whether the baseline is measured once more (A/A), instead of what the file says.
+    pub aa: Option<bool>,
+    /// Instead of the file's precision, as a share.
+    pub precision: Option<f64>,
+    /// Instead of the file's budget.
+    pub budget: Option<Duration>,
+    /// The folder of an interrupted comparison, to go on with it; `out` counts for nothing then.
+    pub resume: Option<PathBuf>,
 }
 
 /// What a comparison brought.

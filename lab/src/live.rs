@@ -20,6 +20,7 @@ use crate::companion;
 use crate::comparison::Row;
 use crate::cores::{List, Placement};
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::statistics::Random;
 use crate::subject::{self, Subject, UrlPath, Values};
 use crate::workload::{Protocol, Question};
 
@@ -29,6 +30,11 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const PORTS_TRIED_MAX: u32 = 3;
 /// How much `{payload}` is in what is verified where nobody has said it.
 const PAYLOAD_BYTES: u64 = 64;
+/// The most bytes by which the environment of a start is longer than that of another.
+const PADDING_MAX: usize = 4096;
+
+/// The variable that makes the environment of a start longer.
+const PADDING: &str = "RINGSIDE_PADDING";
 /// How much of a wrong answer is shown.
 const SHOWN_CHARACTERS: usize = 80;
 
@@ -48,6 +54,8 @@ pub(crate) struct Setting<'a> {
     /// The generator's engine.
     pub(crate) engine: &'a str,
     pub(crate) seed: u64,
+    /// How often processes were started, this time included; 0 for those that are not measured.
+    pub(crate) start: u32,
     /// The program that is running.
     pub(crate) ringside: &'a Path,
     pub(crate) stop: &'a Stop,
@@ -61,6 +69,10 @@ impl Setting<'_> {
             workers: match subject.workers {
                 Some(workers) => workers.get(),
                 None => self.placement.server.len() as u32,
+            },
+            padding: match self.start {
+                0 => 0,
+                start => padding(self.seed, start),
             },
             subject: subject.folder.clone(),
             ringside: self.ringside.to_owned(),
@@ -255,10 +267,21 @@ pub(crate) fn start(
     })
 }
 
-/// The environment of a subject: small and the same for all, since its size alone moves results
-/// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
+/// How many bytes the environment of a start is longer than it need be: the size of the
+/// environment moves the stack, which alone makes programs faster or slower (Mytkowicz et al.,
+/// "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009). It is another one
+/// in each start, and the same for all rows in one.
+fn padding(seed: u64, start: u32) -> usize {
+    let mut random = Random::new(seed ^ (u64::from(start) << 32));
+    random.below(PADDING_MAX)
+}
+
+/// The environment of a subject: small, and of the same size for all that are started together.
 pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String, String> {
     let mut environment = surroundings();
+    if values.padding > 0 {
+        environment.insert(PADDING.into(), "x".repeat(values.padding));
+    }
     for (name, value) in &subject.start.environment {
         environment.insert(name.clone(), value.fill(values));
     }
@@ -459,4 +482,19 @@ fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn starts_differ_in_the_size_of_their_environment() {
+        let sizes: BTreeSet<usize> = (1..=20).map(|start| padding(1, start)).collect();
+        assert!(sizes.len() > 15, "{sizes:?}");
+        assert!(sizes.iter().all(|bytes| *bytes < PADDING_MAX));
+        assert_eq!(padding(1, 3), padding(1, 3));
+    }
 }

@@ -5,6 +5,7 @@
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
+use crate::binaries::Binary;
 use crate::document;
 use crate::statistics::sequential::Looks;
 use crate::verdict::Metric;
@@ -23,14 +24,72 @@ pub struct Manifest {
     pub host: Host,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
+    /// What was asked for besides the file.
+    pub asked: Asked,
     /// The rows in the comparison's order.
     pub rows: Vec<RowFacts>,
     /// When it may end early, and when it did; null where its length was fixed.
     #[serde(default)]
     pub looks: Option<Looks>,
+    /// What was seen at the looks.
+    pub looked: Vec<LookTaken>,
+    /// Why there are fewer rounds than asked for, as was asked for.
+    pub stopped: Option<String>,
+    /// Seconds that starts, warm-ups and rounds have taken until now.
+    pub spent_s: f64,
+}
+
+/// What was asked for besides the file: a comparison is resumed with the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Rounds in place of the file's.
+    pub rounds: Option<u32>,
+    /// Seconds of each window in place of the file's.
+    pub window_s: Option<f64>,
+    /// Whether the baseline is measured once more.
+    pub aa: Option<bool>,
+    /// The precision in place of the file's, as a share.
+    pub precision: Option<f64>,
+    /// The budget in place of the file's, in seconds.
+    pub budget_s: Option<f64>,
+}
+
+impl Asked {
+    /// The options, as a command names them, in which `self` differs from `other`.
+    pub(crate) fn differs_from(&self, other: &Asked) -> Vec<&'static str> {
+        let mut differ = Vec::new();
+        let mut note = |same: bool, option| {
+            if !same {
+                differ.push(option);
+            }
+        };
+        note(self.rounds == other.rounds, "--rounds");
+        note(self.window_s == other.window_s, "--duration");
+        note(self.aa == other.aa, "--aa");
+        note(self.precision == other.precision, "--precision");
+        note(self.budget_s == other.budget_s, "--budget");
+        differ
+    }
+}
+
+/// A look at the figures between two rounds: are they precise enough to stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LookTaken {
+    /// After which round.
+    pub round: u32,
+    /// How far the widest interval reaches to either side of its centre, as a share; null where
+    /// there is none.
+    pub widest: Option<f64>,
+    /// Whether the measuring ended with it.
+    pub enough: bool,
 }
 
 impl Manifest {
+    /// What is known of the row `name`.
+    pub fn row(&self, name: &str) -> Option<&RowFacts> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
     /// Reads a manifest. A newer schema and what is no manifest are told apart in a sentence.
     pub fn from_json(text: &str) -> Result<Manifest, String> {
         document::versioned(text, SCHEMA_VERSION, "comparison")
@@ -60,8 +119,12 @@ pub struct Setup {
     pub seed: u64,
     /// The smallest difference that is called one, as a share.
     pub smallest_difference: f64,
-    /// Whether each round had new processes.
-    pub fresh_each_round: bool,
+    /// After so many rounds the processes were started anew; null: all rounds are of one start.
+    pub rounds_per_start: Option<u32>,
+    /// How far intervals may reach to either side for the measuring to end early, as a share.
+    pub precision: Option<f64>,
+    /// Seconds that starts, warm-ups and rounds might take together.
+    pub budget_s: Option<f64>,
     /// What is asked, in words.
     pub asked: String,
     /// Connections and what is outstanding on each, in words.
@@ -95,6 +158,10 @@ pub struct RowFacts {
     pub description: String,
     /// Its version, as it says.
     pub version: Option<String>,
+    /// How it is started, before placeholders are filled in.
+    pub command: String,
+    /// The program that is started, and the executables of its build.
+    pub binaries: Vec<Binary>,
     /// How it went.
     pub outcome: Outcome,
     /// What it is asked, in words, where the rows are not all asked the same.

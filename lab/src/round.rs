@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use load::Record;
+use load::check::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::document;
@@ -31,6 +32,37 @@ pub struct Round {
     pub watched: Watched,
     /// What the generator measured; null where a command was timed.
     pub record: Option<Record>,
+    /// The phases that it consisted of, in their order; empty where it is one window.
+    #[serde(default)]
+    pub phases: Vec<PhaseRun>,
+}
+
+/// One phase of a round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PhaseRun {
+    /// The phase's name.
+    pub name: String,
+    /// Requests a second asked for; null in a closed loop.
+    pub rate: Option<f64>,
+    /// Connections.
+    pub connections: u32,
+    /// Whether it is the one that the round's own figures and record are of.
+    pub compared: bool,
+    /// Its figures.
+    pub sample: Sample,
+    /// What was seen of the subject and the host meanwhile.
+    pub watched: Watched,
+    /// Its conditions, and whether they were met.
+    pub conditions: Vec<Outcome>,
+    /// What the generator measured; null where it is the round's own record.
+    pub record: Option<Record>,
+}
+
+impl PhaseRun {
+    /// Whether every condition was met.
+    pub fn passed(&self) -> bool {
+        self.conditions.iter().all(|condition| condition.ok)
+    }
 }
 
 /// What was seen while a round's window was open.

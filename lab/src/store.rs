@@ -1,10 +1,12 @@
-//! The folder a comparison writes into. Every file appears whole or not at all.
+//! The folder a comparison writes into. Every file appears whole or not at all, and what cannot be
+//! written now, since the disk is full, is kept in memory and written when there is room.
 
-use measure::time::utc_date;
-use std::fs;
-use std::io;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use measure::time::utc_date;
 use serde::Serialize;
 
 use crate::manifest::Manifest;
@@ -12,11 +14,17 @@ use crate::round::Round;
 
 /// The file of what is known besides the rounds.
 const MANIFEST: &str = "comparison.json";
+/// The comparison's file as it was read.
+const ASKED: &str = "comparison.toml";
 
 /// A folder for one comparison.
 #[derive(Debug)]
 pub(crate) struct Store {
     folder: PathBuf,
+    /// What could not be written until now: bytes, and why.
+    waiting: BTreeMap<PathBuf, (Vec<u8>, String)>,
+    /// What has no form in JSON, and why.
+    formless: Vec<String>,
 }
 
 impl Store {
@@ -34,33 +42,53 @@ impl Store {
                 &Path::new("ringside-out").join(format!("{}-{name}", utc_date(unix_seconds))),
             ),
         };
-        let advice = |error: io::Error| {
-            format!(
-                "cannot write to {}: {error}; name another folder with -o",
-                folder.display()
-            )
-        };
         if folder.join(MANIFEST).exists() || folder.join("rounds").exists() {
             return Err(format!(
-                "{} already holds a comparison; name another folder with -o",
+                "{} already holds a comparison; name another folder with -o, or go on with it by \
+                 --resume",
                 folder.display()
             ));
         }
-        fs::create_dir_all(&folder).map_err(advice)?;
-        let folder = fs::canonicalize(&folder).map_err(advice)?;
-        let store = Store { folder };
-        let trial = Path::new(".trial");
-        store
-            .write(trial, b"whether this folder can be written\n")
-            .map_err(advice)?;
-        fs::remove_file(store.folder.join(trial)).map_err(advice)?;
-        Ok(store)
+        let made = fs::create_dir_all(&folder).and_then(|()| Store::tried(&folder));
+        made.map_err(|error| {
+            let folder = folder.display();
+            format!("cannot write to {folder}: {error}; name another folder with -o")
+        })
+    }
+
+    /// The folder of a comparison that was begun, with what is in it. An error says what is wrong
+    /// with it.
+    pub(crate) fn open(folder: &Path) -> Result<(Store, Begun), String> {
+        if !folder.join(MANIFEST).is_file() {
+            let folder = folder.display();
+            return Err(format!(
+                "{folder} holds no comparison that could be resumed"
+            ));
+        }
+        let kept = Kept::read(folder)?;
+        let asked = folder.join(ASKED);
+        let file = fs::read(&asked).map_err(|error| format!("{}: {error}", asked.display()))?;
+        let store = Store::tried(folder)
+            .map_err(|error| format!("cannot write to {}: {error}", folder.display()))?;
+        Ok((store, Begun { kept, file }))
     }
 
     /// A store in a folder that is there.
     pub(crate) fn at(folder: &Path) -> io::Result<Store> {
-        let folder = fs::canonicalize(folder)?;
-        Ok(Store { folder })
+        Ok(Store {
+            folder: fs::canonicalize(folder)?,
+            waiting: BTreeMap::new(),
+            formless: Vec::new(),
+        })
+    }
+
+    /// A store in a folder that is there, into which a file was written to see whether it can be.
+    fn tried(folder: &Path) -> io::Result<Store> {
+        let store = Store::at(folder)?;
+        let trial = store.folder.join(".trial");
+        write(&trial, b"whether this folder can be written\n")?;
+        fs::remove_file(trial)?;
+        Ok(store)
     }
 
     /// The folder, absolute.
@@ -75,36 +103,78 @@ impl Store {
         Ok(folder)
     }
 
-    /// Writes a round at once, so that a crash later costs none. An error names the file.
-    pub(crate) fn keep(&self, round: &Round) -> Result<(), String> {
-        self.write_json(&Round::file(&round.row, round.round), round)
+    /// Writes a round at once, so that a crash later costs none.
+    pub(crate) fn keep(&mut self, round: &Round) {
+        self.put_json(&Round::file(&round.row, round.round), round);
     }
 
-    /// Writes what is known besides the rounds. An error names the file.
-    pub(crate) fn describe(&self, manifest: &Manifest) -> Result<(), String> {
-        self.write_json(Path::new(MANIFEST), manifest)
+    /// Writes what is known besides the rounds.
+    pub(crate) fn describe(&mut self, manifest: &Manifest) {
+        self.put_json(Path::new(MANIFEST), manifest);
     }
 
-    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), String> {
-        let text = serde_json::to_string(value).map_err(io::Error::other);
-        text.and_then(|text| self.write(name, text.as_bytes()))
-            .map_err(|error| format!("{}: {error}", name.display()))
+    /// Writes the comparison's file as it was read.
+    pub(crate) fn keep_asked(&mut self, file: Vec<u8>) {
+        self.put(Path::new(ASKED), file);
     }
 
-    /// Writes a file inside: beside its place first, then moved there.
-    pub(crate) fn write(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
-        let path = self.folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+    /// Writes a file inside. What could not be written before is tried again.
+    pub(crate) fn put(&mut self, name: &Path, bytes: Vec<u8>) {
+        self.waiting.insert(name.to_owned(), (bytes, String::new()));
+        let folder = &self.folder;
+        self.waiting.retain(|name, (bytes, why)| {
+            let path = folder.join(name);
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+            match made.and_then(|()| write(&path, bytes)) {
+                Ok(()) => false,
+                Err(error) => {
+                    *why = error.to_string();
+                    true
+                }
+            }
+        });
+    }
+
+    /// The files that could not be written until now, each with the reason.
+    pub(crate) fn unwritten(&self) -> Vec<String> {
+        let sentence =
+            |(name, (_, why)): (&PathBuf, &(Vec<u8>, String))| format!("{}: {why}", name.display());
+        let waiting = self.waiting.iter().map(sentence);
+        waiting.chain(self.formless.iter().cloned()).collect()
+    }
+
+    fn put_json(&mut self, name: &Path, value: &impl Serialize) {
+        match serde_json::to_vec(value) {
+            Ok(bytes) => self.put(name, bytes),
+            Err(error) => self.formless.push(format!("{}: {error}", name.display())),
         }
-        let mut beside = path.clone().into_os_string();
-        beside.push(".tmp");
-        let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
-        written
     }
+}
+
+/// Writes a file whole or not at all: beside its place first, then, when it is on the disk, moved
+/// there (rename(2): who looks sees the one file or the other).
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(".tmp");
+    let written = File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_data()
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// A comparison that was begun before.
+#[derive(Clone, Debug)]
+pub(crate) struct Begun {
+    /// What was kept of it.
+    pub(crate) kept: Kept,
+    /// Its file as it was read then.
+    pub(crate) file: Vec<u8>,
 }
 
 /// A comparison as it was kept.
@@ -190,13 +260,32 @@ mod tests {
     #[test]
     fn a_folder_with_a_comparison_is_not_written_over() {
         let folder = std::env::temp_dir().join(format!("ringside-store-{}", std::process::id()));
-        let store = Store::create(Some(&folder), "x", 0).expect("a new folder");
-        store
-            .write(Path::new("rounds/a/001.json"), b"{}")
-            .expect("writable");
+        let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
+        store.put(Path::new("rounds/a/001.json"), b"{}".to_vec());
+        assert_eq!(store.unwritten(), Vec::<String>::new());
         assert!(store.folder().join("rounds/a/001.json").is_file());
         let again = Store::create(Some(&folder), "x", 0).map(|_| ());
         assert!(again.is_err_and(|what| what.contains("already holds")));
+        fs::remove_dir_all(&folder).expect("its own folder");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_written_when_there_is_room() {
+        let folder = std::env::temp_dir().join(format!("ringside-room-{}", std::process::id()));
+        let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
+        fs::write(folder.join("rounds"), "in the way").expect("writable");
+        let name = Path::new("rounds/a/001.json");
+        store.put(name, b"{}".to_vec());
+        let unwritten = store.unwritten();
+        assert_eq!(unwritten.len(), 1, "{unwritten:?}");
+        assert!(
+            unwritten[0].starts_with("rounds/a/001.json: "),
+            "{unwritten:?}"
+        );
+        fs::remove_file(folder.join("rounds")).expect("its own file");
+        store.put(Path::new("other"), Vec::new());
+        assert_eq!(store.unwritten(), Vec::<String>::new());
+        assert_eq!(fs::read(folder.join(name)).expect("written"), b"{}");
         fs::remove_dir_all(&folder).expect("its own folder");
     }
 

@@ -329,6 +329,8 @@ pub(crate) struct Values {
     pub(crate) cpus: String,
     /// `{workers}`: how many workers it has.
     pub(crate) workers: u32,
+    /// How many bytes its environment is longer than it need be.
+    pub(crate) padding: usize,
     /// `{dir}`: its run directory, absolute.
     pub(crate) dir: PathBuf,
     /// `{build}`: where its build put things, absolute.
@@ -449,6 +451,12 @@ impl Command {
     /// Its words as they stand in the file.
     pub(crate) fn templates(&self) -> Vec<&Template> {
         self.0.iter().collect()
+    }
+
+    /// As it stands in the file, for people.
+    pub(crate) fn shown(&self) -> String {
+        let words: Vec<&str> = self.words().collect();
+        words.join(" ")
     }
 
     /// Everything it says, for a hash of how something is built.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use measure::histogram::Histogram;
 use measure::record::Times;
 use measure::units;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Record;
 use crate::plan::Invalid;
@@ -40,7 +40,7 @@ pub trait Figure: Sized {
 }
 
 /// A threshold held against a record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The condition as it was written.
     pub threshold: String,

@@ -104,6 +104,7 @@ pub(super) fn run(
         placement: &placement,
         engine: "auto",
         seed: 1,
+        start: 0,
         ringside: &options.ringside,
         stop,
     };

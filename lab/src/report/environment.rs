@@ -46,7 +46,10 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
         digits(setup.window_s),
         setup.rounds
     );
-    let fresh = if setup.fresh_each_round { "yes" } else { "no" };
+    let starts = match setup.rounds_per_start {
+        Some(each) => each.to_string(),
+        None => "all".to_owned(),
+    };
     vec![
         ("began", setup.began.clone()),
         ("ringside", setup.ringside.clone()),
@@ -59,7 +62,7 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
         ("window", window),
         ("before each window", load(setup.settle_s)),
         ("on each new process", load(setup.warm_up_s)),
-        ("new processes each round", fresh.to_owned()),
+        ("rounds on each start of the processes", starts),
         ("seed", setup.seed.to_string()),
     ]
 }

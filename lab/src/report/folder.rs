@@ -33,14 +33,12 @@ pub struct Rebuilt {
 pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
     let kept = Kept::read(folder)?;
     let report = Report::new(&kept.manifest, &kept.rounds);
-    let store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let unwritten = |(name, text): (&str, String)| {
-        let error = store.write(Path::new(name), text.as_bytes()).err()?;
-        Some(format!("{name}: {error}"))
-    };
-    let files = files(&report, &Enclosed::read(store.folder()));
+    let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for (name, text) in files(&report, &Enclosed::read(store.folder())) {
+        store.put(Path::new(name), text.into_bytes());
+    }
     Ok(Rebuilt {
-        unwritten: files.into_iter().filter_map(unwritten).collect(),
+        unwritten: store.unwritten(),
         folder: store.folder().to_owned(),
         report,
     })

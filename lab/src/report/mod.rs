@@ -115,7 +115,7 @@ impl Report {
         Report {
             schema_version: SCHEMA_VERSION,
             conclusions: conclusions(&subjects, setup),
-            limits: limits(setup, &manifest.host, &subjects),
+            limits: limits(manifest, &subjects),
             setup: setup.clone(),
             host: manifest.host.clone(),
             cautions: manifest.cautions.clone(),
@@ -398,7 +398,8 @@ fn starts_with_a_word(sentence: &str) -> bool {
         .any(|word| sentence.starts_with(word))
 }
 
-fn limits(setup: &Setup, host: &Host, subjects: &[Row]) -> Vec<String> {
+fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
+    let (setup, host) = (&manifest.setup, &manifest.host);
     let mut limits = vec![
         "Both sides ran on this one host over loopback. The kernel receives a packet in the \
          sender's time, so part of either side's network work is on the other side's account; no \
@@ -416,15 +417,20 @@ fn limits(setup: &Setup, host: &Host, subjects: &[Row]) -> Vec<String> {
              times count from when a request was due."
         ),
     });
-    limits.push(match setup.fresh_each_round {
-        true => "Intervals are over rounds with new processes each, on one host, in one session; \
-                 another host or kernel may give another answer."
-            .to_owned(),
-        false => "Intervals are over rounds of one start of each process, on one host, in one \
-                  session. Another start, host or kernel may give another answer: \
-                  `rounds_per_start = 1` includes the first."
+    limits.push(match setup.rounds_per_start {
+        Some(each) => format!(
+            "Intervals are over starts of new processes, with {each} {} on each, on one host, in \
+             one session; another host or kernel may give another answer.",
+            if each == 1 { "round" } else { "rounds" }
+        ),
+        None => "Intervals are over rounds of one start of each process, on one host, in one \
+                 session. Another start, host or kernel may give another answer: \
+                 `rounds_per_start = 1` includes the first."
             .to_owned(),
     });
+    if let Some(why) = &manifest.stopped {
+        limits.push(format!("The measuring ended before its last round: {why}."));
+    }
     let noise = subjects.iter().find(|row| row.verdict.kind == Kind::Noise);
     limits.push(match noise {
         Some(row) => as_sentence(&row.verdict),

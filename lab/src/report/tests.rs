@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::finding::{Check, Finding, Severity};
-use crate::manifest::{self, Role};
+use crate::manifest::{self, Asked, Role};
 use crate::round::{self, Watched};
 use crate::verdict::Metric;
 
@@ -25,7 +25,9 @@ fn setup() -> Setup {
         ],
         seed: 1,
         smallest_difference: 0.02,
-        fresh_each_round: false,
+        rounds_per_start: None,
+        precision: None,
+        budget_s: None,
         asked: "GET / over HTTP/1.1".into(),
         load: "200 connections, pipeline 1".into(),
         rate: None,
@@ -76,6 +78,8 @@ fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Rou
         role: Role::Subject,
         description: format!("the {name} server"),
         version: Some(format!("{name} 1.0")),
+        command: "server".into(),
+        binaries: Vec::new(),
         outcome,
         asked: None,
         spoilt: None,
@@ -89,6 +93,7 @@ fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Rou
         sample,
         watched: Watched::default(),
         record: None,
+        phases: Vec::new(),
     };
     (facts, samples.into_iter().map(round).collect())
 }
@@ -100,8 +105,12 @@ fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>
         setup,
         host: host(),
         cautions,
+        asked: Asked::default(),
         rows,
         looks: None,
+        looked: Vec::new(),
+        stopped: None,
+        spent_s: 0.0,
     };
     Report::new(&manifest, &rounds.concat())
 }

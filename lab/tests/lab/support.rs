@@ -104,6 +104,7 @@ impl Arena {
             out: Some(self.folder.join("out")),
             ringside: "/nonexistent/ringside".into(),
             cache: Some(self.folder.join("cache")),
+            aa: Some(false),
             ..Options::default()
         }
     }

@@ -1,0 +1,106 @@
+//! Going on with a comparison that was begun: only with the same file, the same options, the same
+//! machine and the same programs, since rounds of different things must not be put together.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use measure::host::Host;
+use measure::time::{unix_seconds, utc_date};
+
+use crate::binaries::Binary;
+use crate::manifest::{Manifest, Outcome, RowFacts};
+use crate::store::{Begun, Kept, time_of_day};
+
+/// Whether what is wanted `now` is what was begun in `folder`. `file` is the comparison's file as
+/// it is now.
+///
+/// # Errors
+/// A sentence that says in what they differ.
+pub(crate) fn check(
+    begun: &Begun,
+    folder: &Path,
+    file: &[u8],
+    now: &Manifest,
+) -> Result<(), String> {
+    let (before, folder) = (&begun.kept.manifest, folder.display());
+    if begun.file != file {
+        return Err(format!(
+            "{folder} was begun with another file: see {folder}/comparison.toml, or begin anew"
+        ));
+    }
+    let differ = now.asked.differs_from(&before.asked);
+    if !differ.is_empty() {
+        return Err(format!(
+            "{folder} was begun with another {}: give it as then, or begin anew",
+            differ.join(" and another ")
+        ));
+    }
+    if now.setup.ringside != before.setup.ringside {
+        return Err(format!(
+            "{folder} was begun with ringside {}, and this is {}: begin anew",
+            before.setup.ringside, now.setup.ringside
+        ));
+    }
+    let machine = |host: &Host| {
+        let (kernel, model) = (host.kernel.clone(), host.cpu_model.clone());
+        (kernel, model, host.cpus_online)
+    };
+    if machine(&now.host) != machine(&before.host) {
+        return Err(format!(
+            "{folder} was begun on another machine or kernel, whose rounds cannot be continued \
+             here: begin anew"
+        ));
+    }
+    Ok(())
+}
+
+/// What is known of a comparison that goes on: what was known, and what is seen `now`.
+pub(crate) fn resumed(now: Manifest, begun: &Begun) -> Manifest {
+    let mut manifest = begun.kept.manifest.clone();
+    let seconds = unix_seconds();
+    manifest.cautions.extend(now.cautions);
+    manifest.cautions.push(format!(
+        "The measuring was interrupted, and went on at {}T{}Z with new processes.",
+        utc_date(seconds),
+        time_of_day(seconds)
+    ));
+    for row in &manifest.rows {
+        if let Outcome::Failed { what, .. } = &row.outcome {
+            let what = format!("Before the measuring was interrupted, {} {what}.", row.name);
+            manifest.cautions.push(what);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    manifest.cautions.retain(|what| seen.insert(what.clone()));
+    manifest.looks = now.looks;
+    manifest.setup.ended_early = now.setup.ended_early;
+    manifest
+}
+
+/// Whether what would be started now is what the rounds before were measured on.
+///
+/// # Errors
+/// A sentence that names the row and what has changed.
+pub(crate) fn same_programs(kept: &Kept, now: &[RowFacts]) -> Result<(), String> {
+    let was_measured = |row: &&RowFacts| kept.rounds.iter().any(|round| round.row == row.name);
+    for before in kept.manifest.rows.iter().filter(was_measured) {
+        let Some(now) = now.iter().find(|row| row.name == before.name) else {
+            continue;
+        };
+        if before.command != now.command {
+            return Err(format!(
+                "{} was started as `{}` before, and is another command now: begin anew",
+                before.name, before.command
+            ));
+        }
+        let differs = |binary: &&Binary| !now.binaries.contains(binary);
+        if let Some(binary) = before.binaries.iter().find(differs) {
+            return Err(format!(
+                "{} is another program than in its rounds before, {} has changed: begin anew",
+                before.name,
+                binary.path.display()
+            ));
+        }
+    }
+    Ok(())
+}

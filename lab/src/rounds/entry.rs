@@ -1,0 +1,266 @@
+//! A row on its way through the comparison: built, started, measured, ended, and what is known of
+//! it besides its rounds.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::binaries::Binary;
+use crate::command::TimedCommand;
+use crate::comparison::Row;
+use crate::event::{Event, Observer};
+use crate::live::{Live, Setting, Trouble};
+use crate::manifest::{Outcome, Role, RowFacts};
+use crate::process::{GRACE, Process};
+use crate::store::Begun;
+use crate::subject::Kind;
+
+use super::run;
+
+/// In so many of the first rounds the ceiling is measured: enough to know about where it is.
+const CEILING_ROUNDS: u32 = 3;
+
+/// A row's way through the comparison.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) role: Role,
+    pub(crate) row: Row,
+    /// Where its build is.
+    pub(crate) build: PathBuf,
+    /// Its run directory.
+    pub(crate) dir: PathBuf,
+    pub(crate) version: Option<String>,
+    pub(crate) binaries: Vec<Binary>,
+    pub(crate) state: State,
+    /// The start of its processes that it is measured on, from 1.
+    pub(crate) start: u32,
+    /// The rounds that were measured.
+    pub(crate) measured: BTreeSet<u32>,
+    /// It is not measured after this round.
+    pub(crate) rounds_max: u32,
+    /// What it answered to the row's question, when it was verified.
+    pub(crate) answer: Option<load::Answer>,
+    /// What was known of it when the comparison was interrupted.
+    pub(crate) before: Option<RowFacts>,
+}
+
+/// Where a subject is on its way.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Built or in need of no build; not running.
+    Waiting,
+    /// Running, verified and warm.
+    Live(Box<Live>),
+    /// A command that was verified, and runs anew in each round.
+    Timed(Box<TimedCommand>),
+    /// A program is missing; the text says what to install.
+    Missing(String),
+    /// What went wrong, and the last lines that it wrote.
+    Failed(String, Vec<String>),
+}
+
+impl Entry {
+    /// Of a row of a comparison of so many rounds, before anything was done for it since it was
+    /// `begun`.
+    pub(crate) fn new(role: Role, row: Row, rounds: u32, begun: Option<&Begun>) -> Entry {
+        let rounds_before = begun.into_iter().flat_map(|begun| &begun.kept.rounds);
+        let own = rounds_before.filter(|round| round.row == row.name);
+        let facts_before = begun.and_then(|begun| begun.kept.manifest.row(&row.name));
+        Entry {
+            measured: own.map(|round| round.round).collect(),
+            before: facts_before.cloned(),
+            role,
+            row,
+            build: PathBuf::new(),
+            dir: PathBuf::new(),
+            version: None,
+            binaries: Vec::new(),
+            state: State::Waiting,
+            start: 0,
+            rounds_max: match role {
+                Role::Subject | Role::Again => rounds,
+                Role::Ceiling => rounds.min(CEILING_ROUNDS),
+            },
+            answer: None,
+        }
+    }
+
+    /// Whether it can be measured in `round`, and has not been.
+    pub(crate) fn wants(&self, round: u32) -> bool {
+        self.can_run() && round <= self.rounds_max && !self.measured.contains(&round)
+    }
+
+    /// Whether it can be measured in `round` or later, and has not been in all of them.
+    pub(crate) fn wants_from(&self, round: u32) -> bool {
+        (round..=self.rounds_max).any(|round| self.wants(round))
+    }
+
+    fn can_run(&self) -> bool {
+        !matches!(self.state, State::Missing(_) | State::Failed(..))
+    }
+
+    /// Starts what waits, and warms it up.
+    pub(crate) fn raise(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
+        if setting.stop.requested().is_some() || !matches!(self.state, State::Waiting) {
+            return;
+        }
+        self.start = setting.start;
+        let name = &self.row.name;
+        observer.event(&Event::Starting { subject: name });
+        if self.row.subject.kind == Kind::Command {
+            return self.raise_command(setting, observer);
+        }
+        let live = Live::raise(&self.row, &self.build, &self.dir, setting);
+        let warm = live.and_then(|mut live| {
+            observer.event(&Event::WarmingUp { subject: name });
+            run::warm_up(&mut live, self.row.warm_up(), setting).map(|()| live)
+        });
+        match warm {
+            Ok(live) => {
+                self.answer = Some(live.answer.clone());
+                self.state = State::Live(Box::new(live));
+            }
+            Err(trouble) => self.fail(trouble, observer),
+        }
+    }
+
+    /// Starts what a command needs beside it, and runs it once unmeasured: that verifies it, and
+    /// what it reads is in the kernel's cache from then on.
+    fn raise_command(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
+        let row = &self.row;
+        let command = TimedCommand::raise(&row.subject, &self.build, &self.dir, setting);
+        let warm = command.and_then(|mut command| {
+            observer.event(&Event::WarmingUp { subject: &row.name });
+            command.run_once(setting).map(|_| command)
+        });
+        match warm {
+            Ok(command) => self.state = State::Timed(Box::new(command)),
+            Err(trouble) => self.fail(trouble, observer),
+        }
+    }
+
+    /// Takes it out of the comparison, or only ends it where somebody asked to stop.
+    pub(super) fn fail(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
+        // Dropping what was live here ends its processes.
+        let live = std::mem::replace(&mut self.state, State::Waiting);
+        if let State::Live(mut live) = live {
+            live.process.end(GRACE);
+        }
+        if let Trouble::Failed(what, log) = trouble {
+            observer.event(&Event::Failed {
+                subject: &self.row.name,
+                what: &what,
+            });
+            self.state = State::Failed(what, log);
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        match &self.state {
+            State::Missing(install) => Outcome::Missing {
+                install: install.clone(),
+            },
+            State::Failed(what, log) => Outcome::Failed {
+                what: what.clone(),
+                log: log.clone(),
+            },
+            _ if self.measured.is_empty() => Outcome::NotReached,
+            _ => Outcome::Measured,
+        }
+    }
+}
+
+/// Processor time of all live entries but one.
+pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
+    let mut sum = 0;
+    for (at, entry) in entries.iter_mut().enumerate() {
+        if at != but
+            && let State::Live(live) = &mut entry.state
+        {
+            sum += live.watch.sample().cpu_ns;
+        }
+    }
+    sum
+}
+
+/// Ends what is live: all are asked before the first is waited for.
+pub(crate) fn lower(entries: &mut [Entry]) {
+    let mut ending: Vec<Process> = Vec::new();
+    for entry in entries {
+        if let State::Timed(_) = entry.state {
+            entry.state = State::Waiting; // Which ends what stood beside it.
+        }
+        if let State::Live(_) = entry.state
+            && let State::Live(live) = std::mem::replace(&mut entry.state, State::Waiting)
+        {
+            ending.push(live.process);
+        }
+    }
+    ending.iter().for_each(Process::ask_to_end);
+    for process in &mut ending {
+        process.end(GRACE);
+    }
+}
+
+/// What is known of the entries besides their rounds. One that is asked the same as the baseline
+/// and answers with another body is spoilt.
+pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
+    let expected = entries.iter().find(|entry| entry.row.name == baseline);
+    let asked_as_the_baseline = |row: &Row| {
+        expected.is_none_or(|expected| {
+            row.question == expected.row.question
+                && row.workload.words() == expected.row.workload.words()
+        })
+    };
+    let differ = !entries
+        .iter()
+        .all(|entry| asked_as_the_baseline(&entry.row));
+    let facts = |entry: &Entry| RowFacts {
+        name: entry.row.name.clone(),
+        role: entry.role,
+        description: entry.row.subject.description.clone(),
+        version: entry.version.clone(),
+        command: entry.row.subject.start.command.shown(),
+        binaries: entry.binaries.clone(),
+        outcome: entry.outcome(),
+        asked: differ.then(|| {
+            let (question, load) = (&entry.row.question, &entry.row.workload);
+            format!("{}; {}", question.words(), load.words())
+        }),
+        spoilt: expected
+            .and_then(|expected| spoilt(entry, expected))
+            .or_else(|| entry.before.as_ref()?.spoilt.clone()),
+    };
+    entries.iter().map(facts).collect()
+}
+
+fn spoilt(entry: &Entry, expected: &Entry) -> Option<String> {
+    let (right, found) = (
+        &expected.answer.as_ref()?.body,
+        &entry.answer.as_ref()?.body,
+    );
+    (expected.row.question == entry.row.question && right != found).then(|| {
+        format!(
+            "{} answers with another body than {} ({} bytes, not {}), which is other work",
+            entry.row.name,
+            expected.row.name,
+            found.len(),
+            right.len()
+        )
+    })
+}
+
+/// A sentence where the entries do not answer with the same content type.
+pub(crate) fn differing_content_types(entries: &[Entry]) -> Option<String> {
+    let types: BTreeSet<String> = entries
+        .iter()
+        .filter_map(|entry| entry.answer.as_ref()?.field("content-type"))
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+        .collect();
+    (types.len() > 1).then(|| {
+        let types: Vec<String> = types.into_iter().collect();
+        format!(
+            "The subjects answer with different content types: {}.",
+            types.join(", ")
+        )
+    })
+}

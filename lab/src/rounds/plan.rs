@@ -1,0 +1,121 @@
+//! What is measured after what, and how long that takes. Pure functions of a comparison.
+
+use std::time::Duration;
+
+use crate::comparison::{Comparison, Row};
+use crate::manifest::Role;
+use crate::statistics::Random;
+
+/// Where the baseline's second row makes the measuring longer than this, it has to be asked for.
+const AA_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Who is measured after whom: for each round, positions in the list of subjects. Every second
+/// round is the round before it backwards, so that over such a pair nobody is earlier on average
+/// and a drift of the machine, if it is even, cancels.
+pub(crate) fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> {
+    let mut random = Random::new(seed);
+    let mut order: Vec<usize> = (0..subjects).collect();
+    (0..rounds)
+        .map(|round| {
+            match round % 2 {
+                0 => random.shuffle(&mut order),
+                _ => order.reverse(),
+            }
+            order.clone()
+        })
+        .collect()
+}
+
+/// The rows that are measured: those of the comparison, and the baseline once more (A/A) where that
+/// is asked for or takes no long time. The sentence says why it is left out.
+pub(crate) fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Option<String>) {
+    let subjects = comparison.rows.iter();
+    let mut rows: Vec<(Role, Row)> = subjects.map(|row| (Role::Subject, row.clone())).collect();
+    let baseline = comparison
+        .rows
+        .iter()
+        .find(|row| row.name == comparison.baseline);
+    let Some(again) = baseline.filter(|_| comparison.aa != Some(false)) else {
+        return (rows, None);
+    };
+    rows.push((
+        Role::Again,
+        Row {
+            name: again_name(comparison),
+            ..again.clone()
+        },
+    ));
+    let time = expected(comparison, &rows);
+    // A lone subject is compared with nothing, so there is nothing to hold the noise against.
+    let asked = comparison.aa == Some(true);
+    if asked || (time <= AA_TIME_MAX && comparison.rows.len() > 1) {
+        return (rows, None);
+    }
+    rows.pop();
+    let why = (comparison.rows.len() > 1).then(|| {
+        format!(
+            "The baseline is not measured against itself, since the measuring would take {} s with \
+             it: how much two equal subjects differ here is not known. --aa measures that, too.",
+            time.as_secs()
+        )
+    });
+    (rows, why)
+}
+
+fn again_name(comparison: &Comparison) -> String {
+    let taken = |name: &String| comparison.rows.iter().any(|row| row.name == *name);
+    let name = format!("{}-again", comparison.baseline);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !taken(name)).unwrap_or(name)
+}
+
+/// How long the load on these rows takes, without builds and starts.
+pub(crate) fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duration {
+    let starts = match comparison.rounds_per_start {
+        Some(each) => comparison.rounds.div_ceil(each.get()),
+        None => 1,
+    };
+    let each = round_of_one(comparison) * comparison.rounds;
+    let one = |(_, row): &(Role, Row)| each + row.warm_up() * starts;
+    let whole: Duration = rows.iter().map(one).sum();
+    comparison.budget.map_or(whole, |budget| whole.min(budget))
+}
+
+/// How long one round of one row takes.
+pub(crate) fn round_of_one(comparison: &Comparison) -> Duration {
+    let workload = &comparison.workload;
+    match comparison.phases.as_slice() {
+        [] => workload.window + workload.settle,
+        phases => phases
+            .iter()
+            .map(|phase| phase.length + workload.settle)
+            .sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_visits_everybody_once_and_pairs_of_rounds_are_balanced() {
+        let order = order(5, 8, 42);
+        assert_eq!(order.len(), 8);
+        for round in &order {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+        }
+        for pair in order.chunks(2) {
+            let backwards: Vec<usize> = pair[0].iter().rev().copied().collect();
+            assert_eq!(pair[1], backwards);
+        }
+    }
+
+    #[test]
+    fn the_seed_decides_the_order() {
+        assert_eq!(order(5, 6, 7), order(5, 6, 7));
+        assert_ne!(order(5, 6, 7), order(5, 6, 8));
+    }
+}

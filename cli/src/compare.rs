@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::report::{self, Look};
-use lab::{Event, Options, Outcome};
+use lab::{Event, Options, Outcome, Swept};
+use load::Signal;
 
 use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
@@ -27,6 +28,11 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let mut talk = Talk::new(no_color);
+    let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    if let Some(swept) = swept.map_err(Failure::usage)? {
+        drop(talk);
+        return tell_sweep(&swept);
+    }
     let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome.map_err(Failure::usage)?;
@@ -35,7 +41,21 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
     let kept = keep(&outcome);
     printed.and(kept)?;
-    Ok(exit(&outcome))
+    Ok(exit(outcome.stopped, outcome.exit_code()))
+}
+
+/// The table of a sweep, and where its comparisons are.
+fn tell_sweep(swept: &Swept) -> Result<Exit, Failure> {
+    terminal::print(&swept.sweep.words())
+        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
+    terminal::say(&format!(
+        "comparisons, sweep.json and sweep.html: {}",
+        swept.folder.display()
+    ));
+    for what in &swept.unwritten {
+        terminal::say(&format!("not written: {what}"));
+    }
+    Ok(exit(swept.stopped, swept.exit_code()))
 }
 
 fn options(arguments: &Compare) -> Result<Options, Failure> {
@@ -46,6 +66,14 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         ringside: this_program()?,
         rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
         window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
+        aa: match (arguments.aa, arguments.no_aa) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            (false, false) => None,
+        },
+        precision: arguments.precision,
+        budget: arguments.budget,
+        resume: arguments.resume.clone(),
         ..Options::default()
     })
 }
@@ -86,11 +114,11 @@ fn keep(outcome: &Outcome) -> Result<(), Failure> {
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
 }
 
-fn exit(outcome: &Outcome) -> Exit {
-    if let Some(signal) = outcome.stopped {
+fn exit(stopped: Option<Signal>, code: u8) -> Exit {
+    if let Some(signal) = stopped {
         return Exit::Stopped(signal);
     }
-    match outcome.exit_code() {
+    match code {
         0 => Exit::Ok,
         1 => Exit::Failed,
         _ => Exit::SubjectFailed,
@@ -116,7 +144,7 @@ impl Talk {
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let text = event.to_string();
         match event {
-            Event::Begun { .. } => self.keep(&text),
+            Event::Begun { .. } | Event::Point { .. } => self.keep(&text),
             Event::Caution { .. } | Event::Missing { .. } => {
                 let text = self.paint.warning(&text);
                 self.keep(&text);

@@ -17,7 +17,7 @@ use crate::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
 use crate::report::{self, Enclosed, Report};
 use crate::rounds::{self, Entry, Rounds, State, differing_content_types, facts, order};
 use crate::statistics::sequential::Looks;
-use crate::store::{self, Begun, Store};
+use crate::store::{self, Kept, Store};
 use crate::verdict::Metric;
 use crate::{CompareError, Options, Outcome, resume, subject, workload};
 
@@ -78,7 +78,7 @@ pub(crate) fn one(
     let (mut store, begun) = open(place, &comparison, file, &manifest)?;
     if let Some(begun) = &begun {
         let again = |row: &RowFacts| row.role == Role::Again;
-        comparison.aa = Some(begun.kept.manifest.rows.iter().any(again));
+        comparison.aa = Some(begun.manifest.rows.iter().any(again));
         manifest = resume::resumed(manifest, begun);
     }
     let (rows, no_aa) = rounds::rows(&comparison);
@@ -106,7 +106,7 @@ pub(crate) fn one(
     }
     manifest.rows = facts(&entries, &comparison.baseline);
     if let Some(begun) = &begun {
-        let same = resume::same_programs(&begun.kept, &manifest.rows);
+        let same = resume::same_programs(begun, &manifest.rows);
         same.map_err(CompareError::Impossible)?;
     }
     store.keep_asked(file.to_vec());
@@ -115,7 +115,7 @@ pub(crate) fn one(
     let names = order.iter().map(|round| round.iter().map(name).collect());
     manifest.setup.order = names.collect();
     store.describe(&manifest);
-    let kept = begun.map(|begun| begun.kept.rounds).unwrap_or_default();
+    let kept = begun.map(|begun| begun.rounds).unwrap_or_default();
     let starts = kept.iter().map(|round| round.start).max();
     let mut rounds = Rounds {
         comparison: &comparison,
@@ -158,7 +158,7 @@ fn open(
     comparison: &Comparison,
     file: &[u8],
     manifest: &Manifest,
-) -> Result<(Store, Option<Begun>), CompareError> {
+) -> Result<(Store, Option<Kept>), CompareError> {
     let opened = match place {
         Place::New(folder) => {
             Store::create(folder, &comparison.name, unix_seconds()).map(|store| (store, None))

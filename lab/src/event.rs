@@ -13,6 +13,13 @@ pub enum Event<'a> {
     Begun { folder: &'a Path, seconds: f64 },
     /// Something that a reader of the results must know.
     Caution { what: &'a str },
+    /// A point of a sweep begins, which is a comparison of its own.
+    Point {
+        key: &'a str,
+        value: f64,
+        number: u32,
+        points: u32,
+    },
     /// A subject is being built.
     Building { subject: &'a str },
     /// A subject needs a program that is not there.
@@ -48,6 +55,12 @@ impl fmt::Display for Event<'_> {
                     folder.display()
                 )
             }
+            Event::Point {
+                key,
+                value,
+                number,
+                points,
+            } => write!(f, "point {number} of {points}: {key} {value}"),
             Event::Caution { what } => write!(f, "caution: {what}"),
             Event::Building { subject } => write!(f, "{subject}: building"),
             Event::Missing { subject, what } => write!(f, "{subject}: {what}"),

@@ -50,6 +50,7 @@ pub use document::BadFile;
 pub use event::{Event, Observer};
 pub use report::Report;
 pub use store::Kept;
+pub use sweep::{Swept, sweep};
 
 /// What to compare, and where results go.
 #[derive(Clone, Debug, Default)]

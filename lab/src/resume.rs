@@ -2,6 +2,7 @@
 //! machine and the same programs, since rounds of different things must not be put together.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use measure::host::Host;
@@ -9,25 +10,16 @@ use measure::time::{unix_seconds, utc_date};
 
 use crate::binaries::Binary;
 use crate::manifest::{Manifest, Outcome, RowFacts};
-use crate::store::{Begun, Kept, time_of_day};
+use crate::store::{ASKED, Kept, time_of_day};
 
 /// Whether what is wanted `now` is what was begun in `folder`. `file` is the comparison's file as
 /// it is now.
 ///
 /// # Errors
 /// A sentence that says in what they differ.
-pub(crate) fn check(
-    begun: &Begun,
-    folder: &Path,
-    file: &[u8],
-    now: &Manifest,
-) -> Result<(), String> {
-    let (before, folder) = (&begun.kept.manifest, folder.display());
-    if begun.file != file {
-        return Err(format!(
-            "{folder} was begun with another file: see {folder}/comparison.toml, or begin anew"
-        ));
-    }
+pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> Result<(), String> {
+    same_file(&folder.join(ASKED), file)?;
+    let (before, folder) = (&kept.manifest, folder.display());
     let differ = now.asked.differs_from(&before.asked);
     if !differ.is_empty() {
         return Err(format!(
@@ -54,9 +46,24 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// Whether a comparison's file is still what it was when it was `kept`.
+///
+/// # Errors
+/// A sentence that says where to look.
+pub(crate) fn same_file(kept: &Path, file: &[u8]) -> Result<(), String> {
+    let name = kept.display();
+    let before = fs::read(kept).map_err(|error| format!("{name}: {error}"))?;
+    match before == file {
+        true => Ok(()),
+        false => Err(format!(
+            "it was begun with another file, which is kept as {name}: use that one, or begin anew"
+        )),
+    }
+}
+
 /// What is known of a comparison that goes on: what was known, and what is seen `now`.
-pub(crate) fn resumed(now: Manifest, begun: &Begun) -> Manifest {
-    let mut manifest = begun.kept.manifest.clone();
+pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
+    let mut manifest = kept.manifest.clone();
     let seconds = unix_seconds();
     manifest.cautions.extend(now.cautions);
     manifest.cautions.push(format!(

@@ -13,9 +13,11 @@ use crate::manifest::Manifest;
 use crate::round::Round;
 
 /// The file of what is known besides the rounds.
-const MANIFEST: &str = "comparison.json";
+pub(crate) const MANIFEST: &str = "comparison.json";
+/// The file of what a sweep found.
+pub(crate) const SWEEP: &str = "sweep.json";
 /// The comparison's file as it was read.
-const ASKED: &str = "comparison.toml";
+pub(crate) const ASKED: &str = "comparison.toml";
 
 /// A folder for one comparison.
 #[derive(Debug)]
@@ -42,7 +44,10 @@ impl Store {
                 &Path::new("ringside-out").join(format!("{}-{name}", utc_date(unix_seconds))),
             ),
         };
-        if folder.join(MANIFEST).exists() || folder.join("rounds").exists() {
+        if [MANIFEST, SWEEP, "rounds"]
+            .iter()
+            .any(|name| folder.join(name).exists())
+        {
             return Err(format!(
                 "{} already holds a comparison; name another folder with -o, or go on with it by \
                  --resume",
@@ -58,7 +63,7 @@ impl Store {
 
     /// The folder of a comparison that was begun, with what is in it. An error says what is wrong
     /// with it.
-    pub(crate) fn open(folder: &Path) -> Result<(Store, Begun), String> {
+    pub(crate) fn open(folder: &Path) -> Result<(Store, Kept), String> {
         if !folder.join(MANIFEST).is_file() {
             let folder = folder.display();
             return Err(format!(
@@ -66,11 +71,9 @@ impl Store {
             ));
         }
         let kept = Kept::read(folder)?;
-        let asked = folder.join(ASKED);
-        let file = fs::read(&asked).map_err(|error| format!("{}: {error}", asked.display()))?;
         let store = Store::tried(folder)
             .map_err(|error| format!("cannot write to {}: {error}", folder.display()))?;
-        Ok((store, Begun { kept, file }))
+        Ok((store, kept))
     }
 
     /// A store in a folder that is there.
@@ -143,7 +146,8 @@ impl Store {
         waiting.chain(self.formless.iter().cloned()).collect()
     }
 
-    fn put_json(&mut self, name: &Path, value: &impl Serialize) {
+    /// Writes a file inside that holds `value` as JSON.
+    pub(crate) fn put_json(&mut self, name: &Path, value: &impl Serialize) {
         match serde_json::to_vec(value) {
             Ok(bytes) => self.put(name, bytes),
             Err(error) => self.formless.push(format!("{}: {error}", name.display())),
@@ -166,15 +170,6 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
-}
-
-/// A comparison that was begun before.
-#[derive(Clone, Debug)]
-pub(crate) struct Begun {
-    /// What was kept of it.
-    pub(crate) kept: Kept,
-    /// Its file as it was read then.
-    pub(crate) file: Vec<u8>,
 }
 
 /// A comparison as it was kept.

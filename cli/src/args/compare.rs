@@ -8,8 +8,9 @@ use clap::Args;
 use super::values;
 
 const NOTES: &str = "\
-A subject whose runtime is missing is a row that says what to install. Records, a Markdown report
-and a JSON report are written to the directory.
+A subject whose runtime is missing is a row that says what to install. Records and reports are
+written to the directory, every round as soon as it is measured. A file with a [sweep] is a
+comparison for each of its values, each in a directory of its own inside.
 Exit codes: 0 every subject that can run here was measured; 1 nothing could be measured; 2 wrong
 use; 3 a subject failed and the others were measured; 130 and 143 ended early by SIGINT or SIGTERM,
 with a report of what was measured.";
@@ -33,6 +34,29 @@ pub(crate) struct Compare {
     /// Measured time of each round, in place of what the file says
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
+
+    /// Measure the baseline once more, as a row of its own: how much equal things differ here. It
+    /// is measured without being asked for where that takes no long time
+    #[arg(long, overrides_with = "no_aa")]
+    pub(crate) aa: bool,
+
+    /// Do not measure the baseline once more
+    #[arg(long, overrides_with = "aa")]
+    pub(crate) no_aa: bool,
+
+    /// End as soon as every interval reaches no further than this to either side, such as 2%; there
+    /// are a few looks at that, and their number is allowed for
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    pub(crate) precision: Option<f64>,
+
+    /// Begin no round that would not end within this time, counted from the first start
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) budget: Option<Duration>,
+
+    /// Go on with the comparison in this directory, which was interrupted: with the same file and
+    /// options. What it holds is kept, and nothing is measured twice
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    pub(crate) resume: Option<PathBuf>,
 
     /// Three short rounds: to see that everything runs, not to compare
     #[arg(long)]

@@ -28,6 +28,15 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     units::parse_rate(text).map_err(|error| error.to_string())
 }
 
+/// `2%`: a share above zero.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match number {
+        Ok(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
+        _ => Err(format!("{text} is not a percentage; write for example 2%")),
+    }
+}
+
 /// `4K`, `64KiB`, `1MB`: bytes.
 pub(super) fn size(text: &str) -> Result<usize, String> {
     let bytes = units::parse_size(text).map_err(|error| error.to_string())?;

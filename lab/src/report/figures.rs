@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Row;
 use super::format::{bytes, count, digits, percent, time_us};
@@ -12,7 +12,7 @@ use crate::statistics::Spread;
 use crate::verdict::Metric;
 
 /// A row's rounds put together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// How many rounds.
     pub rounds: usize,

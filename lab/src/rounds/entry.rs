@@ -11,7 +11,7 @@ use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
 use crate::manifest::{Outcome, Role, RowFacts};
 use crate::process::{GRACE, Process};
-use crate::store::Begun;
+use crate::store::Kept;
 use crate::subject::Kind;
 
 use super::run;
@@ -61,10 +61,10 @@ pub(crate) enum State {
 impl Entry {
     /// Of a row of a comparison of so many rounds, before anything was done for it since it was
     /// `begun`.
-    pub(crate) fn new(role: Role, row: Row, rounds: u32, begun: Option<&Begun>) -> Entry {
-        let rounds_before = begun.into_iter().flat_map(|begun| &begun.kept.rounds);
+    pub(crate) fn new(role: Role, row: Row, rounds: u32, begun: Option<&Kept>) -> Entry {
+        let rounds_before = begun.into_iter().flat_map(|begun| &begun.rounds);
         let own = rounds_before.filter(|round| round.row == row.name);
-        let facts_before = begun.and_then(|begun| begun.kept.manifest.row(&row.name));
+        let facts_before = begun.and_then(|begun| begun.manifest.row(&row.name));
         Entry {
             measured: own.map(|round| round.round).collect(),
             before: facts_before.cloned(),

@@ -1,7 +1,15 @@
 //! Sweeps: the same comparison at several values of one setting, such as the number of connections.
-//! Each point is a comparison of its own.
+//! Each point is a comparison of its own in a folder of its own; what they say together stands in
+//! `sweep.json`.
 //!
 //! This file reads and validates the `[sweep]` of a comparison. It measures nothing.
+
+mod page;
+mod record;
+mod run;
+
+pub use record::{Law, PointFound, RowFound, Sweep};
+pub use run::{Swept, sweep};
 
 use std::num::NonZeroU32;
 use std::ops::Range;

@@ -1,0 +1,132 @@
+//! A sweep from its file to its record: one comparison after the other, in random order.
+
+use std::path::{Path, PathBuf};
+
+use load::{Signal, Stop};
+use measure::time::{unix_seconds, utc_date};
+
+use super::page::page;
+use super::record::{SCHEMA_VERSION, Sweep};
+use super::{Key, Point};
+use crate::compare::{Place, one, read};
+use crate::comparison::Comparison;
+use crate::event::{Event, Observer};
+use crate::statistics::Random;
+use crate::store::{ASKED, MANIFEST, SWEEP, Store, time_of_day};
+use crate::{CompareError, Options, resume};
+
+/// What a sweep brought.
+#[derive(Clone, Debug)]
+pub struct Swept {
+    /// What was found.
+    pub sweep: Sweep,
+    /// The output folder, absolute; each point has a folder inside.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons.
+    pub unwritten: Vec<String>,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+    /// Whether every subject that could be measured was, at every point.
+    pub complete: bool,
+}
+
+impl Swept {
+    /// As that of a comparison, see [`crate::Outcome::exit_code`].
+    pub fn exit_code(&self) -> u8 {
+        match self.stopped {
+            Some(signal) => signal.exit_code(),
+            None if self.sweep.points.iter().all(|point| point.rows.is_empty()) => 1,
+            None if self.complete && self.unwritten.is_empty() => 0,
+            None => 3,
+        }
+    }
+}
+
+/// Carries a sweep out, or goes on with one that was begun. None where the file holds none.
+///
+/// # Errors
+/// As [`crate::compare()`], before the point that they are about.
+pub fn sweep(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Option<Swept>, CompareError> {
+    let (comparison, file) = read(options)?;
+    let Some((first, _)) = comparison.points.first() else {
+        return Ok(None);
+    };
+    let mut store = open(options, &comparison, &file).map_err(CompareError::Impossible)?;
+    store.keep_asked(file.clone());
+    let mut points: Vec<&(Point, Comparison)> = comparison.points.iter().collect();
+    Random::new(comparison.seed).shuffle(&mut points);
+    let order = points.iter().map(|(point, _)| point.value()).collect();
+    let mut found = new(&comparison, first.key(), order);
+    store.put_json(Path::new(SWEEP), &found);
+    let mut complete = true;
+    let mut unwritten = Vec::new();
+    for (number, (point, comparison)) in (1..).zip(&points) {
+        if stop.requested().is_some() {
+            break;
+        }
+        observer.event(&Event::Point {
+            key: first.key().name(),
+            value: point.value(),
+            number,
+            points: points.len() as u32,
+        });
+        let folder = store.folder().join(point.folder());
+        let begun = options.resume.is_some() && folder.join(MANIFEST).is_file();
+        let place = match begun {
+            true => Place::Begun(&folder),
+            false => Place::New(Some(&folder)),
+        };
+        let outcome = one(comparison, &file, place, options, stop, observer)?;
+        complete &= outcome.report.complete();
+        let inside = |name: &String| format!("{}/{name}", point.folder());
+        unwritten.extend(outcome.unwritten.iter().map(inside));
+        found.add(*point, &outcome.report, comparison.seed);
+        store.put_json(Path::new(SWEEP), &found);
+    }
+    found.ended_early = stop
+        .requested()
+        .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
+    store.put_json(Path::new(SWEEP), &found);
+    store.put(Path::new("sweep.html"), page(&found).into_bytes());
+    unwritten.extend(store.unwritten());
+    Ok(Some(Swept {
+        sweep: found,
+        folder: store.folder().to_owned(),
+        unwritten,
+        stopped: stop.requested(),
+        complete,
+    }))
+}
+
+/// The folder of a sweep: a new one, or that of the sweep to resume.
+fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store, String> {
+    let Some(folder) = &options.resume else {
+        return Store::create(options.out.as_deref(), &comparison.name, unix_seconds());
+    };
+    if !folder.join(SWEEP).is_file() {
+        let folder = folder.display();
+        return Err(format!("{folder} holds no sweep that could be resumed"));
+    }
+    resume::same_file(&folder.join(ASKED), file)?;
+    Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
+    let seconds = unix_seconds();
+    Sweep {
+        schema_version: SCHEMA_VERSION,
+        name: comparison.name.clone(),
+        question: comparison.question.clone(),
+        began: format!("{}T{}Z", utc_date(seconds), time_of_day(seconds)),
+        key,
+        baseline: comparison.baseline.clone(),
+        order,
+        points: Vec::new(),
+        laws: Vec::new(),
+        ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
+    }
+}

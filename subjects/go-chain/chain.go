@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// The longest request that is read.
+const requestBytesMax = 4096
+
+// Chain is everything that a request passes, in this order.
+type Chain struct {
+	shed   *Shed
+	limit  *RouteLimit
+	cache  *Cache
+	store  *Store
+	counts *Counts
+	visits *Visits
+}
+
+// Request is what a client sends besides its token.
+type Request struct {
+	Operation string `json:"operation"`
+	Device    string `json:"device"`
+	Trace     string `json:"trace"`
+	Note      string `json:"note"`
+}
+
+// Answer is an account as a client gets it. All of its fields have a fixed width.
+type Answer struct {
+	Account  string `json:"account"`
+	Balance  string `json:"balance"`
+	Fresh    int    `json:"fresh"`
+	Currency string `json:"currency"`
+	Note     string `json:"note"`
+}
+
+func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
+	if !chain.shed.admit() {
+		chain.counts.shed.Add(1)
+		refuse(w, http.StatusServiceUnavailable)
+		return
+	}
+	defer chain.shed.leave()
+	if !allowed(r.Header.Get("Authorization")) {
+		chain.counts.unauthorized.Add(1)
+		refuse(w, http.StatusUnauthorized)
+		return
+	}
+	if !chain.limit.take(r.Context()) {
+		chain.counts.limited.Add(1)
+		refuse(w, http.StatusTooManyRequests)
+		return
+	}
+	var request Request
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestBytesMax)).Decode(&request)
+	if err != nil || request.Operation != "read" {
+		refuse(w, http.StatusBadRequest)
+		return
+	}
+	account := chain.find(r, chain.visits.next())
+	body, err := json.Marshal(answerOf(account))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError)
+		return
+	}
+	w.Header()["Content-Type"] = []string{"application/json"}
+	w.Write(body)
+}
+
+// find looks in the cache, in Redis and in the database. Where nobody can be asked it answers what
+// it knows of the account from before, or that it knows nothing: a fallback is no failure.
+func (chain *Chain) find(r *http.Request, id uint32) Account {
+	known, fresh := chain.cache.get(id)
+	if fresh {
+		chain.counts.local.Add(1)
+		return known
+	}
+	account, err := chain.store.find(r.Context(), id)
+	if err == nil {
+		chain.cache.put(account)
+		return account
+	}
+	if !errors.Is(err, errUnavailable) {
+		chain.counts.failed.Add(1)
+	}
+	chain.counts.fallback.Add(1)
+	return Account{ID: id, Balance: known.Balance, Note: note}
+}
+
+func refuse(w http.ResponseWriter, status int) {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, http.StatusText(status), status)
+}
+
+// Visits says whose account is asked for next. A generator that sends the same bytes each time
+// cannot choose, so the service draws: few accounts are asked for often, most seldom (Zipf's law).
+type Visits struct {
+	drawn []uint32
+	at    atomic.Uint32
+}
+
+func newVisits() *Visits {
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, visitsExponent, 1, accounts-1)
+	drawn := make([]uint32, 1<<20)
+	for at := range drawn {
+		drawn[at] = uint32(zipf.Uint64())
+	}
+	return &Visits{drawn: drawn}
+}
+
+func (visits *Visits) next() uint32 {
+	return visits.drawn[visits.at.Add(1)%uint32(len(visits.drawn))]
+}
+
+// How strongly few accounts are preferred; with the size and the lifetime of the cache it decides
+// how often the cache of the process has what is asked for.
+const visitsExponent = 1.1
+
+// How long the cache of the process and Redis may answer without asking anew.
+const (
+	localLifetime = time.Minute
+	redisLifetime = 2 * time.Minute
+)

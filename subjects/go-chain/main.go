@@ -1,0 +1,54 @@
+// The subjects go-chain, go-chain-nocache, go-chain-limited and go-chain-degraded: a service as it
+// stands behind many applications. A request passes the node's own limit, the check of its token
+// and the route's limit, and is answered from a cache in the process, else from Redis, else from
+// the database.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net/http"
+	"strings"
+	"time"
+)
+
+func main() {
+	redisAddress := flag.String("redis", "127.0.0.1:6379", "where Redis is")
+	databaseAddress := flag.String("database", "127.0.0.1:3306", "where MariaDB is")
+	cached := flag.Int("cache", 20_000, "accounts that the cache of this process holds; 0 is none")
+	shed := flag.Float64("shed", 120_000, "requests a second beyond which the node answers 503")
+	limit := flag.Float64("limit", 1_000_000, "requests a second beyond which the route answers 429")
+	kill := flag.String("kill", "", "dependencies to shut down: redis, database, or both with a comma")
+	killAfter := flag.Duration("kill-after", 2*time.Second, "when to shut them down")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("usage: server [options] HOST:PORT")
+	}
+	counts := new(Counts)
+	store, err := openStore(*redisAddress, *databaseAddress, counts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := store.fill(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	for _, dependency := range strings.FieldsFunc(*kill, func(r rune) bool { return r == ',' }) {
+		time.AfterFunc(*killAfter, func() { store.shutDown(dependency) })
+	}
+	chain := &Chain{
+		shed:   newShed(*shed),
+		limit:  newRouteLimit(store.redis, store.redisBreaker, "accounts", *limit),
+		cache:  newCache(*cached),
+		store:  store,
+		counts: counts,
+		visits: newVisits(),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /account", chain.serve)
+	mux.HandleFunc("GET /metrics", counts.serve)
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	log.Fatal(http.ListenAndServe(flag.Arg(0), mux))
+}

@@ -250,6 +250,31 @@ impl<F: Figure> Threshold<F> {
     }
 }
 
+impl Threshold {
+    /// The fewest exchanges that can show at 95 % that the condition is met: of a quantile or a
+    /// share that leaves out one exchange in a hundred, as many as include such a one that often,
+    /// ln 0.05 ÷ ln 0.99. A mean, an end of the distribution and a count need one.
+    pub fn exchanges_min(&self) -> u64 {
+        let rare = match self.figure.0 {
+            RunFigure::ErrorShare => self.limit,
+            RunFigure::Time {
+                what: OfTimes::Quantile(quantile),
+                ..
+            } => 1.0 - quantile,
+            _ => return 1,
+        };
+        match rare > 0.0 && rare < 1.0 {
+            true => (0.05f64.ln() / (1.0 - rare).ln()).ceil() as u64,
+            false => 1,
+        }
+    }
+
+    /// Whether it is a condition on times, which a late generator would be part of.
+    pub fn is_about_times(&self) -> bool {
+        matches!(self.figure.0, RunFigure::Time { .. })
+    }
+}
+
 impl<F> fmt::Display for Threshold<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -297,6 +322,26 @@ mod tests {
             what: OfTimes::Max,
         };
         assert_eq!(read("service:max<2ms"), Ok((service, 2e6)));
+    }
+
+    #[test]
+    fn a_rare_exchange_needs_many_to_be_judged() {
+        let needed = |text: &str| text.parse::<Threshold>().map(|read| read.exchanges_min());
+        for (text, exchanges) in [
+            ("p99<5ms", 299),
+            ("service:p99.9<5ms", 2995),
+            ("p50<5ms", 5),
+            ("errors<0.1%", 2995),
+            ("errors<=0%", 1),
+            ("errors<10", 1),
+            ("max<5ms", 1),
+            ("p100<5ms", 1),
+            ("rate>5k", 1),
+        ] {
+            assert_eq!(needed(text), Ok(exchanges), "{text}");
+        }
+        let times = |text: &str| text.parse::<Threshold>().is_ok_and(|t| t.is_about_times());
+        assert!(times("mean<1ms") && !times("errors<1%") && !times("rate>1"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
+pub mod capacity;
 mod course;
 mod csv;
 mod distribution;

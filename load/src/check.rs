@@ -251,22 +251,19 @@ impl<F: Figure> Threshold<F> {
 }
 
 impl Threshold {
-    /// The fewest exchanges that can show at 95 % that the condition is met: of a quantile or a
-    /// share that leaves out one exchange in a hundred, as many as include such a one that often,
-    /// ln 0.05 ÷ ln 0.99. A mean, an end of the distribution and a count need one.
-    pub fn exchanges_min(&self) -> u64 {
-        let rare = match self.figure.0 {
-            RunFigure::ErrorShare => self.limit,
+    /// The share of exchanges that the condition is not about: 0.99 of one on the 99th percentile,
+    /// 0.999 of `errors<0.1%`; none of a mean, an end of the distribution or a count. The larger it
+    /// is, the more exchanges it takes to judge.
+    pub fn quantile(&self) -> Option<f64> {
+        let quantile = match self.figure.0 {
+            RunFigure::ErrorShare => 1.0 - self.limit,
             RunFigure::Time {
                 what: OfTimes::Quantile(quantile),
                 ..
-            } => 1.0 - quantile,
-            _ => return 1,
+            } => quantile,
+            _ => return None,
         };
-        match rare > 0.0 && rare < 1.0 {
-            true => (0.05f64.ln() / (1.0 - rare).ln()).ceil() as u64,
-            false => 1,
-        }
+        (quantile > 0.0 && quantile < 1.0).then_some(quantile)
     }
 
     /// Whether it is a condition on times, which a late generator would be part of.
@@ -325,20 +322,19 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_exchange_needs_many_to_be_judged() {
-        let needed = |text: &str| text.parse::<Threshold>().map(|read| read.exchanges_min());
-        for (text, exchanges) in [
-            ("p99<5ms", 299),
-            ("service:p99.9<5ms", 2995),
-            ("p50<5ms", 5),
-            ("errors<0.1%", 2995),
-            ("errors<=0%", 1),
-            ("errors<10", 1),
-            ("max<5ms", 1),
-            ("p100<5ms", 1),
-            ("rate>5k", 1),
+    fn a_condition_on_a_tail_says_which() {
+        let quantile = |text: &str| text.parse::<Threshold>().map(|read| read.quantile());
+        for (text, expected) in [
+            ("p99<5ms", Some(0.99)),
+            ("service:p99.9<5ms", Some(0.999)),
+            ("errors<0.1%", Some(0.999)),
+            ("errors<=0%", None),
+            ("errors<10", None),
+            ("max<5ms", None),
+            ("p100<5ms", None),
+            ("rate>5k", None),
         ] {
-            assert_eq!(needed(text), Ok(exchanges), "{text}");
+            assert_eq!(quantile(text), Ok(expected), "{text}");
         }
         let times = |text: &str| text.parse::<Threshold>().is_ok_and(|t| t.is_about_times());
         assert!(times("mean<1ms") && !times("errors<1%") && !times("rate>1"));

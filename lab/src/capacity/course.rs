@@ -11,14 +11,14 @@ use measure::time::{Time, sleep_until, unix_seconds};
 
 use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
-use super::search::{Found, Kind, Limits, Next, Probe, Search, Verdict};
+use super::search::{Found, Kind, Limits, Next, Probe, Search};
 use super::{Goal, PROBES_USUAL, slo};
 use crate::event::{Event, Observer};
 use crate::live::{Setting, Trouble};
 use crate::report::format::per_second;
 use crate::round::{self, Round, Watched};
 use crate::rounds::{Entry, State, lower, run};
-use crate::sample::{Sample, ServerUse};
+use crate::sample::Sample;
 use crate::store::Store;
 
 /// One rest of a subject after it has failed.

@@ -13,7 +13,9 @@ use super::{Goal, host, words_of_time};
 use crate::document;
 use crate::report::format::per_second;
 use crate::sample::Sample;
+use crate::statistics::Spread;
 use crate::statistics::knee::kneedle;
+use crate::statistics::quantile::exchanges_min;
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -456,7 +458,7 @@ impl Point {
             p99_us: record
                 .response_time_us
                 .p99
-                .filter(|_| exchanges.completed >= crate::sample::P99_EXCHANGES_MIN),
+                .filter(|_| exchanges.completed >= exchanges_min(0.99)),
             server_cpu_us_per_exchange: sample.and_then(|s| s.server_cpu_us_per_exchange),
             server_busy: sample.map(|sample| sample.server_busy),
             generator_limited: limited.then(|| record.generator.limited_reason.clone()),
@@ -534,7 +536,7 @@ fn curve(points: &[Point]) -> Vec<CurvePoint> {
 
 fn middle(probes: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
     let values = probes.iter().filter_map(|point| of(point));
-    crate::statistics::Spread::of(values).map(|spread| spread.median)
+    Spread::of(values).map(|spread| spread.median)
 }
 
 /// Where the 99th percentile of the response time takes off.

@@ -10,6 +10,7 @@ use load::Record;
 use load::check::{self, Threshold};
 
 use super::search::Verdict;
+use crate::statistics::quantile;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
@@ -26,7 +27,8 @@ pub(super) struct Judgement {
 
 /// The fewest exchanges of a window from which all conditions can be judged.
 pub(super) fn exchanges_min(slo: &[Threshold]) -> u64 {
-    slo.iter().map(Threshold::exchanges_min).max().unwrap_or(1)
+    let each = slo.iter().filter_map(Threshold::quantile);
+    each.map(quantile::exchanges_min).max().unwrap_or(1)
 }
 
 /// Judges one probe.

@@ -16,9 +16,9 @@ use super::{Goal, PROBES_USUAL, slo};
 use crate::event::{Event, Observer};
 use crate::live::{Setting, Trouble};
 use crate::report::format::per_second;
-use crate::round::{self, Round, Watched};
-use crate::rounds::{Entry, State, lower, run};
-use crate::sample::Sample;
+use crate::rounds::run::{self, At};
+use crate::rounds::{Entry, State, lower};
+use crate::sample::{Sample, ServerUse};
 use crate::store::Store;
 
 /// One rest of a subject after it has failed.
@@ -156,11 +156,10 @@ pub(super) struct Course<'a> {
     /// How rows are started; none for a target that is there already.
     setting: Option<Setting<'a>>,
     stop: &'a Stop,
-    store: &'a Store,
+    pub(super) store: &'a mut Store,
     pub(super) observer: &'a mut dyn Observer,
     /// The engine that the generator ran on, and why.
     pub(super) engine: Option<String>,
-    pub(super) unwritten: Vec<String>,
 }
 
 impl<'a> Course<'a> {
@@ -168,7 +167,7 @@ impl<'a> Course<'a> {
         goal: &'a Goal,
         setting: Option<Setting<'a>>,
         stop: &'a Stop,
-        store: &'a Store,
+        store: &'a mut Store,
         observer: &'a mut dyn Observer,
     ) -> Course<'a> {
         Course {
@@ -178,7 +177,6 @@ impl<'a> Course<'a> {
             store,
             observer,
             engine: None,
-            unwritten: Vec::new(),
         }
     }
 
@@ -276,11 +274,14 @@ impl<'a> Course<'a> {
 
     /// Has the subject serve: it is started if it does not, and anew if it shall be fresh.
     pub(super) fn make_ready(&mut self, seeker: &mut Seeker, fresh: bool) -> Result<(), Trouble> {
-        let (Who::Row(entry), Some(setting)) = (&mut seeker.who, &self.setting) else {
+        let (Who::Row(entry), Some(setting)) = (&mut seeker.who, &mut self.setting) else {
             return Ok(());
         };
         if fresh {
             lower(std::slice::from_mut(&mut **entry));
+        }
+        if let State::Waiting = entry.state {
+            setting.start += 1;
         }
         entry.raise(setting, self.observer);
         match (&entry.state, trouble(entry)) {
@@ -299,16 +300,13 @@ impl<'a> Course<'a> {
         when: &str,
     ) -> Result<Ran, Trouble> {
         let began_unix_s = unix_seconds();
-        let (record, server, start) = match (&mut seeker.who, &self.setting) {
+        let (record, server) = match (&mut seeker.who, &self.setting) {
             (Who::Row(entry), Some(setting)) => {
                 let State::Live(live) = &mut entry.state else {
                     return Err(Trouble::Stopped);
                 };
-                let base = std::mem::replace(&mut live.plan, plan.clone());
-                let measured = run::run(live, setting, when);
-                live.plan = base;
-                match measured {
-                    Ok((record, server)) => (record, Some(server), entry.starts),
+                match run::run(live, plan, setting, when) {
+                    Ok((record, server)) => (record, Some(server)),
                     Err(Trouble::Failed(what, _)) if live.process.exited().is_some() => {
                         entry.state = State::Waiting;
                         return Ok(Ran::Died(what));
@@ -316,32 +314,24 @@ impl<'a> Course<'a> {
                     Err(trouble) => return Err(trouble),
                 }
             }
-            _ => (self.load_target(plan, when)?, None, 1),
+            _ => (self.load_target(plan, when)?, None),
         };
         let generator = &record.generator;
         self.engine = Some(format!("{}: {}", generator.engine, generator.engine_reason));
-        let cores = self
-            .setting
-            .as_ref()
-            .map_or(1, |s| s.placement.server.len());
-        let watched = server.unwrap_or_default();
-        let sample = Sample::new(number, &record, watched, cores);
-        let round = Round {
-            schema_version: round::SCHEMA_VERSION,
-            row: file_name(&seeker.who).to_owned(),
+        let setting = self.setting.as_ref();
+        let round = run::Ran::of(record.clone(), server.unwrap_or_default()).round(At {
+            row: file_name(&seeker.who),
             round: number,
-            start,
+            start: setting.map_or(1, |setting| setting.start),
             began_unix_s,
-            sample: sample.clone(),
-            watched: Watched { subject: watched },
-            record: Some(record),
-        };
-        self.unwritten.extend(self.store.keep(&round).err());
-        let record = round.record.into_iter().next();
-        let Some(record) = record else {
-            unreachable!("it was put there a moment ago")
-        };
-        Ok(Ran::Measured(Box::new(record), server.map(|_| sample)))
+            others_busy: 0.0,
+            cores: setting.map_or(1, |setting| setting.placement.server.len()),
+        });
+        self.store.keep(&round);
+        Ok(Ran::Measured(
+            Box::new(record),
+            server.map(|_: ServerUse| round.sample),
+        ))
     }
 
     fn load_target(&self, plan: &Plan, when: &str) -> Result<Record, Trouble> {

@@ -36,7 +36,9 @@ use crate::comparison::Comparison;
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::live::Setting;
+use crate::manifest::Role;
 use crate::report;
+use crate::rounds::Entry;
 use crate::store::{Store, time_of_day};
 use crate::{BadFile, CompareError, workload};
 use course::{Course, Seeker};
@@ -256,7 +258,7 @@ fn of_target(
     }
     let name = "capacity";
     let began = unix_seconds();
-    let store =
+    let mut store =
         Store::create(options.out.as_deref(), name, began).map_err(CapacityError::Impossible)?;
     let target = &plan.target;
     let url = format!(
@@ -267,8 +269,8 @@ fn of_target(
     found.asked = url.clone();
     found.load = load_words(plan);
     let seekers = vec![Seeker::target(url, plan.clone(), goal.limits)];
-    let course = Course::new(&goal, None, stop, &store, observer);
-    Ok(finish(course, seekers, found, &store, stop))
+    let course = Course::new(&goal, None, stop, &mut store, observer);
+    Ok(finish(course, seekers, found, stop))
 }
 
 fn of_rows(
@@ -291,7 +293,7 @@ fn of_rows(
         .map_err(CapacityError::Impossible)?;
     let began = unix_seconds();
     let name = format!("{}-capacity", comparison.name);
-    let store =
+    let mut store =
         Store::create(options.out.as_deref(), &name, began).map_err(CapacityError::Impossible)?;
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
     found.cautions = cautions(&found.host, &placement);
@@ -303,6 +305,7 @@ fn of_rows(
         placement: &placement,
         engine: &comparison.engine,
         seed: comparison.seed,
+        start: 0,
         ringside: &options.ringside,
         stop,
     };
@@ -310,13 +313,14 @@ fn of_rows(
     let seekers: Vec<Seeker> = comparison
         .rows
         .iter()
-        .map(|row| prepare(row, &cache, &setting, &store, observer))
+        .map(|row| Entry::new(Role::Subject, row.clone(), 0, None))
+        .map(|entry| prepare(entry, &cache, &setting, &store, observer))
         .map(|entry| Seeker::row(entry, goal.limits))
         .collect();
     // As in a comparison, the lab keeps off the server's cores where the kernel allows that.
     let _moved = Moved::to(&placement.generator);
-    let course = Course::new(&goal, Some(setting), stop, &store, observer);
-    Ok(finish(course, seekers, found, &store, stop))
+    let course = Course::new(&goal, Some(setting), stop, &mut store, observer);
+    Ok(finish(course, seekers, found, stop))
 }
 
 /// Says what is to come, searches, and writes down what was found.
@@ -324,11 +328,10 @@ fn finish(
     mut course: Course<'_>,
     mut seekers: Vec<Seeker>,
     mut found: Capacities,
-    store: &Store,
     stop: &Stop,
 ) -> Outcome {
     course.observer.event(&Event::Begun {
-        folder: store.folder(),
+        folder: course.store.folder(),
         seconds: seekers.len() as f64 * course.expected_seconds(),
     });
     for what in &found.cautions {
@@ -336,21 +339,19 @@ fn finish(
     }
     course.run(&mut seekers);
     found.engine = course.engine.take();
-    let mut unwritten = std::mem::take(&mut course.unwritten);
     found.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop".to_owned());
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();
     found.conclude();
+    let store = course.store;
     for (name, text) in report::capacity::files(&found) {
-        if let Err(error) = store.write(name.as_ref(), text.as_bytes()) {
-            unwritten.push(format!("{name}: {error}"));
-        }
+        store.put(name.as_ref(), text.into_bytes());
     }
     Outcome {
         found,
         folder: store.folder().to_owned(),
-        unwritten,
+        unwritten: store.unwritten(),
         stopped: stop.requested(),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn warm_up(
 }
 
 /// What one round of one row brought.
-pub(super) struct Ran {
+pub(crate) struct Ran {
     /// Of the phase that is compared, where there are phases.
     record: Option<Record>,
     server: ServerUse,
@@ -59,8 +59,17 @@ impl Ran {
         }
     }
 
+    /// Of one window.
+    pub(crate) fn of(record: Record, server: ServerUse) -> Ran {
+        Ran {
+            record: Some(record),
+            server,
+            phases: Vec::new(),
+        }
+    }
+
     /// The round as it is kept.
-    pub(super) fn round(self, at: At<'_>) -> Round {
+    pub(crate) fn round(self, at: At<'_>) -> Round {
         let sample = |record: &Option<Record>, mut server: ServerUse| {
             server.others_busy = at.others_busy;
             let sample = match record {
@@ -102,15 +111,15 @@ impl Ran {
 
 /// Which round of which row something was, and what else was there.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
-    pub(super) row: &'a str,
-    pub(super) round: u32,
-    pub(super) start: u32,
-    pub(super) began_unix_s: u64,
+pub(crate) struct At<'a> {
+    pub(crate) row: &'a str,
+    pub(crate) round: u32,
+    pub(crate) start: u32,
+    pub(crate) began_unix_s: u64,
     /// Processor time of the idle subjects meanwhile, as a share of one core.
-    pub(super) others_busy: f64,
+    pub(crate) others_busy: f64,
     /// How many cores the subject has.
-    pub(super) cores: usize,
+    pub(crate) cores: usize,
 }
 
 /// One round on a subject that serves: one window, or the phases one after the other. `when` ends
@@ -124,11 +133,7 @@ pub(super) fn all(
     let plan = live.plan.clone();
     if phases.is_empty() {
         let (record, server) = run(live, &plan, setting, when)?;
-        return Ok(Ran {
-            record: Some(record),
-            server,
-            phases: Vec::new(),
-        });
+        return Ok(Ran::of(record, server));
     }
     let mut ran = Ran::timed(ServerUse::default());
     for phase in phases {

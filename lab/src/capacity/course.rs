@@ -11,7 +11,7 @@ use measure::time::{Time, sleep_until, unix_seconds};
 
 use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
-use super::search::{Found, Kind, Limits, Next, Probe, Search};
+use super::search::{Found, Kind, Limits, Probe, Search, Step};
 use super::{Goal, PROBES_USUAL, slo};
 use crate::event::{Event, Observer};
 use crate::live::{Setting, Trouble};
@@ -145,7 +145,7 @@ fn trouble(entry: &Entry) -> Option<(String, Vec<String>)> {
 
 /// What a probe, or a run of a scaling, brought.
 pub(super) enum Ran {
-    Measured(Box<Record>, Option<Sample>),
+    Measured(Box<Record>, Option<Box<Sample>>),
     /// The subject died of it.
     Died(String),
 }
@@ -212,9 +212,9 @@ impl<'a> Course<'a> {
 
     /// One probe of one search, or its end.
     fn step(&mut self, seeker: &mut Seeker) {
-        let probe = match seeker.search.next() {
-            Next::Probe(probe) => probe,
-            Next::Done(found) => {
+        let probe = match seeker.search.step() {
+            Step::Probe(probe) => probe,
+            Step::Done(found) => {
                 seeker.found = Some(found);
                 return;
             }
@@ -250,7 +250,7 @@ impl<'a> Course<'a> {
         let point = match ran {
             Ran::Measured(record, sample) => {
                 let judgement = slo::judge(&self.goal.slo, &record);
-                Point::new(number, probe, &record, sample.as_ref(), judgement)
+                Point::new(number, probe, &record, sample.as_deref(), judgement)
             }
             Ran::Died(what) => {
                 seeker.deaths += 1;
@@ -330,7 +330,7 @@ impl<'a> Course<'a> {
         self.store.keep(&round);
         Ok(Ran::Measured(
             Box::new(record),
-            server.map(|_: ServerUse| round.sample),
+            server.map(|_: ServerUse| Box::new(round.sample)),
         ))
     }
 

@@ -412,8 +412,8 @@ impl RowCapacity {
         }
         if found.not_recovered > 0 {
             said.push(format!(
-                "{name} did not hold {} times, after an overload, what it had held before: it \
-                 recovers slowly, and was given rest.",
+                "{name} failed {} times, right after it had failed, at a rate that it held before: it \
+                 recovers slowly, or something disturbs. It was given rest.",
                 found.not_recovered
             ));
         }

@@ -3,8 +3,8 @@
 //! Besides the conditions that were asked for, a rate holds only if it was served: a subject that
 //! lets the requests queue answers all of them in the end. What passes passes however late the
 //! generator was, since its lateness is part of every response time. What fails is the subject's
-//! failure only if the generator was in time, or if the subject said so itself, by answers with
-//! another status than expected.
+//! failure only if the generator was in time, or if the subject said so itself and loudly, by answers
+//! with another status than expected.
 
 use load::Record;
 use load::check::{self, Threshold};
@@ -14,8 +14,9 @@ use crate::statistics::quantile;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
-/// Of all failures so many have to be answers of the subject for it to have failed by itself.
-const ANSWERED_FAILURES_MIN: f64 = 0.5;
+/// A late generator sends in bursts, which a subject may refuse. But it is not the generator's doing
+/// where so many of all exchanges fail, and most of those by an answer.
+const FAILED_BY_ITSELF_MIN: f64 = 0.1;
 
 /// What a probe's record says.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +90,8 @@ fn failed_by_itself(slo: &[Threshold], record: &Record) -> bool {
         |threshold: &Threshold| !threshold.is_about_times() && !threshold.evaluate(record).ok;
     let count = |kind: &str| record.errors.get(kind).copied().unwrap_or_default();
     let answers = count("unexpected_status") + count("grpc_status");
-    let failed = record.exchanges.failed + record.exchanges.unfinished;
-    slo.iter().any(crossed) && answers as f64 >= ANSWERED_FAILURES_MIN * failed as f64
+    let exchanges = &record.exchanges;
+    let failed = exchanges.failed + exchanges.unfinished;
+    let share = failed as f64 / (failed + exchanges.completed).max(1) as f64;
+    slo.iter().any(crossed) && share >= FAILED_BY_ITSELF_MIN && 2 * answers >= failed
 }

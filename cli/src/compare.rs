@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::report::{self, Look};
-use lab::{Event, Options, Outcome, Swept};
+use lab::{Event, Options, Swept};
 use load::Signal;
 
 use crate::args::compare::Compare;

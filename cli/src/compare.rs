@@ -2,12 +2,11 @@
 //! its report.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::report::{self, Look};
-use lab::{Event, Options, Swept};
+use lab::{Event, Options, Outcome, Swept};
 use load::Signal;
 
 use crate::args::compare::Compare;
@@ -40,9 +39,7 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
-    let kept = keep(&outcome.folder, &outcome.unwritten, || {
-        report::json(&outcome.report)
-    });
+    let kept = keep(&outcome);
     printed.and(kept)?;
     Ok(exit(outcome.stopped, outcome.exit_code()))
 }
@@ -100,26 +97,24 @@ pub(crate) fn look(paint: Paint) -> Look {
     }
 }
 
-/// Says where the results are. What could not be written goes to standard output, as `json`.
-pub(crate) fn keep(
-    folder: &Path,
-    unwritten: &[String],
-    json: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    terminal::say(&format!("records and reports: {}", folder.display()));
-    if unwritten.is_empty() {
+/// Says where the results are. What could not be written goes to standard output.
+fn keep(outcome: &Outcome) -> Result<(), Failure> {
+    terminal::say(&format!(
+        "records and reports: {}",
+        outcome.folder.display()
+    ));
+    if outcome.unwritten.is_empty() {
         return Ok(());
     }
-    for what in unwritten {
+    for what in &outcome.unwritten {
         terminal::say(&format!("not written: {what}"));
     }
     terminal::say("the report as JSON is on standard output instead");
-    terminal::print(&json())
+    terminal::print(&report::json(&outcome.report))
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
 }
 
-/// The end that the lab's number stands for.
-pub(crate) fn exit(stopped: Option<Signal>, code: u8) -> Exit {
+fn exit(stopped: Option<Signal>, code: u8) -> Exit {
     if let Some(signal) = stopped {
         return Exit::Stopped(signal);
     }
@@ -138,7 +133,6 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// With nothing said yet.
     pub(crate) fn new(no_color: bool) -> Talk {
         Talk {
             line: Line::new(),

@@ -8,7 +8,6 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::check::Threshold;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
@@ -66,8 +65,6 @@ pub struct Comparison {
     pub cores: Cores,
     /// The generator's engine: `auto`, `uring` or `epoll`.
     pub engine: String,
-    /// What must hold where the rows' capacities are searched.
-    pub capacity: Option<Capacity>,
 }
 
 /// A row of the comparison: a subject under a workload.
@@ -112,29 +109,6 @@ pub struct Cores {
     pub generator: Choice,
 }
 
-/// What must hold while the highest rate is searched, and where it is searched.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Capacity {
-    /// The conditions.
-    #[serde(deserialize_with = "conditions")]
-    pub slo: Vec<Threshold>,
-    /// The rate that is tried first.
-    #[serde(default, deserialize_with = "document::rate")]
-    pub from: Option<f64>,
-    /// The highest.
-    #[serde(default, deserialize_with = "document::rate")]
-    pub to: Option<f64>,
-}
-
-fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Threshold>, D::Error> {
-    let texts = Vec::<String>::deserialize(from)?;
-    let read = texts
-        .iter()
-        .map(|text| text.parse().map_err(D::Error::custom));
-    read.collect()
-}
-
 /// The file as it stands, before the checks across its fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -167,7 +141,6 @@ struct Written {
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
-    capacity: Option<Capacity>,
 }
 
 /// A row as it stands in the file: a subject with a name of its own and another workload.
@@ -330,7 +303,6 @@ impl Reader<'_> {
             workload,
             cores: written.cores.clone(),
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
-            capacity: written.capacity.clone(),
         }
     }
 

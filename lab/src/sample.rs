@@ -12,7 +12,7 @@ use crate::statistics::quantile::exchanges_min;
 const FAILED_SHARE_MAX: f64 = 0.01;
 
 /// A server whose cores were busier than this was itself the limit.
-pub(crate) const SERVER_FULL: f64 = 0.95;
+const SERVER_FULL: f64 = 0.95;
 
 /// What the lab saw of the server's processes in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

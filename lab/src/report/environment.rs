@@ -5,6 +5,7 @@ use measure::host::Host;
 use super::Setup;
 use super::format::{bytes, digits};
 use crate::cores::List;
+use crate::manifest::Asked;
 
 /// The machine.
 pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
@@ -35,6 +36,23 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What does it again, where the comparison's file is called `file`.
+pub(super) fn command(file: &str, asked: &Asked) -> String {
+    let mut words = vec![format!("ringside compare {file}")];
+    words.extend(asked.rounds.map(|rounds| format!("--rounds {rounds}")));
+    words.extend(
+        asked
+            .window_s
+            .map(|seconds| format!("--duration {seconds}s")),
+    );
+    let aa = |aa| if aa { "--aa" } else { "--no-aa" };
+    words.extend(asked.aa.map(|wanted| aa(wanted).to_owned()));
+    let precision = |share: f64| format!("--precision {}%", 100.0 * share);
+    words.extend(asked.precision.map(precision));
+    words.extend(asked.budget_s.map(|seconds| format!("--budget {seconds}s")));
+    words.join(" ")
+}
+
 /// How the measuring was done.
 pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
     let load = |seconds: f64| format!("{} s of load", digits(seconds));
@@ -63,6 +81,10 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
         ("before each window", load(setup.settle_s)),
         ("on each new process", load(setup.warm_up_s)),
         ("rounds on each start of the processes", starts),
+        (
+            "smallest difference that counts",
+            format!("{} %", digits(100.0 * setup.smallest_difference)),
+        ),
         ("seed", setup.seed.to_string()),
     ]
 }

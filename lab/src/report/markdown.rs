@@ -38,7 +38,7 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-pub(super) fn list(text: &mut String, heading: &str, sentences: &[String]) {
+fn list(text: &mut String, heading: &str, sentences: &[String]) {
     if sentences.is_empty() {
         return;
     }
@@ -163,7 +163,7 @@ fn environment(report: &Report) -> String {
 }
 
 /// Text that Markdown takes as it stands.
-pub(super) fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('|', "\\|")
         .replace('<', "&lt;")
         .replace('\n', " ")

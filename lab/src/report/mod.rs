@@ -2,7 +2,6 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
-pub mod capacity;
 mod course;
 mod csv;
 mod distribution;
@@ -13,6 +12,7 @@ pub(crate) mod format;
 pub mod html;
 mod json;
 mod markdown;
+mod phases;
 mod plot;
 mod terminal;
 
@@ -31,11 +31,13 @@ pub use folder::{Rebuilt, rebuild};
 pub use html::{Enclosed, html, index};
 pub use json::json;
 pub use markdown::markdown;
+pub use phases::{Condition, PhaseFound};
 pub use terminal::{Look, terminal};
 
 pub use crate::manifest::{Outcome, Setup};
 
-use crate::manifest::{Manifest, Role, RowFacts};
+use crate::binaries::Binary;
+use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
 use crate::statistics::{Ratio, Spread};
@@ -57,10 +59,17 @@ pub struct Report {
     pub schema_version: u32,
     /// How the measuring was set up.
     pub setup: Setup,
+    /// What was asked for besides the file.
+    pub asked: Asked,
+    /// Why there are fewer rounds than asked for, as was asked for.
+    pub stopped: Option<String>,
     /// The machine.
     pub host: Host,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
+    /// What the baseline seems to differ from itself by, as a share; null where it was not measured
+    /// once more.
+    pub noise_floor: Option<f64>,
     /// The subjects in the comparison's order.
     pub subjects: Vec<Row>,
     /// What can be concluded, in sentences.
@@ -80,6 +89,10 @@ pub struct Row {
     pub description: String,
     /// Its version, as it says.
     pub version: Option<String>,
+    /// How it is started, before placeholders are filled in.
+    pub command: String,
+    /// The program that is started, and the executables of its build.
+    pub binaries: Vec<Binary>,
     /// How it went.
     pub outcome: Outcome,
     /// The rounds put together; null where none was measured.
@@ -96,6 +109,8 @@ pub struct Row {
     pub distribution: Option<Distribution>,
     /// When each of its rounds was, and how it went.
     pub course: Vec<Lap>,
+    /// The phases that its rounds consist of; empty where each is one window.
+    pub phases: Vec<PhaseFound>,
     /// Its rounds.
     pub samples: Vec<Sample>,
 }
@@ -118,8 +133,11 @@ impl Report {
             conclusions: conclusions(&subjects, setup),
             limits: limits(manifest, &subjects),
             setup: setup.clone(),
+            asked: manifest.asked.clone(),
+            stopped: manifest.stopped.clone(),
             host: manifest.host.clone(),
             cautions: manifest.cautions.clone(),
+            noise_floor: noise_floor(&measured, setup),
             subjects,
         }
     }
@@ -155,6 +173,7 @@ struct Measured<'a> {
     samples: Vec<Sample>,
     distribution: Option<Distribution>,
     course: Vec<Lap>,
+    phases: Vec<PhaseFound>,
     /// Why its rounds cannot be compared, if so.
     spoilt: Option<String>,
 }
@@ -171,6 +190,7 @@ impl<'a> Measured<'a> {
         Measured {
             distribution: Distribution::of(own()),
             course: Lap::all(own(), began_unix_s, metric),
+            phases: PhaseFound::all(&own().collect::<Vec<_>>()),
             spoilt: reason_spoilt(facts, &samples),
             facts,
             samples,
@@ -192,6 +212,8 @@ impl<'a> Measured<'a> {
             role: self.facts.role,
             description: self.facts.description.clone(),
             version: self.facts.version.clone(),
+            command: self.facts.command.clone(),
+            binaries: self.facts.binaries.clone(),
             outcome: self.facts.outcome.clone(),
             notes: self.notes(figures.as_ref()),
             figures,
@@ -200,6 +222,7 @@ impl<'a> Measured<'a> {
             further: judged.further,
             distribution: self.distribution.clone(),
             course: self.course.clone(),
+            phases: self.phases.clone(),
             samples: self.samples.clone(),
         }
     }
@@ -292,6 +315,15 @@ fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         },
     };
     measured.iter().map(&mut judge).collect()
+}
+
+/// What the baseline seems to differ from itself by.
+fn noise_floor(measured: &[Measured<'_>], setup: &Setup) -> Option<f64> {
+    let baseline = measured
+        .iter()
+        .find(|row| row.facts.name == setup.baseline)?;
+    let again = measured.iter().find(|row| row.facts.role == Role::Again)?;
+    verdict::noise_floor(again.side(), baseline.side(), setup.metric, setup.seed)
 }
 
 /// What differences by `metric` are held against.

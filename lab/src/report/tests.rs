@@ -1,9 +1,15 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`. After a
 //! change that is meant, run with `BLESS=1` and read the difference before keeping it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use measure::record::{EndedBy, Facts, Generator};
+use measure::tally::{Loop, Tally};
+use measure::time::Time;
+
+use super::html::stands_alone;
 use super::*;
 use crate::finding::{Check, Finding, Severity};
 use crate::manifest::{self, Asked, Role};
@@ -72,6 +78,31 @@ fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
     (1..).zip(noise).map(sample).collect()
 }
 
+/// The generator's record of such a round: few exchanges, and a long tail.
+fn record(sample: &Sample) -> load::Record {
+    let mut tally = Tally::new(Loop::Closed);
+    tally.start(Time(0));
+    let p50 = sample.p50_us.expect("every round has one");
+    for at in 0..4000 {
+        let beyond = 1.0 - (f64::from(at) + 0.5) / 4000.0;
+        let us = 0.8 * p50 * beyond.powf(-0.3);
+        tally.completed(Time(0), Time(0), Time((1000.0 * us) as u64), 200);
+    }
+    tally.finish(Time(1_000_000_000));
+    let facts = Facts {
+        plan: load::Plan::new("http://127.0.0.1:1/").expect("an address"),
+        host: Host::default(),
+        generator: Generator::default(),
+        duration_s: 1.0,
+        offered_rate: None,
+        grpc_status: BTreeMap::new(),
+        valid: true,
+        warnings: Vec::new(),
+        ended_by: EndedBy::Duration,
+    };
+    load::Record::assemble(&tally, facts)
+}
+
 fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Round>) {
     let facts = RowFacts {
         name: name.into(),
@@ -89,10 +120,10 @@ fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Rou
         row: name.into(),
         round: sample.round,
         start: 1,
-        began_unix_s: 1_795_291_974,
+        began_unix_s: 1_795_291_974 + 6 * u64::from(sample.round),
+        record: Some(record(&sample)),
         sample,
         watched: Watched::default(),
-        record: None,
         phases: Vec::new(),
     };
     (facts, samples.into_iter().map(round).collect())
@@ -141,6 +172,8 @@ fn example() -> Report {
     let similar = similar
         .map(|(sample, round)| Sample { round, ..sample })
         .collect();
+    let mut again = row("ours-again", Outcome::Measured, rounds(299_500.0, 0.99));
+    again.0.role = Role::Again;
     report(
         setup(),
         vec!["Something else was running.".into()],
@@ -151,6 +184,7 @@ fn example() -> Report {
             row("slow", Outcome::Measured, flawed),
             row("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
             row("go", missing, Vec::new()),
+            again,
         ],
     )
 }
@@ -231,4 +265,63 @@ fn a_comparison_that_ended_early_says_so_first() {
     let report = report(setup, Vec::new(), vec![ours]);
     assert!(report.conclusions[0].contains("somebody asked to stop"));
     assert!(!report.complete() && !report.has_figures());
+}
+
+/// A page without its style sheet, a line for each element that begins one.
+fn body(page: &str) -> String {
+    let (_, body) = page.split_once("</style>").expect("a style sheet");
+    body.replace("<section", "\n<section")
+        .replace("<tr", "\n<tr")
+        .replace("<figure", "\n<figure")
+        .replace("<li", "\n<li")
+}
+
+#[test]
+fn the_page_shows_every_kind_of_row_and_stands_alone() {
+    let page = html(&example(), &Enclosed::default());
+    stands_alone(&page);
+    check("report.html", &body(&page));
+    let first = page.find("No difference shown").expect("a verdict");
+    assert!(first < page.find("<table").expect("a table"));
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+}
+
+#[test]
+fn every_round_is_a_line_of_the_csv() {
+    let text = csv(&example());
+    check("report.csv", &text);
+    let columns = |line: &str| line.split(',').count();
+    let first = columns(text.lines().next().expect("headings"));
+    assert!(text.lines().all(|line| columns(line) == first), "{text}");
+    assert_eq!(text.lines().count(), 1 + 5 * 5 + 1);
+}
+
+#[test]
+fn the_same_records_make_the_same_files_byte_for_byte() {
+    let enclosed = Enclosed::default();
+    assert_eq!(files(&example(), &enclosed), files(&example(), &enclosed));
+}
+
+#[test]
+fn what_stands_in_a_folder_cannot_break_out_of_the_page() {
+    let mut hostile = setup();
+    hostile.name = "</title><script>alert(1)</script>".into();
+    let ours = row(
+        "<img src=x onerror=alert(1)>",
+        Outcome::Measured,
+        rounds(3e5, 0.9),
+    );
+    hostile.baseline = ours.0.name.clone();
+    let report = report(hostile, vec!["</style><b>".into()], vec![ours]);
+    let svg = "<svg onload=\"alert(1)\"><script>\"'%</script></svg>";
+    let enclosed = Enclosed {
+        file: "</code></pre><script>".into(),
+        flames: [(report.subjects[0].name.clone(), svg.into())].into(),
+    };
+    let page = html(&report, &enclosed);
+    stands_alone(&page);
+    assert!(
+        page.contains("data:image/svg+xml,%3Csvg onload=%22"),
+        "{page}"
+    );
 }

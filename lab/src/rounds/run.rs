@@ -34,7 +34,7 @@ pub(crate) fn warm_up(
 }
 
 /// What one round of one row brought.
-pub(crate) struct Ran {
+pub(super) struct Ran {
     /// Of the phase that is compared, where there are phases.
     record: Option<Record>,
     server: ServerUse,
@@ -59,17 +59,8 @@ impl Ran {
         }
     }
 
-    /// Of one window.
-    pub(crate) fn of(record: Record, server: ServerUse) -> Ran {
-        Ran {
-            record: Some(record),
-            server,
-            phases: Vec::new(),
-        }
-    }
-
     /// The round as it is kept.
-    pub(crate) fn round(self, at: At<'_>) -> Round {
+    pub(super) fn round(self, at: At<'_>) -> Round {
         let sample = |record: &Option<Record>, mut server: ServerUse| {
             server.others_busy = at.others_busy;
             let sample = match record {
@@ -111,15 +102,15 @@ impl Ran {
 
 /// Which round of which row something was, and what else was there.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
-    pub(crate) row: &'a str,
-    pub(crate) round: u32,
-    pub(crate) start: u32,
-    pub(crate) began_unix_s: u64,
+pub(super) struct At<'a> {
+    pub(super) row: &'a str,
+    pub(super) round: u32,
+    pub(super) start: u32,
+    pub(super) began_unix_s: u64,
     /// Processor time of the idle subjects meanwhile, as a share of one core.
-    pub(crate) others_busy: f64,
+    pub(super) others_busy: f64,
     /// How many cores the subject has.
-    pub(crate) cores: usize,
+    pub(super) cores: usize,
 }
 
 /// One round on a subject that serves: one window, or the phases one after the other. `when` ends
@@ -133,7 +124,11 @@ pub(super) fn all(
     let plan = live.plan.clone();
     if phases.is_empty() {
         let (record, server) = run(live, &plan, setting, when)?;
-        return Ok(Ran::of(record, server));
+        return Ok(Ran {
+            record: Some(record),
+            server,
+            phases: Vec::new(),
+        });
     }
     let mut ran = Ran::timed(ServerUse::default());
     for phase in phases {

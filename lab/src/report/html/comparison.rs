@@ -8,14 +8,17 @@ use super::page::{
     Cell, Column as Stand, Found, Section, Tone, badge, bar, code, details, facts, kicker, note,
     page, sentences, table, verdicts,
 };
-use super::plot::{Axis, Curve, Interval, Line, Scale, Series, intervals, multiples, percentiles};
+use super::plot::{
+    Axis, Curve, Interval, Line, Reference, Scale, Series, intervals, multiples, percentiles,
+};
 use super::style::swatch;
+use crate::manifest::Role;
 use crate::report::course::middle;
-use crate::report::environment::{machine, procedure};
+use crate::report::environment::{command, machine, procedure};
 use crate::report::figures::{Column, columns};
-use crate::report::format::{digits, give_or_take, ratio as ratio_figure, time_us};
-use crate::report::{Figures, Outcome, Report, Row, as_sentence};
-use crate::statistics::{Method, Ratio};
+use crate::report::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
+use crate::report::{Figures, Outcome, PhaseFound, Report, Row, as_sentence};
+use crate::statistics::{Method, Ratio, Spread};
 use crate::verdict::{Kind, Metric, Verdict};
 
 /// A reason that is longer than this does not stand in large letters.
@@ -35,6 +38,7 @@ pub fn html(report: &Report, enclosed: &Enclosed) -> String {
     let sections: Vec<Section> = [
         figures(report),
         ratios(report),
+        phases(report),
         distributions(report),
         course(report),
         flames(report, enclosed),
@@ -65,6 +69,9 @@ fn lead(report: &Report) -> Markup {
             @if let Some(why) = &setup.ended_early {
                 (note(Tone::Warn, "Ended early:", &format!("{why}. What is here is of the rounds \
                     before.")))
+            }
+            @if let Some(why) = &report.stopped {
+                (note(Tone::Calm, "Fewer rounds, as asked for:", why))
             }
             @for caution in &report.cautions { (note(Tone::Warn, "Caution:", caution)) }
         }
@@ -134,27 +141,20 @@ fn divided(sentence: &str) -> (String, String) {
     }
 }
 
-/// What a verdict rests on.
+/// The interval that a verdict rests on; its rounds and starts are in its own words.
 fn rests(report: &Report, ratio: &Ratio) -> String {
     let method = match ratio.method {
         Method::Bootstrap => "bootstrap",
         Method::StudentT => "Student's t",
         Method::Welch => "Welch's t",
     };
-    let starts = match ratio.starts {
-        0 | 1 => "one start".to_owned(),
-        starts => format!("{starts} starts"),
-    };
     format!(
-        "{} [{}, {}] × {}: {} % interval ({method}) over {} rounds of {} s on {starts} of the \
-         processes.",
+        "{} [{}, {}] × {}, {} % interval by {method}.",
         ratio_figure(ratio.centre),
         ratio_figure(ratio.low),
         ratio_figure(ratio.high),
         report.setup.baseline,
         digits(100.0 * ratio.confidence),
-        ratio.rounds,
-        report.setup.window_s,
     )
 }
 
@@ -173,8 +173,12 @@ fn figures(report: &Report) -> Option<Section> {
 }
 
 fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell> {
-    let version = row.version.clone().unwrap_or_default();
-    let mut cells = vec![Cell::of(swatch(at, &row.name)).under(version)];
+    let under = match row.role {
+        Role::Subject => row.version.clone().unwrap_or_default(),
+        Role::Again => "the baseline once more, to see what is noise".to_owned(),
+        Role::Ceiling => "our own server, to see what the generator can do".to_owned(),
+    };
+    let mut cells = vec![Cell::of(swatch(at, &row.name)).under(under)];
     match &row.figures {
         Some(found) => {
             cells.push(ratio_cell(row));
@@ -289,20 +293,98 @@ fn ratios(report: &Report) -> Option<Section> {
         let text = format!("{ratio:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     });
+    // What a difference must exceed to be called one.
+    let nothing = report
+        .noise_floor
+        .unwrap_or(0.0)
+        .max(setup.smallest_difference);
+    let floor = match report.noise_floor {
+        Some(floor) => format!(
+            ", and the baseline measured twice seems to differ from itself by up to {} %",
+            digits(100.0 * floor)
+        ),
+        None => String::new(),
+    };
+    let more = format!(
+        "Dot: the ratio. Whiskers: its interval. One that crosses the dotted line shows no \
+         difference. Nothing inside the grey band is called one: less than {} % does not \
+         matter{floor}.",
+        digits(100.0 * setup.smallest_difference)
+    );
     let picture = intervals(
         &name,
-        "Dot: the ratio. Whiskers: its 95 % interval. One that crosses the dotted line shows no \
-         difference.",
+        &more,
         &axis,
-        (1.0, &format!("as {}", setup.baseline)),
+        Reference {
+            at: 1.0,
+            means: format!("as {}", setup.baseline),
+            band: (1.0 / (1.0 + nothing), 1.0 + nothing),
+        },
         &rows,
     );
     Some(Section::new("How sure", "", picture))
 }
 
+/// Which phase went how for whom.
+fn phases(report: &Report) -> Option<Section> {
+    let names = report
+        .subjects
+        .iter()
+        .map(|row| &row.phases)
+        .max_by_key(|all| all.len())?;
+    if names.is_empty() {
+        return None;
+    }
+    let mut headings = vec![("phase", Stand::Wide)];
+    headings.extend(
+        report
+            .subjects
+            .iter()
+            .map(|row| (row.name.as_str(), Stand::Words)),
+    );
+    let row = |phase: &PhaseFound| {
+        let asked = match phase.rate {
+            Some(rate) => format!("{rate}/s on {} connections", phase.connections),
+            None => format!("{} connections, closed loop", phase.connections),
+        };
+        let mut cells = vec![Cell::text(&phase.name).under(asked)];
+        cells.extend(report.subjects.iter().map(|row| {
+            let own = row.phases.iter().find(|own| own.name == phase.name);
+            own.map_or_else(Cell::none, phase_cell)
+        }));
+        cells
+    };
+    let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
+    let lead = "Each phase is a run of its own, back to back with the one before. It passes if \
+                every condition was met in every round.";
+    Some(Section::new("Phases", lead, table("", &headings, &rows)))
+}
+
+fn phase_cell(phase: &PhaseFound) -> Cell {
+    let figure = |spread: Option<&Spread>, write: fn(f64) -> String| {
+        spread.map_or("–".to_owned(), |spread| write(spread.median))
+    };
+    let found = phase.figures.as_ref();
+    let rate = found.map(|found| &found.requests_per_second);
+    let mean = found.and_then(|found| found.mean_us.as_ref());
+    let p99 = found.and_then(|found| found.p99_us.as_ref());
+    let (tone, word) = match phase.passed() {
+        _ if phase.conditions.is_empty() => (Tone::Calm, "no condition"),
+        true => (Tone::Good, "passed"),
+        false => (Tone::Bad, "failed"),
+    };
+    Cell::of(html! {
+        (badge(tone, word))
+        div { (figure(rate, count)) "/s, mean " (figure(mean, time_us)) ", p99 "
+            (figure(p99, time_us)) }
+        @for condition in &phase.conditions { small { (condition.words()) } }
+    })
+}
+
 fn distributions(report: &Report) -> Option<Section> {
     let series: Vec<Series> = (0..)
         .zip(&report.subjects)
+        .filter(|(_, row)| row.role == Role::Subject)
         .filter_map(|(at, row)| {
             let distribution = row.distribution.as_ref()?;
             Some(Series::new(&row.name, at, distribution.points()))
@@ -378,7 +460,8 @@ fn course_of(at: usize, row: &Row, metric: Metric) -> Option<Series> {
     let middle = middle(&row.course)?;
     let away = |figure: f64| figure / middle - 1.0;
     let minutes = |seconds: f64| seconds / 60.0;
-    let mut series = Series::new(&row.name, at, Vec::new());
+    let name = format!("{}, middle {}", row.name, metric.write()(middle));
+    let mut series = Series::new(name, at, Vec::new());
     series.curves.clear();
     for lap in &row.course {
         series.curves.push(Curve {
@@ -495,11 +578,7 @@ fn setup(report: &Report) -> Option<Section> {
             .map(|(name, value)| (name, html! { (value) }))
             .collect()
     };
-    let described = |row: &Row| {
-        let version = row.version.as_ref().map(|version| format!("{version}. "));
-        let says = format!("{}{}", version.unwrap_or_default(), row.description);
-        (row.name.clone(), html! { (says) })
-    };
+    let described = |row: &Row| (row.name.clone(), described(row));
     let subjects: Vec<(String, Markup)> = report.subjects.iter().map(described).collect();
     let order: Vec<Vec<Cell>> = (1..)
         .zip(&report.setup.order)
@@ -526,11 +605,23 @@ fn setup(report: &Report) -> Option<Section> {
     Some(Section::new("Setup", "", body))
 }
 
+/// What a subject is, how it is started, and which programs those were.
+fn described(row: &Row) -> Markup {
+    html! {
+        (row.description)
+        @if let Some(version) = &row.version { div { (version) } }
+        @if !row.command.is_empty() { div { code { (row.command) } } }
+        @for binary in &row.binaries {
+            div.hash {
+                (binary.path.display()) ", " (bytes(binary.bytes as f64)) ", SHA-256 "
+                code { (binary.sha256) }
+            }
+        }
+    }
+}
+
 fn again(report: &Report, enclosed: &Enclosed) -> Option<Section> {
-    let command = format!(
-        "ringside compare comparison.toml --rounds {}",
-        report.setup.rounds
-    );
+    let command = command("comparison.toml", &report.asked);
     let body = html! {
         (code(&command))
         p.small {

@@ -16,3 +16,5 @@ pub use style::swatch;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::stands_alone;

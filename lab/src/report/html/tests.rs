@@ -104,6 +104,11 @@ fn everything() -> String {
         state,
         found: found.iter().map(|text| (*text).to_owned()).collect(),
     };
+    let reference = Reference {
+        at: 1.0,
+        means: HOSTILE.to_owned(),
+        band: (0.95, 1.05),
+    };
     let found = Found {
         tone: Tone::Good,
         sign: "▲",
@@ -114,7 +119,7 @@ fn everything() -> String {
         (lines(HOSTILE, HOSTILE, (&x, &y), &series, &marks))
         (multiples(HOSTILE, HOSTILE, (&x, &y), &series, &marks))
         (percentiles(HOSTILE, HOSTILE, &y, &[Series::new(HOSTILE, 0, shares)]))
-        (intervals(HOSTILE, HOSTILE, &axis(Scale::Log), (1.0, HOSTILE),
+        (intervals(HOSTILE, HOSTILE, &axis(Scale::Log), reference,
             &[interval(Some((0.9, 1.2, 1.4))), interval(None)]))
         (spark(HOSTILE, 2, &[(0.0, 1.0), (1.0, 2.0)]))
         (table(HOSTILE, &[(HOSTILE, Column::Words), (HOSTILE, Column::Figures)],

@@ -27,15 +27,37 @@ pub struct Interval {
     pub more: String,
 }
 
-/// Intervals on one axis. `reference` is what they are compared with, such as a ratio of 1, and
-/// what that means in a word. Empty where there is no interval.
+/// What intervals are compared with, such as a ratio of 1.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Where it is.
+    pub at: f64,
+    /// What that means, in a word or two.
+    pub means: String,
+    /// From where to where nothing is told apart from it; twice [`Reference::at`] for no band.
+    pub band: (f64, f64),
+}
+
+impl From<(f64, &str)> for Reference {
+    /// A line without a band.
+    fn from((at, means): (f64, &str)) -> Reference {
+        Reference {
+            at,
+            means: means.to_owned(),
+            band: (at, at),
+        }
+    }
+}
+
+/// Intervals on one axis. Empty where there is no interval.
 pub fn intervals(
     title: &str,
     more: &str,
     axis: &Axis,
-    (reference, meaning): (f64, &str),
+    reference: impl Into<Reference>,
     rows: &[Interval],
 ) -> Markup {
+    let reference = &reference.into();
     let ends = rows
         .iter()
         .filter_map(|row| row.range)
@@ -43,10 +65,9 @@ pub fn intervals(
     if ends.clone().next().is_none() {
         return html! {};
     }
-    let Some(ruler) = Ruler::fit(axis, ends.chain([reference])) else {
+    let Some(ruler) = Ruler::fit(axis, ends.chain([reference.at])) else {
         return html! {};
     };
-    let at = percent(&ruler, reference);
     html! {
         figure.plot {
             figcaption { (title) @if !more.is_empty() { small { (more) } } }
@@ -54,7 +75,7 @@ pub fn intervals(
                 @for row in rows {
                     div.row {
                         span.name { (style::swatch(row.style, &row.name)) }
-                        div.picture { (picture(row, &ruler, &at)) }
+                        div.picture { (picture(row, &ruler, reference)) }
                         span.value {
                             (row.value)
                             @if !row.more.is_empty() { small { (row.more) } }
@@ -72,7 +93,7 @@ pub fn intervals(
                     span.value {}
                 }
             }
-            p.along { "dotted: " (meaning) "; " (axis.name) " →" }
+            p.along { "dotted: " (reference.means) "; " (axis.name) " →" }
         }
     }
 }
@@ -81,13 +102,20 @@ fn percent(ruler: &Ruler, value: f64) -> String {
     format!("{:.2}%", 100.0 * ruler.share(value))
 }
 
-fn picture(row: &Interval, ruler: &Ruler, reference: &str) -> Markup {
+fn picture(row: &Interval, ruler: &Ruler, reference: &Reference) -> Markup {
     let middle = HEIGHT / 2.0;
     let name = format!("{}: {} {}", row.name, row.value, row.more);
     html! {
         svg.chart.(style::class(row.style)) height=(HEIGHT) role="img" aria-label=(name) {
             title { (name) }
-            line.reference x1=(reference) x2=(reference) y1="0" y2=(HEIGHT) {}
+            @let (from, to) = reference.band;
+            @let width = 100.0 * (ruler.share(to) - ruler.share(from));
+            @if width > 0.0 {
+                rect.nothing x=(percent(ruler, from)) width=(format!("{width:.2}%")) y="0"
+                    height=(HEIGHT) {}
+            }
+            @let at = percent(ruler, reference.at);
+            line.reference x1=(at) x2=(at) y1="0" y2=(HEIGHT) {}
             @if let Some((low, centre, high)) = row.range {
                 @let (low, high) = (percent(ruler, low), percent(ruler, high));
                 line.whisker x1=(low) x2=(high) y1=(middle) y2=(middle) {}

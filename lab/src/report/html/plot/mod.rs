@@ -13,5 +13,5 @@ mod intervals;
 mod lines;
 
 pub use axis::{Axis, Scale};
-pub use intervals::{Interval, intervals};
+pub use intervals::{Interval, Reference, intervals};
 pub use lines::{Curve, Line, Series, lines, multiples, percentiles, spark};

@@ -15,6 +15,7 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::companion::{self, Companion, Place};
 use crate::document::{self, BadFile, Document, nearest};
+use crate::watch::Wanted;
 use crate::workload::{self, Protocol, Question, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
@@ -64,6 +65,9 @@ pub struct Subject {
     /// What it needs beside it, in the order of starting.
     #[serde(default, rename = "companion")]
     pub companions: Vec<Companion>,
+    /// What else can be seen of it.
+    #[serde(default)]
+    pub watch: Wanted,
 }
 
 /// What is compared of a subject.
@@ -265,6 +269,11 @@ impl Subject {
         let mut own = self.start.command.templates();
         own.extend(self.start.environment.values());
         companion::known(&own, self.companions.iter())
+    }
+
+    /// Whether it is the server of the program that is running.
+    pub(crate) fn is_own_server(&self) -> bool {
+        self.start.command.words().next() == Some("{ringside}")
     }
 
     /// What it declares to answer to `path` over `protocol`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::report::{self, Look};
-use lab::{Event, Options, Outcome, Swept, trials};
+use lab::{Event, Options, Outcome, Swept};
 use load::Signal;
 
 use crate::args::compare::Compare;
@@ -28,9 +28,6 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let mut talk = Talk::new(no_color);
-    if let Some(wanted) = wanted(arguments) {
-        return try_often(&options, &wanted, &stop, talk);
-    }
     let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     if let Some(swept) = swept.map_err(Failure::usage)? {
         drop(talk);
@@ -78,41 +75,6 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         budget: arguments.budget,
         resume: arguments.resume.clone(),
         ..Options::default()
-    })
-}
-
-/// The trials that are asked for, if some are.
-fn wanted(arguments: &Compare) -> Option<trials::Wanted> {
-    let against_itself = arguments.aa_trials.is_some();
-    Some(trials::Wanted {
-        trials: arguments.aa_trials.or(arguments.trials)?,
-        against_itself,
-        truth: arguments.truth,
-    })
-}
-
-fn try_often(
-    options: &Options,
-    wanted: &trials::Wanted,
-    stop: &Stop,
-    mut talk: Talk,
-) -> Result<Exit, Failure> {
-    let outcome = trials::trials(options, wanted, stop, &mut |event: &Event<'_>| {
-        talk.tell(event);
-    });
-    drop(talk);
-    let outcome = outcome.map_err(Failure::usage)?;
-    terminal::print(&outcome.trials.words())
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
-    terminal::say(&format!("trials: {}", outcome.folder.display()));
-    for what in &outcome.unwritten {
-        terminal::say(&format!("not written: {what}"));
-    }
-    Ok(match outcome.stopped {
-        Some(signal) => Exit::Stopped(signal),
-        None if outcome.trials.summary.intervals == 0 => Exit::Failed,
-        None if !outcome.unwritten.is_empty() => Exit::SubjectFailed,
-        None => Exit::Ok,
     })
 }
 
@@ -182,7 +144,7 @@ impl Talk {
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let text = event.to_string();
         match event {
-            Event::Begun { .. } | Event::Point { .. } | Event::Tried { .. } => self.keep(&text),
+            Event::Begun { .. } | Event::Point { .. } => self.keep(&text),
             Event::Caution { .. } | Event::Missing { .. } => {
                 let text = self.paint.warning(&text);
                 self.keep(&text);

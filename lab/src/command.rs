@@ -14,9 +14,8 @@ use measure::time::Time;
 use crate::companion;
 use crate::live::{Setting, Trouble, start, write_files};
 use crate::process::{GRACE, Process, ending};
+use crate::sample::ServerUse;
 use crate::subject::{Subject, Values};
-use crate::watch::subject::SubjectUse;
-use crate::watch::{HostWatch, Watched};
 
 /// How often its memory is looked at: the peak is gone from /proc when it exits.
 const LOOK: Duration = Duration::from_millis(10);
@@ -60,13 +59,11 @@ impl TimedCommand {
     /// Runs it once; nothing that it started is alive afterwards. The wall time of what it used is
     /// that from before its start to its end; its peak of memory was last seen at most 10 ms before
     /// that, and is none of a command that is quicker.
-    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<Watched, Trouble> {
+    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<ServerUse, Trouble> {
         self.values.padding = setting.values(&self.subject).padding;
-        let host = HostWatch::open();
         let began = Time::now();
         let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
         let ran = watch(&mut process, began, setting);
-        let ran = ran.map(|(used, status)| (host.close(used), status));
         let output = process.output();
         let lines = process.last_lines();
         process.end(GRACE);
@@ -101,7 +98,7 @@ fn watch(
     process: &mut Process,
     began: Time,
     setting: &Setting<'_>,
-) -> Result<(SubjectUse, ExitStatus), Trouble> {
+) -> Result<(ServerUse, ExitStatus), Trouble> {
     let mut tree = TreeWatch::new(process.pid());
     let mut memory = None;
     let deadline = began + RUN_MAX;
@@ -111,14 +108,12 @@ fn watch(
         // Also after its end: what it started and reaped is on its account until it is reaped.
         let usage = tree.sample();
         if let Some(status) = status {
-            let run = SubjectUse {
+            let run = ServerUse {
                 cpu_ns: usage.cpu_ns,
-                user_ns: usage.user_ns,
-                system_ns: usage.system_ns,
                 wait_ns: usage.wait_ns,
                 wall_ns: now.since(began),
                 memory_peak_bytes: memory,
-                ..SubjectUse::default()
+                ..ServerUse::default()
             };
             return Ok((run, status));
         }

@@ -223,18 +223,6 @@ impl Comparison {
     }
 }
 
-impl Comparison {
-    /// Puts the baseline in the place of all other rows, under the name of a twin.
-    pub(crate) fn compare_baseline_with_itself(&mut self) {
-        self.rows.retain(|row| row.name == self.baseline);
-        let twin = self.rows.first().map(|row| Row {
-            name: format!("{}-twin", row.name),
-            ..row.clone()
-        });
-        self.rows.extend(twin);
-    }
-}
-
 /// A file that is being read, with all that its rows need.
 struct Reader<'a> {
     written: &'a Written,

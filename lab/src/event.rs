@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::Path;
 
 use crate::sample::Sample;
-use crate::trials::Trial;
 
 /// Something that has just begun or happened. `Display` is one line for people.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +41,6 @@ pub enum Event<'a> {
         rounds: u32,
         sample: &'a Sample,
     },
-    /// One of several whole comparisons is over.
-    Tried { trial: &'a Trial, trials: u32 },
     /// A subject fell out; the others go on.
     Failed { subject: &'a str, what: &'a str },
 }
@@ -89,17 +86,6 @@ impl fmt::Display for Event<'_> {
                     sample.requests_per_second
                 ),
             },
-            Event::Tried { trial, trials } => {
-                write!(
-                    f,
-                    "trial {} of {trials}, {:.1} s",
-                    trial.number, trial.seconds
-                )?;
-                trial
-                    .findings
-                    .iter()
-                    .try_for_each(|finding| write!(f, ": {}", finding.sentence))
-            }
             Event::Failed { subject, what } => write!(f, "{subject} {what}"),
         }
     }

@@ -34,6 +34,22 @@ pub struct Phase {
     pub compared: bool,
 }
 
+impl Phase {
+    /// The phase in words, for a report.
+    pub(crate) fn words(&self) -> String {
+        let rate = match self.rate {
+            Some(rate) => format!("{rate} requests/s"),
+            None => "as many as are answered".to_owned(),
+        };
+        let connections = match self.connections {
+            Some(connections) => format!(" over {connections} connections"),
+            None => String::new(),
+        };
+        let length = self.length.as_secs_f64();
+        format!("{}: {rate}{connections} for {length} s", self.name)
+    }
+}
+
 /// A phase as it stands in the file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +66,8 @@ pub(crate) struct Written {
     compared: bool,
 }
 
-/// Reads the phases of a file, and makes `workload` that of the phase that is compared: the one
-/// that says so, or the longest.
+/// Reads the phases of a file, and gives `workload` the window and the rate of the phase that is
+/// compared: the one that says so, or the longest.
 ///
 /// # Errors
 /// A name that is none or stands there twice, a condition that means nothing, a phase that is too
@@ -107,7 +123,6 @@ pub(crate) fn read(
     if let Some(compared) = phases.iter().find(|phase| phase.compared) {
         workload.window = compared.length;
         workload.rate = compared.rate;
-        workload.connections = compared.connections.unwrap_or(workload.connections);
     }
     Ok(phases)
 }

@@ -66,11 +66,13 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     let mut manifest = kept.manifest.clone();
     let seconds = unix_seconds();
     manifest.cautions.extend(now.cautions);
-    manifest.cautions.push(format!(
-        "The measuring was interrupted, and went on at {}T{}Z with new processes.",
-        utc_date(seconds),
-        time_of_day(seconds)
-    ));
+    if manifest.setup.ended_early.is_some() {
+        manifest.cautions.push(format!(
+            "The measuring was interrupted, and went on at {}T{}Z with new processes.",
+            utc_date(seconds),
+            time_of_day(seconds)
+        ));
+    }
     for row in &manifest.rows {
         if let Outcome::Failed { what, .. } = &row.outcome {
             let what = format!("Before the measuring was interrupted, {} {what}.", row.name);

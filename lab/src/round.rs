@@ -8,9 +8,7 @@ use load::check::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::document;
-use crate::sample::Sample;
-
-pub use crate::watch::Watched;
+use crate::sample::{Sample, ServerUse};
 
 /// The version of a round's file that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -65,6 +63,13 @@ impl PhaseRun {
     pub fn passed(&self) -> bool {
         self.conditions.iter().all(|condition| condition.ok)
     }
+}
+
+/// What was seen while a round's window was open.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// The subject's processes.
+    pub subject: ServerUse,
 }
 
 impl Round {

@@ -16,7 +16,6 @@ Routes:
   /echo           the request's body        /status/N       an answer with status N
   /delay/50ms     an answer after a while   /health         for whoever asks whether it is up
   /limited/RATE   RATE answers a second, of all threads together, and 503 beyond
-  /burn/N         an answer after N turns of a loop of arithmetic
   /ws             WebSocket: each message comes back
   gRPC            ringside.Echo, health, reflection, grpc.testing.TestService
 Faults, for testing clients:

@@ -296,7 +296,7 @@ fn the_phase_that_is_compared_is_the_workload() {
     let read = Comparison::read(&arena.comparison(&chosen).file, None);
     let comparison = read.unwrap_or_else(|bad| panic!("{bad}"));
     let workload = &comparison.rows[0].workload;
-    assert_eq!((workload.rate, workload.connections.get()), (None, 9));
+    assert_eq!((workload.rate, workload.connections.get()), (None, 4));
 }
 
 #[test]

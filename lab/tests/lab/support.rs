@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use lab::Options;
+use measure::time::{Time, sleep_until};
 
 /// Serves until it is killed, if the environment says so. Called by a test of that name.
 pub(crate) fn tiny_server() {
@@ -22,6 +24,8 @@ pub(crate) fn tiny_server() {
     let port: u16 = port.parse().expect("a port");
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
     println!("tiny server on {port}");
+    let padding = std::env::var("RINGSIDE_PADDING").unwrap_or_default();
+    println!("padding {}", padding.len());
     for stream in listener.incoming().flatten() {
         let fault = fault.clone();
         thread::spawn(move || serve(stream, &fault));
@@ -38,6 +42,10 @@ fn serve(mut stream: TcpStream, fault: &str) {
         while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = received.drain(..end + 4).collect::<Vec<u8>>();
             let answer = answer(&head, fault);
+            if fault == "waits" {
+                // Its rate is then no matter of how busy this machine is.
+                sleep_until(Time::now() + Duration::from_millis(5));
+            }
             if fault == "dies" && SERVED.fetch_add(1, Ordering::Relaxed) == 400 {
                 eprintln!("tiny server: out of luck");
                 std::process::exit(7);

@@ -15,6 +15,7 @@ Routes:
   /bytes/N        N bytes                   /chunked/N      N bytes in chunks
   /echo           the request's body        /status/N       an answer with status N
   /delay/50ms     an answer after a while   /health         for whoever asks whether it is up
+  /wait10         an answer after 10 ms, a path that other subjects of comparisons have, too
   /limited/RATE   RATE answers a second, of all threads together, and 503 beyond
   /ws             WebSocket: each message comes back
   gRPC            ringside.Echo, health, reflection, grpc.testing.TestService

@@ -1,5 +1,8 @@
 //! `/delay/50ms`: an answer after so long, counted from the turn that read the request. Also in
-//! `us` and `s`; a bare number is milliseconds.
+//! `us` and `s`; a bare number is milliseconds. `/wait10`: the same after 10 ms, for comparisons:
+//! a path that servers of all kinds have.
+
+use std::time::Duration;
 
 use super::parameter::{self, refusal};
 use super::{Context, Request, Response, Service};
@@ -20,5 +23,18 @@ impl Service for Delay {
 
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
         context.complete(ticket, Response::fixed(TEXT, b"late\n"));
+    }
+}
+
+pub(super) struct Wait;
+
+impl Service for Wait {
+    fn call(&mut self, _: &Request<'_>, context: &mut Context<'_>) -> Reply {
+        context.wake_at(context.now + Duration::from_millis(10), context.ticket);
+        Reply::Later
+    }
+
+    fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        context.complete(ticket, Response::fixed(TEXT, b"waited\n"));
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn routes(buckets: &Arc<Buckets>) -> Vec<Route> {
         Route::at("/json", json::Json),
         Route::below("/bytes/", bytes::Bytes),
         Route::below("/delay/", delay::Delay),
+        Route::at("/wait10", delay::Wait),
         Route::at("/echo", echo::Echo).taking_bodies(),
         Route::below("/status/", status::Status),
         Route::below("/chunked/", chunked::Chunked),

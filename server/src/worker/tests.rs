@@ -196,6 +196,7 @@ fn everything() -> Script {
         "/none",
         "/status/204",
         "/delay/0s",
+        "/wait10",
         "/bytes/5",
     ];
     let echo = "POST /echo HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\n\
@@ -218,8 +219,8 @@ fn any_chopping_of_requests_gives_the_same_answers() {
         "{}",
         calm.text()
     );
-    assert_eq!(calm.text().matches("HTTP/1.1 ").count(), 11 + 2 + 50 + 1);
-    assert_eq!(summary.counts.requests, 11 + 1 + 50 + 1);
+    assert_eq!(calm.text().matches("HTTP/1.1 ").count(), 12 + 2 + 50 + 1);
+    assert_eq!(summary.counts.requests, 12 + 1 + 50 + 1);
     for seed in 0..200 {
         let (rough, other) = heard(seed, Faults::rough(), &script, 60 * SECOND);
         assert!(rough.bytes == calm.bytes, "seed {seed}: {}", rough.text());

@@ -2,11 +2,12 @@
 //! its report.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::report::{self, Look};
-use lab::{Event, Options, Outcome, Swept};
+use lab::{Event, Options, Swept, trials};
 use load::Signal;
 
 use crate::args::compare::Compare;
@@ -28,6 +29,9 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let mut talk = Talk::new(no_color);
+    if let Some(wanted) = wanted(arguments) {
+        return try_often(&options, &wanted, &stop, talk);
+    }
     let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     if let Some(swept) = swept.map_err(Failure::usage)? {
         drop(talk);
@@ -39,7 +43,9 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
-    let kept = keep(&outcome);
+    let kept = keep(&outcome.folder, &outcome.unwritten, || {
+        report::json(&outcome.report)
+    });
     printed.and(kept)?;
     Ok(exit(outcome.stopped, outcome.exit_code()))
 }
@@ -78,6 +84,41 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
     })
 }
 
+/// The trials that are asked for, if some are.
+fn wanted(arguments: &Compare) -> Option<trials::Wanted> {
+    let against_itself = arguments.aa_trials.is_some();
+    Some(trials::Wanted {
+        trials: arguments.aa_trials.or(arguments.trials)?,
+        against_itself,
+        truth: arguments.truth,
+    })
+}
+
+fn try_often(
+    options: &Options,
+    wanted: &trials::Wanted,
+    stop: &Stop,
+    mut talk: Talk,
+) -> Result<Exit, Failure> {
+    let outcome = trials::trials(options, wanted, stop, &mut |event: &Event<'_>| {
+        talk.tell(event);
+    });
+    drop(talk);
+    let outcome = outcome.map_err(Failure::usage)?;
+    terminal::print(&outcome.trials.words())
+        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
+    terminal::say(&format!("trials: {}", outcome.folder.display()));
+    for what in &outcome.unwritten {
+        terminal::say(&format!("not written: {what}"));
+    }
+    Ok(match outcome.stopped {
+        Some(signal) => Exit::Stopped(signal),
+        None if outcome.trials.summary.intervals == 0 => Exit::Failed,
+        None if !outcome.unwritten.is_empty() => Exit::SubjectFailed,
+        None => Exit::Ok,
+    })
+}
+
 /// How the terminal wants a report.
 pub(crate) fn look(paint: Paint) -> Look {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -97,24 +138,26 @@ pub(crate) fn look(paint: Paint) -> Look {
     }
 }
 
-/// Says where the results are. What could not be written goes to standard output.
-fn keep(outcome: &Outcome) -> Result<(), Failure> {
-    terminal::say(&format!(
-        "records and reports: {}",
-        outcome.folder.display()
-    ));
-    if outcome.unwritten.is_empty() {
+/// Says where the results are. What could not be written goes to standard output, as `json`.
+pub(crate) fn keep(
+    folder: &Path,
+    unwritten: &[String],
+    json: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    terminal::say(&format!("records and reports: {}", folder.display()));
+    if unwritten.is_empty() {
         return Ok(());
     }
-    for what in &outcome.unwritten {
+    for what in unwritten {
         terminal::say(&format!("not written: {what}"));
     }
     terminal::say("the report as JSON is on standard output instead");
-    terminal::print(&report::json(&outcome.report))
+    terminal::print(&json())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
 }
 
-fn exit(stopped: Option<Signal>, code: u8) -> Exit {
+/// The end that the lab's number stands for.
+pub(crate) fn exit(stopped: Option<Signal>, code: u8) -> Exit {
     if let Some(signal) = stopped {
         return Exit::Stopped(signal);
     }
@@ -133,6 +176,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
+    /// With nothing said yet.
     pub(crate) fn new(no_color: bool) -> Talk {
         Talk {
             line: Line::new(),
@@ -144,7 +188,7 @@ impl Talk {
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let text = event.to_string();
         match event {
-            Event::Begun { .. } | Event::Point { .. } => self.keep(&text),
+            Event::Begun { .. } | Event::Point { .. } | Event::Tried { .. } => self.keep(&text),
             Event::Caution { .. } | Event::Missing { .. } => {
                 let text = self.paint.warning(&text);
                 self.keep(&text);

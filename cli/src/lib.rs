@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod capacity;
 mod claims;
 mod compare;
 mod doctor;
@@ -64,6 +65,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Run(run) => run::run(&run, no_color),
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
+        Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Report(report) => report::run(&report, no_color),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),

@@ -108,6 +108,13 @@ pub(crate) fn build(
     let Some(build) = &subject.build else {
         return Ok(subject.folder.clone());
     };
+    if let Some(maker) = &build.maker {
+        let values = Values {
+            subject: maker.folder.clone(),
+            ..values.clone()
+        };
+        return self::build(maker, cache, &values, log, stop);
+    }
     let failed = |what: String| Unbuilt::Failed(what, Vec::new());
     let name = folder_name(subject, build)
         .map_err(|error| failed(format!("its source cannot be read: {error}")))?;
@@ -134,6 +141,9 @@ pub(crate) fn is_built(subject: &Subject, cache: &Path) -> bool {
     let Some(build) = &subject.build else {
         return true;
     };
+    if let Some(maker) = &build.maker {
+        return is_built(maker, cache);
+    }
     folder_name(subject, build).is_ok_and(|name| cache.join(name).is_dir())
 }
 

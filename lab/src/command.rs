@@ -14,8 +14,9 @@ use measure::time::Time;
 use crate::companion;
 use crate::live::{Setting, Trouble, start, write_files};
 use crate::process::{GRACE, Process, ending};
-use crate::sample::ServerUse;
 use crate::subject::{Subject, Values};
+use crate::watch::subject::SubjectUse;
+use crate::watch::{HostWatch, Watched};
 
 /// How often its memory is looked at: the peak is gone from /proc when it exits.
 const LOOK: Duration = Duration::from_millis(10);
@@ -59,11 +60,13 @@ impl TimedCommand {
     /// Runs it once; nothing that it started is alive afterwards. The wall time of what it used is
     /// that from before its start to its end; its peak of memory was last seen at most 10 ms before
     /// that, and is none of a command that is quicker.
-    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<ServerUse, Trouble> {
+    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<Watched, Trouble> {
         self.values.padding = setting.values(&self.subject).padding;
+        let host = HostWatch::open();
         let began = Time::now();
         let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
         let ran = watch(&mut process, began, setting);
+        let ran = ran.map(|(used, status)| (host.close(used), status));
         let output = process.output();
         let lines = process.last_lines();
         process.end(GRACE);
@@ -98,7 +101,7 @@ fn watch(
     process: &mut Process,
     began: Time,
     setting: &Setting<'_>,
-) -> Result<(ServerUse, ExitStatus), Trouble> {
+) -> Result<(SubjectUse, ExitStatus), Trouble> {
     let mut tree = TreeWatch::new(process.pid());
     let mut memory = None;
     let deadline = began + RUN_MAX;
@@ -108,12 +111,14 @@ fn watch(
         // Also after its end: what it started and reaped is on its account until it is reaped.
         let usage = tree.sample();
         if let Some(status) = status {
-            let run = ServerUse {
+            let run = SubjectUse {
                 cpu_ns: usage.cpu_ns,
+                user_ns: usage.user_ns,
+                system_ns: usage.system_ns,
                 wait_ns: usage.wait_ns,
                 wall_ns: now.since(began),
                 memory_peak_bytes: memory,
-                ..ServerUse::default()
+                ..SubjectUse::default()
             };
             return Ok((run, status));
         }

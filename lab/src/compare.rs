@@ -1,6 +1,5 @@
 //! A comparison from its file to its report: everything but the rounds themselves.
 
-use std::fs;
 use std::path::Path;
 
 use load::Stop;
@@ -16,11 +15,12 @@ use crate::live::Setting;
 use crate::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
 use crate::phase::Phase;
 use crate::report::{self, Enclosed, Report};
-use crate::rounds::{self, Entry, Rounds, State, differing_content_types, facts, order};
+use crate::rounds::{self, Entry, Rounds, State, facts, order};
 use crate::statistics::sequential::Looks;
 use crate::store::{self, Kept, Store};
+use crate::validity::{self, Looked};
 use crate::verdict::Metric;
-use crate::{CompareError, Options, Outcome, resume, subject, workload};
+use crate::{CompareError, Options, Outcome, resume, subject, watch, workload};
 
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
@@ -139,9 +139,6 @@ pub(crate) fn one(
     manifest.setup.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
-    let types = differing_content_types(&entries);
-    manifest.cautions.extend(types);
-    manifest.cautions.dedup();
     store.describe(&manifest);
     let report = Report::new(&manifest, &measured);
     write(&mut store, &report);
@@ -249,25 +246,13 @@ fn overrule(comparison: &mut Comparison, options: &Options) {
 
 pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
     let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
-    if host.congestion_control.as_deref() == Some("bbr") {
-        cautions.push(
-            "The congestion control of this host is bbr, which paces packets even over loopback: \
-             the figures are partly its. Change it with `sysctl -w \
-             net.ipv4.tcp_congestion_control=cubic` and compare again."
-                .to_owned(),
-        );
-    }
-    if let Some(governor) = host
-        .governor
-        .as_deref()
-        .filter(|governor| *governor != "performance")
-    {
-        cautions.push(format!(
-            "The processor's clock is governed by `{governor}` and may change between rounds. Fix \
-             it with `cpupower frequency-set -g performance`."
-        ));
-    }
-    if let Some(percent) = pressure().filter(|percent| *percent > PRESSURE_MAX_PERCENT) {
+    let own = validity::host(host).into_iter();
+    cautions.extend(own.filter_map(|(_, looked)| match looked {
+        Looked::Found(_, sentence) => Some(as_sentence(&sentence)),
+        Looked::Passed(_) | Looked::Unknown(_) => None,
+    }));
+    let percent = watch::host::pressure().map(|share| 100.0 * share);
+    if let Some(percent) = percent.filter(|percent| *percent > PRESSURE_MAX_PERCENT) {
         cautions.push(format!(
             "Before the start, processes of this host waited for a processor {percent:.0} % of the \
              time: something else is running, and it is in the figures."
@@ -276,15 +261,15 @@ pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
     cautions
 }
 
-/// The share of the last ten seconds in which somebody waited for a processor, in percent
-/// (Documentation/accounting/psi.rst).
-fn pressure() -> Option<f64> {
-    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
-    let some = text.lines().find(|line| line.starts_with("some "))?;
-    some.split_whitespace()
-        .find_map(|word| word.strip_prefix("avg10="))?
-        .parse()
-        .ok()
+/// With a capital letter and a full stop.
+fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", letters.as_str())
 }
 
 /// Builds a subject, if it needs that, and asks for its version.

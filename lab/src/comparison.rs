@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use load::check::Threshold;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
@@ -65,6 +66,8 @@ pub struct Comparison {
     pub cores: Cores,
     /// The generator's engine: `auto`, `uring` or `epoll`.
     pub engine: String,
+    /// What must hold where the rows' capacities are searched.
+    pub capacity: Option<Capacity>,
 }
 
 /// A row of the comparison: a subject under a workload.
@@ -109,6 +112,29 @@ pub struct Cores {
     pub generator: Choice,
 }
 
+/// What must hold while the highest rate is searched, and where it is searched.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The conditions.
+    #[serde(deserialize_with = "conditions")]
+    pub slo: Vec<Threshold>,
+    /// The rate that is tried first.
+    #[serde(default, deserialize_with = "document::rate")]
+    pub from: Option<f64>,
+    /// The highest.
+    #[serde(default, deserialize_with = "document::rate")]
+    pub to: Option<f64>,
+}
+
+fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Threshold>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let read = texts
+        .iter()
+        .map(|text| text.parse().map_err(D::Error::custom));
+    read.collect()
+}
+
 /// The file as it stands, before the checks across its fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,6 +167,7 @@ struct Written {
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
+    capacity: Option<Capacity>,
 }
 
 /// A row as it stands in the file: a subject with a name of its own and another workload.
@@ -220,6 +247,18 @@ impl Comparison {
         let mut whole = comparisons[0].1.clone();
         whole.points = comparisons;
         Ok((whole, document.bytes()))
+    }
+}
+
+impl Comparison {
+    /// Puts the baseline in the place of all other rows, under the name of a twin.
+    pub(crate) fn compare_baseline_with_itself(&mut self) {
+        self.rows.retain(|row| row.name == self.baseline);
+        let twin = self.rows.first().map(|row| Row {
+            name: format!("{}-twin", row.name),
+            ..row.clone()
+        });
+        self.rows.extend(twin);
     }
 }
 
@@ -303,6 +342,7 @@ impl Reader<'_> {
             workload,
             cores: written.cores.clone(),
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
+            capacity: written.capacity.clone(),
         }
     }
 

@@ -68,6 +68,15 @@ impl Placement {
         let allowed = allowed().map_err(|error| format!("sched_getaffinity: {error}"))?;
         place(server, generator, &allowed, &sibling)
     }
+
+    /// The cores of the generator that are not the server's, too.
+    pub(crate) fn generator_only(&self) -> Vec<usize> {
+        let own = self
+            .generator
+            .iter()
+            .filter(|core| !self.server.contains(core));
+        own.copied().collect()
+    }
 }
 
 fn place(

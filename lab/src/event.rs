@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::report::format::per_second;
 use crate::sample::Sample;
+use crate::trials::Trial;
 
 /// Something that has just begun or happened. `Display` is one line for people.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,23 @@ pub enum Event<'a> {
         rounds: u32,
         sample: &'a Sample,
     },
+    /// One of several whole comparisons is over.
+    Tried { trial: &'a Trial, trials: u32 },
+    /// A rate is tried on a subject.
+    Probing {
+        subject: &'a str,
+        probe: u32,
+        rate: f64,
+    },
+    /// A rate was tried on a subject; none: whether it held is not known.
+    Probed {
+        subject: &'a str,
+        probe: u32,
+        rate: f64,
+        held: Option<bool>,
+    },
+    /// Throughput over so many connections is measured.
+    Scaling { subject: &'a str, connections: u32 },
     /// A subject fell out; the others go on.
     Failed { subject: &'a str, what: &'a str },
 }
@@ -86,6 +105,40 @@ impl fmt::Display for Event<'_> {
                     sample.requests_per_second
                 ),
             },
+            Event::Tried { trial, trials } => {
+                write!(
+                    f,
+                    "trial {} of {trials}, {:.1} s",
+                    trial.number, trial.seconds
+                )?;
+                trial
+                    .findings
+                    .iter()
+                    .try_for_each(|finding| write!(f, ": {}", finding.sentence))
+            }
+            Event::Probing {
+                subject,
+                probe,
+                rate,
+            } => write!(f, "probe {probe}: {subject} at {}", per_second(*rate)),
+            Event::Probed {
+                subject,
+                probe,
+                rate,
+                held,
+            } => {
+                let outcome = match held {
+                    Some(true) => "held",
+                    Some(false) => "failed",
+                    None => "not known",
+                };
+                let rate = per_second(*rate);
+                write!(f, "probe {probe}: {subject} at {rate}: {outcome}")
+            }
+            Event::Scaling {
+                subject,
+                connections,
+            } => write!(f, "{subject}: throughput over {connections} connections"),
             Event::Failed { subject, what } => write!(f, "{subject} {what}"),
         }
     }

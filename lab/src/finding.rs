@@ -16,7 +16,7 @@ pub enum Severity {
     Void,
 }
 
-/// What was looked at.
+/// What was looked at. In the order in which checks are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
@@ -26,6 +26,56 @@ pub enum Check {
     Record,
     /// Whether the generator was the limit, as it judges itself.
     Generator,
+    /// Whether the connections' time was spent in exchanges, by Little's law.
+    LittlesLaw,
+    /// How busy the generator's workers were.
+    GeneratorBusy,
+    /// Whether the generator's workers had to wait for their processors.
+    RunQueue,
+    /// Whether requests were sent when they were due.
+    Lateness,
+    /// Whether the rate that was asked for was reached.
+    OfferedRate,
+    /// How near the rate is to what our own server reaches under the same load.
+    Ceiling,
+    /// Whether all who are asked the same answer with the same status, as far as it was counted.
+    Status,
+    /// Whether all who are asked the same answer with about as many bytes.
+    Bytes,
+    /// Whether all who are asked the same answer with the same type of content.
+    ContentType,
+    /// Whether the subject kept off the generator's cores.
+    Cores,
+    /// Whether others used processors meanwhile.
+    Unattributed,
+    /// Whether the subject's work is done by processes outside of its own.
+    Elsewhere,
+    /// Whether the subject was gone when it was ended.
+    LeftBehind,
+    /// Whether the subjects that waited for their turn were idle.
+    IdleSubjects,
+    /// Whether somebody waited for a processor before the load.
+    PressureBefore,
+    /// Whether somebody other than the subject waited for a processor meanwhile.
+    Pressure,
+    /// Whether the hypervisor took time away.
+    Steal,
+    /// Whether a quota held the processes back.
+    Quota,
+    /// Whether TCP had to send again.
+    Retransmits,
+    /// Whether connections were refused because a listener's queue was full.
+    ListenDrops,
+    /// Whether packets were dropped on their way through this host.
+    PacketDrops,
+    /// Whether ports ran short.
+    Ports,
+    /// The largest packet of the loopback interface.
+    Mtu,
+    /// The congestion control of TCP.
+    CongestionControl,
+    /// How the processor's clock is governed.
+    Governor,
 }
 
 /// Something that was found.

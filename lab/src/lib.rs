@@ -36,7 +36,10 @@ pub mod statistics;
 mod store;
 pub mod subject;
 pub mod sweep;
+pub mod trials;
+pub mod validity;
 pub mod verdict;
+pub mod watch;
 pub mod workload;
 
 use std::fmt;

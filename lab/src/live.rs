@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use load::schedule::Schedule;
 use load::{Answer, Plan, Stop};
-use measure::process::TreeWatch;
 use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
@@ -22,6 +21,7 @@ use crate::cores::{List, Placement};
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
 use crate::statistics::Random;
 use crate::subject::{self, Subject, UrlPath, Values};
+use crate::watch::Watch;
 use crate::workload::{Protocol, Question};
 
 /// How long one question may take before the lab asks again.
@@ -171,7 +171,7 @@ fn wrong(what: String, process: &Process) -> Trouble {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) process: Process,
-    pub(crate) watch: TreeWatch,
+    pub(crate) watch: Watch,
     /// The load of one round.
     pub(crate) plan: Plan,
     /// What it answers to the workload's question.
@@ -195,11 +195,12 @@ impl Live {
             // What is measured may send another message than what is declared: its answer is kept,
             // so that rows that are asked the same can be compared by it.
             let answer = answer(row, port).map_err(|what| wrong(what, &process))?;
-            Ok((plan, answer))
+            let watch = watch(&row.subject, &process, port).map_err(broken)?;
+            Ok((plan, answer, watch))
         });
         match raised {
-            Ok((plan, answer)) => Ok(Live {
-                watch: TreeWatch::new(process.pid()),
+            Ok((plan, answer, watch)) => Ok(Live {
+                watch,
                 process,
                 plan,
                 answer,
@@ -217,6 +218,16 @@ impl Live {
         let what = format!("died {when}: {}", ending(status));
         Some(Trouble::Failed(what, self.process.last_lines()))
     }
+}
+
+/// Watches a subject that serves at `port`.
+fn watch(subject: &Subject, process: &Process, port: u16) -> Result<Watch, String> {
+    let companions: Vec<u32> = process.companions().iter().map(Process::pid).collect();
+    let mut watch = Watch::new(process.pid(), &companions, process.group());
+    if let Some(path) = &subject.watch.metrics {
+        watch.scrape(ready_question(path, Protocol::Http1).plan(port, subject.tls)?);
+    }
+    Ok(watch)
 }
 
 fn port_taken(log: &[String]) -> bool {

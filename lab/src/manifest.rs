@@ -2,6 +2,8 @@
 //! it has and how it went for each. Written at the start and whenever it changes, so that a folder
 //! can be read, reported and resumed whatever happened to the program that wrote it.
 
+use std::collections::BTreeSet;
+
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +170,18 @@ pub struct RowFacts {
     pub asked: Option<String>,
     /// Why its rounds cannot be compared with the baseline's, if so.
     pub spoilt: Option<String>,
+    /// The folder of its subject, which several rows may share.
+    #[serde(default)]
+    pub subject: String,
+    /// It is our own server: what it reaches is what the generator can do at most.
+    #[serde(default)]
+    pub own_server: bool,
+    /// The type of content that it answers with, if it names one.
+    #[serde(default)]
+    pub content_type: Option<String>,
+    /// Processes that were still there when it had ended, by name.
+    #[serde(default)]
+    pub left_behind: BTreeSet<String>,
 }
 
 /// What a row is there for.

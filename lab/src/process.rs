@@ -15,6 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until, unix_nanoseconds};
@@ -25,6 +26,7 @@ use rustix::process::{
 };
 
 use crate::cores::Moved;
+use crate::watch::cgroup::Group;
 
 /// The variable that marks everything a process starts.
 const MARK: &str = "RINGSIDE_SUBJECT";
@@ -32,6 +34,8 @@ const MARK: &str = "RINGSIDE_SUBJECT";
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// How long the kernel may take to bury what was killed.
 const BURIAL: Duration = Duration::from_secs(3);
+/// How long what a process started may take to follow it.
+const FOLLOWING: Duration = Duration::from_millis(300);
 /// How often anything here looks again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
@@ -65,6 +69,10 @@ pub(crate) struct Process {
     ended: bool,
     /// What it needs beside it, in the order of starting.
     companions: Vec<Process>,
+    /// The names of those who were still there when it had ended.
+    left_behind: BTreeSet<String>,
+    /// The kernel's account of it, where one can be had. Removed when the process has ended.
+    group: Option<Arc<Group>>,
     _guard: Option<Guard>,
 }
 
@@ -93,6 +101,11 @@ impl Process {
             command.spawn()?
         };
         let pid = Pid::from_child(&child);
+        // What it does before it is in the group is not on the group's account: microseconds.
+        let group = Group::make().map(Arc::new);
+        if let Some(group) = &group {
+            group.take(child.id());
+        }
         Ok(Process {
             child,
             pid,
@@ -102,6 +115,8 @@ impl Process {
             gone: None,
             ended: false,
             companions: Vec::new(),
+            left_behind: BTreeSet::new(),
+            group,
             _guard: Guard::new(pid).ok(),
         })
     }
@@ -109,6 +124,16 @@ impl Process {
     /// Processes that this one needs: they end when it has ended, the last first.
     pub(crate) fn accompany(&mut self, companions: Vec<Process>) {
         self.companions.extend(companions);
+    }
+
+    /// The kernel's account of it and of what it starts.
+    pub(crate) fn group(&self) -> Option<Arc<Group>> {
+        self.group.clone()
+    }
+
+    /// The processes that it needs beside it. What they use is not on its account.
+    pub(crate) fn companions(&self) -> &[Process] {
+        &self.companions
     }
 
     /// Its process id, which is also that of its group.
@@ -153,19 +178,28 @@ impl Process {
         let _ = kill_process_group(self.pid, Signal::CONT);
     }
 
-    /// Ends it and everything that it started: asks, waits for `grace`, kills. Returns who is
-    /// still there after that, which the kernel has to be asked about.
+    /// Ends it and everything that it started: asks, waits for `grace`, kills. Who is still there
+    /// a moment after it has ended itself was left behind, and is named. Returns who is there
+    /// after all of that, which the kernel has to be asked about.
     pub(crate) fn end(&mut self, grace: Duration) -> Vec<u32> {
         self.ask_to_end();
+        let deadline = Time::now() + grace;
+        if self.wait_until(deadline, |process| process.exited().is_some()) {
+            let soon = (Time::now() + FOLLOWING).min(deadline);
+            if !self.wait_until(soon, |process| process.members().is_empty()) {
+                let left = self.members();
+                self.left_behind.extend(left.into_iter().filter_map(name));
+            }
+        }
         for pid in self.members() {
             signal(pid, Signal::TERM);
         }
-        if !self.wait_until_gone(Time::now() + grace) {
+        if !self.wait_until(deadline, Process::is_gone) {
             let _ = kill_process_group(self.pid, Signal::KILL);
             for pid in self.members() {
                 signal(pid, Signal::KILL);
             }
-            self.wait_until_gone(Time::now() + BURIAL);
+            self.wait_until(Time::now() + BURIAL, Process::is_gone);
         }
         let mut left = self.members();
         if self.exited().is_some() {
@@ -178,9 +212,19 @@ impl Process {
         left
     }
 
-    fn wait_until_gone(&mut self, deadline: Time) -> bool {
+    /// The names of those who were still there when it had been asked to end and had ended.
+    pub(crate) fn left_behind(&self) -> &BTreeSet<String> {
+        &self.left_behind
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.exited().is_some() && self.members().is_empty()
+    }
+
+    /// Whether `happened` became true before the deadline.
+    fn wait_until(&mut self, deadline: Time, happened: impl Fn(&mut Process) -> bool) -> bool {
         loop {
-            if self.exited().is_some() && self.members().is_empty() {
+            if happened(self) {
                 return true;
             }
             let now = Time::now();
@@ -195,6 +239,7 @@ impl Process {
     fn members(&self) -> Vec<u32> {
         let mut members: BTreeSet<u32> = measure::process::tree(self.pid()).into_iter().collect();
         members.extend(marked(&self.mark));
+        members.extend(self.group.iter().flat_map(|group| group.members()));
         members.remove(&std::process::id());
         members.into_iter().filter(|pid| alive(*pid)).collect()
     }
@@ -265,6 +310,12 @@ fn alive(pid: u32) -> bool {
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.chars().next());
     !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// What a process is called, without control characters; none if it is gone.
+fn name(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.chars().filter(|c| !c.is_control()).collect())
 }
 
 /// Processes whose environment at their start held the mark.
@@ -390,6 +441,7 @@ mod tests {
         let start = Time::now();
         assert_eq!(process.end(GRACE), Vec::<u32>::new());
         assert!(Time::now() - start < GRACE, "it was killed, not asked");
+        assert!(process.left_behind().is_empty());
         assert_eq!(
             process.exited().and_then(|status| status.signal()),
             Some(15)
@@ -420,6 +472,8 @@ mod tests {
         assert!(alive(orphan), "the test needs an orphan");
         assert_eq!(process.end(GRACE), Vec::<u32>::new());
         assert!(!alive(orphan));
+        let left: Vec<&str> = process.left_behind().iter().map(String::as_str).collect();
+        assert_eq!(left, ["sleep"]);
     }
 
     #[test]

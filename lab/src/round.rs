@@ -8,7 +8,9 @@ use load::check::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::document;
-use crate::sample::{Sample, ServerUse};
+use crate::sample::Sample;
+
+pub use crate::watch::Watched;
 
 /// The version of a round's file that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -63,13 +65,6 @@ impl PhaseRun {
     pub fn passed(&self) -> bool {
         self.conditions.iter().all(|condition| condition.ok)
     }
-}
-
-/// What was seen while a round's window was open.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
-    /// The subject's processes.
-    pub subject: ServerUse,
 }
 
 impl Round {

@@ -5,29 +5,9 @@ use std::collections::BTreeMap;
 use measure::record::Record;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Check, Finding, Severity, first};
+use crate::finding::{Finding, Severity, first};
 use crate::statistics::quantile::exchanges_min;
-
-/// Above this share of failed exchanges a round says nothing about the ones that succeeded.
-const FAILED_SHARE_MAX: f64 = 0.01;
-
-/// A server whose cores were busier than this was itself the limit.
-const SERVER_FULL: f64 = 0.95;
-
-/// What the lab saw of the server's processes in the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerUse {
-    /// Processor time of the whole process tree in nanoseconds.
-    pub cpu_ns: u64,
-    /// Time that its threads were ready and waited for a processor, in nanoseconds.
-    pub wait_ns: u64,
-    /// Length of the time it was taken over, in nanoseconds.
-    pub wall_ns: u64,
-    /// Peak resident memory of the tree in bytes, if it could be read.
-    pub memory_peak_bytes: Option<u64>,
-    /// Processor time of the subjects that should have been idle, as a share of one core.
-    pub others_busy: f64,
-}
+use crate::watch::subject::SubjectUse;
 
 /// One round of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,7 +54,7 @@ pub struct Sample {
 
 impl Sample {
     /// Of a record and what the server used meanwhile on its `cores`, of the first start.
-    pub fn new<P>(round: u32, record: &Record<P>, server: ServerUse, cores: usize) -> Sample {
+    pub fn new<P>(round: u32, record: &Record<P>, server: SubjectUse, cores: usize) -> Sample {
         let completed = record.exchanges.completed;
         let each = |sum: f64| (completed > 0).then(|| sum / completed as f64);
         let wall_ns = server.wall_ns.max(1) as f64;
@@ -82,7 +62,7 @@ impl Sample {
         let generator = &record.generator;
         // Processor time and exchanges are counted over windows that need not be equally long.
         let cpu_us_in_window = server.cpu_ns as f64 / wall_ns * record.duration_s * 1e6;
-        let mut sample = Sample {
+        Sample {
             round,
             start: 1,
             requests_per_second: record.achieved_rate,
@@ -104,19 +84,11 @@ impl Sample {
             errors: record.errors.clone(),
             others_busy: server.others_busy,
             findings: Vec::new(),
-        };
-        let void = sample.reason_to_void(record);
-        sample.find(Severity::Void, void);
-        // At a fixed rate a late generator spoils the times, however busy the server was.
-        let limited =
-            generator.limited && (server_busy < SERVER_FULL || record.offered_rate.is_some());
-        let bound = (Check::Generator, generator.limited_reason.clone());
-        sample.find(Severity::Bound, limited.then_some(bound));
-        sample
+        }
     }
 
     /// Of one run of a timed command on so many `cores`, which completed.
-    pub(crate) fn timed(round: u32, run: ServerUse, cores: usize) -> Sample {
+    pub(crate) fn timed(round: u32, run: SubjectUse, cores: usize) -> Sample {
         let wall_ns = run.wall_ns.max(1) as f64;
         Sample {
             round,
@@ -140,47 +112,6 @@ impl Sample {
     /// How the generator was the limit while the server had room left, if so.
     pub fn bound(&self) -> Option<&str> {
         first(&self.findings, Severity::Bound)
-    }
-
-    fn find(&mut self, severity: Severity, found: Option<(Check, String)>) {
-        self.findings.extend(found.map(|(check, sentence)| Finding {
-            check,
-            severity,
-            sentence,
-        }));
-    }
-
-    fn reason_to_void<P>(&self, record: &Record<P>) -> Option<(Check, String)> {
-        let ended = self.completed + self.failed;
-        let failed_share = self.failed as f64 / ended.max(1) as f64;
-        if self.completed == 0 {
-            let sentence = format!("no exchange completed{}", self.errors_in_brackets());
-            return Some((Check::Errors, sentence));
-        }
-        if failed_share > FAILED_SHARE_MAX {
-            let sentence = format!(
-                "{:.1} % of the exchanges failed{}",
-                100.0 * failed_share,
-                self.errors_in_brackets()
-            );
-            return Some((Check::Errors, sentence));
-        }
-        if record.valid || record.generator.limited {
-            return None;
-        }
-        let why = record
-            .warnings
-            .first()
-            .map_or("no reason given", String::as_str);
-        let sentence = format!("the generator calls its record invalid: {why}");
-        Some((Check::Record, sentence))
-    }
-
-    fn errors_in_brackets(&self) -> String {
-        match errors_in_words(&self.errors) {
-            Some(words) => format!(" ({words})"),
-            None => String::new(),
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::companion::{self, Companion, Place};
 use crate::document::{self, BadFile, Document, nearest};
+use crate::watch::Wanted;
 use crate::workload::{self, Protocol, Question, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
@@ -64,6 +65,9 @@ pub struct Subject {
     /// What it needs beside it, in the order of starting.
     #[serde(default, rename = "companion")]
     pub companions: Vec<Companion>,
+    /// What else can be seen of it.
+    #[serde(default)]
+    pub watch: Wanted,
 }
 
 /// What is compared of a subject.
@@ -94,7 +98,14 @@ pub struct Requirement {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
+    /// The subject beside this one whose build this one starts: then it has no commands itself.
+    #[serde(default)]
+    pub of: Option<FileName>,
+    /// That subject, as it was read.
+    #[serde(skip)]
+    pub(crate) maker: Option<Box<Subject>>,
     /// Run one after the other, in the subject's folder. The result must not mind being moved.
+    #[serde(default)]
     pub commands: Vec<Command>,
     /// Added to the environment of these commands.
     #[serde(default)]
@@ -210,8 +221,36 @@ fn status_ok() -> u16 {
 }
 
 impl Subject {
-    /// Reads `folder/subject.toml`.
+    /// Reads `folder/subject.toml`, and that of the subject whose build it starts.
     pub fn read(folder: &Path) -> Result<Subject, BadFile> {
+        let (mut subject, document) = Subject::read_alone(folder)?;
+        let Some(build) = &mut subject.build else {
+            return Ok(subject);
+        };
+        let Some(of) = &build.of else {
+            return match build.commands.is_empty() {
+                true => Err(document.fault(None, "[build] has no commands, and no `of`")),
+                false => Ok(subject),
+            };
+        };
+        let (maker, _) = Subject::read_alone(&subject.folder.join("..").join(of.as_str()))?;
+        let makes = |build: &Build| build.of.is_none() && !build.commands.is_empty();
+        if !build.commands.is_empty() || !maker.build.as_ref().is_some_and(makes) {
+            let what = "`of` in [build] names a subject that has commands, and stands instead of \
+                        commands";
+            return Err(document.fault(None, what));
+        }
+        for needed in &maker.requires {
+            let known = |own: &Requirement| own.program == needed.program;
+            if !subject.requires.iter().any(known) {
+                subject.requires.push(needed.clone());
+            }
+        }
+        build.maker = Some(Box::new(maker));
+        Ok(subject)
+    }
+
+    fn read_alone(folder: &Path) -> Result<(Subject, Document), BadFile> {
         let file = folder.join("subject.toml");
         let (mut subject, document) = Document::read::<Subject>(&file)?;
         subject.check().map_err(|what| document.fault(None, what))?;
@@ -229,7 +268,7 @@ impl Subject {
             Some(name) => name.to_string_lossy().into_owned(),
             None => return Err(document.fault(None, "its folder has no name")),
         };
-        Ok(subject)
+        Ok((subject, document))
     }
 
     /// What the parts do not say one by one.
@@ -265,6 +304,11 @@ impl Subject {
         let mut own = self.start.command.templates();
         own.extend(self.start.environment.values());
         companion::known(&own, self.companions.iter())
+    }
+
+    /// Whether it is the server of the program that is running.
+    pub(crate) fn is_own_server(&self) -> bool {
+        self.start.command.words().next() == Some("{ringside}")
     }
 
     /// What it declares to answer to `path` over `protocol`.

@@ -250,6 +250,28 @@ impl<F: Figure> Threshold<F> {
     }
 }
 
+impl Threshold {
+    /// The share of exchanges that the condition is not about: 0.99 of one on the 99th percentile,
+    /// 0.999 of `errors<0.1%`; none of a mean, an end of the distribution or a count. The larger it
+    /// is, the more exchanges it takes to judge.
+    pub fn quantile(&self) -> Option<f64> {
+        let quantile = match self.figure.0 {
+            RunFigure::ErrorShare => 1.0 - self.limit,
+            RunFigure::Time {
+                what: OfTimes::Quantile(quantile),
+                ..
+            } => quantile,
+            _ => return None,
+        };
+        (quantile > 0.0 && quantile < 1.0).then_some(quantile)
+    }
+
+    /// Whether it is a condition on times, which a late generator would be part of.
+    pub fn is_about_times(&self) -> bool {
+        matches!(self.figure.0, RunFigure::Time { .. })
+    }
+}
+
 impl<F> fmt::Display for Threshold<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -297,6 +319,25 @@ mod tests {
             what: OfTimes::Max,
         };
         assert_eq!(read("service:max<2ms"), Ok((service, 2e6)));
+    }
+
+    #[test]
+    fn a_condition_on_a_tail_says_which() {
+        let quantile = |text: &str| text.parse::<Threshold>().map(|read| read.quantile());
+        for (text, expected) in [
+            ("p99<5ms", Some(0.99)),
+            ("service:p99.9<5ms", Some(0.999)),
+            ("errors<0.1%", Some(0.999)),
+            ("errors<=0%", None),
+            ("errors<10", None),
+            ("max<5ms", None),
+            ("p100<5ms", None),
+            ("rate>5k", None),
+        ] {
+            assert_eq!(quantile(text), Ok(expected), "{text}");
+        }
+        let times = |text: &str| text.parse::<Threshold>().is_ok_and(|t| t.is_about_times());
+        assert!(times("mean<1ms") && !times("errors<1%") && !times("rate>1"));
     }
 
     #[test]

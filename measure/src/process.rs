@@ -20,10 +20,23 @@ pub struct Usage {
     /// Time spent ready to run but waiting for a processor, in nanoseconds. Time that a thread
     /// waited between the last sample and its exit is not in it.
     pub wait_ns: u64,
+    /// The part of it in user mode, counted in ticks of several milliseconds.
+    pub user_ns: u64,
+    /// The part of it in the kernel, likewise.
+    pub system_ns: u64,
     /// Processes that are alive.
     pub processes: u32,
     /// Threads that are alive.
     pub threads: u32,
+}
+
+/// How often threads left a processor (proc(5), status).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Because they had nothing to do.
+    pub voluntary: u64,
+    /// Because somebody else was to run.
+    pub involuntary: u64,
 }
 
 /// The memory of a tree of processes at one moment, in bytes. Unreadable counts as nothing.
@@ -49,30 +62,75 @@ pub struct ThreadTime {
     pub wait_ns: u64,
 }
 
-/// The processes that belong to `root`: itself, its descendants, and the members of its session or
-/// process group if it leads one, since a daemon's children lose their parent but not these.
-/// Empty if `root` is gone and has left nobody. Parents come before their children.
+/// The processes that belong to `root`, now: see [`Listing::tree`].
 pub fn tree(root: u32) -> Vec<u32> {
-    let mut all: Vec<Stat> = processes().filter_map(Stat::read).collect();
-    all.sort_by_key(|stat| (stat.started, stat.pid));
-    let mut members: BTreeSet<u32> = all
-        .iter()
-        .filter(|stat| stat.pid == root || stat.session == root || stat.group == root)
-        .map(|stat| stat.pid)
-        .collect();
-    loop {
-        let before = members.len();
-        for stat in &all {
-            if members.contains(&stat.parent) {
-                members.insert(stat.pid);
+    Listing::take().tree(root)
+}
+
+/// Every process of the machine at one moment, as far as this one may see them.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Ordered by start, so that parents come before their children.
+    all: Vec<Listed>,
+}
+
+/// A process in a [`Listing`] (proc(5), /proc/PID/stat).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the kernel cuts it.
+    pub name: String,
+    /// Time in user mode in nanoseconds, all threads, counted in ticks of several milliseconds.
+    pub user_ns: u64,
+    /// Time in the kernel, likewise.
+    pub system_ns: u64,
+    /// When it started, in ticks since the machine did: tells it from one that had its number.
+    pub started: u64,
+    parent: u32,
+    group: u32,
+    session: u32,
+    /// User and system time of children that were waited for, and of theirs.
+    reaped_ns: u64,
+}
+
+impl Listing {
+    /// Reads it. It takes some ten microseconds a process.
+    pub fn take() -> Listing {
+        let mut all: Vec<Listed> = processes().filter_map(Listed::read).collect();
+        all.sort_by_key(|listed| (listed.started, listed.pid));
+        Listing { all }
+    }
+
+    /// Everybody in it.
+    pub fn all(&self) -> &[Listed] {
+        &self.all
+    }
+
+    /// The processes that belong to `root`: itself, its descendants, and the members of its
+    /// session or process group if it leads one, since a daemon's children lose their parent but
+    /// not these. Empty if `root` is gone and has left nobody. Parents come before their children.
+    pub fn tree(&self, root: u32) -> Vec<u32> {
+        let mut members: BTreeSet<u32> = self
+            .all
+            .iter()
+            .filter(|one| one.pid == root || one.session == root || one.group == root)
+            .map(|one| one.pid)
+            .collect();
+        loop {
+            let before = members.len();
+            for one in &self.all {
+                if members.contains(&one.parent) {
+                    members.insert(one.pid);
+                }
+            }
+            if members.len() == before {
+                break;
             }
         }
-        if members.len() == before {
-            break;
-        }
+        let pids = self.all.iter().map(|one| one.pid);
+        pids.filter(|pid| members.contains(pid)).collect()
     }
-    let pids = all.iter().map(|stat| stat.pid);
-    pids.filter(|pid| members.contains(pid)).collect()
 }
 
 /// Processor time of process `pid` in nanoseconds, all its threads, the exited ones, too.
@@ -109,6 +167,26 @@ pub fn memory(pids: &[u32]) -> Memory {
             .map(|(sum, one)| sum + one);
     }
     sum
+}
+
+/// Resident memory of `pids` together in bytes, as the kernel's own estimate (proc(5), statm):
+/// a fraction of what [`memory`] costs, and a few dozen pages a thread off.
+pub fn resident_bytes(pids: &[u32]) -> u64 {
+    let pages = |pid: &u32| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        text.split_whitespace().nth(1)?.parse().ok()
+    };
+    pids.iter().filter_map(pages).sum::<u64>() * rustix::param::page_size() as u64
+}
+
+/// How many descriptors process `pid` has open. The kernel says it at once since Linux 6.2;
+/// before, they are counted one by one.
+pub fn descriptors(pid: u32) -> Option<u64> {
+    let folder = format!("/proc/{pid}/fd");
+    match fs::metadata(&folder).ok()?.len() {
+        0 => Some(fs::read_dir(&folder).ok()?.count() as u64),
+        count => Some(count),
+    }
 }
 
 /// The number of the calling thread, for [`thread_time`].
@@ -177,7 +255,11 @@ fn status_bytes(path: &str, name: &str) -> Option<u64> {
 pub struct TreeWatch {
     root: u32,
     cpu: Ledger<u32>,
+    user: Ledger<u32>,
+    system: Ledger<u32>,
     wait: Ledger<(u32, u32)>,
+    voluntary: Ledger<(u32, u32)>,
+    involuntary: Ledger<(u32, u32)>,
     memory_peak: Memory,
 }
 
@@ -187,7 +269,11 @@ impl TreeWatch {
         TreeWatch {
             root,
             cpu: Ledger::default(),
+            user: Ledger::default(),
+            system: Ledger::default(),
             wait: Ledger::default(),
+            voluntary: Ledger::default(),
+            involuntary: Ledger::default(),
             memory_peak: Memory::default(),
         }
     }
@@ -195,11 +281,16 @@ impl TreeWatch {
     /// What the tree has used until now. What lives shorter than the time between two samples is
     /// seen only through its parent's account of reaped children, which counts in ticks.
     pub fn sample(&mut self) -> Usage {
-        let pids = tree(self.root);
+        self.sample_of(&Listing::take())
+    }
+
+    /// The same with a listing that was taken just before.
+    pub fn sample_of(&mut self, listing: &Listing) -> Usage {
+        let pids = listing.tree(self.root);
         // Before the clocks, and parents first: what is reaped in between is missed now and seen
         // the next time, where the other order would count it twice for good.
-        let stats = pids.iter().filter_map(|&pid| Stat::read(pid));
-        let reaped_ns = stats.map(|stat| stat.reaped_ns).sum();
+        let stats: Vec<Listed> = pids.iter().filter_map(|&pid| Listed::read(pid)).collect();
+        let reaped_ns = stats.iter().map(|stat| stat.reaped_ns).sum();
         let mut waits = BTreeMap::new();
         for &pid in &pids {
             for thread in threads(pid) {
@@ -214,11 +305,42 @@ impl TreeWatch {
         self.cpu.update(times.collect());
         self.wait.update(waits);
         self.cpu.floor(reaped_ns);
+        let part = |of: fn(&Listed) -> u64| stats.iter().map(move |stat| (stat.pid, of(stat)));
+        self.user.update(part(|stat| stat.user_ns).collect());
+        self.system.update(part(|stat| stat.system_ns).collect());
         Usage {
             cpu_ns: self.cpu.total(),
             wait_ns: self.wait.total(),
+            user_ns: self.user.total(),
+            system_ns: self.system.total(),
             processes: pids.len() as u32,
             threads,
+        }
+    }
+
+    /// How often the tree's threads left a processor until now. A thread that exits takes what it
+    /// did since the call before with it. Reads a file a thread.
+    pub fn switches(&mut self, listing: &Listing) -> Switches {
+        let mut now = [BTreeMap::new(), BTreeMap::new()];
+        for pid in listing.tree(self.root) {
+            for thread in threads(pid) {
+                let path = format!("/proc/{pid}/task/{thread}/status");
+                let Ok(status) = fs::read_to_string(path) else {
+                    continue;
+                };
+                let names = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+                for (now, name) in now.iter_mut().zip(names) {
+                    let count = entry(&status, name).and_then(|text| text.parse().ok());
+                    now.insert((pid, thread), count.unwrap_or(0));
+                }
+            }
+        }
+        let [voluntary, involuntary] = now;
+        self.voluntary.update(voluntary);
+        self.involuntary.update(involuntary);
+        Switches {
+            voluntary: self.voluntary.total(),
+            involuntary: self.involuntary.total(),
         }
     }
 
@@ -276,35 +398,27 @@ impl<K: Ord> Ledger<K> {
     }
 }
 
-/// The fields of /proc/PID/stat (proc(5)) that matter here.
-struct Stat {
-    pid: u32,
-    parent: u32,
-    group: u32,
-    session: u32,
-    /// User and system time of children that were waited for, and of theirs.
-    reaped_ns: u64,
-    /// When it started, in ticks since the machine did.
-    started: u64,
-}
-
-impl Stat {
-    fn read(pid: u32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+impl Listed {
+    fn read(pid: u32) -> Option<Listed> {
+        Listed::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    fn parse(text: &str) -> Option<Stat> {
+    fn parse(text: &str) -> Option<Listed> {
         // The name stands in parentheses and may hold anything, parentheses and blanks, too.
-        let pid = text.split_once(' ')?.0.parse().ok()?;
-        let rest: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let (pid, rest) = text.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(')')?;
+        let rest: Vec<&str> = rest.split_whitespace().collect();
         let field = |number: usize| rest.get(number - 3)?.parse::<u64>().ok();
         let small = |number: usize| u32::try_from(field(number)?).ok();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        Some(Stat {
-            pid,
+        Some(Listed {
+            pid: pid.parse().ok()?,
+            name: name.to_owned(),
             parent: small(4)?,
             group: small(5)?,
             session: small(6)?,
+            user_ns: field(14)? * tick_ns,
+            system_ns: field(15)? * tick_ns,
             reaped_ns: (field(16)? + field(17)?) * tick_ns,
             started: field(22)?,
         })
@@ -315,7 +429,8 @@ fn processes() -> impl Iterator<Item = u32> {
     numbers("/proc")
 }
 
-fn threads(pid: u32) -> impl Iterator<Item = u32> {
+/// The threads of process `pid`; none if it is gone.
+pub fn threads(pid: u32) -> impl Iterator<Item = u32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 

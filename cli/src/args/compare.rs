@@ -58,6 +58,19 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     pub(crate) resume: Option<PathBuf>,
 
+    /// Compare so often, each time with new processes, and count what was said: a test of the lab
+    #[arg(long, value_name = "N", value_parser = values::small_count)]
+    #[arg(conflicts_with_all = ["aa_trials", "resume"])]
+    pub(crate) trials: Option<u32>,
+
+    /// The true ratio of every subject to the baseline, for --trials to count what holds it
+    #[arg(long, value_name = "RATIO", value_parser = values::ratio, requires = "trials")]
+    pub(crate) truth: Option<f64>,
+
+    /// The same with the baseline against itself, where every difference is wrong
+    #[arg(long, value_name = "N", value_parser = values::small_count, conflicts_with = "resume")]
+    pub(crate) aa_trials: Option<u32>,
+
     /// Three short rounds: to see that everything runs, not to compare
     #[arg(long)]
     pub(crate) quick: bool,

@@ -1,11 +1,13 @@
 //! The raw arguments, one file a verb. What a word means by itself is settled here; whether words
 //! go together is settled where the verb makes its plan of them. The only place that knows clap.
 
+pub(crate) mod capacity;
 pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod hold;
 pub(crate) mod http2;
+pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
@@ -59,6 +61,8 @@ pub(crate) enum Verb {
     Serve(serve::Serve),
     /// Measure several servers in turn and put them side by side
     Compare(compare::Compare),
+    /// Find the highest rate that a server, or each of several, holds under conditions
+    Capacity(Box<capacity::Capacity>),
     /// Run published claims here, and say what holds
     Claims(claims::Claims),
     /// Write the reports of comparisons again, from their records

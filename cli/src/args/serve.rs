@@ -17,6 +17,7 @@ Routes:
   /delay/50ms     an answer after a while   /health         for whoever asks whether it is up
   /wait10         an answer after 10 ms, a path that other subjects of comparisons have, too
   /limited/RATE   RATE answers a second, of all threads together, and 503 beyond
+  /burn/N         an answer after N turns of a loop of arithmetic
   /ws             WebSocket: each message comes back
   gRPC            ringside.Echo, health, reflection, grpc.testing.TestService
 Faults, for testing clients:

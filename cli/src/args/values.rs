@@ -37,6 +37,16 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `1.05`, `0.5`: how many times as much.
+pub(super) fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ratio) if ratio > 0.0 && ratio.is_finite() => Ok(ratio),
+        _ => Err(format!(
+            "{text} is not a ratio; write a number above 0, such as 1.05"
+        )),
+    }
+}
+
 /// `4K`, `64KiB`, `1MB`: bytes.
 pub(super) fn size(text: &str) -> Result<usize, String> {
     let bytes = units::parse_size(text).map_err(|error| error.to_string())?;

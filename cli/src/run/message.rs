@@ -6,10 +6,10 @@ use load::Plan;
 use load::protocol::Protocol;
 
 use super::plan::read_given;
-use crate::args::run::Run;
+use crate::args::load::Load;
 
 /// Puts what the arguments say about it into the plan.
-pub(super) fn message(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+pub(super) fn message(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     let Protocol::WebSocket { message } = &mut plan.protocol else {
         let about_messages = [
             (arguments.message.is_some(), "--message"),

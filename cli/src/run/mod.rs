@@ -23,7 +23,7 @@ use crate::output::{csv, text, thresholds};
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let mut plan = plan::plan(arguments, &Host::read()).map_err(Failure::usage)?;
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
-    plan::call(arguments, &mut plan)?;
+    plan::call(&arguments.load, &mut plan)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
     let mut line = Line::new();

@@ -12,6 +12,7 @@ use measure::host::Host;
 
 use super::message::message;
 use super::{addresses, http2, route};
+use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::exit::Failure;
 
@@ -27,11 +28,18 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
-    let mut plan = Plan::new(&arguments.url).map_err(|invalid| invalid.to_string())?;
+    let mut plan = base(&arguments.url, &arguments.load)?;
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;
     plan.warm_up_s = arguments.warmup.map_or(0.0, |length| length.as_secs_f64());
+    check(&plan, host)?;
+    Ok(plan)
+}
+
+/// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
+pub(crate) fn base(url: &str, arguments: &Load) -> Result<Plan, String> {
+    let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
     plan.timeout_s = arguments.timeout.as_secs_f64();
     plan.connections = arguments.connections;
     plan.threads = arguments.threads;
@@ -50,9 +58,13 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     }
     route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
     plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
-    validate(&plan).map_err(|invalid| invalid.to_string())?;
-    enough_ports(&plan, host)?;
     Ok(plan)
+}
+
+/// Whether a plan holds together, on a host with these limits.
+pub(crate) fn check(plan: &Plan, host: &Host) -> Result<(), String> {
+    validate(plan).map_err(|invalid| invalid.to_string())?;
+    enough_ports(plan, host)
 }
 
 /// The path of a gRPC call is judged by [`call`], where it is known which services there are.
@@ -65,10 +77,7 @@ fn validate(plan: &Plan) -> Result<(), Invalid> {
 }
 
 fn law(arguments: &Run) -> Result<Schedule, String> {
-    let arrivals = match arguments.arrivals {
-        Some(Arrivals::Poisson) => schedule::Arrivals::Poisson,
-        Some(Arrivals::Constant) | None => schedule::Arrivals::Constant,
-    };
+    let arrivals = arguments.arrivals.unwrap_or(Arrivals::Constant).into();
     match (arguments.rate, &arguments.stages) {
         (Some(_), Some(_)) => Err(
             "-R and --stages both say at which rate to send: give one of \
@@ -87,6 +96,15 @@ fn law(arguments: &Run) -> Result<Schedule, String> {
     }
 }
 
+impl From<Arrivals> for schedule::Arrivals {
+    fn from(arrivals: Arrivals) -> schedule::Arrivals {
+        match arrivals {
+            Arrivals::Poisson => schedule::Arrivals::Poisson,
+            Arrivals::Constant => schedule::Arrivals::Constant,
+        }
+    }
+}
+
 fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, String> {
     match (arguments.duration, schedule.length_s()) {
         (Some(_), Some(_)) => Err(
@@ -100,7 +118,7 @@ fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, Strin
     }
 }
 
-fn request(arguments: &Run, plan: &mut Plan) -> Result<(), String> {
+fn request(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     if let Some(body) = arguments.body.as_ref().filter(|_| !is_grpc(plan)) {
         plan.request.body = read_body(body)?;
         plan.request.method = "POST".to_string();
@@ -135,7 +153,7 @@ fn is_grpc(plan: &Plan) -> bool {
 
 /// Puts the messages of a gRPC call into a plan that is whole besides. Only reflection talks to the
 /// target.
-pub(crate) fn call(arguments: &Run, plan: &mut Plan) -> Result<(), Failure> {
+pub(crate) fn call(arguments: &Load, plan: &mut Plan) -> Result<(), Failure> {
     if !is_grpc(plan) {
         return Ok(());
     }

@@ -93,7 +93,7 @@ pub enum Verdict {
 
 /// What is next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub enum Step {
     /// Try this, and [`Search::answer`].
     Probe(Probe),
     /// There is nothing left to try.
@@ -286,9 +286,9 @@ impl Search {
     }
 
     /// What to try next. Says the same again until it is answered.
-    pub fn next(&mut self) -> Next {
+    pub fn step(&mut self) -> Step {
         if let Some(probe) = self.pending {
-            return Next::Probe(probe);
+            return Step::Probe(probe);
         }
         let due = self.control().or_else(|| self.unfinished());
         let aim = due.or_else(|| self.aim()).or_else(|| self.curve());
@@ -302,9 +302,9 @@ impl Search {
                 };
                 let probe = Probe { rate, kind, rests };
                 self.pending = Some(probe);
-                Next::Probe(probe)
+                Step::Probe(probe)
             }
-            None => Next::Done(self.found(out_of_probes.then_some(Ending::OutOfProbes))),
+            None => Step::Done(self.found(out_of_probes.then_some(Ending::OutOfProbes))),
         }
     }
 

@@ -23,6 +23,22 @@ pub(crate) fn count(number: f64) -> String {
     }
 }
 
+/// A rate, with as many digits as tell two apart that differ by a tenth of a percent: `20,270/s`.
+pub(crate) fn per_second(rate: f64) -> String {
+    if rate < 1000.0 {
+        return format!("{}/s", (rate * 100.0).round() / 100.0);
+    }
+    let digits = format!("{rate:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + "/s"
+}
+
 /// A time in microseconds: `380 µs`, `1.52 ms`, `2.10 s`.
 pub(crate) fn time_us(us: f64) -> String {
     match us {
@@ -100,6 +116,15 @@ mod tests {
         assert_eq!(bytes(6.1 * 1024.0 * 1024.0), "6.10 MiB");
         assert_eq!(bytes(0.0), "0 KiB");
         assert_eq!([ratio(0.3331), ratio(3.162)], ["0.333", "3.16"]);
+    }
+
+    #[test]
+    fn rates_keep_the_digits_that_tell_them_apart() {
+        assert_eq!(per_second(20_270.4), "20,270/s");
+        assert_eq!(per_second(1_234_567.0), "1,234,567/s");
+        assert_eq!(per_second(999.5), "999.5/s");
+        assert_eq!(per_second(1.005), "1/s");
+        assert_eq!(per_second(12.345), "12.35/s");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-fn list(text: &mut String, heading: &str, sentences: &[String]) {
+pub(super) fn list(text: &mut String, heading: &str, sentences: &[String]) {
     if sentences.is_empty() {
         return;
     }
@@ -163,7 +163,7 @@ fn environment(report: &Report) -> String {
 }
 
 /// Text that Markdown takes as it stands.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('|', "\\|")
         .replace('<', "&lt;")
         .replace('\n', " ")

@@ -2,6 +2,7 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
+pub mod capacity;
 mod course;
 mod csv;
 mod distribution;
@@ -37,10 +38,12 @@ pub use terminal::{Look, terminal};
 pub use crate::manifest::{Outcome, Setup};
 
 use crate::binaries::Binary;
+use crate::finding::{Finding, Severity};
 use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
 use crate::statistics::{Ratio, Spread};
+use crate::validity;
 use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
 
 /// The version of the JSON report.
@@ -120,10 +123,14 @@ impl Report {
     pub fn new(manifest: &Manifest, rounds: &[Round]) -> Report {
         let setup = &manifest.setup;
         let began = rounds.iter().map(|round| round.began_unix_s).min();
+        let mut across = validity::rows::findings(manifest, rounds);
         let measured: Vec<Measured<'_>> = manifest
             .rows
             .iter()
-            .map(|facts| Measured::new(facts, rounds, began.unwrap_or(0), setup.metric))
+            .map(|facts| {
+                let row = Measured::new(facts, rounds, began.unwrap_or(0), setup.metric);
+                row.beside_the_others(across.remove(&facts.name).unwrap_or_default())
+            })
             .collect();
         let judged = judge(&measured, manifest);
         let rows = measured.iter().zip(judged);
@@ -176,6 +183,8 @@ struct Measured<'a> {
     phases: Vec<PhaseFound>,
     /// Why its rounds cannot be compared, if so.
     spoilt: Option<String>,
+    /// What was found about it beside the other rows.
+    found: Vec<Finding>,
 }
 
 impl<'a> Measured<'a> {
@@ -188,6 +197,7 @@ impl<'a> Measured<'a> {
         let own = || rounds.iter().filter(|round| round.row == facts.name);
         let samples: Vec<Sample> = own().map(|round| round.sample.clone()).collect();
         Measured {
+            found: Vec::new(),
             distribution: Distribution::of(own()),
             course: Lap::all(own(), began_unix_s, metric),
             phases: PhaseFound::all(&own().collect::<Vec<_>>()),
@@ -195,6 +205,15 @@ impl<'a> Measured<'a> {
             facts,
             samples,
         }
+    }
+
+    /// What was `found` about the row as a whole holds for each of its rounds.
+    fn beside_the_others(mut self, found: Vec<Finding>) -> Measured<'a> {
+        for sample in &mut self.samples {
+            sample.findings.extend(found.iter().cloned());
+        }
+        self.found = found;
+        self
     }
 
     fn side(&self) -> Side<'_> {
@@ -353,6 +372,11 @@ impl Measured<'_> {
         if let Some(asked) = &self.facts.asked {
             notes.push(format!("asked {asked}"));
         }
+        let cautions = self
+            .found
+            .iter()
+            .filter(|found| found.severity == Severity::Caution);
+        notes.extend(cautions.map(|found| found.sentence.clone()));
         if let Some(limit) = verdict::limit(self.side()) {
             notes.push(format!(
                 "lower bound: the generator was the limit ({limit})"

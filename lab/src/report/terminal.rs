@@ -104,6 +104,17 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         lines.push(figures);
         lines.push(spreads);
     }
+    let mut text = aligned(lines, look);
+    for spreads in text.iter_mut().skip(2).step_by(2) {
+        *spreads = dim(spreads, look);
+    }
+    text.retain(|line| !line.is_empty());
+    text
+}
+
+/// Lines of cells as a table under its headings, which are the first of them. The first and the
+/// last column stand to the left, figures between them to the right.
+pub(super) fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
     if !look.unicode {
         lines
             .iter_mut()
@@ -111,43 +122,26 @@ fn table(report: &Report, look: Look) -> Vec<String> {
             .for_each(|cell| *cell = ascii(cell));
     }
     let columns = lines[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            lines
-                .iter()
-                .map(|line| length(&line[column]))
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text: Vec<String> = lines
-        .iter()
-        .map(|line| {
-            let cells = line
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, width))| {
-                    let pad = " ".repeat(width - length(cell));
-                    // Names and ratios to the left, figures to the right.
-                    if column == 0 || column + 1 == columns {
-                        cell.clone() + &pad
-                    } else {
-                        pad + cell
-                    }
-                });
-            cells
-                .collect::<Vec<String>>()
-                .join("  ")
-                .trim_end()
-                .to_owned()
-        })
-        .collect();
+    let width = |column: usize| lines.iter().map(|line| length(&line[column])).max();
+    let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+    let one = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| {
+            let pad = " ".repeat(width - length(cell));
+            if column == 0 || column + 1 == columns {
+                cell.clone() + &pad
+            } else {
+                pad + cell
+            }
+        });
+        cells
+            .collect::<Vec<String>>()
+            .join("  ")
+            .trim_end()
+            .to_owned()
+    };
+    let mut text: Vec<String> = lines.iter().map(one).collect();
     text[0] = bold(&text[0], look);
-    for spreads in text.iter_mut().skip(2).step_by(2) {
-        *spreads = dim(spreads, look);
-    }
-    text.retain(|line| !line.is_empty());
     text
 }
 
@@ -217,7 +211,7 @@ fn troubles(row: &Row, width: usize) -> Vec<String> {
 }
 
 /// Breaks a sentence at blanks.
-fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
@@ -240,7 +234,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-fn bold(text: &str, look: Look) -> String {
+pub(super) fn bold(text: &str, look: Look) -> String {
     if look.colour {
         format!("\x1b[1m{text}\x1b[0m")
     } else {

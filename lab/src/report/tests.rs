@@ -1,7 +1,7 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`. After a
 //! change that is meant, run with `BLESS=1` and read the difference before keeping it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -114,6 +114,10 @@ fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Rou
         outcome,
         asked: None,
         spoilt: None,
+        subject: name.into(),
+        own_server: false,
+        content_type: Some("text/plain".into()),
+        left_behind: BTreeSet::new(),
     };
     let round = |sample: Sample| Round {
         schema_version: round::SCHEMA_VERSION,

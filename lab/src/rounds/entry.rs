@@ -39,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) rounds_max: u32,
     /// What it answered to the row's question, when it was verified.
     pub(crate) answer: Option<load::Answer>,
+    /// Who was still there when its processes had ended, by name.
+    pub(crate) left_behind: BTreeSet<String>,
     /// What was known of it when the comparison was interrupted.
     pub(crate) before: Option<RowFacts>,
 }
@@ -81,6 +83,7 @@ impl Entry {
                 Role::Ceiling => rounds.min(CEILING_ROUNDS),
             },
             answer: None,
+            left_behind: BTreeSet::new(),
         }
     }
 
@@ -144,6 +147,8 @@ impl Entry {
         let live = std::mem::replace(&mut self.state, State::Waiting);
         if let State::Live(mut live) = live {
             live.process.end(GRACE);
+            self.left_behind
+                .extend(live.process.left_behind().iter().cloned());
         }
         if let Trouble::Failed(what, log) = trouble {
             observer.event(&Event::Failed {
@@ -152,6 +157,14 @@ impl Entry {
             });
             self.state = State::Failed(what, log);
         }
+    }
+
+    fn content_type(&self) -> Option<String> {
+        let Some(answer) = &self.answer else {
+            return self.before.as_ref()?.content_type.clone();
+        };
+        let value = answer.field("content-type")?;
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     fn outcome(&self) -> Outcome {
@@ -176,7 +189,7 @@ pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
         if at != but
             && let State::Live(live) = &mut entry.state
         {
-            sum += live.watch.sample().cpu_ns;
+            sum += live.watch.cpu_ns();
         }
     }
     sum
@@ -184,20 +197,22 @@ pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
 
 /// Ends what is live: all are asked before the first is waited for.
 pub(crate) fn lower(entries: &mut [Entry]) {
-    let mut ending: Vec<Process> = Vec::new();
-    for entry in entries {
+    let mut ending: Vec<(usize, Process)> = Vec::new();
+    for (at, entry) in entries.iter_mut().enumerate() {
         if let State::Timed(_) = entry.state {
             entry.state = State::Waiting; // Which ends what stood beside it.
         }
         if let State::Live(_) = entry.state
             && let State::Live(live) = std::mem::replace(&mut entry.state, State::Waiting)
         {
-            ending.push(live.process);
+            ending.push((at, live.process));
         }
     }
-    ending.iter().for_each(Process::ask_to_end);
-    for process in &mut ending {
+    ending.iter().for_each(|(_, process)| process.ask_to_end());
+    for (at, process) in &mut ending {
         process.end(GRACE);
+        let left = process.left_behind().iter().cloned();
+        entries[*at].left_behind.extend(left);
     }
 }
 
@@ -229,6 +244,10 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         spoilt: expected
             .and_then(|expected| spoilt(entry, expected))
             .or_else(|| entry.before.as_ref()?.spoilt.clone()),
+        subject: entry.row.subject.name.clone(),
+        own_server: entry.row.subject.is_own_server(),
+        content_type: entry.content_type(),
+        left_behind: entry.left_behind.clone(),
     };
     entries.iter().map(facts).collect()
 }
@@ -245,22 +264,6 @@ fn spoilt(entry: &Entry, expected: &Entry) -> Option<String> {
             expected.row.name,
             found.len(),
             right.len()
-        )
-    })
-}
-
-/// A sentence where the entries do not answer with the same content type.
-pub(crate) fn differing_content_types(entries: &[Entry]) -> Option<String> {
-    let types: BTreeSet<String> = entries
-        .iter()
-        .filter_map(|entry| entry.answer.as_ref()?.field("content-type"))
-        .map(|value| String::from_utf8_lossy(value).into_owned())
-        .collect();
-    (types.len() > 1).then(|| {
-        let types: Vec<String> = types.into_iter().collect();
-        format!(
-            "The subjects answer with different content types: {}.",
-            types.join(", ")
         )
     })
 }

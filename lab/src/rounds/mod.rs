@@ -21,7 +21,7 @@ use crate::report::Report;
 use crate::round::Round;
 use crate::store::Store;
 
-pub(crate) use entry::{Entry, State, differing_content_types, facts, lower};
+pub(crate) use entry::{Entry, State, facts, lower};
 pub(crate) use plan::{expected, order, rows};
 
 use entry::idle_cpu_ns;

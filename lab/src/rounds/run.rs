@@ -2,20 +2,19 @@
 //!
 //! Knows nothing of rounds, of their order, or of what becomes of a record.
 
-use std::fs;
 use std::time::Duration;
 
 use load::check::evaluate;
 use load::schedule::Schedule;
 use load::{Plan, Progress, Record, RunError};
-use measure::process::{Usage, tree};
 use measure::record::EndedBy;
-use measure::time::Time;
 
 use crate::live::{Live, Setting, Trouble};
 use crate::phase::Phase;
-use crate::round::{self, PhaseRun, Round, Watched};
-use crate::sample::{Sample, ServerUse};
+use crate::round::{self, PhaseRun, Round};
+use crate::sample::Sample;
+use crate::validity::round::{Seen, findings};
+use crate::watch::Watched;
 
 /// Loads a subject for as long as `length`, and keeps nothing of it.
 pub(crate) fn warm_up(
@@ -34,10 +33,10 @@ pub(crate) fn warm_up(
 }
 
 /// What one round of one row brought.
-pub(super) struct Ran {
+pub(crate) struct Ran {
     /// Of the phase that is compared, where there are phases.
     record: Option<Record>,
-    server: ServerUse,
+    watched: Watched,
     phases: Vec<PhaseRan>,
 }
 
@@ -46,35 +45,50 @@ struct PhaseRan {
     phase: Phase,
     connections: u32,
     record: Record,
-    server: ServerUse,
+    watched: Watched,
 }
 
 impl Ran {
     /// Of a command that was timed.
-    pub(super) fn timed(server: ServerUse) -> Ran {
+    pub(super) fn timed(watched: Watched) -> Ran {
         Ran {
             record: None,
-            server,
+            watched,
+            phases: Vec::new(),
+        }
+    }
+
+    /// Of one window.
+    pub(crate) fn of(record: Record, watched: Watched) -> Ran {
+        Ran {
+            record: Some(record),
+            watched,
             phases: Vec::new(),
         }
     }
 
     /// The round as it is kept.
-    pub(super) fn round(self, at: At<'_>) -> Round {
-        let sample = |record: &Option<Record>, mut server: ServerUse| {
-            server.others_busy = at.others_busy;
-            let sample = match record {
-                Some(record) => Sample::new(at.round, record, server, at.cores),
-                None => Sample::timed(at.round, server, at.cores),
+    pub(crate) fn round(self, at: At<'_>) -> Round {
+        let sample = |record: &Option<Record>, watched: &mut Watched| {
+            watched.subject.others_busy = at.others_busy;
+            let mut sample = match record {
+                Some(record) => Sample::new(at.round, record, watched.subject, at.cores),
+                None => Sample::timed(at.round, watched.subject, at.cores),
             };
-            let start = at.start;
-            (Sample { start, ..sample }, Watched { subject: server })
+            sample.start = at.start;
+            sample.findings = findings(Seen {
+                sample: &sample,
+                watched,
+                record: record.as_ref(),
+            });
+            sample
         };
-        let (own, watched) = sample(&self.record, self.server);
+        let mut watched = self.watched;
+        let own = sample(&self.record, &mut watched);
         let phase = |ran: PhaseRan| {
             let conditions = evaluate(&ran.phase.pass, &ran.record);
-            let record = Some(ran.record);
-            let (sample, watched) = sample(&record, ran.server);
+            let (record, mut watched) = (Some(ran.record), ran.watched);
+            let sample = sample(&record, &mut watched);
             PhaseRun {
                 name: ran.phase.name,
                 rate: ran.phase.rate,
@@ -102,15 +116,15 @@ impl Ran {
 
 /// Which round of which row something was, and what else was there.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
-    pub(super) row: &'a str,
-    pub(super) round: u32,
-    pub(super) start: u32,
-    pub(super) began_unix_s: u64,
+pub(crate) struct At<'a> {
+    pub(crate) row: &'a str,
+    pub(crate) round: u32,
+    pub(crate) start: u32,
+    pub(crate) began_unix_s: u64,
     /// Processor time of the idle subjects meanwhile, as a share of one core.
-    pub(super) others_busy: f64,
+    pub(crate) others_busy: f64,
     /// How many cores the subject has.
-    pub(super) cores: usize,
+    pub(crate) cores: usize,
 }
 
 /// One round on a subject that serves: one window, or the phases one after the other. `when` ends
@@ -123,27 +137,23 @@ pub(super) fn all(
 ) -> Result<Ran, Trouble> {
     let plan = live.plan.clone();
     if phases.is_empty() {
-        let (record, server) = run(live, &plan, setting, when)?;
-        return Ok(Ran {
-            record: Some(record),
-            server,
-            phases: Vec::new(),
-        });
+        let (record, watched) = run(live, &plan, setting, when)?;
+        return Ok(Ran::of(record, watched));
     }
-    let mut ran = Ran::timed(ServerUse::default());
+    let mut ran = Ran::timed(Watched::default());
     for phase in phases {
         let plan = of_phase(&plan, phase);
         let when = format!("{when}, phase {}", phase.name);
-        let (record, server) = run(live, &plan, setting, &when)?;
+        let (record, watched) = run(live, &plan, setting, &when)?;
         if phase.compared {
             ran.record = Some(record.clone());
-            ran.server = server;
+            ran.watched = watched.clone();
         }
         ran.phases.push(PhaseRan {
             phase: phase.clone(),
             connections: plan.connections,
             record,
-            server,
+            watched,
         });
     }
     Ok(ran)
@@ -171,43 +181,20 @@ pub(crate) fn run(
     plan: &Plan,
     setting: &Setting<'_>,
     when: &str,
-) -> Result<(Record, ServerUse), Trouble> {
-    let (watch, pid) = (&mut live.watch, live.process.pid());
-    let mut edge = || (watch.sample(), Time::now());
-    let mut open: Option<(Usage, Time)> = None;
-    let mut closed: Option<(Usage, Time)> = None;
+) -> Result<(Record, Watched), Trouble> {
+    let watch = &mut live.watch;
+    watch.before();
     let result = load::run(
         plan,
         setting.stop,
         &mut |progress: &Progress| match progress.phase {
-            load::Phase::Measure if open.is_none() => {
-                reset_memory_peaks(pid);
-                open = Some(edge());
-            }
-            load::Phase::Drain if closed.is_none() => closed = Some(edge()),
-            _ => {}
+            load::Phase::WarmUp => {}
+            load::Phase::Measure => watch.window(),
+            load::Phase::Drain => watch.close(),
         },
     );
-    let closed = closed.unwrap_or_else(edge);
-    let memory = live.watch.memory().peak_bytes;
-    let mut server = ServerUse {
-        memory_peak_bytes: (memory > 0).then_some(memory),
-        ..ServerUse::default()
-    };
-    if let Some((usage, since)) = open {
-        server.wait_ns = closed.0.wait_ns.saturating_sub(usage.wait_ns);
-        server.cpu_ns = closed.0.cpu_ns.saturating_sub(usage.cpu_ns);
-        server.wall_ns = closed.1.since(since);
-    }
-    Ok((check(live, result, when)?, server))
-}
-
-/// Starts the peak of resident memory anew (proc(5), clear_refs, value 5), so that the peak is one
-/// of the window and not of the start. Where it may not be written the peak since the start stands.
-fn reset_memory_peaks(root: u32) {
-    for pid in tree(root) {
-        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-    }
+    let watched = watch.after(plan.connections, setting.placement);
+    Ok((check(live, result, when)?, watched))
 }
 
 /// The record of a whole run; or what became of the subject, the generator or the wish to go on.

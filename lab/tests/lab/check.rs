@@ -103,3 +103,36 @@ fn a_build_is_kept_and_a_broken_one_shows_what_it_wrote() {
     }
     assert_eq!(built, ["kept", "broken"]);
 }
+
+#[test]
+fn a_build_can_be_that_of_another_subject() {
+    let arena = Arena::new("check-shared");
+    let script = "[build]\ncommands = [[\"/bin/sh\", \"-c\", 'echo made > {build}/made']]";
+    let starts_it = |top: &str| {
+        let start = tiny("", top) + "\n[build]\nof = \"maker\"\n";
+        start.replace("\"tiny_server\"", "\"tiny_server\", \"{build}/made\"")
+    };
+    arena
+        .subject("maker", &(tiny("", "") + script))
+        .subject("user", &starts_it(""))
+        .subject(
+            "lost",
+            &starts_it("").replace("of = \"maker\"", "of = \"user\""),
+        );
+    let options = options(&arena);
+    let built = |name: &str| {
+        let mut silent = |_: &Event<'_>| ();
+        check::build(&read(&arena, name), &options, &Stop::new(), &mut silent)
+    };
+    assert_eq!(built("user"), Found::Good(None));
+    let maker = check::readiness(&read(&arena, "maker"), &options);
+    assert_eq!(maker.expect("writable"), Readiness::Built);
+    let kept = std::fs::read_dir(arena.folder.join("cache")).expect("made by the build");
+    assert_eq!(kept.count(), 1);
+    let lost = Subject::read(&arena.folder.join("subjects/lost"));
+    let message = lost.expect_err("`of` an `of`").to_string();
+    assert!(
+        message.contains("names a subject that has commands"),
+        "{message}"
+    );
+}

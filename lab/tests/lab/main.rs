@@ -8,6 +8,7 @@ mod files;
 mod real;
 mod resume;
 mod support;
+mod trials;
 
 /// Not a test: the server that tests compare is this program, started again with this one test and
 /// a port in its environment. Without one it has nothing to do.

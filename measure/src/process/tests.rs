@@ -149,7 +149,7 @@ fn a_tree_holds_descendants_and_orphans_but_not_us() {
     assert_eq!(pids.len(), 2, "{pids:?}");
     let parents: Vec<u32> = pids
         .iter()
-        .filter_map(|pid| Some(Stat::read(*pid)?.parent))
+        .filter_map(|pid| Some(Listed::read(*pid)?.parent))
         .collect();
     assert_eq!(parents[0], std::process::id());
     assert_ne!(parents[1], root, "it is no orphan");
@@ -211,6 +211,54 @@ fn memory_that_is_used_is_seen() {
 }
 
 #[test]
+fn descriptors_and_resident_memory_are_counted() {
+    let own = std::process::id();
+    let before = descriptors(own).expect("our own");
+    let opened: Vec<_> = (0..50)
+        .map(|_| fs::File::open("/dev/null").expect("it is there"))
+        .collect();
+    let after = descriptors(own).expect("our own");
+    drop(opened);
+    // Other tests of this program open and close theirs meanwhile.
+    assert!(after >= before + 25, "{before}, then {after}");
+    assert_eq!(descriptors(u32::MAX), None);
+    let (estimate, exact) = (resident_bytes(&[own]), memory(&[own]).resident_bytes);
+    assert!(
+        estimate > exact / 2 && estimate / 2 < exact,
+        "{estimate}, {exact}"
+    );
+    assert_eq!(resident_bytes(&[u32::MAX]), 0);
+}
+
+#[test]
+fn a_thread_that_waits_leaves_its_processor_by_itself() {
+    let mut watch = TreeWatch::new(std::process::id());
+    let before = watch.switches(&Listing::take());
+    let (there, here) = std::sync::mpsc::channel::<u32>();
+    let (back, answers) = std::sync::mpsc::channel::<u32>();
+    let echo = std::thread::spawn(move || {
+        for number in here {
+            back.send(number).expect("somebody listens");
+        }
+    });
+    for number in 0..200 {
+        there.send(number).expect("somebody listens");
+        assert_eq!(answers.recv(), Ok(number));
+    }
+    let after = watch.switches(&Listing::take());
+    drop(there);
+    echo.join().expect("it only echoes");
+    assert!(
+        after.voluntary >= before.voluntary + 20,
+        "{before:?}, then {after:?}"
+    );
+    let usage = watch.sample();
+    // Both are counted in ticks, and scaled to what the clock says.
+    let parts = usage.user_ns + usage.system_ns;
+    assert!(parts <= usage.cpu_ns + 40 * MS, "{usage:?}");
+}
+
+#[test]
 fn the_dead_have_no_memory() {
     let nobody = memory(&[u32::MAX]);
     assert_eq!(nobody.resident_bytes, 0);
@@ -220,15 +268,17 @@ fn the_dead_have_no_memory() {
 #[test]
 fn names_of_processes_may_hold_anything() {
     let fields = "S 1 2 3 0 -1 4194560 1 2 3 4 50 60 70 80 20 0 1 0 99 1000 1";
-    let stat = Stat::parse(&format!("4711 (a) b (c) {fields}")).expect("whole");
+    let stat = Listed::parse(&format!("4711 (a) b (c) {fields}")).expect("whole");
     assert_eq!(
         (stat.pid, stat.parent, stat.group, stat.session),
         (4711, 1, 2, 3)
     );
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
     assert_eq!((stat.reaped_ns, stat.started), (150 * tick_ns, 99));
-    assert!(Stat::parse("4711 (sh) S 1 2").is_none());
-    assert!(Stat::parse("").is_none());
+    assert_eq!(stat.name, "a) b (c");
+    assert_eq!((stat.user_ns, stat.system_ns), (50 * tick_ns, 60 * tick_ns));
+    assert!(Listed::parse("4711 (sh) S 1 2").is_none());
+    assert!(Listed::parse("").is_none());
 }
 
 #[test]

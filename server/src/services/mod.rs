@@ -1,5 +1,6 @@
 //! The routes of this server. A new one is a file here and a line in [`routes`].
 
+mod burn;
 mod bytes;
 mod chunked;
 mod delay;
@@ -56,6 +57,7 @@ pub(crate) fn routes(buckets: &Arc<Buckets>) -> Vec<Route> {
         Route::below("/status/", status::Status),
         Route::below("/chunked/", chunked::Chunked),
         Route::below("/limited/", limited::Limited(Arc::clone(buckets))),
+        Route::below("/burn/", burn::Burn),
         Route::at("/health", health::Health),
         Route::at("/stall", stall::Stall),
         Route::at("/reset", reset::Reset),

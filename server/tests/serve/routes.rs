@@ -8,7 +8,7 @@ use crate::client::{Server, config, each_engine, get, pattern};
 fn each_route_answers_as_it_says() {
     let text = Some("text/plain");
     let octets = Some("application/octet-stream");
-    let table: [(&str, u16, Option<&str>, Vec<u8>); 18] = [
+    let table: [(&str, u16, Option<&str>, Vec<u8>); 19] = [
         ("/", 200, text, b"Hello, World!".into()),
         ("/?name=value&x", 200, text, b"Hello, World!".into()),
         (
@@ -37,6 +37,7 @@ fn each_route_answers_as_it_says() {
         ("/delay/200us", 200, text, b"late\n".into()),
         ("/slow/50us", 200, text, b"slow\n".into()),
         ("/limited/20k", 200, text, b"within the limit\n".into()),
+        ("/burn/2k", 200, text, b"burnt\n".into()),
     ];
     each_engine(|engine| {
         let server = Server::with(engine);
@@ -140,6 +141,8 @@ fn a_wrong_parameter_is_400_with_what_was_expected() {
             ("/slow/", "a duration like"),
             ("/limited/", "a rate"),
             ("/limited/2M", "at most 1000000/s"),
+            ("/burn/", "a whole number"),
+            ("/burn/11M", "at most 10000000 turns"),
             ("/status/99", "from 200 to 599"),
             ("/status/101", "from 200 to 599"),
             ("/status/ok", "from 200 to 599"),

@@ -21,13 +21,13 @@ fn search(
     let mut search = Search::new(limits);
     let mut log = Vec::new();
     loop {
-        match search.next() {
-            Next::Probe(probe) => {
+        match search.step() {
+            Step::Probe(probe) => {
                 let verdict = subject(&probe);
                 log.push((probe, verdict.clone()));
                 search.answer(verdict);
             }
-            Next::Done(found) => return (found, log),
+            Step::Done(found) => return (found, log),
         }
         assert!(log.len() < 1000, "the search does not end");
     }
@@ -254,7 +254,7 @@ fn what_was_known_when_it_was_stopped_is_not_lost() {
     let mut search = Search::new(LIMITS);
     assert_eq!(search.stop().ending, Ending::Stopped);
     for _ in 0..6 {
-        if let Next::Probe(probe) = search.next() {
+        if let Step::Probe(probe) = search.step() {
             search.answer(holds(probe.rate <= 5000.0));
         }
     }

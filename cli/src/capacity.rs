@@ -1,0 +1,163 @@
+//! `ringside capacity`: whose capacity out of the arguments, the search, and its report.
+
+use std::path::PathBuf;
+
+use engine::signal::Stop;
+use lab::Event;
+use lab::capacity::{self, CapacityError, Options, Outcome, Whose};
+use lab::report;
+use load::Plan;
+use measure::host::Host;
+
+use crate::args::capacity::Capacity;
+use crate::compare::{Talk, exit, keep, look};
+use crate::exit::{Exit, Failure};
+use crate::output::terminal::{self, Paint};
+use crate::run::{failure, plan};
+use crate::this_program;
+
+/// A URL that only serves to see what the flags about a load would make of it.
+const ANY: &str = "http://localhost/";
+
+/// Searches, and reports.
+pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
+    let options = options(arguments)?;
+    let stop = Stop::on_signals()
+        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let mut talk = Talk::new(no_color);
+    let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    drop(talk);
+    let outcome = outcome.map_err(|error| match error {
+        CapacityError::Target(error) => failure(error),
+        wrong => Failure::usage(wrong),
+    })?;
+    let text = report::capacity::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
+    let printed = terminal::print(&text)
+        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
+    let kept = keep(&outcome.folder, &outcome.unwritten, || outcome.found.json());
+    printed.and(kept)?;
+    let reached = reached(arguments, &outcome, Paint::for_stderr(no_color));
+    Ok(match exit(outcome.stopped, outcome.exit_code()) {
+        Exit::Ok | Exit::SubjectFailed if !reached => Exit::Threshold,
+        end => end,
+    })
+}
+
+fn options(arguments: &Capacity) -> Result<Options, Failure> {
+    let whose = match arguments.whose.contains("://") {
+        true => target(arguments)?,
+        false => file(arguments).map_err(Failure::usage)?,
+    };
+    Ok(Options {
+        from: arguments.from,
+        to: arguments.to,
+        window: arguments.duration,
+        precision: arguments.precision,
+        repeats: arguments.repeats,
+        confirmations: arguments.confirmations,
+        arrivals: arguments.arrivals.into(),
+        scaling: arguments.usl.clone(),
+        out: arguments.output.clone(),
+        ..Options::new(whose, arguments.slo.clone(), this_program()?)
+    })
+}
+
+fn target(arguments: &Capacity) -> Result<Whose, Failure> {
+    let base = plan::base(&arguments.whose, &arguments.load);
+    let mut plan = base.map_err(Failure::usage)?;
+    plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
+    plan::call(&arguments.load, &mut plan)?;
+    Ok(Whose::Target(Box::new(plan)))
+}
+
+/// A comparison says itself how its rows are loaded.
+fn file(arguments: &Capacity) -> Result<Whose, String> {
+    let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
+    match plan::base(ANY, &arguments.load) {
+        Ok(plan) if plan == usual => Ok(Whose::File(PathBuf::from(&arguments.whose))),
+        _ => Err(format!(
+            "{} is a comparison, which says itself what is asked over which connections: write \
+             that into its [workload], or give a URL",
+            arguments.whose
+        )),
+    }
+}
+
+/// Whether what has to be reached is; says so if not.
+fn reached(arguments: &Capacity, outcome: &Outcome, paint: Paint) -> bool {
+    let Some(rate) = arguments.at_least else {
+        return true;
+    };
+    let reached = outcome.found.at_least(rate);
+    if !reached {
+        let what = format!("--at-least {rate}/s was not shown to be reached");
+        terminal::say(&paint.error(&what));
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Parsed, Verb};
+
+    fn asked(words: &str) -> Result<Options, String> {
+        let words = ["ringside", "capacity"]
+            .into_iter()
+            .chain(words.split_whitespace());
+        let parsed = match args::parse(words.map(Into::into)) {
+            Parsed::Do(parsed) => parsed,
+            Parsed::Wrong(text) | Parsed::Answer(text) => return Err(text),
+        };
+        let Verb::Capacity(arguments) = parsed.verb else {
+            return Err("another verb".to_string());
+        };
+        options(&arguments).map_err(|failure| failure.text)
+    }
+
+    #[test]
+    fn the_flags_of_a_load_mean_what_they_mean_in_a_run() {
+        let words = "-c 50 -t 2 -H X-A:b --from 2k --precision 2% --usl 1,2,4 http://localhost:1/";
+        let options = asked(words).unwrap();
+        let Whose::Target(plan) = options.whose else {
+            panic!("not a target");
+        };
+        assert_eq!((plan.connections, plan.threads), (50, 2));
+        assert_eq!(plan.request.headers, [("X-A".to_string(), "b".to_string())]);
+        assert_eq!(
+            (options.from, options.precision),
+            (Some(2000.0), Some(0.02))
+        );
+        assert_eq!(options.scaling, [1, 2, 4]);
+        assert_eq!(options.arrivals, load::schedule::Arrivals::Poisson);
+    }
+
+    #[test]
+    fn a_comparison_is_not_loaded_otherwise_than_it_says() {
+        assert!(matches!(asked("a.toml").unwrap().whose, Whose::File(_)));
+        for words in [
+            "-c 5 a.toml",
+            "-k a.toml",
+            "-H X-A:b a.toml",
+            "--proto x a.toml",
+        ] {
+            let refused = asked(words).unwrap_err();
+            assert!(refused.contains("[workload]"), "{words}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_a_way_out() {
+        for (words, part) in [
+            ("--slo p99 http://a/", "write for example"),
+            ("--precision 0 http://a/", "2%"),
+            ("--from fast http://a/", "a rate like"),
+            ("--usl 1,x http://a/", "count"),
+            ("--binary http://a/", "WebSocket"),
+            ("-c 1 -t 2 http://a/", "at least 2"),
+        ] {
+            let refused = asked(words).unwrap_err();
+            assert!(refused.contains(part), "{words}: {refused}");
+        }
+    }
+}

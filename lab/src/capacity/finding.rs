@@ -1,0 +1,553 @@
+//! What was found: one model, which is written down as it is and which every report is made from.
+
+use std::collections::BTreeMap;
+
+use load::Record;
+use measure::host::Host;
+use serde::{Deserialize, Serialize};
+
+use super::scaling::Scaling;
+use super::search::{Ending, Found, Kind, Limits, Probe, Verdict};
+use super::slo::Judgement;
+use super::{Goal, host, words_of_time};
+use crate::document;
+use crate::report::format::per_second;
+use crate::sample::Sample;
+use crate::statistics::Spread;
+use crate::statistics::knee::kneedle;
+use crate::statistics::quantile::exchanges_min;
+
+/// The version of `capacity.json` that is written and read here.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Of how many points a curve must consist to have a bend.
+const KNEE_POINTS_MIN: usize = 5;
+
+/// The capacities of one target, or of the rows of a comparison.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Capacities {
+    /// The version of this structure.
+    pub schema_version: u32,
+    /// The version of ringside.
+    pub ringside: String,
+    /// When it began, UTC.
+    pub began: String,
+    /// The comparison's name, or `capacity`.
+    pub name: String,
+    /// The comparison's question.
+    pub question: Option<String>,
+    /// What is asked: a URL, or the question of the rows.
+    pub asked: String,
+    /// Connections and what is outstanding on each, in words.
+    pub load: String,
+    /// How requests are spaced: `poisson` or `constant`.
+    pub arrivals: load::schedule::Arrivals,
+    /// What must hold.
+    pub slo: Vec<String>,
+    /// Seconds measured of each probe, at rates that bring enough exchanges.
+    pub window_s: f64,
+    /// Seconds of the same load before.
+    pub settle_s: f64,
+    /// What bounded the searches.
+    pub limits: Limits,
+    /// The seed of the first probe; each has the next.
+    pub seed: u64,
+    /// The generator's engine, and why.
+    pub engine: Option<String>,
+    /// The machine.
+    pub host: Host,
+    /// What a reader must know before the figures.
+    pub cautions: Vec<String>,
+    /// The row that the others are compared with.
+    pub baseline: Option<String>,
+    /// Whose capacities, in the comparison's order.
+    pub rows: Vec<RowCapacity>,
+    /// The capacities as multiples of the baseline's.
+    pub ratios: Vec<Ratio>,
+    /// What can be concluded, in sentences.
+    pub conclusions: Vec<String>,
+    /// What cannot, or only with care.
+    pub reservations: Vec<String>,
+    /// What ended the search before it was done, if something did.
+    pub ended_early: Option<String>,
+}
+
+/// The capacity of one subject.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RowCapacity {
+    /// Its name, or its URL.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its version, as it says.
+    pub version: Option<String>,
+    /// Why there is no result, or none to the end.
+    pub failed: Option<String>,
+    /// The last lines that it wrote, if it failed.
+    pub log: Vec<String>,
+    /// What the search found; null where nothing was tried.
+    pub found: Option<Found>,
+    /// Every probe, in order.
+    pub points: Vec<Point>,
+    /// The probes put together by rate.
+    pub curve: Vec<CurvePoint>,
+    /// Where the response time takes off: a heuristic.
+    pub knee: Option<Knee>,
+    /// Throughput over connections beside the law of scalability, if that was asked for.
+    pub scaling: Option<Scaling>,
+}
+
+/// One probe.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Point {
+    /// Its number, from 1; its record is `rounds/<row>/<number>.json`.
+    pub number: u32,
+    /// What it was for.
+    pub kind: Kind,
+    /// Exchanges per second that were asked for.
+    pub rate: f64,
+    /// What was due, per second.
+    pub offered: f64,
+    /// What was answered as it should be, per second.
+    pub achieved: f64,
+    /// Seconds that were measured.
+    pub seconds: f64,
+    /// Exchanges that completed.
+    pub completed: u64,
+    /// Exchanges that failed, or were due and not finished.
+    pub failed: u64,
+    /// Errors by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Median response time in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
+    pub p99_us: Option<f64>,
+    /// The server's processor time per completed exchange in microseconds, of a row.
+    pub server_cpu_us_per_exchange: Option<f64>,
+    /// The server's processor time as a share of its cores, of a row.
+    pub server_busy: Option<f64>,
+    /// Why the generator was the limit, if it was.
+    pub generator_limited: Option<String>,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// What decided, in words.
+    pub why: String,
+}
+
+/// All probes of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Exchanges per second that were asked for.
+    pub rate: f64,
+    /// How many probes.
+    pub probes: u32,
+    /// In how many it held.
+    pub held: u32,
+    /// The median of what was answered as it should be, per second.
+    pub achieved: f64,
+    /// The median of the probes' medians of the response time in microseconds.
+    pub p50_us: Option<f64>,
+    /// The median of the probes' 99th percentiles of the response time in microseconds.
+    pub p99_us: Option<f64>,
+    /// Exchanges that failed, as a share of all.
+    pub failed_share: f64,
+    /// The median of the server's share of its cores, of a row.
+    pub server_busy: Option<f64>,
+    /// The median of the server's processor time per exchange in microseconds, of a row.
+    pub server_cpu_us_per_exchange: Option<f64>,
+}
+
+/// Where a curve bends most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// The rate, exchanges per second.
+    pub rate: f64,
+    /// The 99th percentile of the response time there, in microseconds.
+    pub p99_us: f64,
+}
+
+/// A capacity as a multiple of the baseline's, from the ends of both intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Whose.
+    pub name: String,
+    /// At least so many times; null where the baseline's capacity has only a lower bound.
+    pub low: Option<f64>,
+    /// The ratio of the highest rates that held; null where either is a lower bound.
+    pub centre: Option<f64>,
+    /// At most so many times; null where the row's capacity has only a lower bound.
+    pub high: Option<f64>,
+}
+
+impl Capacities {
+    /// With what is known before the search.
+    pub(super) fn new(name: &str, goal: &Goal, began: u64, cautions: Vec<String>) -> Capacities {
+        Capacities {
+            schema_version: SCHEMA_VERSION,
+            ringside: env!("CARGO_PKG_VERSION").to_owned(),
+            began: words_of_time(began),
+            name: name.to_owned(),
+            question: None,
+            asked: String::new(),
+            load: String::new(),
+            arrivals: goal.arrivals,
+            slo: goal.slo.iter().map(ToString::to_string).collect(),
+            window_s: goal.window.as_secs_f64(),
+            settle_s: goal.settle.as_secs_f64(),
+            limits: goal.limits,
+            seed: goal.seed,
+            engine: None,
+            host: host(),
+            cautions,
+            baseline: None,
+            rows: Vec::new(),
+            ratios: Vec::new(),
+            conclusions: Vec::new(),
+            reservations: Vec::new(),
+            ended_early: None,
+        }
+    }
+
+    /// Reads `capacity.json`. A newer schema and what is no such file are told apart in a sentence.
+    pub fn from_json(text: &str) -> Result<Capacities, String> {
+        document::versioned(text, SCHEMA_VERSION, "capacity")
+    }
+
+    /// All of it, indented, with a line end.
+    pub fn json(&self) -> String {
+        match serde_json::to_string_pretty(self) {
+            Ok(text) => text + "\n",
+            // Maps with keys that are not strings are the one thing that cannot be written; there
+            // is none. The sentence is valid JSON all the same.
+            Err(error) => format!("{{\"error\": {:?}}}\n", error.to_string()),
+        }
+    }
+
+    /// Whether every capacity is shown to be `rate` a second or more.
+    pub fn at_least(&self, rate: f64) -> bool {
+        let reaches = |row: &RowCapacity| row.capacity().is_some_and(|held| held >= rate);
+        !self.rows.is_empty() && self.rows.iter().all(reaches)
+    }
+
+    /// Makes of the rows' points what follows from them.
+    pub(super) fn conclude(&mut self) {
+        for row in &mut self.rows {
+            row.curve = curve(&row.points);
+            row.knee = knee(&row.curve);
+        }
+        self.ratios = self.ratios();
+        self.conclusions = self
+            .rows
+            .iter()
+            .filter_map(RowCapacity::concluded)
+            .collect();
+        let ratios = self.ratios.iter().map(|ratio| self.ratio_in_words(ratio));
+        let ratios: Vec<String> = ratios.collect();
+        self.conclusions.extend(ratios);
+        self.reservations = self.rows.iter().flat_map(RowCapacity::reserved).collect();
+        self.reservations.extend(self.ended_early.iter().map(|why| {
+            format!("The search was ended early: {why}. What was found until then is above.")
+        }));
+    }
+
+    fn ratios(&self) -> Vec<Ratio> {
+        let name = self.baseline.as_deref();
+        let Some(baseline) = self.rows.iter().find(|row| Some(row.name.as_str()) == name) else {
+            return Vec::new();
+        };
+        let others = self.rows.iter().filter(|row| row.name != baseline.name);
+        others.filter_map(|row| Ratio::of(row, baseline)).collect()
+    }
+
+    fn ratio_in_words(&self, ratio: &Ratio) -> String {
+        let baseline = self.baseline.as_deref().unwrap_or_default();
+        let name = &ratio.name;
+        let times = match (ratio.low, ratio.high) {
+            (Some(low), Some(high)) if low <= 1.0 && 1.0 <= high => {
+                return format!(
+                    "No difference shown between the capacities of {name} and {baseline}: \
+                     {low:.2}–{high:.2} times."
+                );
+            }
+            (Some(low), Some(high)) => format!("{low:.2}–{high:.2} times"),
+            (Some(low), None) => format!("at least {low:.2} times"),
+            (None, Some(high)) => format!("at most {high:.2} times"),
+            (None, None) => {
+                return format!(
+                    "How the capacities of {name} and {baseline} compare is not known: both are \
+                     lower bounds."
+                );
+            }
+        };
+        format!("The capacity of {name} is {times} that of {baseline}.")
+    }
+}
+
+impl Ratio {
+    fn of(row: &RowCapacity, baseline: &RowCapacity) -> Option<Ratio> {
+        let (low, high) = row.interval()?;
+        let (base_low, base_high) = baseline.interval()?;
+        Some(Ratio {
+            name: row.name.clone(),
+            low: base_high.map(|base| low / base),
+            centre: high.and(base_high).map(|_| low / base_low),
+            high: high.map(|high| high / base_low),
+        })
+    }
+}
+
+impl RowCapacity {
+    /// The highest rate that held, exchanges per second.
+    pub fn capacity(&self) -> Option<f64> {
+        Some(self.found.as_ref()?.held?.rate)
+    }
+
+    /// From the highest rate that held to the lowest that failed; the latter is none of a lower
+    /// bound.
+    pub fn interval(&self) -> Option<(f64, Option<f64>)> {
+        let found = self.found.as_ref()?;
+        let high = found.failed.filter(|_| found.ending == Ending::Between);
+        Some((found.held?.rate, high.map(|edge| edge.rate)))
+    }
+
+    /// The capacity in few words.
+    pub fn in_words(&self) -> String {
+        let Some(found) = &self.found else {
+            return "not known".to_owned();
+        };
+        let failed = found.failed.map(|edge| per_second(edge.rate));
+        match (found.held, failed, &found.ending) {
+            (Some(held), Some(failed), Ending::Between) => {
+                format!("{} (fails at {failed})", per_second(held.rate))
+            }
+            (Some(held), _, _) => format!("at least {}", per_second(held.rate)),
+            (None, Some(failed), _) => format!("below {failed}"),
+            (None, None, _) => "not known".to_owned(),
+        }
+    }
+
+    fn concluded(&self) -> Option<String> {
+        let found = self.found.as_ref()?;
+        let name = &self.name;
+        let held = found.held.map(|edge| {
+            let times = match edge.confirmed {
+                true => "confirmed by",
+                false => "not confirmed yet:",
+            };
+            let rate = per_second(edge.rate);
+            format!(
+                "{rate} ({times} {} of {} probes)",
+                edge.agreeing, edge.probes
+            )
+        });
+        let failed = found.failed.map(|edge| {
+            let rate = per_second(edge.rate);
+            format!("{rate} ({} of {} probes)", edge.agreeing, edge.probes)
+        });
+        Some(match (&found.ending, held, failed) {
+            (Ending::Between, Some(held), Some(failed)) => {
+                format!("{name} holds {held} and fails at {failed}.")
+            }
+            (Ending::GeneratorLimited(why), Some(held), _) => format!(
+                "{name} holds at least {held}: a lower bound, since the generator could not show \
+                 more ({why})."
+            ),
+            (Ending::HighestHeld, Some(held), _) => {
+                format!(
+                    "{name} holds {held}, the highest rate that may be asked for: a lower bound."
+                )
+            }
+            (_, Some(held), Some(failed)) => {
+                format!("{name} held {held} and failed at {failed} when the search ended.")
+            }
+            (_, Some(held), None) => format!("{name} held {held} when the search ended."),
+            (Ending::NotKnown(why), None, _) => {
+                format!("What {name} holds is not known: the generator could not show it ({why}).")
+            }
+            (Ending::NothingHeld, None, Some(failed)) => {
+                format!(
+                    "{name} holds no rate down to {failed}{}.",
+                    self.first_failure()
+                )
+            }
+            (_, None, Some(failed)) => {
+                format!("{name} failed at {failed} when the search ended.")
+            }
+            (_, None, None) => return None,
+        })
+    }
+
+    fn first_failure(&self) -> String {
+        let mut failures = self.points.iter().rev();
+        match failures.find(|point| point.verdict == Verdict::Fail) {
+            Some(point) => format!(" ({})", point.why),
+            None => String::new(),
+        }
+    }
+
+    fn reserved(&self) -> Vec<String> {
+        let name = &self.name;
+        let mut said = Vec::new();
+        said.extend(self.failed.as_ref().map(|what| format!("{name}: {what}.")));
+        let Some(found) = &self.found else {
+            return said;
+        };
+        if !found.out_of_order.is_empty() {
+            let rates: Vec<String> = found.out_of_order.iter().map(|r| per_second(*r)).collect();
+            said.push(format!(
+                "{name} held {} although it failed at a lower rate, which counts: its answers are \
+                 not in order.",
+                rates.join(", ")
+            ));
+        }
+        if found.overturned > 0 {
+            let rates = match found.overturned {
+                1 => "1 rate".to_owned(),
+                count => format!("{count} rates"),
+            };
+            said.push(format!(
+                "Of {name} the confirmation overturned what the search had found of {rates}: near \
+                 its edge the outcome is a matter of chance."
+            ));
+        }
+        if found.not_recovered > 0 {
+            said.push(format!(
+                "{name} failed {} times, right after it had failed, at a rate that it held before: it \
+                 recovers slowly, or something disturbs. It was given rest.",
+                found.not_recovered
+            ));
+        }
+        if found.ending == Ending::OutOfProbes {
+            said.push(format!(
+                "The search for {name}'s capacity was given up after {} probes that contradicted \
+                 each other; a wider --precision or a longer --duration may settle it.",
+                found.probes
+            ));
+        }
+        said
+    }
+}
+
+impl Point {
+    /// Of a probe's record.
+    pub(super) fn new(
+        number: u32,
+        probe: Probe,
+        record: &Record,
+        sample: Option<&Sample>,
+        judgement: Judgement,
+    ) -> Point {
+        let exchanges = &record.exchanges;
+        let limited = record.generator.limited;
+        Point {
+            number,
+            kind: probe.kind,
+            rate: probe.rate,
+            offered: record.offered_rate.unwrap_or_default(),
+            achieved: record.achieved_rate,
+            seconds: record.duration_s,
+            completed: exchanges.completed,
+            failed: exchanges.failed + exchanges.unfinished,
+            errors: record
+                .errors
+                .iter()
+                .filter(|e| *e.1 > 0)
+                .map(|(k, n)| (k.clone(), *n))
+                .collect(),
+            p50_us: record.response_time_us.p50,
+            p99_us: record
+                .response_time_us
+                .p99
+                .filter(|_| exchanges.completed >= exchanges_min(0.99)),
+            server_cpu_us_per_exchange: sample.and_then(|s| s.server_cpu_us_per_exchange),
+            server_busy: sample.map(|sample| sample.server_busy),
+            generator_limited: limited.then(|| record.generator.limited_reason.clone()),
+            verdict: judgement.verdict,
+            why: judgement.why,
+        }
+    }
+
+    /// Of a probe that the subject did not live through.
+    pub(super) fn died(number: u32, probe: Probe, what: String) -> Point {
+        Point {
+            number,
+            kind: probe.kind,
+            rate: probe.rate,
+            offered: 0.0,
+            achieved: 0.0,
+            seconds: 0.0,
+            completed: 0,
+            failed: 0,
+            errors: BTreeMap::new(),
+            p50_us: None,
+            p99_us: None,
+            server_cpu_us_per_exchange: None,
+            server_busy: None,
+            generator_limited: None,
+            verdict: Verdict::Fail,
+            why: what,
+        }
+    }
+
+    /// Whether the rate held; none where that is not known.
+    pub fn held(&self) -> Option<bool> {
+        match self.verdict {
+            Verdict::Pass => Some(true),
+            Verdict::Fail => Some(false),
+            Verdict::Unknown(_) => None,
+        }
+    }
+
+    /// What it came to, in a word.
+    pub fn outcome(&self) -> &'static str {
+        match self.held() {
+            Some(true) => "held",
+            Some(false) => "failed",
+            None => "not known",
+        }
+    }
+}
+
+/// The probes put together by rate, in the order of rates. A probe that says nothing about the
+/// subject is left out, and so is one that it died of.
+fn curve(points: &[Point]) -> Vec<CurvePoint> {
+    let known = |point: &&Point| point.held().is_some() && point.seconds > 0.0;
+    let mut known: Vec<&Point> = points.iter().filter(known).collect();
+    known.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    known
+        .chunk_by(|a, b| a.rate == b.rate)
+        .map(|probes| {
+            let sum = |of: fn(&Point) -> u64| probes.iter().map(|p| of(p)).sum::<u64>() as f64;
+            let failed = sum(|point| point.failed);
+            CurvePoint {
+                rate: probes[0].rate,
+                probes: probes.len() as u32,
+                held: probes.iter().filter(|p| p.held() == Some(true)).count() as u32,
+                achieved: middle(probes, |p| Some(p.achieved)).unwrap_or_default(),
+                p50_us: middle(probes, |p| p.p50_us),
+                p99_us: middle(probes, |p| p.p99_us),
+                failed_share: failed / (failed + sum(|point| point.completed)).max(1.0),
+                server_busy: middle(probes, |p| p.server_busy),
+                server_cpu_us_per_exchange: middle(probes, |p| p.server_cpu_us_per_exchange),
+            }
+        })
+        .collect()
+}
+
+fn middle(probes: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
+    let values = probes.iter().filter_map(|point| of(point));
+    Spread::of(values).map(|spread| spread.median)
+}
+
+/// Where the 99th percentile of the response time takes off.
+fn knee(curve: &[CurvePoint]) -> Option<Knee> {
+    let points: Vec<(f64, f64)> = curve
+        .iter()
+        .filter_map(|point| Some((point.rate, point.p99_us?)))
+        .collect();
+    if points.len() < KNEE_POINTS_MIN {
+        return None;
+    }
+    let (rate, p99_us) = points[kneedle(&points)?];
+    Some(Knee { rate, p99_us })
+}

@@ -1,0 +1,206 @@
+//! Capacities as text: for a terminal, as Markdown, and as CSV.
+
+use super::super::format::{ascii, per_second, percent, time_us};
+use super::super::markdown::{escape, list};
+use super::super::terminal::{Look, aligned, bold, wrap};
+use super::{capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown};
+use crate::capacity::search::Kind;
+use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
+
+const HEADINGS: [&str; 7] = [
+    "subject",
+    "holds",
+    "fails at",
+    "p50 at 80 %",
+    "p99 at 80 %",
+    "CPU/exch.",
+    "knee (heuristic)",
+];
+
+const CURVE: [&str; 7] = [
+    "offered", "answered", "p50", "p99", "failed", "server", "outcome",
+];
+
+/// The whole report as lines of text.
+pub fn terminal(found: &Capacities, look: Look) -> String {
+    let width = look.width.max(40);
+    let mut lines = Vec::new();
+    lines.extend(
+        found
+            .question
+            .iter()
+            .flat_map(|text| wrap(text, width, "", "")),
+    );
+    let asked = format!("{}; {}", found.asked, found.load);
+    lines.extend(wrap(&asked, width, "", "  "));
+    lines.extend(wrap(&conditions(found), width, "", "  "));
+    lines.push(String::new());
+    lines.extend(aligned(table(found), look));
+    for row in &found.rows {
+        lines.extend(row.log.iter().map(|line| format!("    | {line}")));
+        if found.rows.len() == 1 && !row.curve.is_empty() {
+            lines.push(String::new());
+            lines.extend(aligned(curve(row), look));
+        }
+    }
+    let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
+    for (heading, sentences) in [
+        ("Caution", &found.cautions),
+        ("What can be concluded", &found.conclusions),
+        ("Scalability", &scalings),
+        ("What cannot be concluded", &found.reservations),
+    ] {
+        if !sentences.is_empty() {
+            lines.push(String::new());
+            lines.push(bold(heading, look));
+            let wrapped = sentences
+                .iter()
+                .flat_map(|text| wrap(text, width, "  ", "    "));
+            lines.extend(wrapped);
+        }
+    }
+    let text = lines.join("\n") + "\n";
+    match look.unicode {
+        true => text,
+        false => text.lines().map(|line| plain(line) + "\n").collect(),
+    }
+}
+
+/// A line without letters beyond ASCII. Its colours are left alone: an escape is ASCII, too.
+fn plain(line: &str) -> String {
+    ascii(line)
+}
+
+fn table(found: &Capacities) -> Vec<Vec<String>> {
+    let mut lines = vec![HEADINGS.map(str::to_owned).to_vec()];
+    lines.extend(found.rows.iter().map(|row| {
+        let at = shown(row);
+        let cpu = at.and_then(|point| point.server_cpu_us_per_exchange);
+        vec![
+            row.name.clone(),
+            capacity(row),
+            failing(row),
+            or_dash(at.and_then(|point| point.p50_us), time_us),
+            or_dash(at.and_then(|point| point.p99_us), time_us),
+            or_dash(cpu, time_us),
+            knee(row),
+        ]
+    }));
+    lines
+}
+
+fn curve(row: &RowCapacity) -> Vec<Vec<String>> {
+    let mut lines = vec![CURVE.map(str::to_owned).to_vec()];
+    lines.extend(row.curve.iter().map(curve_cells));
+    lines
+}
+
+fn curve_cells(point: &CurvePoint) -> Vec<String> {
+    vec![
+        per_second(point.rate),
+        per_second(point.achieved.round()),
+        or_dash(point.p50_us, time_us),
+        or_dash(point.p99_us, time_us),
+        failed_share(point.failed_share),
+        or_dash(point.server_busy, percent),
+        super::times_held(point),
+    ]
+}
+
+/// The whole report as Markdown.
+pub fn markdown(found: &Capacities) -> String {
+    let title = found.question.as_deref().unwrap_or(&found.asked);
+    let mut text = format!("# Capacity: {}\n\n", escape(title));
+    text.push_str(&format!(
+        "{}; {}. {}\n\n",
+        escape(&found.asked),
+        found.load,
+        escape(&conditions(found))
+    ));
+    list(&mut text, "Caution", &found.cautions);
+    rows(&mut text, &table(found));
+    list(&mut text, "What can be concluded", &found.conclusions);
+    let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
+    list(&mut text, "Scalability", &scalings);
+    list(&mut text, "What cannot be concluded", &found.reservations);
+    for row in found.rows.iter().filter(|row| !row.curve.is_empty()) {
+        text.push_str(&format!("## {} over offered rates\n\n", escape(&row.name)));
+        rows(&mut text, &curve(row));
+    }
+    let engine = found.engine.as_deref().unwrap_or("not known");
+    text.push_str(&format!(
+        "## How it was measured\n\n- ringside {}, began {}, seed {}\n- generator on {}\n- {} probes, \
+         whose records are in `rounds/`\n",
+        found.ringside,
+        found.began,
+        found.seed,
+        escape(engine),
+        found.rows.iter().map(|row| row.points.len()).sum::<usize>(),
+    ));
+    text
+}
+
+/// Cells as a table of Markdown.
+fn rows(text: &mut String, lines: &[Vec<String>]) {
+    for (at, line) in lines.iter().enumerate() {
+        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if at == 0 {
+            let figures = "--:|".repeat(line.len().saturating_sub(2));
+            text.push_str(&format!("|---|{figures}---|\n"));
+        }
+    }
+    text.push('\n');
+}
+
+/// Every probe as a line of CSV (RFC 4180), times in microseconds.
+pub fn csv(found: &Capacities) -> String {
+    let mut text = String::from(
+        "subject,probe,kind,rate,offered,achieved,seconds,completed,failed,p50_us,p99_us,\
+         server_cpu_us_per_exchange,server_busy,outcome,why\r\n",
+    );
+    for row in &found.rows {
+        for point in &row.points {
+            text.push_str(&probe(&row.name, point).join(","));
+            text.push_str("\r\n");
+        }
+    }
+    text
+}
+
+fn probe(name: &str, point: &Point) -> Vec<String> {
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    vec![
+        quoted(name),
+        point.number.to_string(),
+        kind(point.kind).to_owned(),
+        point.rate.to_string(),
+        point.offered.to_string(),
+        point.achieved.to_string(),
+        point.seconds.to_string(),
+        point.completed.to_string(),
+        point.failed.to_string(),
+        number(point.p50_us),
+        number(point.p99_us),
+        number(point.server_cpu_us_per_exchange),
+        number(point.server_busy),
+        quoted(point.outcome()),
+        quoted(&point.why),
+    ]
+}
+
+/// A field in quotes, which are doubled inside.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// What a probe was for, in a word.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ramp => "ramp",
+        Kind::Bisect => "bisect",
+        Kind::Control => "control",
+        Kind::Confirm => "confirm",
+        Kind::Curve => "curve",
+    }
+}

@@ -1,0 +1,490 @@
+//! The checks of one round.
+
+use load::Record;
+
+use super::{Looked, SERVER_FULL, percent};
+use crate::finding::{Check, Finding, Severity};
+use crate::round::Round;
+use crate::sample::{Sample, errors_in_words};
+use crate::watch::Watched;
+use crate::watch::host::Other;
+
+/// Above this share of failed exchanges a round says nothing about the ones that succeeded.
+const FAILED_SHARE_MAX: f64 = 0.01;
+/// The share of the connections' time that may go by outside of exchanges: mentioned above the
+/// first, a bound above the second.
+const LITTLES_LAW_GAP: (f64, f64) = (0.02, 0.05);
+/// A worker of a closed loop that is busier: mentioned above the first, a bound above the second.
+const GENERATOR_BUSY: (f64, f64) = (0.80, 0.95);
+/// The share of the window that a worker may wait for its processor.
+const RUN_QUEUE_MAX: f64 = 0.02;
+/// Lateness at the 99th percentile: this, or a twentieth of the median response time.
+const LATENESS_MAX_US: f64 = 50.0;
+/// Achieved ÷ offered below this is not the load that was asked for.
+const ACHIEVED_MIN: f64 = 0.99;
+/// A subject that used more than its cores hold, with allowance for the edges of a window.
+const SERVER_OVERFULL: f64 = 1.1;
+/// What others may use of a processor.
+const UNATTRIBUTED_MAX: f64 = 0.05;
+/// What subjects that wait for their turn may use of a processor.
+const IDLE_SUBJECTS_MAX: f64 = 0.02;
+/// The share of the time in which others may wait for a processor.
+const PRESSURE_MAX: f64 = 0.10;
+/// The share of the host's time that a hypervisor may take.
+const STEAL_MAX: f64 = 0.005;
+/// The share of the time that a quota may take before the round counts for nothing.
+const THROTTLED_MAX: f64 = 0.01;
+/// What may be sent again: so many segments, or this share of all.
+const RETRANSMITTED_MAX: (u64, f64) = (5, 1e-4);
+/// The share of the ports for outgoing connections that may be taken.
+const PORTS_TAKEN_MAX: f64 = 0.8;
+
+/// What a check may look at: a round, or a phase of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The figures that are compared.
+    pub sample: &'a Sample,
+    /// What was seen of the subject and the host meanwhile.
+    pub watched: &'a Watched,
+    /// What the generator measured; none where a command was timed.
+    pub record: Option<&'a Record>,
+}
+
+impl<'a> Seen<'a> {
+    /// A round.
+    pub fn of(round: &'a Round) -> Seen<'a> {
+        Seen {
+            sample: &round.sample,
+            watched: &round.watched,
+            record: round.record.as_ref(),
+        }
+    }
+}
+
+/// A check of one round.
+type Rule = (Check, fn(Seen<'_>) -> Looked);
+
+/// All of them.
+const RULES: [Rule; 19] = [
+    (Check::Errors, errors),
+    (Check::Record, valid_record),
+    (Check::Generator, generator),
+    (Check::LittlesLaw, littles_law),
+    (Check::GeneratorBusy, generator_busy),
+    (Check::RunQueue, run_queue),
+    (Check::Lateness, lateness),
+    (Check::OfferedRate, offered_rate),
+    (Check::Cores, cores),
+    (Check::Unattributed, unattributed),
+    (Check::IdleSubjects, idle_subjects),
+    (Check::PressureBefore, pressure_before),
+    (Check::Pressure, pressure),
+    (Check::Steal, steal),
+    (Check::Quota, quota),
+    (Check::Retransmits, retransmits),
+    (Check::ListenDrops, listen_drops),
+    (Check::PacketDrops, packet_drops),
+    (Check::Ports, ports),
+];
+
+/// What every check of a round came to.
+pub fn look(round: Seen<'_>) -> Vec<(Check, Looked)> {
+    let looked = RULES.iter().map(|(check, look)| (*check, look(round)));
+    looked.collect()
+}
+
+/// What was found, for the round's sample.
+pub fn findings(round: Seen<'_>) -> Vec<Finding> {
+    let looked = look(round).into_iter();
+    looked
+        .filter_map(|(check, looked)| looked.finding(check))
+        .collect()
+}
+
+fn caution(sentence: String) -> Looked {
+    Looked::Found(Severity::Caution, sentence)
+}
+
+fn passed(what: impl Into<String>) -> Looked {
+    Looked::Passed(what.into())
+}
+
+fn unknown(why: impl Into<String>) -> Looked {
+    Looked::Unknown(why.into())
+}
+
+/// The round's record; or what is said of a command that was timed.
+fn record(round: Seen<'_>) -> Result<&Record, Looked> {
+    let none = || unknown("a command was timed: nothing was asked of it");
+    round.record.ok_or_else(none)
+}
+
+/// Looks at the record, where there is one.
+fn of_record(round: Seen<'_>, look: impl FnOnce(&Record) -> Looked) -> Looked {
+    match record(round) {
+        Ok(record) => look(record),
+        Err(none) => none,
+    }
+}
+
+/// A generator at its limit bounds a rate from below, unless the server had nothing left either.
+/// At a fixed rate it spoils the times, however busy the server was.
+fn bound(round: Seen<'_>, record: &Record, sentence: String) -> Looked {
+    match round.sample.server_busy >= SERVER_FULL && record.offered_rate.is_none() {
+        true => passed(format!("{sentence}; so were the server's cores")),
+        false => Looked::Found(Severity::Bound, sentence),
+    }
+}
+
+fn errors(round: Seen<'_>) -> Looked {
+    let sample = &round.sample;
+    let kinds = match errors_in_words(&sample.errors) {
+        Some(words) => format!(" ({words})"),
+        None => String::new(),
+    };
+    let ended = sample.completed + sample.failed;
+    let failed_share = sample.failed as f64 / ended.max(1) as f64;
+    if sample.completed == 0 {
+        return Looked::Found(Severity::Void, format!("no exchange completed{kinds}"));
+    }
+    if failed_share > FAILED_SHARE_MAX {
+        let sentence = format!("{} of the exchanges failed{kinds}", percent(failed_share));
+        return Looked::Found(Severity::Void, sentence);
+    }
+    match sample.failed {
+        0 => passed(format!("{} of {ended}", sample.completed)),
+        failed => caution(format!("{failed} of {ended} exchanges failed{kinds}")),
+    }
+}
+
+fn valid_record(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        if record.valid {
+            return passed("it is");
+        }
+        let why = record
+            .warnings
+            .first()
+            .map_or("no reason given", String::as_str);
+        match (record.generator.limited, round.sample.completed) {
+            // Both have checks of their own.
+            (true, _) | (_, 0) => passed("but for what other checks say"),
+            _ => Looked::Found(
+                Severity::Void,
+                format!("the generator calls its record invalid: {why}"),
+            ),
+        }
+    })
+}
+
+fn generator(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        let reason = record
+            .generator
+            .limited_reason
+            .trim_end_matches('.')
+            .to_owned();
+        match record.generator.limited {
+            true => bound(round, record, reason),
+            false => passed(reason),
+        }
+    })
+}
+
+fn littles_law(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        let Some(gap) = record.generator.littles_law_gap else {
+            return unknown("it tells something in a closed loop without failures only");
+        };
+        let sentence = format!(
+            "{} of the connections' time went by outside of any exchange",
+            percent(gap)
+        );
+        match gap {
+            _ if gap > LITTLES_LAW_GAP.1 => bound(round, record, sentence),
+            _ if gap > LITTLES_LAW_GAP.0 => caution(sentence),
+            _ => passed(format!("{} unexplained", percent(gap))),
+        }
+    })
+}
+
+fn generator_busy(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        let Some(share) = record.generator.cpu_share_max else {
+            return unknown("the kernel does not show the generator's processor time");
+        };
+        if record.offered_rate.is_some() {
+            return passed("an open loop waits for the next request awake");
+        }
+        let sentence = format!("the busiest worker used {} of its core", percent(share));
+        match share {
+            _ if share > GENERATOR_BUSY.1 => bound(round, record, sentence),
+            _ if share > GENERATOR_BUSY.0 && round.sample.server_busy < SERVER_FULL => {
+                caution(format!("{sentence}, close to being the limit"))
+            }
+            _ => passed(sentence),
+        }
+    })
+}
+
+fn run_queue(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        let Some(share) = record.generator.run_queue_share_max else {
+            return unknown("the kernel does not show it");
+        };
+        match share > RUN_QUEUE_MAX {
+            true => {
+                let sentence = format!(
+                    "a worker was ready and waited for its core {} of the time",
+                    percent(share)
+                );
+                bound(round, record, sentence)
+            }
+            false => passed(format!("{} of the time spent waiting", percent(share))),
+        }
+    })
+}
+
+fn lateness(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        if record.offered_rate.is_none() {
+            return passed("in a closed loop a request is due when its connection is free");
+        }
+        let (Some(late), Some(median)) = (record.lateness_us.p99, record.response_time_us.p50)
+        else {
+            return unknown("no exchange was sent");
+        };
+        match late > LATENESS_MAX_US.max(median / 20.0) {
+            true => caution(format!(
+                "1 % of the requests were sent {late:.0} µs late or more, for want of a free \
+                 connection or by the generator's fault; that is in the response times"
+            )),
+            false => passed(format!("99 % within {late:.0} µs")),
+        }
+    })
+}
+
+fn offered_rate(round: Seen<'_>) -> Looked {
+    of_record(round, |record| {
+        let Some(offered) = record.offered_rate else {
+            return passed("none was asked for");
+        };
+        let share = record.achieved_rate / offered.max(f64::MIN_POSITIVE);
+        // Arrivals are random: so is their number in a window.
+        let chance = 3.0 / (offered * record.duration_s).max(1.0).sqrt();
+        match share < ACHIEVED_MIN.min(1.0 - chance) {
+            true => caution(format!(
+                "{:.0} of {offered:.0} requests a second were served: the times are those of an \
+                 overload",
+                record.achieved_rate
+            )),
+            false => passed(format!("{} of it", percent(share))),
+        }
+    })
+}
+
+fn cores(round: Seen<'_>) -> Looked {
+    let (subject, busy) = (&round.watched.subject, round.sample.server_busy);
+    if subject.wall_ns == 0 {
+        return unknown("it was not watched");
+    }
+    let threads = subject.threads_on_generator_cores;
+    match (threads, busy > SERVER_OVERFULL) {
+        (0, false) => passed(format!("its cores were {} busy", percent(busy))),
+        (0, true) => Looked::Found(
+            Severity::Void,
+            format!("it used {} of the cores that it was given", percent(busy)),
+        ),
+        (_, true) => Looked::Found(
+            Severity::Void,
+            format!(
+                "{threads} of its threads left the cores that it was given, and it used {} of them",
+                percent(busy)
+            ),
+        ),
+        (_, false) => caution(format!(
+            "{threads} of its threads may run on the generator's cores, which it was not given"
+        )),
+    }
+}
+
+fn unattributed(round: Seen<'_>) -> Looked {
+    let host = &round.watched.host;
+    let Some(share) = host.unattributed else {
+        return unknown("the host's processor time could not be read");
+    };
+    let share = (share - round.watched.subject.others_busy).max(0.0);
+    if share <= UNATTRIBUTED_MAX {
+        return passed(format!("{} of a core", percent(share)));
+    }
+    caution(format!(
+        "{} of a core was used by others{}",
+        percent(share),
+        names(&host.others)
+    ))
+}
+
+/// Who they were, as far as that was seen.
+fn names(others: &[Other]) -> String {
+    let named: Vec<String> = others
+        .iter()
+        .map(|other| format!("`{}` {}", other.name, percent(other.share)))
+        .collect();
+    match named.is_empty() {
+        true => ", the kernel's deferred work or processes that ended".to_owned(),
+        false => format!(", {}", named.join(", ")),
+    }
+}
+
+fn idle_subjects(round: Seen<'_>) -> Looked {
+    let share = round.sample.others_busy;
+    match share > IDLE_SUBJECTS_MAX {
+        true => caution(format!(
+            "the subjects that waited for their turn used {} of a core",
+            percent(share)
+        )),
+        false => passed(format!("{} of a core", percent(share))),
+    }
+}
+
+fn pressure_before(round: Seen<'_>) -> Looked {
+    match round.watched.host.pressure_before {
+        None => unknown("the kernel keeps no account of pressure (psi=1)"),
+        // In later rounds it is the subjects' own work that is still in the last ten seconds.
+        Some(share) if round.sample.round > 1 => passed(format!(
+            "looked at in the first round; {} now",
+            percent(share)
+        )),
+        Some(share) if share > PRESSURE_MAX => caution(format!(
+            "before the load, processes of this host waited for a processor {} of the time",
+            percent(share)
+        )),
+        Some(share) => passed(format!("{} of the time", percent(share))),
+    }
+}
+
+fn pressure(round: Seen<'_>) -> Looked {
+    let host = &round.watched.host;
+    let Some(share) = host.pressure else {
+        return unknown("the kernel keeps no account of pressure (psi=1)");
+    };
+    let generator = round
+        .record
+        .and_then(|record| record.generator.run_queue_share_max);
+    let own = round.sample.server_waited + generator.unwrap_or(0.0);
+    let others = share - own.min(share);
+    match others > PRESSURE_MAX {
+        true => caution(format!(
+            "somebody else waited for a processor {} of the time",
+            percent(others)
+        )),
+        false => passed(format!("{} of the time", percent(others))),
+    }
+}
+
+fn steal(round: Seen<'_>) -> Looked {
+    let host = &round.watched.host;
+    let Some((steal, busy)) = host.steal_ns.zip(host.busy_ns) else {
+        return unknown("the host's processor time could not be read");
+    };
+    let share = steal as f64 / (steal + busy).max(1) as f64;
+    match share > STEAL_MAX {
+        true => caution(format!(
+            "the hypervisor took {} of the time that this host wanted to run",
+            percent(share)
+        )),
+        false => passed(percent(share)),
+    }
+}
+
+fn quota(round: Seen<'_>) -> Looked {
+    let host = &round.watched.host;
+    let Some(throttled) = host.throttled_ns else {
+        return passed("none is set, as far as this control group shows");
+    };
+    let share = throttled as f64 / host.wall_ns.max(1) as f64;
+    let sentence = format!(
+        "a quota kept processes from their cores for {}",
+        percent(share)
+    );
+    match share {
+        _ if share > THROTTLED_MAX => Looked::Found(Severity::Void, sentence + " of the time"),
+        _ if throttled > 0 => caution(sentence + " of the time"),
+        _ => passed("none was reached"),
+    }
+}
+
+/// How far counters of TCP moved, together; none where this kernel shows none.
+fn moved(round: Seen<'_>, names: &[&str]) -> Option<u64> {
+    let tcp = &round.watched.host.network.tcp;
+    let found: Vec<u64> = names
+        .iter()
+        .filter_map(|name| tcp.get(*name).copied())
+        .collect();
+    (!found.is_empty()).then(|| found.iter().sum())
+}
+
+fn retransmits(round: Seen<'_>) -> Looked {
+    let (Some(again), Some(sent)) = (moved(round, &["RetransSegs"]), moved(round, &["OutSegs"]))
+    else {
+        return unknown("the counters of TCP could not be read");
+    };
+    let share = again as f64 / sent.max(1) as f64;
+    match again > RETRANSMITTED_MAX.0 && share > RETRANSMITTED_MAX.1 {
+        true => caution(format!(
+            "TCP sent {again} of {sent} segments of this host again"
+        )),
+        false => passed(format!("{again} of {sent} segments")),
+    }
+}
+
+fn listen_drops(round: Seen<'_>) -> Looked {
+    let names = ["ListenOverflows", "TCPReqQFullDrop", "TCPReqQFullDoCookies"];
+    // Every overflow is a drop, too, but not every drop an overflow.
+    let (overflows, drops) = (moved(round, &names), moved(round, &["ListenDrops"]));
+    let Some(count) = overflows.max(drops) else {
+        return unknown("the counters of TCP could not be read");
+    };
+    match count {
+        0 => passed("none"),
+        _ => caution(format!(
+            "connections were refused {count} times because a listener's queue was full, which \
+             costs them a second or more each"
+        )),
+    }
+}
+
+fn packet_drops(round: Seen<'_>) -> Looked {
+    let names = [
+        "TCPBacklogDrop",
+        "TCPRcvQDrop",
+        "PruneCalled",
+        "TCPAbortOnMemory",
+    ];
+    let network = &round.watched.host.network;
+    let (Some(tcp), Some(below)) = (moved(round, &names), network.softnet_dropped) else {
+        return unknown("the counters of the network could not be read");
+    };
+    match tcp + below {
+        0 => passed("none"),
+        count => caution(format!(
+            "this host dropped {count} packets for want of room"
+        )),
+    }
+}
+
+fn ports(round: Seen<'_>) -> Looked {
+    let range = round.record.and_then(|record| record.host.port_range);
+    let Some((sockets, (first, last))) = round.watched.host.network.sockets.zip(range) else {
+        return unknown("the sockets of this host could not be counted");
+    };
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    match sockets as f64 > PORTS_TAKEN_MAX * ports as f64 {
+        true => caution(format!(
+            "{sockets} sockets of TCP stand or wait for their time to be over, and there are \
+             {ports} ports for outgoing connections: more of them with `sysctl -w \
+             net.ipv4.ip_local_port_range='1024 65535'`"
+        )),
+        false => passed(format!("{sockets} sockets, {ports} ports")),
+    }
+}

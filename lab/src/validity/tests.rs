@@ -1,0 +1,539 @@
+//! Each check is shown rounds that are well, and rounds of which one thing is wrong.
+
+use load::{Plan, Record};
+use measure::record::{EndedBy, Facts, Generator};
+use measure::tally::{Loop, Tally};
+
+use super::round::Seen;
+use super::*;
+use crate::manifest::{Outcome, Role, RowFacts};
+use crate::sample::Sample;
+use crate::watch::Watched;
+use crate::watch::host::Other;
+
+/// A round in which nothing is wrong: the server is full, the generator is not.
+fn well() -> Round {
+    let plan = Plan::new("http://127.0.0.1:1/").expect("a URL");
+    let generator = Generator {
+        limited_reason: "the busiest worker used 60 % of its CPU".into(),
+        cpu_share_max: Some(0.6),
+        run_queue_share_max: Some(0.001),
+        littles_law_gap: Some(0.004),
+        ..Generator::default()
+    };
+    let facts = Facts {
+        plan,
+        host: Host {
+            port_range: Some((32_768, 60_999)),
+            ..Host::default()
+        },
+        generator,
+        duration_s: 1.0,
+        offered_rate: None,
+        grpc_status: BTreeMap::new(),
+        valid: true,
+        warnings: Vec::new(),
+        ended_by: EndedBy::Duration,
+    };
+    let mut record: Record = Record::assemble(&Tally::new(Loop::Closed), facts);
+    record.status = BTreeMap::from([("200".to_owned(), 50_000)]);
+    record.achieved_rate = 50_000.0;
+    let mut watched = Watched::default();
+    watched.subject.wall_ns = 1_000_000_000;
+    watched.subject.cpu_ns = 990_000_000;
+    watched.host.wall_ns = 1_000_000_000;
+    watched.host.busy_ns = Some(1_600_000_000);
+    watched.host.steal_ns = Some(0);
+    watched.host.unattributed = Some(0.01);
+    watched.host.pressure_before = Some(0.01);
+    watched.host.pressure = Some(0.01);
+    watched.host.network.tcp = counters(&[("OutSegs", 100_000), ("RetransSegs", 0)]);
+    watched.host.network.softnet_dropped = Some(0);
+    watched.host.network.sockets = Some(150);
+    Round {
+        schema_version: crate::round::SCHEMA_VERSION,
+        row: "plain".into(),
+        round: 1,
+        start: 1,
+        began_unix_s: 0,
+        sample: Sample {
+            round: 1,
+            requests_per_second: 50_000.0,
+            completed: 50_000,
+            server_busy: 0.99,
+            generator_busy: Some(0.6),
+            bytes_per_exchange: Some(130.0),
+            ..Sample::default()
+        },
+        watched,
+        record: Some(record),
+        phases: Vec::new(),
+    }
+}
+
+fn counters(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    let zeroes = ["ListenDrops", "ListenOverflows", "TCPBacklogDrop"];
+    let zeroes = zeroes.iter().map(|name| ((*name).to_owned(), 0));
+    let given = all.iter().map(|(name, count)| ((*name).to_owned(), *count));
+    zeroes.chain(given).collect()
+}
+
+fn found(round: &Round) -> Vec<(Check, Severity)> {
+    let findings = round::findings(Seen::of(round)).into_iter();
+    findings
+        .map(|finding| (finding.check, finding.severity))
+        .collect()
+}
+
+/// What is found when one thing about a good round is changed.
+fn after(change: impl FnOnce(&mut Round)) -> Vec<(Check, Severity)> {
+    let mut round = well();
+    change(&mut round);
+    found(&round)
+}
+
+fn record(round: &mut Round) -> &mut Record {
+    round.record.as_mut().expect("a round has one")
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    assert_eq!(found(&well()), []);
+    let looked = round::look(Seen::of(&well()));
+    let unknown = |(_, looked): &&(Check, Looked)| matches!(looked, Looked::Unknown(_));
+    assert_eq!(looked.iter().filter(unknown).count(), 0, "{looked:?}");
+}
+
+#[test]
+fn rounds_without_a_success_or_with_many_failures_count_for_nothing() {
+    let void = [(Check::Errors, Severity::Void)];
+    assert_eq!(after(|round| round.sample.completed = 0), void);
+    assert_eq!(after(|round| round.sample.failed = 1_000), void);
+    let few = after(|round| round.sample.failed = 3);
+    assert_eq!(few, [(Check::Errors, Severity::Caution)]);
+    let invalid = after(|round| {
+        record(round).valid = false;
+        record(round).warnings = vec!["the completion queue overflowed".into()];
+    });
+    assert_eq!(invalid, [(Check::Record, Severity::Void)]);
+}
+
+#[test]
+fn a_generator_at_its_limit_is_a_bound_unless_the_server_was_full_too() {
+    let limited = |round: &mut Round| {
+        let generator = &mut record(round).generator;
+        generator.limited = true;
+        generator.littles_law_gap = Some(0.08);
+        generator.cpu_share_max = Some(0.99);
+        generator.run_queue_share_max = Some(0.03);
+    };
+    assert_eq!(after(limited), []);
+    let bounds = [
+        Check::Generator,
+        Check::LittlesLaw,
+        Check::GeneratorBusy,
+        Check::RunQueue,
+    ];
+    let idle = after(|round| {
+        limited(round);
+        round.sample.server_busy = 0.7;
+    });
+    assert_eq!(idle, bounds.map(|check| (check, Severity::Bound)));
+    let near = after(|round| {
+        record(round).generator.cpu_share_max = Some(0.9);
+        record(round).generator.littles_law_gap = Some(0.03);
+        round.sample.server_busy = 0.7;
+    });
+    let mild = [Check::LittlesLaw, Check::GeneratorBusy];
+    assert_eq!(near, mild.map(|check| (check, Severity::Caution)));
+}
+
+#[test]
+fn at_a_fixed_rate_lateness_and_an_unreached_rate_are_seen() {
+    let fixed = |round: &mut Round| {
+        let record = record(round);
+        record.offered_rate = Some(50_000.0);
+        record.generator.littles_law_gap = None;
+        record.response_time_us.p50 = Some(100.0);
+        record.lateness_us.p99 = Some(12.0);
+    };
+    assert_eq!(after(fixed), []);
+    let late = after(|round| {
+        fixed(round);
+        record(round).lateness_us.p99 = Some(51.0);
+    });
+    assert_eq!(late, [(Check::Lateness, Severity::Caution)]);
+    let slow = after(|round| {
+        fixed(round);
+        record(round).achieved_rate = 45_000.0;
+    });
+    assert_eq!(slow, [(Check::OfferedRate, Severity::Caution)]);
+    // However busy the server was: the times are the generator's.
+    let limited = after(|round| {
+        fixed(round);
+        record(round).generator.limited = true;
+    });
+    assert_eq!(limited, [(Check::Generator, Severity::Bound)]);
+    // A small number of random arrivals may be a few short of the rate by chance.
+    let chance = after(|round| {
+        fixed(round);
+        record(round).offered_rate = Some(400.0);
+        record(round).achieved_rate = 360.0;
+    });
+    assert_eq!(chance, []);
+}
+
+#[test]
+fn a_subject_that_leaves_its_cores_is_seen() {
+    let may = after(|round| round.watched.subject.threads_on_generator_cores = 2);
+    assert_eq!(may, [(Check::Cores, Severity::Caution)]);
+    let does = after(|round| {
+        round.watched.subject.threads_on_generator_cores = 2;
+        round.sample.server_busy = 1.4;
+    });
+    assert_eq!(does, [(Check::Cores, Severity::Void)]);
+}
+
+#[test]
+fn a_disturbed_host_is_seen() {
+    type Change = fn(&mut Round);
+    let disturbances: [(Check, Change); 11] = [
+        (Check::Unattributed, |round| {
+            round.watched.host.unattributed = Some(0.3)
+        }),
+        (Check::IdleSubjects, |round| round.sample.others_busy = 0.04),
+        (Check::PressureBefore, |round| {
+            round.watched.host.pressure_before = Some(0.2)
+        }),
+        (Check::Pressure, |round| {
+            round.watched.host.pressure = Some(0.4)
+        }),
+        (Check::Steal, |round| {
+            round.watched.host.steal_ns = Some(40_000_000)
+        }),
+        (Check::Quota, |round| {
+            round.watched.host.throttled_ns = Some(5_000_000)
+        }),
+        (Check::Retransmits, |round| {
+            round.watched.host.network.tcp = counters(&[("OutSegs", 100_000), ("RetransSegs", 90)]);
+        }),
+        (Check::ListenDrops, |round| {
+            round.watched.host.network.tcp =
+                counters(&[("OutSegs", 1), ("RetransSegs", 0), ("ListenDrops", 3)]);
+        }),
+        (Check::PacketDrops, |round| {
+            round.watched.host.network.softnet_dropped = Some(2)
+        }),
+        (Check::Ports, |round| {
+            round.watched.host.network.sockets = Some(27_000)
+        }),
+        (Check::Errors, |round| round.sample.failed = 1),
+    ];
+    for (check, change) in disturbances {
+        assert_eq!(after(change), [(check, Severity::Caution)], "{check:?}");
+    }
+    let throttled = after(|round| round.watched.host.throttled_ns = Some(100_000_000));
+    assert_eq!(throttled, [(Check::Quota, Severity::Void)]);
+}
+
+#[test]
+fn strangers_are_named_and_the_idle_subjects_are_none() {
+    let mut round = well();
+    round.watched.host.unattributed = Some(0.3);
+    let other = |name: &str, share| Other {
+        name: name.into(),
+        processes: 1,
+        share,
+    };
+    round.watched.host.others = vec![other("rustc", 0.2), other("sshd", 0.02)];
+    let findings = round::findings(Seen::of(&round));
+    let sentence = &findings[0].sentence;
+    assert_eq!(
+        sentence,
+        "30.0 % of a core was used by others, `rustc` 20.0 %, `sshd` 2.0 %"
+    );
+    // What the subjects that waited for their turn used has a check of its own.
+    round.watched.subject.others_busy = 0.28;
+    assert_eq!(found(&round), []);
+}
+
+#[test]
+fn what_cannot_be_seen_is_said_and_is_no_finding() {
+    let blind = after(|round| {
+        round.watched = Watched::default();
+        round.record = None;
+    });
+    assert_eq!(blind, []);
+    let mut round = well();
+    round.watched = Watched::default();
+    round.record = None;
+    let looked = round::look(Seen::of(&round));
+    let unknown = |check: Check| {
+        let (_, looked) = looked
+            .iter()
+            .find(|(found, _)| *found == check)
+            .expect("looked at");
+        matches!(looked, Looked::Unknown(_))
+    };
+    for check in [
+        Check::Generator,
+        Check::Cores,
+        Check::Steal,
+        Check::Ports,
+        Check::Pressure,
+    ] {
+        assert!(unknown(check), "{check:?}");
+    }
+}
+
+fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
+    Manifest {
+        schema_version: crate::manifest::SCHEMA_VERSION,
+        setup: Setup {
+            name: "example".into(),
+            question: "Which is faster?".into(),
+            began: String::new(),
+            ringside: String::new(),
+            metric: crate::verdict::Metric::RequestsPerSecond,
+            baseline: baseline.into(),
+            rounds: 3,
+            order: Vec::new(),
+            seed: 1,
+            smallest_difference: 0.02,
+            rounds_per_start: None,
+            precision: None,
+            budget_s: None,
+            asked: String::new(),
+            load: String::new(),
+            rate: None,
+            window_s: 1.0,
+            settle_s: 0.2,
+            warm_up_s: 0.5,
+            server_cores: vec![0],
+            generator_cores: vec![1],
+            engine: "auto".into(),
+            ended_early: None,
+        },
+        host: Host::default(),
+        asked: Default::default(),
+        cautions: Vec::new(),
+        rows,
+        looks: None,
+        looked: Vec::new(),
+        stopped: None,
+        spent_s: 0.0,
+    }
+}
+
+fn facts(name: &str) -> RowFacts {
+    RowFacts {
+        name: name.into(),
+        role: Role::Subject,
+        description: String::new(),
+        version: None,
+        command: String::new(),
+        binaries: Vec::new(),
+        outcome: Outcome::Measured,
+        asked: None,
+        spoilt: None,
+        subject: name.into(),
+        own_server: false,
+        content_type: Some("text/plain".into()),
+        left_behind: Default::default(),
+    }
+}
+
+/// What is found about rows, the first of which is the baseline.
+fn beside(rows: &[(&str, &dyn Fn(&mut RowFacts), Vec<Round>)]) -> BTreeMap<String, Vec<Finding>> {
+    let changed = rows.iter().map(|(name, change, _)| {
+        let mut facts = facts(name);
+        change(&mut facts);
+        facts
+    });
+    let manifest = manifest(rows[0].0, changed.collect());
+    let rounds = rows.iter().flat_map(|(name, _, rounds)| {
+        rounds.iter().zip(1..).map(|(round, number)| {
+            let mut round = round.clone();
+            round.row = (*name).into();
+            (round.round, round.sample.round) = (number, number);
+            round
+        })
+    });
+    let rounds: Vec<Round> = rounds.collect();
+    rows::findings(&manifest, &rounds)
+}
+
+fn same(_: &mut RowFacts) {}
+
+fn three(change: impl Fn(&mut Round)) -> Vec<Round> {
+    let mut round = well();
+    change(&mut round);
+    vec![round.clone(), round.clone(), round]
+}
+
+fn checks(found: &BTreeMap<String, Vec<Finding>>, row: &str) -> Vec<(Check, Severity)> {
+    let findings = found.get(row).map(Vec::as_slice).unwrap_or_default();
+    findings
+        .iter()
+        .map(|finding| (finding.check, finding.severity))
+        .collect()
+}
+
+#[test]
+fn unequal_work_shows_beside_the_baseline_only() {
+    let other_work = three(|round| {
+        record(round).status = BTreeMap::from([("404".to_owned(), 50_000)]);
+        round.sample.bytes_per_exchange = Some(900.0);
+    });
+    let html = |facts: &mut RowFacts| facts.content_type = Some("text/html".into());
+    let rows = beside(&[
+        ("plain", &same, three(|_| {})),
+        ("other", &html, other_work.clone()),
+        ("equal", &same, three(|_| {})),
+    ]);
+    let expected = [
+        (Check::Status, Severity::Void),
+        (Check::Bytes, Severity::Caution),
+        (Check::ContentType, Severity::Caution),
+    ];
+    assert_eq!(checks(&rows, "other"), expected);
+    assert_eq!(checks(&rows, "plain"), []);
+    assert_eq!(checks(&rows, "equal"), []);
+    // Whoever is asked something else may answer something else.
+    let asked = |facts: &mut RowFacts| facts.asked = Some("GET /missing".into());
+    let rows = beside(&[
+        ("plain", &same, three(|_| {})),
+        ("other", &asked, other_work),
+    ]);
+    assert_eq!(checks(&rows, "other"), []);
+}
+
+#[test]
+fn near_the_ceiling_a_figure_is_a_bound_unless_the_server_was_plainly_the_limit() {
+    let at = |rate: f64, busy: f64, generator: f64| {
+        three(|round| {
+            round.sample.requests_per_second = rate;
+            round.sample.server_busy = busy;
+            round.sample.generator_busy = Some(generator);
+        })
+    };
+    let ceiling = |facts: &mut RowFacts| facts.role = Role::Ceiling;
+    let rows = beside(&[
+        ("slow", &same, at(60_000.0, 0.99, 0.5)),
+        ("fast", &same, at(80_000.0, 0.80, 0.9)),
+        ("full", &same, at(80_000.0, 0.99, 0.9)),
+        ("both", &same, at(80_000.0, 0.99, 0.99)),
+        ("ringside", &ceiling, at(100_000.0, 0.99, 0.9)),
+    ]);
+    assert_eq!(checks(&rows, "slow"), []);
+    assert_eq!(checks(&rows, "fast"), [(Check::Ceiling, Severity::Bound)]);
+    assert_eq!(checks(&rows, "full"), []);
+    assert_eq!(checks(&rows, "both"), [(Check::Ceiling, Severity::Bound)]);
+}
+
+#[test]
+fn a_stranger_that_works_in_the_rounds_of_one_row_only_works_for_it() {
+    let with = |name: &'static str, share| {
+        three(move |round| {
+            round.watched.host.others = vec![Other {
+                name: name.into(),
+                processes: 1,
+                share,
+            }];
+        })
+    };
+    let rows = beside(&[
+        ("plain", &same, with("worker", 0.01)),
+        ("leaky", &same, with("worker", 0.6)),
+        ("noisy", &same, with("rustc", 0.6)),
+        ("other", &same, with("rustc", 0.5)),
+    ]);
+    assert_eq!(checks(&rows, "leaky"), [(Check::Elsewhere, Severity::Void)]);
+    assert_eq!(checks(&rows, "plain"), []);
+    assert_eq!(
+        checks(&rows, "noisy"),
+        [],
+        "it was busy beside another row, too"
+    );
+    let mild = beside(&[
+        ("plain", &same, three(|_| {})),
+        ("leaky", &same, with("worker", 0.1)),
+    ]);
+    assert_eq!(
+        checks(&mild, "leaky"),
+        [(Check::Elsewhere, Severity::Caution)]
+    );
+    let again = |facts: &mut RowFacts| facts.subject = "leaky".into();
+    let twice = beside(&[
+        ("leaky", &same, with("worker", 0.6)),
+        ("leaky-again", &again, with("worker", 0.6)),
+        ("plain", &same, three(|_| {})),
+    ]);
+    assert_eq!(
+        checks(&twice, "leaky"),
+        [(Check::Elsewhere, Severity::Void)]
+    );
+}
+
+#[test]
+fn who_was_left_behind_is_named() {
+    let left = |facts: &mut RowFacts| {
+        facts.left_behind = ["sleep".to_owned(), "worker".to_owned()].into();
+    };
+    let rows = beside(&[("plain", &left, three(|_| {}))]);
+    let sentence = &rows["plain"][0].sentence;
+    assert!(sentence.ends_with("`sleep`, `worker`"), "{sentence}");
+}
+
+#[test]
+fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
+    let usual = Host {
+        congestion_control: Some("cubic".into()),
+        governor: Some("performance".into()),
+        loopback_mtu: Some(65_536),
+        ..Host::default()
+    };
+    let found = |facts: &Host| -> Vec<Check> {
+        let looked = host(facts).into_iter();
+        let found = looked.filter(|(_, looked)| matches!(looked, Looked::Found(..)));
+        found.map(|(check, _)| check).collect()
+    };
+    assert_eq!(found(&usual), []);
+    assert_eq!(found(&Host::default()), [], "not known is not found");
+    let special = Host {
+        congestion_control: Some("bbr".into()),
+        governor: Some("powersave".into()),
+        loopback_mtu: Some(1500),
+        ..Host::default()
+    };
+    let expected = [Check::Mtu, Check::CongestionControl, Check::Governor];
+    assert_eq!(found(&special), expected);
+}
+
+#[test]
+fn every_check_has_a_line_and_the_worst_of_its_rounds_stands_in_it() {
+    let manifest = manifest("plain", vec![facts("plain")]);
+    let rounds: Vec<Round> = [0, 3, 40_000]
+        .iter()
+        .map(|failed| {
+            let mut round = well();
+            round.sample.failed = *failed;
+            round
+        })
+        .collect();
+    let lines = all(&manifest, &rounds);
+    let errors = lines
+        .iter()
+        .find(|line| line.check == Check::Errors)
+        .expect("looked at");
+    assert_eq!((errors.found, errors.of), (2, 3));
+    assert!(
+        matches!(errors.looked, Looked::Found(Severity::Void, _)),
+        "{errors:?}"
+    );
+    let mut seen: Vec<Check> = lines.iter().map(|line| line.check).collect();
+    assert!(seen.is_sorted());
+    seen.dedup();
+    assert_eq!(seen.len(), 28, "{seen:?}");
+    assert!(seen.iter().all(|check| !check.asks().is_empty()));
+}

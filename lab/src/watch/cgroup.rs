@@ -1,0 +1,334 @@
+//! A control group for each subject, where this program may make one (cgroups(7)): the kernel's own
+//! account of everything that was started in it, short-lived processes included, and what it kept in memory beyond the pages of processes.
+//!
+//! Version 1 has a folder for each of `cpuacct` and `memory`; version 2 one for all, in which
+//! `memory` is there only where the parent hands it down, which is not changed here. Without the
+//! right to make a folder there is no group, and nothing depends on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+/// What a subject's control group was charged with in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupUse {
+    /// Its path inside the hierarchy.
+    pub path: String,
+    /// 1 or 2.
+    pub version: u8,
+    /// Processor time in nanoseconds.
+    pub cpu_ns: Option<u64>,
+    /// The part of it in user mode; version 1 counts it in ticks.
+    pub user_ns: Option<u64>,
+    /// The part of it in the kernel, likewise.
+    pub system_ns: Option<u64>,
+    /// The most memory it was charged with since the start of its processes: theirs, files in the
+    /// page cache and buffers of the kernel. Null where the group has no account of memory.
+    pub memory_peak_bytes: Option<u64>,
+}
+
+/// The processor time of a group at one moment, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GroupTime {
+    cpu_ns: Option<u64>,
+    user_ns: Option<u64>,
+    system_ns: Option<u64>,
+}
+
+/// A control group of our own. It is removed with its owner, once nobody is in it.
+#[derive(Debug)]
+pub(crate) struct Group {
+    path: String,
+    /// Version 1: one for each controller. Version 2: one.
+    folders: Vec<(Controller, PathBuf)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controller {
+    CpuAccount,
+    Memory,
+    All,
+}
+
+impl Group {
+    /// Makes a group below the one that this program is in. None where that is not possible.
+    pub(crate) fn make() -> Option<Group> {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ringside-{}-{count}", std::process::id());
+        let places = Places::read();
+        // Version 2 is mounted beside version 1 on many systems, without any controller.
+        let hierarchies = match places.find("cpuacct") {
+            Some(cpu) => {
+                let memory = places.find("memory").map(|path| (Controller::Memory, path));
+                let cpu = Some((Controller::CpuAccount, cpu));
+                [cpu, memory].into_iter().flatten().collect()
+            }
+            None => vec![(Controller::All, places.find("")?)],
+        };
+        let mut group = Group {
+            path: String::new(),
+            folders: Vec::new(),
+        };
+        for (controller, parent) in hierarchies {
+            let folder = parent.folder.join(&name);
+            if fs::create_dir(&folder).is_ok() {
+                let path = format!("{}/{name}", parent.path.trim_end_matches('/'));
+                if group.path.is_empty() {
+                    group.path = path;
+                }
+                group.folders.push((controller, folder));
+            }
+        }
+        (!group.folders.is_empty()).then_some(group)
+    }
+
+    /// Moves a process, and what it will start, into it. Nothing happens where that is refused.
+    pub(crate) fn take(&self, pid: u32) {
+        for (_, folder) in &self.folders {
+            let _ = fs::write(folder.join("cgroup.procs"), pid.to_string());
+        }
+    }
+
+    /// Everybody who is in it.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        let text = |folder: &Path| fs::read_to_string(folder.join("cgroup.procs"));
+        let lists = self
+            .folders
+            .iter()
+            .filter_map(|(_, folder)| text(folder).ok());
+        let mut members: Vec<u32> = lists
+            .flat_map(|list| {
+                list.lines()
+                    .filter_map(|line| line.parse().ok())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        members.sort_unstable();
+        members.dedup();
+        members
+    }
+
+    /// Its processor time until now.
+    pub(crate) fn time(&self) -> GroupTime {
+        let read = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
+        let number = |folder, name| read(folder, name)?.trim().parse().ok();
+        let folder = |wanted| self.folders.iter().find(|(found, _)| *found == wanted);
+        if let Some((_, folder)) = folder(Controller::CpuAccount) {
+            return GroupTime {
+                cpu_ns: number(folder, "cpuacct.usage"),
+                user_ns: number(folder, "cpuacct.usage_user"),
+                system_ns: number(folder, "cpuacct.usage_sys"),
+            };
+        }
+        let stat = folder(Controller::All).and_then(|(_, folder)| read(folder, "cpu.stat"));
+        GroupTime::of_stat(&stat.unwrap_or_default())
+    }
+
+    /// What it was charged with from one reading to another.
+    pub(crate) fn used(&self, from: GroupTime, to: GroupTime) -> GroupUse {
+        let part = |of: fn(GroupTime) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
+        let peak = self.folders.iter().find_map(|(controller, folder)| {
+            let name = match controller {
+                Controller::CpuAccount => return None,
+                Controller::Memory => "memory.max_usage_in_bytes",
+                Controller::All => "memory.peak",
+            };
+            fs::read_to_string(folder.join(name))
+                .ok()?
+                .trim()
+                .parse()
+                .ok()
+        });
+        let version = match self
+            .folders
+            .iter()
+            .any(|(found, _)| *found == Controller::All)
+        {
+            true => 2,
+            false => 1,
+        };
+        GroupUse {
+            path: self.path.clone(),
+            version,
+            cpu_ns: part(|time| time.cpu_ns),
+            user_ns: part(|time| time.user_ns),
+            system_ns: part(|time| time.system_ns),
+            memory_peak_bytes: peak,
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for (_, folder) in &self.folders {
+            // Refused while somebody is in it, who is then said to be left behind.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+impl GroupTime {
+    /// `cpu.stat` of version 2, in microseconds.
+    fn of_stat(text: &str) -> GroupTime {
+        let ns = |name| Some(1000 * value(text, name)?);
+        GroupTime {
+            cpu_ns: ns("usage_usec"),
+            user_ns: ns("user_usec"),
+            system_ns: ns("system_usec"),
+        }
+    }
+}
+
+/// Time that the control group of this program was kept from processors by its quota until now, in
+/// nanoseconds; none where no quota is set, or it cannot be seen.
+pub(crate) fn throttled_ns() -> Option<u64> {
+    let places = Places::read();
+    let read =
+        |controller| fs::read_to_string(places.find(controller)?.folder.join("cpu.stat")).ok();
+    if let Some(text) = read("cpu") {
+        return value(&text, "throttled_time");
+    }
+    value(&read("")?, "throttled_usec").map(|us| 1000 * us)
+}
+
+/// The value of a `name value` line.
+fn value(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(' ')?;
+        (found == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+/// Where the group of this program is, in each hierarchy.
+#[derive(Debug)]
+struct Places {
+    mounts: String,
+    own: String,
+}
+
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    path: String,
+}
+
+impl Places {
+    fn read() -> Places {
+        let text = |path| fs::read_to_string(path).unwrap_or_default();
+        Places {
+            mounts: text("/proc/self/mounts"),
+            own: text("/proc/self/cgroup"),
+        }
+    }
+
+    /// Our place in the hierarchy of `controller`, or in that of version 2 for an empty name.
+    fn find(&self, controller: &str) -> Option<Place> {
+        let place = self.locate(controller)?;
+        // In a container the path may be that of the host, and the mount its end.
+        let folder = [
+            place.folder.join(place.path.trim_start_matches('/')),
+            place.folder,
+        ]
+        .into_iter()
+        .find(|folder| folder.join("cgroup.procs").is_file())?;
+        Some(Place { folder, ..place })
+    }
+
+    fn locate(&self, controller: &str) -> Option<Place> {
+        // `0::/path` is version 2, `3:cpu,cpuacct:/path` version 1.
+        let path = self.own.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            let found = controllers.split(',').any(|found| found == controller);
+            found.then(|| path.to_owned())
+        })?;
+        let folder = self.mounts.lines().find_map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, folder, kind, options, ..] = words[..] else {
+                return None;
+            };
+            let found = match controller {
+                "" => kind == "cgroup2",
+                _ => kind == "cgroup" && options.split(',').any(|found| found == controller),
+            };
+            found.then(|| PathBuf::from(folder))
+        })?;
+        Some(Place { folder, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "tmpfs /sys/fs/cgroup tmpfs rw,relatime,mode=755 0 0\n\
+        cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n\
+        cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+    const OWN: &str = "4:memory:/session/5\n2:cpu,cpuacct:/session\n0::/user.slice\n";
+
+    #[test]
+    fn both_versions_are_found_where_they_are_mounted() {
+        let places = Places {
+            mounts: MOUNTS.to_owned(),
+            own: OWN.to_owned(),
+        };
+        let found = |controller| {
+            let place = places.locate(controller)?;
+            Some((place.folder.display().to_string(), place.path))
+        };
+        let expected = |folder: &str, path: &str| Some((folder.to_owned(), path.to_owned()));
+        assert_eq!(
+            found("cpuacct"),
+            expected("/sys/fs/cgroup/cpu,cpuacct", "/session")
+        );
+        assert_eq!(found(""), expected("/sys/fs/cgroup/unified", "/user.slice"));
+        assert_eq!(found("memory"), None, "it is mounted nowhere");
+        assert_eq!(found("pids"), None);
+    }
+
+    #[test]
+    fn the_account_of_version_2_is_in_microseconds() {
+        let text = "usage_usec 4032120\nuser_usec 3000000\nsystem_usec 1032120\nnr_periods 0\n";
+        let time = GroupTime::of_stat(text);
+        let expected = GroupTime {
+            cpu_ns: Some(4_032_120_000),
+            user_ns: Some(3_000_000_000),
+            system_ns: Some(1_032_120_000),
+        };
+        assert_eq!(time, expected);
+        assert_eq!(GroupTime::of_stat(""), GroupTime::default());
+        assert_eq!(value("throttled_time x\n", "throttled_time"), None);
+    }
+
+    #[test]
+    fn what_runs_in_a_group_is_charged_to_it() {
+        let Some(group) = Group::make() else {
+            eprintln!("no control group can be made here: nothing is charged to it");
+            return;
+        };
+        let before = group.time();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args([
+                "-c",
+                "read -r _; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+            ])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("/bin/sh starts");
+        group.take(child.id());
+        assert!(group.members().contains(&child.id()), "{group:?}");
+        drop(child.stdin.take());
+        child.wait().expect("our child");
+        let used = group.used(before, group.time());
+        assert!(used.cpu_ns.is_some_and(|ns| ns > 10_000_000), "{used:?}");
+        // Version 1 counts the parts in ticks, so together they may be more than the whole.
+        let parts = used.user_ns.unwrap_or(0) + used.system_ns.unwrap_or(0);
+        assert!(parts <= used.cpu_ns.unwrap_or(0) + 100_000_000, "{used:?}");
+        let folders: Vec<PathBuf> = group.folders.iter().map(|(_, at)| at.clone()).collect();
+        drop(group);
+        assert!(folders.iter().all(|folder| !folder.exists()), "{folders:?}");
+    }
+}

@@ -1,0 +1,329 @@
+//! What the host did meanwhile, whoever it was for: processor time by whom, time taken by the
+//! hypervisor, pressure, and who used processors beside those that were meant to.
+//!
+//! Parsers of /proc/stat and /proc/pressure (proc(5), Documentation/accounting/psi.rst). Time in
+//! /proc/stat is counted in ticks of 10 ms: over a second a figure is 1 % of a processor off. Busy
+//! is what was not idle, since idle time is measured while the rest is sampled at the ticks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use measure::process::Listing;
+use measure::time::Time;
+use serde::{Deserialize, Serialize};
+
+use super::cgroup;
+use super::network::{self, Network, NetworkUse};
+
+/// So many of those who used a processor besides are named.
+const OTHERS_NAMED_MAX: usize = 5;
+/// Who used less of a processor than this is not worth a name.
+const OTHERS_SHARE_MIN: f64 = 0.01;
+
+/// What a host did while a window was open.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostUse {
+    /// Length of the time it was taken over, in nanoseconds.
+    pub wall_ns: u64,
+    /// Time that its processors were not idle, all together, in nanoseconds.
+    pub busy_ns: Option<u64>,
+    /// Time that a hypervisor ran something else instead, likewise.
+    pub steal_ns: Option<u64>,
+    /// Time in interrupts and in what they put off; part of the busy time. Most kernels put the
+    /// greater part of it on the account of whoever was interrupted.
+    pub interrupt_ns: Option<u64>,
+    /// Time of the program that measures, its generator included.
+    pub generator_ns: u64,
+    /// Busy time that is neither the subject's, nor that of its companions, nor the generator's,
+    /// as a share of one processor.
+    pub unattributed: Option<f64>,
+    /// Who used a processor besides, the busiest first, as a share of one processor by name.
+    pub others: Vec<Other>,
+    /// The share of the ten seconds before the load in which somebody waited for a processor.
+    pub pressure_before: Option<f64>,
+    /// The share of the window in which somebody waited for a processor, whoever it was.
+    pub pressure: Option<f64>,
+    /// Time that a quota kept our own control group from its processors; null where none is set.
+    #[serde(default)]
+    pub throttled_ns: Option<u64>,
+    /// The network.
+    pub network: NetworkUse,
+}
+
+/// Processes of one name that are nobody's here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Other {
+    /// Their name, as the kernel has it.
+    pub name: String,
+    /// How many of them ran.
+    pub processes: u32,
+    /// Their time together, as a share of one processor.
+    pub share: f64,
+}
+
+/// The host at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    at: Time,
+    /// Everybody who was there.
+    pub(super) listing: Listing,
+    throttled_ns: Option<u64>,
+    times: Option<Times>,
+    waited_us: Option<u64>,
+    own_ns: Option<u64>,
+    network: Network,
+}
+
+/// What is known of the subject's part when a window is closed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributed<'a> {
+    /// Processor time of the subject and its companions in the window.
+    pub(crate) cpu_ns: u64,
+    /// Their processes, and ours.
+    pub(crate) pids: &'a [u32],
+}
+
+impl Reading {
+    /// Now; the listing was taken just before or is taken just after.
+    pub(crate) fn take(listing: Listing) -> Reading {
+        let text = |path| fs::read_to_string(path).unwrap_or_default();
+        Reading {
+            at: Time::now(),
+            listing,
+            throttled_ns: cgroup::throttled_ns(),
+            times: Times::parse(&text("/proc/stat")),
+            waited_us: Pressure::parse(&text("/proc/pressure/cpu")).map(|found| found.total_us),
+            own_ns: measure::process::own_cpu_ns(),
+            network: Network::read(),
+        }
+    }
+
+    /// What the host did from an earlier reading to this one.
+    pub(crate) fn since(&self, before: &Reading, attributed: Attributed<'_>) -> HostUse {
+        let wall_ns = self.at.since(before.at).max(1);
+        let times = self.times.zip(before.times);
+        let part = |of: fn(Times) -> u64| {
+            times.map(|(now, before)| of(now).saturating_sub(of(before)) * tick_ns())
+        };
+        let busy_ns = times.map(|(now, _)| {
+            let idle = part(|times| times.idle).unwrap_or(0);
+            let steal = part(|times| times.steal).unwrap_or(0);
+            (wall_ns * now.processors).saturating_sub(idle + steal)
+        });
+        let own = self.own_ns.zip(before.own_ns);
+        let generator_ns = own.map_or(0, |(now, before)| now.saturating_sub(before));
+        let known_ns = generator_ns + attributed.cpu_ns;
+        let throttled = self.throttled_ns.zip(before.throttled_ns);
+        let waited = self.waited_us.zip(before.waited_us);
+        HostUse {
+            wall_ns,
+            busy_ns,
+            steal_ns: part(|times| times.steal),
+            interrupt_ns: part(|times| times.interrupt),
+            generator_ns,
+            unattributed: busy_ns
+                .map(|busy_ns| busy_ns.saturating_sub(known_ns) as f64 / wall_ns as f64),
+            others: others(&before.listing, &self.listing, attributed.pids, wall_ns),
+            pressure_before: None,
+            throttled_ns: throttled.map(|(now, before)| now.saturating_sub(before)),
+            pressure: waited.map(|(now, before)| {
+                let waited_ns = now.saturating_sub(before) * 1000;
+                (waited_ns as f64 / wall_ns as f64).min(1.0)
+            }),
+            network: NetworkUse {
+                sockets: network::sockets(),
+                ..self.network.since(&before.network)
+            },
+        }
+    }
+}
+
+/// The share of the last ten seconds in which somebody waited for a processor.
+pub(crate) fn pressure() -> Option<f64> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    Some(Pressure::parse(&text)?.share)
+}
+
+/// Who used a processor between two listings and is not one of `known`, by name. Who had not
+/// started at the first has all its time counted; who is gone at the second is not seen.
+fn others(before: &Listing, after: &Listing, known: &[u32], wall_ns: u64) -> Vec<Other> {
+    let used = |listing: &Listing| -> BTreeMap<(u32, u64), u64> {
+        let all = listing.all().iter();
+        all.map(|one| ((one.pid, one.started), one.user_ns + one.system_ns))
+            .collect()
+    };
+    let before = used(before);
+    let mut by_name: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
+    for one in after.all().iter().filter(|one| !known.contains(&one.pid)) {
+        let earlier = before.get(&(one.pid, one.started)).copied().unwrap_or(0);
+        let used = (one.user_ns + one.system_ns).saturating_sub(earlier);
+        if used > 0 {
+            let sum = by_name.entry(&one.name).or_default();
+            sum.0 += 1;
+            sum.1 += used;
+        }
+    }
+    let mut others: Vec<Other> = by_name
+        .into_iter()
+        .map(|(name, (processes, used))| Other {
+            name: name.chars().filter(|c| !c.is_control()).collect(),
+            processes,
+            share: used as f64 / wall_ns as f64,
+        })
+        .filter(|other| other.share >= OTHERS_SHARE_MIN)
+        .collect();
+    others.sort_by(|a, b| b.share.total_cmp(&a.share));
+    others.truncate(OTHERS_NAMED_MAX);
+    others
+}
+
+/// The first line of /proc/stat, in ticks, and how many processors it is the sum of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    idle: u64,
+    interrupt: u64,
+    steal: u64,
+    processors: u64,
+}
+
+impl Times {
+    fn parse(text: &str) -> Option<Times> {
+        let line = text.lines().find(|line| line.starts_with("cpu "))?;
+        let ticks: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .map_while(|word| word.parse().ok())
+            .collect();
+        // user nice system idle iowait irq softirq steal. Who waits for a disk leaves the
+        // processor idle.
+        let processors = text
+            .lines()
+            .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+            .count();
+        Some(Times {
+            idle: ticks.get(3)? + ticks.get(4)?,
+            interrupt: ticks.get(5)? + ticks.get(6)?,
+            steal: ticks.get(7).copied().unwrap_or(0),
+            processors: processors as u64,
+        })
+    }
+}
+
+fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// The line `some` of a file in /proc/pressure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pressure {
+    /// The share of the last ten seconds in which somebody waited.
+    share: f64,
+    /// The time since the start of the machine in which somebody waited, in microseconds.
+    total_us: u64,
+}
+
+impl Pressure {
+    fn parse(text: &str) -> Option<Pressure> {
+        let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+        let value = |name| {
+            some.split_whitespace()
+                .find_map(|word| word.strip_prefix(name))
+        };
+        Some(Pressure {
+            share: value("avg10=")?.parse::<f64>().ok()? / 100.0,
+            total_us: value("total=")?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  2417 84 501 1502 168 2 123 19 0 0\n\
+        cpu0 1182 39 231 807 47 1 55 10 0 0\ncpu1 1234 45 270 694 120 1 67 9 0 0\n\
+        intr 31936928 0 0\nctxt 5\n";
+
+    #[test]
+    fn waiting_for_a_disk_is_idle_and_deferred_work_is_interrupts() {
+        let expected = Times {
+            idle: 1670,
+            interrupt: 125,
+            steal: 19,
+            processors: 2,
+        };
+        assert_eq!(Times::parse(STAT), Some(expected));
+        for text in ["", "cpu  1 2 3\n", "intr 5\n"] {
+            assert_eq!(Times::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn pressure_is_read_from_the_line_of_some() {
+        let text = "some avg10=16.76 avg60=13.14 avg300=6.28 total=9286852228\n\
+            full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        let found = Pressure::parse(text).expect("as the kernel writes it");
+        assert!((found.share - 0.1676).abs() < 1e-9);
+        assert_eq!(found.total_us, 9_286_852_228);
+        assert_eq!(Pressure::parse("full avg10=0.00\n"), None);
+        assert_eq!(Pressure::parse(""), None);
+    }
+
+    fn reading(at_s: u64, idle: u64, steal: u64) -> Reading {
+        Reading {
+            at: Time(at_s * 1_000_000_000),
+            listing: Listing::default(),
+            throttled_ns: None,
+            times: Some(Times {
+                idle,
+                interrupt: 0,
+                steal,
+                processors: 2,
+            }),
+            waited_us: Some(at_s * 100_000),
+            own_ns: Some(at_s * 600_000_000),
+            network: Network::default(),
+        }
+    }
+
+    #[test]
+    fn busy_time_that_is_nobodys_is_what_the_known_ones_leave() {
+        let ticks_a_second = 1_000_000_000 / tick_ns();
+        // Of two processors over one second: half a processor idle, a tenth stolen.
+        let later = reading(11, ticks_a_second / 2, ticks_a_second / 10);
+        let attributed = Attributed {
+            cpu_ns: 500_000_000,
+            pids: &[],
+        };
+        let seen = later.since(&reading(10, 0, 0), attributed);
+        assert_eq!(seen.busy_ns, Some(1_400_000_000));
+        assert_eq!(seen.steal_ns, Some(100_000_000));
+        assert_eq!(seen.generator_ns, 600_000_000);
+        let unattributed = seen.unattributed.expect("it was read");
+        assert!((unattributed - 0.3).abs() < 1e-9, "{unattributed}");
+        assert!(
+            seen.pressure
+                .is_some_and(|share| (share - 0.1).abs() < 1e-9)
+        );
+    }
+
+    #[test]
+    fn who_uses_a_processor_besides_is_named() {
+        let before = Listing::take();
+        let began = Time::now();
+        // This program itself, if it is not said to be known.
+        let mut spent = 0u64;
+        while Time::now().since(began) < 200_000_000 {
+            spent = std::hint::black_box(spent + 1);
+        }
+        let wall_ns = Time::now().since(began);
+        let after = Listing::take();
+        let own = std::process::id();
+        let all = others(&before, &after, &[], wall_ns);
+        let ours = after.all().iter().find(|one| one.pid == own);
+        let name = &ours.expect("we are alive").name;
+        let busiest = |others: &[Other]| others.iter().any(|other| other.name == *name);
+        assert!(busiest(&all), "{name} is not in {all:?}");
+        assert!(!busiest(&others(&before, &after, &[own], wall_ns)));
+    }
+}

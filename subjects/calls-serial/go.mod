@@ -1,0 +1,3 @@
+module ringside/subjects/calls
+
+go 1.25

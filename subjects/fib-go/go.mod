@@ -1,0 +1,3 @@
+module ringside/subjects/fib-go
+
+go 1.24

@@ -519,6 +519,7 @@ fn places(file: &Path, subjects: Option<&Path>) -> Vec<PathBuf> {
     let mut places = vec![
         beside.join("subjects"),
         beside.join("..").join("subjects"),
+        beside.join("..").join("..").join("subjects"),
         PathBuf::from("subjects"),
     ];
     places.retain(|place| place.is_dir());

@@ -100,6 +100,20 @@ pub enum Judge {
     Pass(Pass),
 }
 
+impl Judge {
+    /// The rows that it needs.
+    pub fn rows(&self) -> Vec<&str> {
+        match self {
+            Judge::Ratio(Ratio { of, to, .. }) | Judge::Printed(Printed { of, to, .. }) => {
+                vec![of, to]
+            }
+            Judge::Order(order) => order.rows.iter().map(String::as_str).collect(),
+            Judge::Figure(figure) => vec![&figure.of],
+            Judge::Pass(pass) => pass.of.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
 /// A figure of one row as a multiple of another's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,7 +12,7 @@ use measure::record::EndedBy;
 use super::file::{Hold, Judge};
 use super::judge::{Judgement, Word};
 use super::run::Done;
-use super::{Judged, Options, Test};
+use super::{Finding, Options, Test, machine};
 use crate::build::{self, Unbuilt};
 use crate::cores::{Choice, Placement};
 use crate::event::{Event, Observer};
@@ -26,10 +26,12 @@ const RECORD: &str = "hold.json";
 const MISSING: &str = "missing.txt";
 
 /// What a record says; nothing if there is none.
-pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Judged>, String> {
+pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Finding>, String> {
     if let Ok(missing) = fs::read_to_string(folder.join(MISSING)) {
-        let judgement = Judgement::of(Word::CannotBeTested, missing.trim_end());
-        return Ok(Some((vec![judgement], None)));
+        return Ok(Some(Finding::without(
+            Word::CannotBeTested,
+            missing.trim_end(),
+        )));
     }
     let file = folder.join(RECORD);
     if !file.is_file() {
@@ -43,7 +45,10 @@ pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Judged>, String>
         return Ok(None);
     }
     let judgements = test.judges.iter().map(|one| judge(one, &record)).collect();
-    Ok(Some((judgements, None)))
+    Ok(Some(Finding {
+        machine: Some(machine(&record.host)),
+        ..Finding::resting_on(judgements)
+    }))
 }
 
 fn judge(judge: &Judge, record: &Record) -> Judgement {

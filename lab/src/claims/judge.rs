@@ -15,6 +15,7 @@ use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio};
 use super::little::number;
 use crate::Kept;
 use crate::manifest::{Outcome, Role, RowFacts, Setup};
+use crate::round::Round;
 use crate::sample::Sample;
 use crate::statistics::{self, ALPHA};
 use crate::verdict::{self, Metric, Side};
@@ -389,8 +390,12 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         Per::Subject => "",
         Per::Core => " for each core",
     };
+    let bound = match &limited {
+        Some(why) => format!(" (at least: the generator was the limit, {why})"),
+        None => String::new(),
+    };
     let sentence = format!(
-        "{} of {}{each}: the rounds lie between {} and {}; {} was published",
+        "{} of {}{each}: the rounds lie between {} and {}{bound}; {} was published",
         asked.metric.name(),
         asked.of,
         number(low),
@@ -451,15 +456,134 @@ fn number_after(text: &str, word: &str) -> Option<f64> {
 fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let row = asked.of.as_deref().unwrap_or_default();
     Rounds::find(row, evidence)?;
-    let sentence = format!("{row} has no phases with conditions");
-    Ok(Judgement::of(Word::Void, sentence))
+    let rounds: Vec<&Round> = evidence
+        .kept
+        .rounds
+        .iter()
+        .filter(|round| round.row == row)
+        .collect();
+    let phases = rounds.first().map_or(&[][..], |round| &round.phases);
+    if phases.iter().all(|phase| phase.conditions.is_empty()) {
+        let sentence = format!("{row} has no phases with conditions");
+        return Err(Judgement::of(Word::Void, sentence));
+    }
+    let mut all = true;
+    let mut words = Vec::new();
+    for (at, phase) in phases.iter().enumerate() {
+        let runs = rounds.iter().filter_map(|round| round.phases.get(at));
+        let passed = runs.filter(|run| run.passed()).count();
+        // In most of its rounds: one that somebody disturbed is no failure of the subject.
+        let passes = 2 * passed > rounds.len();
+        all &= passes;
+        let verdict = if passes { "passes" } else { "fails" };
+        words.push(format!(
+            "{} {verdict} ({passed} of {})",
+            phase.name,
+            rounds.len()
+        ));
+    }
+    let word = if all { Word::Holds } else { Word::DoesNotHold };
+    Ok(Judgement::of(word, format!("{row}: {}", words.join(", "))))
 }
 
 /// A number with about three figures.
-fn shown(number: f64) -> String {
-    match number.abs() {
-        100.0.. => format!("{number:.0}"),
-        10.0.. => format!("{number:.1}"),
-        _ => format!("{number:.2}"),
+pub(super) fn shown(value: f64) -> String {
+    match value {
+        100.0.. => number(value),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval {
+            low,
+            centre: (low * high).sqrt(),
+            high,
+        }
+    }
+
+    #[test]
+    fn a_measured_multiple_is_judged_by_where_its_interval_lies() {
+        use Bound::{AtLeast, AtMost, Exact};
+        for (low, high, bound, published, expected) in [
+            (2.9, 3.2, Exact, 3.06, Word::Holds),
+            (3.2, 3.4, Exact, 3.06, Word::Stronger),
+            (1.5, 1.7, Exact, 3.06, Word::Weaker),
+            (0.9, 1.1, Exact, 3.06, Word::DoesNotHold),
+            (0.4, 0.5, Exact, 3.06, Word::DoesNotHold),
+            // Proven, but by less than what counts as a difference.
+            (1.001, 1.01, Exact, 1.135, Word::DoesNotHold),
+            // The interval holds what was published and no difference at all.
+            (0.9, 1.3, Exact, 1.135, Word::DoesNotHold),
+            (3.2, 3.4, AtLeast, 3.06, Word::Stronger),
+            (2.9, 3.2, AtLeast, 3.06, Word::Holds),
+            (1.5, 1.7, AtLeast, 3.06, Word::Void),
+            (0.5, 0.7, AtLeast, 3.06, Word::Void),
+            (0.5, 0.7, AtMost, 3.06, Word::DoesNotHold),
+            (3.2, 3.4, AtMost, 3.06, Word::Void),
+        ] {
+            let found = multiple(interval(low, high), bound, published, 0.02);
+            assert_eq!(
+                found, expected,
+                "[{low}, {high}] {bound:?} against {published}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_that_were_said_to_be_alike_have_to_be_within_the_share() {
+        for (low, high, expected) in [
+            (0.95, 1.05, Word::Holds),
+            (1.2, 1.3, Word::DoesNotHold),
+            (0.5, 0.6, Word::DoesNotHold),
+            (0.95, 1.4, Word::Void),
+        ] {
+            let found = equal(interval(low, high), Bound::Exact, 0.15);
+            assert_eq!(found, expected, "[{low}, {high}]");
+        }
+        assert_eq!(
+            equal(interval(0.95, 1.05), Bound::AtLeast, 0.15),
+            Word::Void
+        );
+    }
+
+    #[test]
+    fn the_word_of_a_claim_is_the_worst_of_its_parts() {
+        let words = [
+            Word::Holds,
+            Word::Stronger,
+            Word::Weaker,
+            Word::DoesNotHold,
+            Word::Void,
+            Word::CannotBeTested,
+        ];
+        let mut found = Vec::new();
+        for expected in words {
+            found.push(Judgement::of(expected, ""));
+            assert_eq!(word(&found), expected);
+        }
+        assert_eq!(word(&[]), Word::Void);
+    }
+
+    #[test]
+    fn the_number_after_a_word_is_found_in_what_a_command_wrote() {
+        assert_eq!(number_after("bytes 642\nitems 15\n", "items"), Some(15.0));
+        for text in ["", "bytes", "bytes many", "bytes 0", "kilobytes 3"] {
+            assert_eq!(number_after(text, "bytes"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_written_with_about_three_figures() {
+        assert_eq!(interval(2.954, 3.171).words(), "3.06 [2.95, 3.17]");
+        assert_eq!(
+            interval(109_400.0, 109_600.0).words(),
+            "109,500 [109,400, 109,600]"
+        );
     }
 }

@@ -23,10 +23,11 @@ pub use file::{Claim, Hold, Id, Judge, Run, Test};
 pub use judge::{Interval, Judgement, Word};
 pub use run::{Begun, Options, Ran, run};
 
+use measure::host::Host;
+
 use crate::Kept;
 use crate::comparison::Comparison;
 use crate::document::BadFile;
-use crate::manifest::Outcome;
 use judge::Evidence;
 
 /// What was found about a claim.
@@ -38,18 +39,25 @@ pub struct Finding {
     pub judgements: Vec<Judgement>,
     /// When it was measured, UTC; none where it cannot be.
     pub began: Option<String>,
+    /// On what machine; none where that was not recorded.
+    pub machine: Option<String>,
     /// The folder that it rests on, inside the folder of records.
     pub folder: Option<String>,
 }
 
 impl Finding {
-    fn without(word: Word, sentence: impl Into<String>) -> Finding {
+    fn resting_on(judgements: Vec<Judgement>) -> Finding {
         Finding {
-            word,
-            judgements: vec![Judgement::of(word, sentence)],
+            word: judge::word(&judgements),
+            judgements,
             began: None,
+            machine: None,
             folder: None,
         }
+    }
+
+    fn without(word: Word, sentence: impl Into<String>) -> Finding {
+        Finding::resting_on(vec![Judgement::of(word, sentence)])
     }
 }
 
@@ -98,23 +106,18 @@ pub fn find(
         Run::Comparison(file) => compared(test, file, &records, subjects)?,
         Run::Hold(_) => held::find(test, &records)?,
     };
-    Ok(found.map(|(judgements, began)| Finding {
-        word: judge::word(&judgements),
-        judgements,
-        began,
+    Ok(found.map(|found| Finding {
         folder: Some(place),
+        ..found
     }))
 }
-
-/// Judgements, and when what they rest on was measured.
-type Judged = (Vec<Judgement>, Option<String>);
 
 fn compared(
     test: &Test,
     file: &Path,
     records: &Path,
     subjects: Option<&Path>,
-) -> Result<Option<Judged>, String> {
+) -> Result<Option<Finding>, String> {
     let Some(kept) = recorded(file, records)? else {
         return Ok(None);
     };
@@ -125,7 +128,19 @@ fn compared(
     };
     let judges = test.judges.iter();
     let judgements = judges.map(|one| judge::judge(one, &evidence)).collect();
-    Ok(Some((judgements, Some(kept.manifest.setup.began.clone()))))
+    Ok(Some(Finding {
+        began: Some(kept.manifest.setup.began.clone()),
+        machine: Some(machine(&kept.manifest.host)),
+        ..Finding::resting_on(judgements)
+    }))
+}
+
+/// A machine in a line.
+fn machine(host: &Host) -> String {
+    let cores = host.cpus_online.map(|count| format!("{count} cores"));
+    let parts = [cores, host.cpu_model.clone(), host.kernel.clone()];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    known.join(", ")
 }
 
 /// The whole record of a comparison, if there is one.
@@ -137,14 +152,7 @@ fn recorded(file: &Path, records: &Path) -> Result<Option<Kept>, String> {
         return Ok(None);
     }
     let kept = Kept::read(records)?;
-    let done = kept.manifest.setup.ended_early.is_none()
-        && !kept.manifest.rows.is_empty()
-        && !kept
-            .manifest
-            .rows
-            .iter()
-            .any(|row| row.outcome == Outcome::NotReached);
-    if !done {
+    if kept.manifest.setup.ended_early.is_some() {
         return Ok(None);
     }
     let then = fs::read(records.join("comparison.toml")).unwrap_or_default();

@@ -1,9 +1,10 @@
 //! Claim against finding, as a page in Markdown and one in HTML. Both say the same; neither judges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
+use super::judge::shown;
 use super::{Claim, Finding, Id, Word, little};
 use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{self, Axis, Scale};
@@ -35,7 +36,10 @@ impl Entry {
         let numbers: Vec<String> = finding
             .judgements
             .iter()
-            .filter_map(|judgement| Some(judgement.measured?.words()))
+            .filter_map(|judgement| {
+                let (measured, published) = (judgement.measured?, judgement.published?);
+                Some(format!("{} against {}", measured.words(), shown(published)))
+            })
             .collect();
         match numbers.is_empty() {
             true => finding
@@ -85,6 +89,13 @@ pub fn summary(entries: &[Entry]) -> String {
     format!("Of {} claims {}.", entries.len(), parts.join(", "))
 }
 
+/// The machines that it was measured on.
+fn machines(entries: &[Entry]) -> Vec<String> {
+    let found = entries.iter().filter_map(|entry| entry.finding.as_ref());
+    let machines: BTreeSet<&String> = found.filter_map(|found| found.machine.as_ref()).collect();
+    machines.into_iter().cloned().collect()
+}
+
 /// How a page says what its words mean.
 const RULE: &str = "A claim holds where the published ratio lies in the interval that was measured \
     here, and is stronger where the whole interval is above it. It is weaker where the direction \
@@ -97,8 +108,9 @@ pub fn markdown(entries: &[Entry], command: &str) -> String {
     let mut text = format!(
         "# Claims\n\nFive published posts compare servers under high concurrency. Each of their \
          claims is run here, scaled to this machine, and judged.\n\n**{}**\n\n{RULE}\n\n\
-         Written by `{command}`; do not edit.\n\n| claim | what is claimed | found |\n|---|---|---|\n",
-        summary(entries)
+         Measured on: {}.\n\nWritten by `{command}`; do not edit.\n\n| claim | what is claimed | found |\n|---|---|---|\n",
+        summary(entries),
+        machines(entries).join("; ")
     );
     for entry in entries {
         let (id, stem) = (entry.claim.id, entry.claim.id.file_stem());
@@ -175,7 +187,7 @@ fn facts(entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
 /// The page in HTML: one file that fetches nothing.
 pub fn html(entries: &[Entry], command: &str) -> String {
     let lead = html! {
-        (page::kicker(&["ringside claims".to_owned(), command.to_owned()]))
+        (page::kicker(&[vec![command.to_owned()], machines(entries)].concat()))
         h1 { "What was published about servers under high concurrency, run again here" }
         (page::verdicts(&[Found {
             tone: Tone::Calm,
@@ -267,13 +279,13 @@ fn section(entry: &Entry) -> Section {
         @for judgement in finding.iter().flat_map(|finding| &finding.judgements) {
             (page::note(tone(Some(judgement.word)), judgement.word.name(), &judgement.sentence))
         }
-        (page::facts(&shown(entry)))
+        (page::facts(&rest(entry)))
     };
     Section::new(claim.id.to_string(), claim.statement.as_str(), body)
 }
 
 /// The facts but for what was found, which stands above them.
-fn shown(entry: &Entry) -> Vec<(&'static str, Markup)> {
+fn rest(entry: &Entry) -> Vec<(&'static str, Markup)> {
     facts(entry)
         .into_iter()
         .filter(|(name, _)| *name != "found")
@@ -301,3 +313,6 @@ pub fn lines(entries: &[Entry]) -> Vec<(Id, &'static str, &str)> {
         .map(|entry| (entry.claim.id, entry.says(), entry.claim.statement.as_str()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,14 +147,12 @@ fn compare(
     if recorded(file, &folder)?.is_some() {
         return Ok(Done::There);
     }
-    // What is there is of a run that was stopped, or of none at all.
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
     begin();
+    let begun = folder.join("comparison.json").is_file();
     let comparison = crate::Options {
         file: file.to_owned(),
-        out: Some(folder),
+        out: (!begun).then(|| folder.clone()),
+        resume: begun.then_some(folder),
         ringside: options.ringside.clone(),
         subjects: options.subjects.clone(),
         cache: options.cache.clone(),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod check;
+mod claims;
 mod command;
 mod compare;
 mod files;

@@ -20,18 +20,19 @@ func main() {
 		log.Fatal("usage: insert one|batch ADDRESS")
 	}
 	// Values go into the text of a statement on this side: one round trip for each statement.
-	source := fmt.Sprintf("root@tcp(%s)/test?interpolateParams=true", os.Args[2])
+	source := fmt.Sprintf("root@tcp(%s)/?interpolateParams=true", os.Args[2])
 	database, err := sql.Open("mysql", source)
 	check(err)
 	defer database.Close()
 	database.SetMaxOpenConns(1)
 	// Only the first run finds no table; emptying it each time would be timed with the rest.
-	run(database, "CREATE TABLE IF NOT EXISTS readings (id INT PRIMARY KEY AUTO_INCREMENT, "+
+	run(database, "CREATE DATABASE IF NOT EXISTS lab")
+	run(database, "CREATE TABLE IF NOT EXISTS lab.readings (id INT PRIMARY KEY AUTO_INCREMENT, "+
 		"device VARCHAR(32) NOT NULL, value DOUBLE NOT NULL)")
 	before := count(database)
 	if os.Args[1] == "one" {
 		for row := range rows {
-			run(database, "INSERT INTO readings (device, value) VALUES (?, ?)", values(row)...)
+			run(database, "INSERT INTO lab.readings (device, value) VALUES (?, ?)", values(row)...)
 		}
 	} else {
 		places := strings.Repeat("(?, ?), ", rows-1) + "(?, ?)"
@@ -39,13 +40,13 @@ func main() {
 		for row := range rows {
 			all = append(all, values(row)...)
 		}
-		run(database, "INSERT INTO readings (device, value) VALUES "+places, all...)
+		run(database, "INSERT INTO lab.readings (device, value) VALUES "+places, all...)
 	}
 	fmt.Printf("rows %d\n", count(database)-before)
 }
 
 func count(database *sql.DB) (count int) {
-	check(database.QueryRow("SELECT COUNT(*) FROM readings").Scan(&count))
+	check(database.QueryRow("SELECT COUNT(*) FROM lab.readings").Scan(&count))
 	return count
 }
 

@@ -72,11 +72,8 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         ringside: this_program()?,
         rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
         window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
-        aa: match (arguments.aa, arguments.no_aa) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            (false, false) => None,
-        },
+        aa: either(arguments.aa, arguments.no_aa),
+        ceiling: either(arguments.ceiling, arguments.no_ceiling),
         precision: arguments.precision,
         budget: arguments.budget,
         resume: arguments.resume.clone(),
@@ -117,6 +114,11 @@ fn try_often(
         None if !outcome.unwritten.is_empty() => Exit::SubjectFailed,
         None => Exit::Ok,
     })
+}
+
+/// What two flags that exclude each other say; none of them leaves it open.
+fn either(yes: bool, no: bool) -> Option<bool> {
+    (yes || no).then_some(yes)
 }
 
 /// How the terminal wants a report.

@@ -80,10 +80,12 @@ pub(crate) fn one(
     if let Some(begun) = &begun {
         let again = |row: &RowFacts| row.role == Role::Again;
         comparison.aa = Some(begun.manifest.rows.iter().any(again));
+        let ceiling = |row: &RowFacts| row.role == Role::Ceiling;
+        comparison.ceiling = Some(begun.manifest.rows.iter().any(ceiling));
         manifest = resume::resumed(manifest, begun);
     }
-    let (rows, no_aa) = rounds::rows(&comparison);
-    manifest.cautions.extend(no_aa);
+    let (rows, left_out) = rounds::rows(&comparison);
+    manifest.cautions.extend(left_out);
     observer.event(&Event::Begun {
         folder: store.folder(),
         seconds: rounds::expected(&comparison, &rows).as_secs_f64(),
@@ -181,6 +183,7 @@ fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Option
             rounds: options.rounds,
             window_s: options.window.map(|window| window.as_secs_f64()),
             aa: options.aa,
+            ceiling: options.ceiling,
             precision: options.precision,
             budget_s: options.budget.map(|budget| budget.as_secs_f64()),
         },
@@ -228,6 +231,7 @@ pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CompareEr
 fn overrule(comparison: &mut Comparison, options: &Options) {
     comparison.rounds = options.rounds.unwrap_or(comparison.rounds);
     comparison.aa = options.aa.or(comparison.aa);
+    comparison.ceiling = options.ceiling.or(comparison.ceiling);
     comparison.precision = options.precision.or(comparison.precision);
     comparison.budget = options.budget.or(comparison.budget);
     if let Some(window) = options.window {

@@ -51,6 +51,8 @@ pub struct Comparison {
     /// Whether the baseline is measured once more, as processes of its own (A/A), so that what
     /// differs between equal things is known; none leaves that to the time it takes.
     pub aa: Option<bool>,
+    /// Whether our own server is measured, too; none is where that takes no long time.
+    pub ceiling: Option<bool>,
     /// The measuring may end early, when every interval reaches no further than this share to
     /// either side of its centre.
     pub precision: Option<f64>,
@@ -155,6 +157,8 @@ struct Written {
     smallest_difference: f64,
     rounds_per_start: Option<NonZeroU32>,
     aa: Option<bool>,
+    #[serde(default)]
+    ceiling: Option<bool>,
     #[serde(default, deserialize_with = "precision")]
     precision: Option<f64>,
     #[serde(default, deserialize_with = "budget")]
@@ -335,6 +339,7 @@ impl Reader<'_> {
             smallest_difference: written.smallest_difference,
             rounds_per_start: written.rounds_per_start,
             aa: written.aa,
+            ceiling: written.ceiling,
             precision: written.precision,
             budget: written.budget,
             phases: self.phases.clone(),

@@ -74,6 +74,9 @@ pub struct Options {
     pub window: Option<Duration>,
     /// Whether the baseline is measured once more (A/A), instead of what the file says.
     pub aa: Option<bool>,
+    /// Whether our own server is measured, too, under the same load; none is where that takes no
+    /// long time.
+    pub ceiling: Option<bool>,
     /// Instead of the file's precision, as a share.
     pub precision: Option<f64>,
     /// Instead of the file's budget.

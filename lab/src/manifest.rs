@@ -50,6 +50,9 @@ pub struct Asked {
     pub window_s: Option<f64>,
     /// Whether the baseline is measured once more.
     pub aa: Option<bool>,
+    /// Whether our own server is measured, too.
+    #[serde(default)]
+    pub ceiling: Option<bool>,
     /// The precision in place of the file's, as a share.
     pub precision: Option<f64>,
     /// The budget in place of the file's, in seconds.
@@ -68,6 +71,7 @@ impl Asked {
         note(self.rounds == other.rounds, "--rounds");
         note(self.window_s == other.window_s, "--duration");
         note(self.aa == other.aa, "--aa");
+        note(self.ceiling == other.ceiling, "--ceiling");
         note(self.precision == other.precision, "--precision");
         note(self.budget_s == other.budget_s, "--budget");
         differ
@@ -195,6 +199,19 @@ pub enum Role {
     Again,
     /// Our own server under the same load: what the generator can do at most.
     Ceiling,
+}
+
+/// In so many of the first rounds the ceiling is measured: enough to know about where it is.
+const CEILING_ROUNDS: u32 = 3;
+
+impl Role {
+    /// In how many of so many rounds it is measured.
+    pub(crate) fn rounds(self, rounds: u32) -> u32 {
+        match self {
+            Role::Subject | Role::Again => rounds,
+            Role::Ceiling => rounds.min(CEILING_ROUNDS),
+        }
+    }
 }
 
 impl Role {

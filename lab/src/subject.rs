@@ -497,6 +497,11 @@ impl Command {
         self.0.iter().collect()
     }
 
+    /// Adds an argument without placeholders.
+    pub(crate) fn add(&mut self, argument: &str) {
+        self.0.push(Template(argument.to_owned()));
+    }
+
     /// As it stands in the file, for people.
     pub(crate) fn shown(&self) -> String {
         let words: Vec<&str> = self.words().collect();

@@ -44,6 +44,16 @@ pub(crate) struct Compare {
     #[arg(long, overrides_with = "aa")]
     pub(crate) no_aa: bool,
 
+    /// Measure ringside's own server, too, under the same load: what the generator can do at most,
+    /// and a figure near to that is a lower bound. It is measured without being asked for where
+    /// that takes no long time
+    #[arg(long, overrides_with = "no_ceiling")]
+    pub(crate) ceiling: bool,
+
+    /// Do not measure ringside's own server
+    #[arg(long, overrides_with = "ceiling")]
+    pub(crate) no_ceiling: bool,
+
     /// End as soon as every interval reaches no further than this to either side, such as 2%; there
     /// are a few looks at that, and their number is allowed for
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]

@@ -16,9 +16,6 @@ use crate::subject::Kind;
 
 use super::run;
 
-/// In so many of the first rounds the ceiling is measured: enough to know about where it is.
-const CEILING_ROUNDS: u32 = 3;
-
 /// A row's way through the comparison.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -78,10 +75,7 @@ impl Entry {
             binaries: Vec::new(),
             state: State::Waiting,
             start: 0,
-            rounds_max: match role {
-                Role::Subject | Role::Again => rounds,
-                Role::Ceiling => rounds.min(CEILING_ROUNDS),
-            },
+            rounds_max: role.rounds(rounds),
             answer: None,
             left_behind: BTreeSet::new(),
         }
@@ -226,9 +220,13 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
                 && row.workload.words() == expected.row.workload.words()
         })
     };
-    let differ = !entries
-        .iter()
-        .all(|entry| asked_as_the_baseline(&entry.row));
+    // What imitates the baseline is asked as the baseline is, whatever its path.
+    let subjects = || entries.iter().filter(|entry| entry.role != Role::Ceiling);
+    let differ = !subjects().all(|entry| asked_as_the_baseline(&entry.row));
+    let asked_as = |entry: &Entry| match (entry.role, expected) {
+        (Role::Ceiling, Some(baseline)) => baseline.row.clone(),
+        _ => entry.row.clone(),
+    };
     let facts = |entry: &Entry| RowFacts {
         name: entry.row.name.clone(),
         role: entry.role,
@@ -238,8 +236,8 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         binaries: entry.binaries.clone(),
         outcome: entry.outcome(),
         asked: differ.then(|| {
-            let (question, load) = (&entry.row.question, &entry.row.workload);
-            format!("{}; {}", question.words(), load.words())
+            let row = asked_as(entry);
+            format!("{}; {}", row.question.words(), row.workload.words())
         }),
         spoilt: expected
             .and_then(|expected| spoilt(entry, expected))

@@ -5,6 +5,7 @@
 //! round on a start each by itself. One subject's trouble ends its own part only. What was measured
 //! before an interruption is kept, and no round is measured twice.
 
+mod ceiling;
 mod entry;
 mod plan;
 pub(crate) mod run;

@@ -6,8 +6,10 @@ use crate::comparison::{Comparison, Row};
 use crate::manifest::Role;
 use crate::statistics::Random;
 
-/// Where the baseline's second row makes the measuring longer than this, it has to be asked for.
-const AA_TIME_MAX: Duration = Duration::from_secs(60);
+use super::ceiling;
+
+/// Rows besides the comparison's own that make the measuring longer have to be asked for.
+const FURTHER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Who is measured after whom: for each round, positions in the list of subjects. Every second
 /// round is the round before it backwards, so that over such a pair nobody is earlier on average
@@ -26,40 +28,58 @@ pub(crate) fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> 
         .collect()
 }
 
-/// The rows that are measured: those of the comparison, and the baseline once more (A/A) where that
-/// is asked for or takes no long time. The sentence says why it is left out.
-pub(crate) fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Option<String>) {
+/// The rows that are measured: those of the comparison, the baseline once more (A/A), and our own
+/// server for the generator's ceiling; the latter two where they are asked for or take no long
+/// time. The sentences say what is left out and why.
+pub(crate) fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Vec<String>) {
     let subjects = comparison.rows.iter();
     let mut rows: Vec<(Role, Row)> = subjects.map(|row| (Role::Subject, row.clone())).collect();
-    let baseline = comparison
-        .rows
-        .iter()
-        .find(|row| row.name == comparison.baseline);
-    let Some(again) = baseline.filter(|_| comparison.aa != Some(false)) else {
-        return (rows, None);
-    };
-    rows.push((
-        Role::Again,
-        Row {
-            name: again_name(comparison),
-            ..again.clone()
-        },
-    ));
-    let time = expected(comparison, &rows);
+    let mut left_out = Vec::new();
     // A lone subject is compared with nothing, so there is nothing to hold the noise against.
-    let asked = comparison.aa == Some(true);
-    if asked || (time <= AA_TIME_MAX && comparison.rows.len() > 1) {
-        return (rows, None);
-    }
-    rows.pop();
-    let why = (comparison.rows.len() > 1).then(|| {
-        format!(
-            "The baseline is not measured against itself, since the measuring would take {} s with \
-             it: how much two equal subjects differ here is not known. --aa measures that, too.",
+    let several = comparison.rows.len() > 1;
+    let again = again(comparison).filter(|_| several || comparison.aa == Some(true));
+    let ceiling = ceiling::row(comparison, &rows);
+    let further = [
+        (
+            Role::Again,
+            again,
+            comparison.aa,
+            "The baseline is not measured against itself",
+            "how much two equal subjects differ here is not known. --aa measures that, too.",
+        ),
+        (
+            Role::Ceiling,
+            ceiling,
+            comparison.ceiling,
+            "Our own server is not measured under the same load",
+            "what the generator can do at most is not known. --ceiling measures that, too.",
+        ),
+    ];
+    for (role, row, asked, what, unknown) in further {
+        let Some(row) = row.filter(|_| asked != Some(false)) else {
+            continue;
+        };
+        rows.push((role, row));
+        let time = expected(comparison, &rows);
+        if asked == Some(true) || time <= FURTHER_TIME_MAX {
+            continue;
+        }
+        rows.pop();
+        left_out.push(format!(
+            "{what}, since the measuring would take {} s with it: {unknown}",
             time.as_secs()
-        )
-    });
-    (rows, why)
+        ));
+    }
+    (rows, left_out)
+}
+
+fn again(comparison: &Comparison) -> Option<Row> {
+    let mut rows = comparison.rows.iter();
+    let baseline = rows.find(|row| row.name == comparison.baseline)?;
+    Some(Row {
+        name: again_name(comparison),
+        ..baseline.clone()
+    })
 }
 
 fn again_name(comparison: &Comparison) -> String {
@@ -76,8 +96,10 @@ pub(crate) fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duratio
         Some(each) => comparison.rounds.div_ceil(each.get()),
         None => 1,
     };
-    let each = round_of_one(comparison) * comparison.rounds;
-    let one = |(_, row): &(Role, Row)| each + row.warm_up() * starts;
+    let each = round_of_one(comparison);
+    let one = |(role, row): &(Role, Row)| {
+        each * role.rounds(comparison.rounds) + row.warm_up() * starts.min(role.rounds(starts))
+    };
     let whole: Duration = rows.iter().map(one).sum();
     comparison.budget.map_or(whole, |budget| whole.min(budget))
 }

@@ -10,6 +10,7 @@ mod real;
 mod resume;
 mod support;
 mod trials;
+mod watch;
 
 /// Not a test: the server that tests compare is this program, started again with this one test and
 /// a port in its environment. Without one it has nothing to do.

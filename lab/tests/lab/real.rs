@@ -39,6 +39,7 @@ fn nginx_go_and_node_are_built_verified_and_measured() {
         // Kept between runs of the tests, and outside the source: Go takes its time.
         cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("builds")),
         ringside: PathBuf::from("/nonexistent/ringside"),
+        ceiling: Some(false),
         ..Options::default()
     };
     let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {

@@ -41,12 +41,17 @@ fn serve(mut stream: TcpStream, fault: &str) {
         received.extend_from_slice(&buffer[..count]);
         while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = received.drain(..end + 4).collect::<Vec<u8>>();
+            match fault {
+                "hands over" => ask_helper(),
+                "burns" => burn(),
+                _ => {}
+            }
             let answer = answer(&head, fault);
             if fault == "waits" {
                 // Its rate is then no matter of how busy this machine is.
                 sleep_until(Time::now() + Duration::from_millis(5));
             }
-            if fault == "dies" && SERVED.fetch_add(1, Ordering::Relaxed) == 400 {
+            if fault == "dies" && SERVED.load(Ordering::Relaxed) > 400 {
                 eprintln!("tiny server: out of luck");
                 std::process::exit(7);
             }
@@ -54,6 +59,26 @@ fn serve(mut stream: TcpStream, fault: &str) {
                 return;
             }
         }
+    }
+}
+
+/// Lets another process do the work.
+fn ask_helper() {
+    let port = std::env::var("TINY_HELPER").expect("somebody who helps");
+    let port: u16 = port.parse().expect("a port");
+    let mut helper = TcpStream::connect(("127.0.0.1", port)).expect("it helps");
+    helper
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .expect("it reads");
+    let mut buffer = [0; 256];
+    assert!(helper.read(&mut buffer).expect("it answers") > 0);
+}
+
+/// Keeps a processor busy for a part of a millisecond.
+fn burn() {
+    let began = measure::time::Time::now();
+    while measure::time::Time::now().since(began) < 300_000 {
+        std::hint::spin_loop();
     }
 }
 
@@ -65,15 +90,23 @@ fn answer(head: &[u8], fault: &str) -> String {
         "asks for a key" if !allowed => "401 Unauthorized",
         _ => "200 OK",
     };
+    let served = SERVED.fetch_add(1, Ordering::Relaxed);
     let body = match fault {
+        _ if head.starts_with("GET /metrics ") => format!("tiny_requests_total {served}\n"),
         "wrong" => "Goodbye".to_owned(),
-        "counts" => format!("{:05}", SERVED.fetch_add(1, Ordering::Relaxed) % 100_000),
+        "counts" => format!("{:05}", served % 100_000),
         _ => "Hello, World!".to_owned(),
     };
     let length = body.len();
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}"
     )
+}
+
+/// A port that nobody listens on now.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// A folder with subjects and comparisons that is gone after the test.
@@ -113,6 +146,7 @@ impl Arena {
             ringside: "/nonexistent/ringside".into(),
             cache: Some(self.folder.join("cache")),
             aa: Some(false),
+            ceiling: Some(false),
             ..Options::default()
         }
     }

@@ -11,7 +11,8 @@ Exit codes:
   1    nothing could be measured, or the server broke
   2    wrong use: a flag, a value, a file
   3    compare, capacity: a subject failed, the others were measured
-  99   run, hold: a threshold was crossed; capacity: --at-least was not reached
+  99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
+       diff: a regression is proven
   130  ended early by SIGINT, with a report of what was measured
   143  ended early by SIGTERM, likewise";
 

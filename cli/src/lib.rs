@@ -9,6 +9,7 @@ mod args;
 mod capacity;
 mod claims;
 mod compare;
+mod diff;
 mod doctor;
 mod exit;
 mod hold;
@@ -67,6 +68,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Serve(serve) => serve::run(&serve),
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Diff(diff) => diff::run(&diff),
         Verb::Report(report) => report::run(&report, no_color),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Claims(claims) => claims::run(&claims, no_color),

@@ -20,6 +20,7 @@ pub mod companion;
 mod compare;
 pub mod comparison;
 pub mod cores;
+pub mod diff;
 mod document;
 pub mod event;
 pub mod finding;

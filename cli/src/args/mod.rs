@@ -4,6 +4,7 @@
 pub(crate) mod capacity;
 pub(crate) mod claims;
 pub(crate) mod compare;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod hold;
 pub(crate) mod http2;
@@ -63,6 +64,8 @@ pub(crate) enum Verb {
     Compare(compare::Compare),
     /// Find the highest rate that a server, or each of several, holds under conditions
     Capacity(Box<capacity::Capacity>),
+    /// Compare two measurements of the same thing, and say whether it became slower
+    Diff(diff::Diff),
     /// Run published claims here, and say what holds
     Claims(claims::Claims),
     /// Write the reports of comparisons again, from their records

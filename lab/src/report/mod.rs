@@ -18,7 +18,7 @@ mod plot;
 mod terminal;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use measure::host::Host;
 use serde::Serialize;

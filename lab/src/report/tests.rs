@@ -16,7 +16,7 @@ use crate::manifest::{self, Asked, Role};
 use crate::round::{self, Watched};
 use crate::verdict::Metric;
 
-fn setup() -> Setup {
+pub(crate) fn setup() -> Setup {
     Setup {
         name: "example".into(),
         question: "How many requests a second does one core of each server answer?".into(),
@@ -60,7 +60,7 @@ fn host() -> Host {
 }
 
 /// Five rounds around a rate, with everything else in proportion.
-fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
+pub(crate) fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
     let noise = [1.0, 1.01, 0.99, 1.005, 0.995];
     let sample = |(round, noise): (u32, f64)| Sample {
         round,
@@ -79,7 +79,7 @@ fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
 }
 
 /// The generator's record of such a round: few exchanges, and a long tail.
-fn record(sample: &Sample) -> load::Record {
+pub(crate) fn record(sample: &Sample) -> load::Record {
     let mut tally = Tally::new(Loop::Closed);
     tally.start(Time(0));
     let p50 = sample.p50_us.expect("every round has one");
@@ -103,7 +103,7 @@ fn record(sample: &Sample) -> load::Record {
     load::Record::assemble(&tally, facts)
 }
 
-fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Round>) {
+pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Round>) {
     let facts = RowFacts {
         name: name.into(),
         role: Role::Subject,
@@ -134,6 +134,16 @@ fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Rou
 }
 
 fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>) -> Report {
+    let (manifest, rounds) = kept(setup, cautions, rows);
+    Report::new(&manifest, &rounds)
+}
+
+/// A comparison as it is kept.
+pub(crate) fn kept(
+    setup: Setup,
+    cautions: Vec<String>,
+    rows: Vec<(RowFacts, Vec<Round>)>,
+) -> (Manifest, Vec<Round>) {
     let (rows, rounds): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let manifest = Manifest {
         schema_version: manifest::SCHEMA_VERSION,
@@ -147,7 +157,7 @@ fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>
         stopped: None,
         spent_s: 0.0,
     };
-    Report::new(&manifest, &rounds.concat())
+    (manifest, rounds.concat())
 }
 
 /// One subject for each kind of row.

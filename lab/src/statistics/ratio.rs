@@ -13,8 +13,8 @@
 //! The interval is the bootstrap percentile interval of the mean log-ratio, with the percentiles
 //! moved out for small samples: the plain one is too narrow by a factor of √((n−1)/n) and takes
 //! the normal's quantile where Student's t belongs (Hesterberg, "What Teachers Should Know about
-//! the Bootstrap", 2015, §5.3, "expanded percentile interval"). Below six values, and where it would
-//! lie among the last few resamples because the confidence is high, it is Student's. Tests
+//! the Bootstrap", 2015, §5.3, "expanded percentile interval"). Below six values, and where it
+//! would lie among the last few resamples because the confidence is high, it is Student's. Tests
 //! simulate the coverage of both.
 
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 //! shared, and κ the price of keeping each pair of them in agreement (Gunther, "Guerrilla Capacity
 //! Planning", 2007, chapters 4–6).
 //!
-//! The fit is by least squares of relative errors: N/X is linear in 1/λ, σ/λ and κ/λ, and a relative
-//! error of it is one of X. Neither σ nor κ may be below 0. Intervals resample the errors.
+//! The fit is by least squares of relative errors: N/X is linear in 1/λ, σ/λ and κ/λ, and a
+//! relative error of it is one of X. Neither σ nor κ may be below 0. Intervals resample the errors.
 
 use std::fmt;
 
@@ -103,7 +103,7 @@ pub fn fit(points: &[(f64, f64)], seed: u64) -> Result<Usl, Refused> {
         let mut figures: Vec<f64> = resampled.iter().map(figure).collect();
         figures.sort_unstable_by(f64::total_cmp);
         let (value, cut) = (figure(&best), figures.len() / 40);
-        // Where a bound at 0 makes the resamples lopsided the value is in the interval all the same.
+        // Where a bound at 0 makes the resamples lopsided the value is in the interval too.
         let at = |index: usize| figures.get(index).copied().unwrap_or(value);
         Estimate {
             value,

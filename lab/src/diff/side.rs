@@ -1,0 +1,308 @@
+//! One of the two measurements: a comparison, a round of one, or the record of a run.
+
+use std::fs;
+use std::path::Path;
+
+use load::Record;
+use measure::host::Host;
+use serde::Deserialize;
+
+use crate::manifest::{Role, Setup};
+use crate::round::Round;
+use crate::sample::Sample;
+use crate::store::Kept;
+use crate::verdict::{Metric, Side, noise_floor};
+
+/// A difference that is called one where nobody says otherwise.
+const SMALLEST: f64 = 0.02;
+
+/// What was measured, and what of.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// What kind of measurement it is, in words.
+    kind: &'static str,
+    /// What must be the same of two that are compared: what it is, and its value.
+    workload: Vec<(&'static str, String)>,
+    metric: Metric,
+    at_a_rate: bool,
+    host: Host,
+    /// The version of ringside.
+    version: String,
+    pub(super) smallest: f64,
+    /// The rows that are compared.
+    pub(super) rows: Vec<MeasuredRow>,
+    /// The baseline's rounds with those of the baseline once more, if it was measured.
+    noise: Option<(Vec<Sample>, Vec<Sample>)>,
+    cautions: Vec<String>,
+}
+
+/// A row with its rounds.
+#[derive(Debug)]
+pub(super) struct MeasuredRow {
+    pub(super) name: String,
+    pub(super) samples: Vec<Sample>,
+    /// What it is asked, where that differs from row to row.
+    asked: Option<String>,
+}
+
+impl Measured {
+    pub(super) fn read(path: &Path) -> Result<Measured, String> {
+        if path.is_dir() {
+            return Ok(Measured::of_comparison(Kept::read(path)?));
+        }
+        // A round has a row; what else a file may be, a record says itself.
+        #[derive(Deserialize)]
+        struct Kind {
+            row: Option<String>,
+        }
+        let named = |what: String| format!("{}: {what}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+        let kind = serde_json::from_str::<Kind>(&text);
+        let kind = kind.map_err(|error| named(format!("neither a round nor a record: {error}")))?;
+        match kind.row {
+            Some(_) => Round::from_json(&text).and_then(Measured::of_round),
+            None => Record::from_json(&text).and_then(|record| Measured::of_record(&record)),
+        }
+        .map_err(named)
+    }
+
+    fn of_comparison(kept: Kept) -> Measured {
+        let setup = &kept.manifest.setup;
+        let samples = |name: &str| -> Vec<Sample> {
+            let own = kept.rounds.iter().filter(|round| round.row == name);
+            own.map(started).collect()
+        };
+        let again = |rows: &[crate::manifest::RowFacts]| {
+            let row = rows.iter().find(|row| row.role == Role::Again)?;
+            Some((samples(&setup.baseline), samples(&row.name)))
+        };
+        let manifest = &kept.manifest;
+        Measured {
+            kind: "comparison",
+            workload: workload_of(setup),
+            metric: setup.metric,
+            at_a_rate: setup.rate.is_some(),
+            host: manifest.host.clone(),
+            version: setup.ringside.clone(),
+            smallest: setup.smallest_difference,
+            rows: manifest
+                .rows
+                .iter()
+                .filter(|row| row.role == Role::Subject)
+                .map(|row| MeasuredRow {
+                    name: row.name.clone(),
+                    samples: samples(&row.name),
+                    asked: row.asked.clone(),
+                })
+                .collect(),
+            noise: again(&manifest.rows),
+            cautions: Vec::new(),
+        }
+    }
+
+    fn of_round(round: Round) -> Result<Measured, String> {
+        let Some(record) = &round.record else {
+            return Err(
+                "a round of a timed command does not say what was run: give the \
+                        comparison's folder"
+                    .to_owned(),
+            );
+        };
+        let row = MeasuredRow {
+            name: round.row.clone(),
+            samples: vec![started(&round)],
+            asked: None,
+        };
+        Measured::of_record(record).map(|measured| Measured {
+            kind: "round",
+            rows: vec![row],
+            ..measured
+        })
+    }
+
+    fn of_record(record: &Record) -> Result<Measured, String> {
+        let plan = serde_json::to_value(&record.plan).map_err(|error| error.to_string())?;
+        let facts = [
+            "protocol",
+            "request",
+            "schedule",
+            "connections",
+            "pipeline",
+            "keep_alive",
+        ];
+        let mut workload: Vec<(&str, String)> = facts
+            .iter()
+            .map(|fact| (*fact, plan[fact].to_string()))
+            .collect();
+        workload.push(("path", record.plan.target.path.clone()));
+        workload.push(("scheme", record.plan.target.scheme.clone()));
+        let sample = Sample {
+            // No one watched the server's processes.
+            server_cpu_us_per_exchange: None,
+            ..Sample::new(1, record, Default::default(), 1)
+        };
+        let why = record
+            .warnings
+            .first()
+            .map_or("it does not say why", String::as_str);
+        let invalid = (!record.valid).then(|| format!("a record calls itself invalid: {why}"));
+        Ok(Measured {
+            kind: "record of a run",
+            workload,
+            metric: match record.offered_rate {
+                Some(_) => Metric::ResponseTimeP99,
+                None => Metric::RequestsPerSecond,
+            },
+            at_a_rate: record.offered_rate.is_some(),
+            host: record.host.clone(),
+            version: record.generator.version.clone(),
+            smallest: SMALLEST,
+            rows: vec![MeasuredRow {
+                name: "run".to_owned(),
+                samples: vec![sample],
+                asked: None,
+            }],
+            noise: None,
+            cautions: invalid.into_iter().collect(),
+        })
+    }
+
+    pub(super) fn row(&self, name: &str) -> Option<&MeasuredRow> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// What rows are judged by.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
+        let cost = self.at_a_rate && self.kind != "record of a run";
+        let cost = cost.then_some(Metric::ServerCpuPerExchange);
+        [self.metric].into_iter().chain(cost)
+    }
+
+    /// What the baseline seemed to differ from itself by, if that was measured.
+    pub(super) fn floor(&self, metric: Metric) -> Option<f64> {
+        let (baseline, again) = self.noise.as_ref()?;
+        let side = |samples| Side {
+            samples,
+            ..Side::named("")
+        };
+        noise_floor(side(again), side(baseline), metric, 1)
+    }
+
+    /// Whether the two can be compared; else the reason that they cannot.
+    pub(super) fn comparable(&self, after: &Measured) -> Result<(), String> {
+        if self.kind != after.kind {
+            return Err(format!(
+                "the one is a {}, the other a {}",
+                self.kind, after.kind
+            ));
+        }
+        for ((what, before), (_, now)) in self.workload.iter().zip(&after.workload) {
+            if before != now {
+                return Err(format!(
+                    "they differ in the {what}: {before} before, {now} now"
+                ));
+            }
+        }
+        for row in &after.rows {
+            let other = self.row(&row.name);
+            if let Some(other) = other.filter(|other| other.asked != row.asked) {
+                let (before, now) = (said(&other.asked), said(&row.asked));
+                let name = &row.name;
+                return Err(format!(
+                    "{name} is not asked the same: {before} before, {now} now"
+                ));
+            }
+        }
+        let cpus = |host: &Host| host.cpus_online.map(|cpus| cpus.to_string());
+        let facts: [(&str, Option<String>, Option<String>); 3] = [
+            (
+                "processor",
+                self.host.cpu_model.clone(),
+                after.host.cpu_model.clone(),
+            ),
+            ("number of processors", cpus(&self.host), cpus(&after.host)),
+            (
+                "architecture",
+                self.host.architecture.clone(),
+                after.host.architecture.clone(),
+            ),
+        ];
+        for (what, before, now) in facts {
+            if before != now {
+                let (before, now) = (said(&before), said(&now));
+                return Err(format!(
+                    "another host: its {what} is {now} and was {before}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What differs and does not forbid to compare.
+    pub(super) fn cautions(&self, after: &Measured) -> Vec<String> {
+        let (old, new) = (&self.host, &after.host);
+        let facts = [
+            ("kernel", &old.kernel, &new.kernel),
+            ("governor", &old.governor, &new.governor),
+            (
+                "congestion control",
+                &old.congestion_control,
+                &new.congestion_control,
+            ),
+            ("mitigations", &old.mitigations, &new.mitigations),
+        ];
+        let differ = facts.into_iter().filter(|(_, before, now)| before != now);
+        let sentence = |what: &str, before: &str, now: &str| {
+            format!("the {what} was {before} and is {now}: what it does to the figures is in them")
+        };
+        let mut cautions: Vec<String> = differ
+            .map(|(what, before, now)| sentence(what, said(before), said(now)))
+            .collect();
+        if self.version != after.version {
+            cautions.push(sentence(
+                "version of ringside",
+                &self.version,
+                &after.version,
+            ));
+        }
+        cautions.push(
+            "the two were not measured together, so whatever the host did in between is in the \
+             difference; a comparison of both versions at once would not have it"
+                .to_owned(),
+        );
+        cautions.extend(self.cautions.iter().chain(&after.cautions).cloned());
+        cautions
+    }
+}
+
+/// A round's figures, with the start that the round says.
+fn started(round: &Round) -> Sample {
+    Sample {
+        start: round.start,
+        ..round.sample.clone()
+    }
+}
+
+fn workload_of(setup: &Setup) -> Vec<(&'static str, String)> {
+    vec![
+        ("metric", setup.metric.name().to_owned()),
+        ("question", setup.asked.clone()),
+        ("load", setup.load.clone()),
+        (
+            "rate",
+            setup.rate.map_or("none".into(), |rate| format!("{rate}/s")),
+        ),
+        (
+            "number of cores of the subjects",
+            setup.server_cores.len().to_string(),
+        ),
+        (
+            "number of cores of the generator",
+            setup.generator_cores.len().to_string(),
+        ),
+    ]
+}
+
+fn said(fact: &Option<String>) -> &str {
+    fact.as_deref().unwrap_or("unknown")
+}

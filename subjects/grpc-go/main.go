@@ -4,10 +4,11 @@ package main
 
 import (
 	"context"
+	"flag"
 	"io"
 	"log"
 	"net"
-	"os"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -108,15 +109,33 @@ func add(receipt *records.Receipt, record *records.Record) {
 	receipt.Sum += record.Value
 }
 
+// Lets one call be served at a time: those that come meanwhile wait, as on a single thread.
+func oneByOne() grpc.ServerOption {
+	var turn sync.Mutex
+	return grpc.UnaryInterceptor(func(
+		ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+	) (any, error) {
+		turn.Lock()
+		defer turn.Unlock()
+		return handle(ctx, request)
+	})
+}
+
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: server HOST:PORT")
+	single := flag.Bool("single", false, "serve one call at a time")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("usage: server [-single] HOST:PORT")
 	}
-	listener, err := net.Listen("tcp", os.Args[1])
+	listener, err := net.Listen("tcp", flag.Arg(0))
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := grpc.NewServer()
+	var options []grpc.ServerOption
+	if *single {
+		options = append(options, oneByOne())
+	}
+	server := grpc.NewServer(options...)
 	ringside.RegisterEchoServer(server, echo{})
 	orders.RegisterOrdersServer(server, pricing{})
 	records.RegisterRecordsServer(server, storing{})

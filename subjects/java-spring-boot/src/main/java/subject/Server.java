@@ -9,7 +9,6 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
-import org.springframework.boot.web.context.WebServerPortFileWriter;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -43,12 +42,7 @@ public class Server {
     }
 
     public static void main(String[] arguments) {
-        SpringApplication server = new SpringApplication(Server.class);
-        // Writes its port to the file that PORTFILE names, for those who stand in front of it.
-        if (System.getenv("PORTFILE") != null) {
-            server.addListeners(new WebServerPortFileWriter());
-        }
-        server.run(arguments);
+        SpringApplication.run(Server.class, arguments);
     }
 
     @GetMapping("/")

@@ -191,15 +191,14 @@ impl Kept {
             let Ok(entries) = place.read_dir() else {
                 continue; // No round of it was measured.
             };
-            let mut files: Vec<PathBuf> = entries
+            let files = entries
                 .flatten()
                 .map(|entry| entry.path())
-                .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
-                .collect();
-            files.sort();
-            for file in files {
-                rounds.push(read_with(&file, Round::from_json)?);
-            }
+                .filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+            let read = files.map(|file| read_with(&file, Round::from_json));
+            let mut own: Vec<Round> = read.collect::<Result<_, String>>()?;
+            own.sort_by_key(|round| round.round);
+            rounds.append(&mut own);
         }
         Ok(Kept { manifest, rounds })
     }

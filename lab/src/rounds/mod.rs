@@ -44,10 +44,9 @@ impl Rounds<'_> {
     /// stop, until the intervals are narrow enough or the time is up. Nothing that was started is
     /// alive afterwards.
     pub(crate) fn run(&mut self, entries: &mut [Entry], order: &[Vec<usize>]) {
-        if self.manifest.looked.last().is_some_and(|look| look.enough) {
-            return; // Resumed, and nothing was missing.
+        if self.manifest.stopped.is_some() {
+            return; // Resumed, although it had ended as was asked for.
         }
-        self.manifest.stopped = None;
         let mut up = false;
         let mut longest = Duration::ZERO;
         for (round, order) in (1..).zip(order) {

@@ -1,6 +1,7 @@
 //! The program from outside: what it prints where, how it ends, and what it makes of servers that
 //! behave, misbehave or are not there.
 
+mod capacity;
 mod child;
 mod compare;
 mod doctor;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::child::{PATIENCE, Server, assert_says, command, start};
 
 /// A server that tells when it has answered a number of requests.
-fn counting_server(until: u64) -> (String, Receiver<()>) {
+pub(super) fn counting_server(until: u64) -> (String, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let (sender, reached) = channel();

@@ -551,3 +551,6 @@ fn knee(curve: &[CurvePoint]) -> Option<Knee> {
     let (rate, p99_us) = points[kneedle(&points)?];
     Some(Knee { rate, p99_us })
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

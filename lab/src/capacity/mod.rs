@@ -13,7 +13,7 @@
 //! the highest rate that may be asked for held, it is a lower bound and is called one.
 
 mod course;
-mod finding;
+pub(crate) mod finding;
 mod scaling;
 pub mod search;
 mod slo;

@@ -95,3 +95,124 @@ fn failed_by_itself(slo: &[Threshold], record: &Record) -> bool {
     let share = failed as f64 / (failed + exchanges.completed).max(1) as f64;
     slo.iter().any(crossed) && share >= FAILED_BY_ITSELF_MIN && 2 * answers >= failed
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use load::Plan;
+    use measure::histogram::Histogram;
+    use measure::host::Host;
+    use measure::record::{
+        Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Times,
+    };
+
+    use super::*;
+
+    /// A second at `offered` a second, of which so many failed by an answer; each of the others took
+    /// `ms`.
+    fn record(offered: u64, failed: u64, ms: u64) -> Record {
+        let mut times = Histogram::new();
+        for _ in 0..offered {
+            times.record(ms * 1_000_000);
+        }
+        let text = times.to_hdr_v2_base64();
+        Record {
+            schema_version: 1,
+            plan: Plan::new("http://localhost/").expect("a URL"),
+            host: Host::default(),
+            generator: Generator::default(),
+            exchanges: Exchanges {
+                completed: offered - failed,
+                failed,
+                ..Exchanges::default()
+            },
+            duration_s: 1.0,
+            offered_rate: Some(offered as f64),
+            achieved_rate: (offered - failed) as f64,
+            bytes: Bytes::default(),
+            response_time_us: Times::of(&times),
+            service_time_us: Times::of(&times),
+            lateness_us: Times::default(),
+            ping_time_us: Times::default(),
+            status: BTreeMap::new(),
+            grpc_status: BTreeMap::new(),
+            messages: Messages::default(),
+            errors: BTreeMap::from([("unexpected_status".to_owned(), failed)]),
+            connections: Connections::default(),
+            series: Vec::new(),
+            histograms: Histograms {
+                unit: "ns".to_owned(),
+                response_time: text.clone(),
+                service_time: text,
+                lateness: None,
+            },
+            valid: true,
+            warnings: Vec::new(),
+            ended_by: EndedBy::Duration,
+        }
+    }
+
+    fn late(record: Record) -> Record {
+        Record {
+            generator: Generator {
+                limited: true,
+                limited_reason: "sent late".to_owned(),
+                ..Generator::default()
+            },
+            ..record
+        }
+    }
+
+    fn verdict(record: &Record) -> Verdict {
+        let slo = ["p99<10ms", "errors<0.1%"].map(|text| text.parse().expect("a condition"));
+        judge(&slo, record).verdict
+    }
+
+    #[test]
+    fn a_rate_holds_if_all_conditions_do() {
+        assert_eq!(verdict(&record(5000, 0, 5)), Verdict::Pass);
+        assert_eq!(verdict(&record(5000, 4, 5)), Verdict::Pass);
+        assert_eq!(verdict(&record(5000, 6, 5)), Verdict::Fail);
+        assert_eq!(verdict(&record(5000, 0, 11)), Verdict::Fail);
+    }
+
+    #[test]
+    fn what_was_due_and_not_answered_was_not_served() {
+        let behind = Record {
+            achieved_rate: 4900.0,
+            ..record(5000, 0, 5)
+        };
+        let judgement = judge(&["errors<1%".parse().expect("a condition")], &behind);
+        assert_eq!(judgement.verdict, Verdict::Fail);
+        assert_eq!(judgement.why, "98.0 % of what was due was answered");
+    }
+
+    #[test]
+    fn few_exchanges_say_nothing_about_a_rare_one() {
+        let Verdict::Unknown(why) = verdict(&record(2000, 0, 5)) else {
+            panic!("2,000 exchanges cannot show fewer than 0.1 % of errors");
+        };
+        assert!(why.contains("2995") && why.contains("--duration"), "{why}");
+        assert_eq!(
+            exchanges_min(&["mean<1ms".parse().expect("a condition")]),
+            1
+        );
+    }
+
+    #[test]
+    fn a_late_generator_spoils_a_failure_and_not_a_pass() {
+        assert_eq!(verdict(&late(record(5000, 0, 5))), Verdict::Pass);
+        let unknown = Verdict::Unknown("sent late".to_owned());
+        assert_eq!(verdict(&late(record(5000, 0, 11))), unknown);
+        // A few refusals may come of its bursts; half of all do not.
+        assert_eq!(verdict(&late(record(5000, 50, 5))), unknown);
+        assert_eq!(verdict(&late(record(5000, 2500, 5))), Verdict::Fail);
+        // But a generator that loses half of them itself knows nothing of the subject.
+        let lost = Record {
+            errors: BTreeMap::from([("timeout".to_owned(), 2500)]),
+            ..late(record(5000, 2500, 5))
+        };
+        assert_eq!(verdict(&lost), unknown);
+    }
+}

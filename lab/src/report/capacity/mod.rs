@@ -6,6 +6,9 @@
 mod page;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub use page::html;
 pub use text::{csv, markdown, terminal};
 

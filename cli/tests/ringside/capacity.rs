@@ -1,0 +1,126 @@
+//! `ringside capacity` against our own server, whose route `/limited/RATE` has a known capacity.
+//! How near it comes is measured elsewhere: here other programs share the processors.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::child::{Ended, Folder, PATIENCE, Server, assert_says, command, ringside, start};
+use super::signals::counting_server;
+
+/// A search of a fraction of a second for each probe; also what it wrote down.
+fn search(url: &str, out: &str, more: &[&str]) -> (Ended, Value) {
+    let mut words = vec!["capacity", url, "-o", out, "-c", "4", "-d", "200ms"];
+    words.extend([
+        "--arrivals",
+        "constant",
+        "--precision",
+        "20%",
+        "--from",
+        "100",
+    ]);
+    words.extend([
+        "--repeats",
+        "1",
+        "--confirmations",
+        "1",
+        "--slo",
+        "errors<5%",
+    ]);
+    words.extend(more);
+    let ended = ringside(&words);
+    let text = fs::read_to_string(format!("{out}/capacity.json"))
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
+    (ended, serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let out = folder.path("out");
+    let (ended, found) = search(&server.at("/limited/300"), &out, &["--at-least", "10k"]);
+    assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stderr, "--at-least 10000/s was not shown");
+    assert_says(&ended.stdout, "What can be concluded");
+    assert!(!ended.stdout.contains('\x1b'));
+    let found = &found["rows"][0]["found"];
+    // What is let through for a moment beyond the rate is what the bucket holds.
+    let held = found["held"]["rate"].as_f64().unwrap();
+    assert!(held < 330.0, "{found}");
+    assert!(found["failed"]["rate"].as_f64().unwrap() > held, "{found}");
+    for name in [
+        "report.md",
+        "report.csv",
+        "report.html",
+        "rounds/target/001.json",
+    ] {
+        assert!(fs::metadata(format!("{out}/{name}")).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let more = ["--to", "200", "--at-least", "100", "--usl", "1,2"];
+    let (ended, found) = search(&server.at("/"), &folder.path("out"), &more);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "a lower bound");
+    assert_eq!(found["rows"][0]["found"]["ending"], "highest_held");
+    assert_eq!(
+        found["rows"][0]["scaling"]["points"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    assert_says(&ended.stdout, "the scalability law needs 6");
+}
+
+#[test]
+fn ctrl_c_ends_a_search_with_130_and_what_was_found() {
+    let (url, reached) = counting_server(20);
+    let folder = Folder::new();
+    let out = folder.path("out");
+    let words = ["capacity", &url, "-d", "10m", "--slo", "p99<1s", "-o", &out];
+    let running = start(&mut command(&words));
+    reached.recv_timeout(PATIENCE).expect("requests come");
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_says(&ended.stdout, "somebody asked to stop");
+    let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["ended_early"], "somebody asked to stop");
+}
+
+#[test]
+fn what_cannot_be_searched_is_said_before_anything_is_written() {
+    let folder = Folder::new();
+    let out = folder.path("out");
+    let slo = "--slo=p99<1s";
+    for (words, code, part) in [
+        (vec!["http://127.0.0.1:1/", slo], 1, "127.0.0.1:1"),
+        (vec!["http://127.0.0.1:1/"], 2, "--slo 'p99<10ms'"),
+        (
+            vec!["http://127.0.0.1:1/", slo, "--from", "9", "--to", "5"],
+            2,
+            "a lower --from",
+        ),
+        (
+            vec!["http://127.0.0.1:1/", slo, "--precision", "0.1%"],
+            2,
+            "expected 0.5 %",
+        ),
+        (vec!["nowhere.toml", slo], 2, "cannot be read"),
+        (vec!["nowhere.toml", slo, "-c", "7"], 2, "[workload]"),
+    ] {
+        let mut all = vec!["capacity", "-o", &out];
+        all.extend(&words);
+        let ended = ringside(&all);
+        assert_eq!(ended.code, Some(code), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+        assert_eq!(ended.stdout, "");
+    }
+    assert!(folder.names().is_empty());
+}

@@ -1,0 +1,242 @@
+//! What follows from points: curves, ratios and sentences.
+
+use std::time::Duration;
+
+use load::schedule::Arrivals;
+
+use super::super::search::{Edge, Search, Step};
+use super::*;
+
+const LIMITS: Limits = Limits {
+    from: 1000.0,
+    lowest: 1.0,
+    to: 1e6,
+    precision: 0.01,
+    repeats: 3,
+    confirmations: 5,
+    probes_max: 200,
+};
+
+/// What a search finds of a subject that holds up to `limit`; response times take off there.
+pub(crate) fn searched(name: &str, limit: f64) -> RowCapacity {
+    let mut search = Search::new(LIMITS);
+    let mut points = Vec::new();
+    let found = loop {
+        let probe = match search.step() {
+            Step::Probe(probe) => probe,
+            Step::Done(found) => break found,
+        };
+        let held = probe.rate <= limit;
+        let verdict = match held {
+            true => Verdict::Pass,
+            false => Verdict::Fail,
+        };
+        search.answer(verdict.clone());
+        points.push(point(points.len() as u32 + 1, probe, limit, verdict));
+    };
+    RowCapacity {
+        name: name.to_owned(),
+        description: Some(format!("{name} of this test")),
+        version: Some("1.0".to_owned()),
+        failed: None,
+        log: Vec::new(),
+        found: Some(found),
+        points,
+        curve: Vec::new(),
+        knee: None,
+        scaling: None,
+    }
+}
+
+fn point(number: u32, probe: Probe, limit: f64, verdict: Verdict) -> Point {
+    let busy = probe.rate / limit;
+    let wait = 100.0 / (1.0 - busy.min(0.995));
+    let failed = (probe.rate - limit).max(0.0) as u64;
+    Point {
+        number,
+        kind: probe.kind,
+        rate: probe.rate,
+        offered: probe.rate,
+        achieved: probe.rate.min(limit),
+        seconds: 1.0,
+        completed: probe.rate.min(limit) as u64,
+        failed,
+        errors: BTreeMap::from([("unexpected_status".to_owned(), failed)]),
+        p50_us: Some(wait),
+        p99_us: Some(5.0 * wait),
+        server_cpu_us_per_exchange: Some(1e6 / limit),
+        server_busy: Some(busy.min(1.0)),
+        generator_limited: None,
+        verdict,
+        why: "errors<0.1%: \"0.04%\"".to_owned(),
+    }
+}
+
+/// A comparison of these rows, the first of which is the baseline.
+pub(crate) fn capacities(rows: Vec<RowCapacity>) -> Capacities {
+    let goal = Goal {
+        slo: vec!["p99<10ms".parse().expect("a condition")],
+        limits: LIMITS,
+        window: Duration::from_secs(1),
+        settle: Duration::from_millis(200),
+        arrivals: Arrivals::Poisson,
+        scaling: Vec::new(),
+        seed: 1,
+    };
+    let mut found = Capacities::new("test", &goal, 1_795_291_974, Vec::new());
+    found.asked = "GET / over HTTP/1.1".to_owned();
+    found.load = "10 connections".to_owned();
+    found.baseline = Some(rows[0].name.clone());
+    found.host = measure::host::Host::default();
+    found.rows = rows;
+    found.conclude();
+    found
+}
+
+fn bounded(mut row: RowCapacity) -> RowCapacity {
+    if let Some(found) = &mut row.found {
+        found.ending = Ending::GeneratorLimited("sent late".to_owned());
+        found.failed = None;
+    }
+    row
+}
+
+#[test]
+fn a_ratio_reaches_from_the_ends_of_both_intervals() {
+    let found = capacities(vec![searched("slow", 10_000.0), searched("fast", 30_000.0)]);
+    let ratio = &found.ratios[0];
+    let (low, high) = (ratio.low.expect("an end"), ratio.high.expect("an end"));
+    assert!(
+        2.94 < low && low < 3.0 && 3.0 < high && high < 3.06,
+        "{ratio:?}"
+    );
+    assert!(
+        ratio
+            .centre
+            .is_some_and(|centre| low < centre && centre < high)
+    );
+    let says = |what: &str| found.conclusions.iter().any(|said| said.contains(what));
+    assert!(
+        says("The capacity of fast is 2.9"),
+        "{:?}",
+        found.conclusions
+    );
+    assert!(says("times that of slow."), "{:?}", found.conclusions);
+    assert!(
+        says("slow holds 9,9") || says("slow holds 10,000/s"),
+        "{:?}",
+        found.conclusions
+    );
+}
+
+#[test]
+fn equal_capacities_are_no_difference_and_lower_bounds_have_one_end() {
+    let equal = capacities(vec![searched("a", 10_000.0), searched("b", 10_000.0)]);
+    let said = equal.conclusions.last().expect("a sentence");
+    assert!(said.starts_with("No difference shown"), "{said}");
+    let fast = bounded(searched("fast", 30_000.0));
+    let found = capacities(vec![searched("slow", 10_000.0), fast]);
+    let said = found.conclusions.last().expect("a sentence");
+    assert!(said.contains("at least 2.9"), "{said}");
+    assert!(
+        found.conclusions[1].contains("a lower bound"),
+        "{:?}",
+        found.conclusions
+    );
+    let fast = bounded(searched("fast", 30_000.0));
+    let found = capacities(vec![fast, searched("slow", 10_000.0)]);
+    let said = found.conclusions.last().expect("a sentence");
+    assert!(said.contains("at most 0.34"), "{said}");
+    let both = ["a", "b"].map(|name| bounded(searched(name, 10_000.0)));
+    let found = capacities(both.to_vec());
+    let said = found.conclusions.last().expect("a sentence");
+    assert!(said.contains("not known: both are lower bounds"), "{said}");
+}
+
+#[test]
+fn what_has_to_be_reached_is_reached_by_the_lower_end() {
+    let found = capacities(vec![searched("a", 10_000.0), searched("b", 20_000.0)]);
+    assert!(found.at_least(9_900.0) && !found.at_least(10_001.0));
+    let none = RowCapacity {
+        found: None,
+        ..searched("none", 10_000.0)
+    };
+    assert!(!capacities(vec![none]).at_least(1.0));
+}
+
+#[test]
+fn the_curve_has_a_point_for_each_rate_and_bends_before_the_edge() {
+    let found = capacities(vec![searched("a", 10_000.0)]);
+    let row = &found.rows[0];
+    assert!(row.curve.is_sorted_by(|a, b| a.rate < b.rate));
+    let probes: u32 = row.curve.iter().map(|point| point.probes).sum();
+    assert_eq!(probes as usize, row.points.len());
+    let edge = |point: &&CurvePoint| Some(point.rate) == row.capacity();
+    let edge = row.curve.iter().find(edge).expect("the edge");
+    assert!(edge.held >= 5 && edge.held == edge.probes, "{edge:?}");
+    let knee = row.knee.expect("a bend");
+    assert!((5_000.0..=10_100.0).contains(&knee.rate), "{knee:?}");
+}
+
+#[test]
+fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
+    let edge = Some(Edge {
+        rate: 1000.0,
+        agreeing: 5,
+        probes: 5,
+        confirmed: true,
+    });
+    let why = || "sent late".to_owned();
+    let table = [
+        (
+            edge,
+            edge,
+            Ending::Between,
+            "holds 1,000/s (confirmed by 5 of 5 probes) and fails",
+        ),
+        (
+            edge,
+            None,
+            Ending::GeneratorLimited(why()),
+            "could not show more (sent late)",
+        ),
+        (
+            edge,
+            None,
+            Ending::HighestHeld,
+            "the highest rate that may be asked for",
+        ),
+        (
+            None,
+            edge,
+            Ending::NothingHeld,
+            "holds no rate down to 1,000/s (5 of 5 probes)",
+        ),
+        (None, None, Ending::NotKnown(why()), "is not known"),
+        (edge, edge, Ending::Stopped, "when the search ended"),
+        (edge, None, Ending::Stopped, "held 1,000/s"),
+        (None, edge, Ending::OutOfProbes, "failed at 1,000/s"),
+    ];
+    for (held, failed, ending, part) in table {
+        let mut row = searched("a", 10_000.0);
+        let found = row.found.as_mut().expect("found");
+        (found.held, found.failed, found.ending) = (held, failed, ending.clone());
+        let said = row.concluded().expect("a sentence");
+        assert!(
+            said.contains(part) && said.ends_with('.'),
+            "{ending:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_was_written_is_read_again_and_a_newer_schema_is_refused() {
+    let found = capacities(vec![searched("a", 10_000.0)]);
+    let again = Capacities::from_json(&found.json()).expect("what was written");
+    assert_eq!(again.json(), found.json());
+    let newer = found
+        .json()
+        .replace("\"schema_version\": 1", "\"schema_version\": 99");
+    let refused = Capacities::from_json(&newer).expect_err("newer");
+    assert!(refused.contains("99"), "{refused}");
+}

@@ -1,0 +1,81 @@
+//! The formats say the same, and what comes from outside breaks none of them.
+
+use super::*;
+use crate::capacity::finding::tests::{capacities, searched};
+use crate::report::Look;
+
+const LOOK: Look = Look {
+    unicode: true,
+    colour: false,
+    width: 100,
+};
+
+fn found() -> Capacities {
+    capacities(vec![searched("slow", 10_000.0), searched("fast", 30_000.0)])
+}
+
+#[test]
+fn every_format_has_the_capacities_and_the_ratio() {
+    let found = found();
+    let held = per_second(found.rows[0].capacity().expect("found"));
+    let ratio = found.conclusions.last().expect("a sentence");
+    let text = terminal(&found, LOOK);
+    for part in [
+        held.as_str(),
+        "What can be concluded",
+        "p99<10ms in most of 3 windows",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 120),
+        "{text}"
+    );
+    for text in [markdown(&found), html(&found)] {
+        assert!(text.contains(&held) && text.contains(ratio), "{text}");
+    }
+    let names: Vec<&str> = files(&found).iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        names,
+        ["capacity.json", "report.md", "report.csv", "report.html"]
+    );
+}
+
+#[test]
+fn a_terminal_without_unicode_gets_none() {
+    let look = Look {
+        unicode: false,
+        ..LOOK
+    };
+    assert!(terminal(&found(), look).is_ascii());
+}
+
+#[test]
+fn csv_has_a_line_for_each_probe_with_as_many_fields_as_headings() {
+    let found = found();
+    let text = csv(&found);
+    let probes: usize = found.rows.iter().map(|row| row.points.len()).sum();
+    assert_eq!(text.lines().count(), probes + 1);
+    let fields = text.lines().next().map(|line| line.split(',').count());
+    for line in text.lines().skip(1) {
+        assert_eq!(Some(line.split(',').count()), fields, "{line}");
+        assert!(line.contains("\"\"0.04%\"\""), "quotes are doubled: {line}");
+    }
+}
+
+#[test]
+fn names_from_outside_are_escaped() {
+    let mut found = found();
+    found.rows[0].name = "<script>alert(1)</script>|".to_owned();
+    let page = html(&found);
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+    assert!(markdown(&found).contains("\\|"));
+}
+
+#[test]
+fn a_page_fetches_nothing_and_shows_every_probe() {
+    let found = found();
+    let page = html(&found);
+    assert!(!page.contains("http://") || page.contains("http://www.w3.org/2000/svg"));
+    assert!(page.contains("<svg") && page.contains("Every probe"));
+}

@@ -7,7 +7,7 @@ use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
 use super::scaling::Scaling;
-use super::search::{Ending, Found, Kind, Limits, Probe, Verdict};
+use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
 use super::{Goal, host, words_of_time};
 use crate::document;
@@ -64,12 +64,21 @@ pub struct Capacities {
     pub rows: Vec<RowCapacity>,
     /// The capacities as multiples of the baseline's.
     pub ratios: Vec<Ratio>,
-    /// What can be concluded, in sentences.
-    pub conclusions: Vec<String>,
+    /// What can be concluded.
+    pub conclusions: Vec<Conclusion>,
     /// What cannot, or only with care.
     pub reservations: Vec<String>,
     /// What ended the search before it was done, if something did.
     pub ended_early: Option<String>,
+}
+
+/// Something that can be concluded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conclusion {
+    /// In a sentence.
+    pub says: String,
+    /// What it rests on, in a sentence; may be empty.
+    pub rests: String,
 }
 
 /// The capacity of one subject.
@@ -128,6 +137,8 @@ pub struct Point {
     pub server_busy: Option<f64>,
     /// Why the generator was the limit, if it was.
     pub generator_limited: Option<String>,
+    /// What the generator remarked.
+    pub remarks: Vec<String>,
     /// What it came to.
     pub verdict: Verdict,
     /// What decided, in words.
@@ -242,7 +253,12 @@ impl Capacities {
             .filter_map(RowCapacity::concluded)
             .collect();
         let ratios = self.ratios.iter().map(|ratio| self.ratio_in_words(ratio));
-        let ratios: Vec<String> = ratios.collect();
+        let ratios: Vec<Conclusion> = ratios
+            .map(|says| Conclusion {
+                says,
+                rests: "From the ends of both intervals.".to_owned(),
+            })
+            .collect();
         self.conclusions.extend(ratios);
         self.reservations = self.rows.iter().flat_map(RowCapacity::reserved).collect();
         self.reservations.extend(self.ended_early.iter().map(|why| {
@@ -326,43 +342,28 @@ impl RowCapacity {
         }
     }
 
-    fn concluded(&self) -> Option<String> {
+    fn concluded(&self) -> Option<Conclusion> {
         let found = self.found.as_ref()?;
         let name = &self.name;
-        let held = found.held.map(|edge| {
-            let times = match edge.confirmed {
-                true => "confirmed by",
-                false => "not confirmed yet:",
-            };
-            let rate = per_second(edge.rate);
-            format!(
-                "{rate} ({times} {} of {} probes)",
-                edge.agreeing, edge.probes
-            )
-        });
-        let failed = found.failed.map(|edge| {
-            let rate = per_second(edge.rate);
-            format!("{rate} ({} of {} probes)", edge.agreeing, edge.probes)
-        });
-        Some(match (&found.ending, held, failed) {
+        let held = found.held.map(|edge| per_second(edge.rate));
+        let failed = found.failed.map(|edge| per_second(edge.rate));
+        let says = match (&found.ending, held, failed) {
             (Ending::Between, Some(held), Some(failed)) => {
                 format!("{name} holds {held} and fails at {failed}.")
             }
-            (Ending::GeneratorLimited(why), Some(held), _) => format!(
+            (Ending::GeneratorLimited(_), Some(held), _) => format!(
                 "{name} holds at least {held}: a lower bound, since the generator could not show \
-                 more ({why})."
+                 more."
             ),
-            (Ending::HighestHeld, Some(held), _) => {
-                format!(
-                    "{name} holds {held}, the highest rate that may be asked for: a lower bound."
-                )
-            }
+            (Ending::HighestHeld, Some(held), _) => format!(
+                "{name} holds {held}, the highest rate that may be asked for: a lower bound."
+            ),
             (_, Some(held), Some(failed)) => {
                 format!("{name} held {held} and failed at {failed} when the search ended.")
             }
             (_, Some(held), None) => format!("{name} held {held} when the search ended."),
-            (Ending::NotKnown(why), None, _) => {
-                format!("What {name} holds is not known: the generator could not show it ({why}).")
+            (Ending::NotKnown(_), None, _) => {
+                format!("What {name} holds is not known: the generator could not show it.")
             }
             (Ending::NothingHeld, None, Some(failed)) => {
                 format!(
@@ -374,7 +375,9 @@ impl RowCapacity {
                 format!("{name} failed at {failed} when the search ended.")
             }
             (_, None, None) => return None,
-        })
+        };
+        let rests = rests_on(found);
+        Some(Conclusion { says, rests })
     }
 
     fn first_failure(&self) -> String {
@@ -392,6 +395,17 @@ impl RowCapacity {
         let Some(found) = &self.found else {
             return said;
         };
+        // Such as that every connection was busy: then the capacity is one of so many connections.
+        let at_the_edge = |point: &&Point| {
+            let edge = found.failed.filter(|edge| edge.rate == point.rate);
+            edge.is_some() && point.held() == Some(false)
+        };
+        let remarks = self.points.iter().rev().find(at_the_edge);
+        said.extend(remarks.into_iter().flat_map(|point| {
+            let rate = per_second(point.rate);
+            let remarks = point.remarks.iter();
+            remarks.map(move |remark| format!("{name}, at {rate}: {remark}."))
+        }));
         if !found.out_of_order.is_empty() {
             let rates: Vec<String> = found.out_of_order.iter().map(|r| per_second(*r)).collect();
             said.push(format!(
@@ -412,8 +426,8 @@ impl RowCapacity {
         }
         if found.not_recovered > 0 {
             said.push(format!(
-                "{name} failed {} times, right after it had failed, at a rate that it held before: it \
-                 recovers slowly, or something disturbs. It was given rest.",
+                "{name} failed {} times, right after it had failed, at a rate that it held before: \
+                 it recovers slowly, or something disturbs. It was given rest.",
                 found.not_recovered
             ));
         }
@@ -426,6 +440,33 @@ impl RowCapacity {
         }
         said
     }
+}
+
+impl Conclusion {
+    /// All of it.
+    pub fn words(&self) -> String {
+        format!("{} {}", self.says, self.rests)
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// What the ends of an interval rest on, in sentences.
+fn rests_on(found: &Found) -> String {
+    let edge = |word: &str, edge: Edge| {
+        let kind = match edge.confirmed {
+            true => "confirming probes",
+            false => "probes, not confirmed",
+        };
+        format!("{word} in {} of {} {kind}.", edge.agreeing, edge.probes)
+    };
+    let mut sentences = Vec::new();
+    sentences.extend(found.held.map(|held| edge("Held", held)));
+    sentences.extend(found.failed.map(|failed| edge("Failed", failed)));
+    if let Ending::GeneratorLimited(why) | Ending::NotKnown(why) = &found.ending {
+        sentences.push(format!("The generator: {why}."));
+    }
+    sentences.join(" ")
 }
 
 impl Point {
@@ -462,6 +503,7 @@ impl Point {
             server_cpu_us_per_exchange: sample.and_then(|s| s.server_cpu_us_per_exchange),
             server_busy: sample.map(|sample| sample.server_busy),
             generator_limited: limited.then(|| record.generator.limited_reason.clone()),
+            remarks: record.warnings.clone(),
             verdict: judgement.verdict,
             why: judgement.why,
         }
@@ -484,6 +526,7 @@ impl Point {
             server_cpu_us_per_exchange: None,
             server_busy: None,
             generator_limited: None,
+            remarks: Vec::new(),
             verdict: Verdict::Fail,
             why: what,
         }

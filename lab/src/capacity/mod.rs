@@ -9,8 +9,8 @@
 //!
 //! What is found is an interval, [highest rate that held, lowest that failed], both confirmed; of a
 //! comparison's rows on processes that were started for that. It is no interval of confidence: it
-//! says where the edge was in this hour on this machine. Where the generator could not send more, or
-//! the highest rate that may be asked for held, it is a lower bound and is called one.
+//! says where the edge was in this hour on this machine. Where the generator could not send more,
+//! or the highest rate that may be asked for held, it is a lower bound and is called one.
 
 mod course;
 pub(crate) mod finding;
@@ -27,7 +27,9 @@ use load::{Plan, RunError, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
-pub use finding::{Capacities, CurvePoint, Knee, Point, Ratio, RowCapacity, SCHEMA_VERSION};
+pub use finding::{
+    Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, RowCapacity, SCHEMA_VERSION,
+};
 pub use scaling::{Scaling, ScalingPoint};
 
 use crate::build::default_cache;

@@ -2,8 +2,8 @@
 //! scalability.
 //!
 //! Every number of connections is measured once in each round, in an order of its own, so that a
-//! drift of the machine is not mistaken for the law. A run in which the generator was the limit says
-//! nothing about the subject and is left out of the fit.
+//! drift of the machine is not mistaken for the law. A run in which the generator was the limit
+//! says nothing about the subject and is left out of the fit.
 
 use load::Plan;
 use load::schedule::Schedule;

@@ -13,8 +13,8 @@
 //! So where two probes in a row have failed, a rate that held before is asked for as a *control*,
 //! after longer and longer rests, until it holds again.
 //!
-//! A rate that the generator could not send is *not known*. It is a ceiling of what can be said, not
-//! of what the subject holds, and what is found below it is a lower bound.
+//! A rate that the generator could not send is *not known*. It is a ceiling of what can be said,
+//! not of what the subject holds, and what is found below it is a lower bound.
 
 use serde::{Deserialize, Serialize};
 

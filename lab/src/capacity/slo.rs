@@ -3,8 +3,8 @@
 //! Besides the conditions that were asked for, a rate holds only if it was served: a subject that
 //! lets the requests queue answers all of them in the end. What passes passes however late the
 //! generator was, since its lateness is part of every response time. What fails is the subject's
-//! failure only if the generator was in time, or if the subject said so itself and loudly, by answers
-//! with another status than expected.
+//! failure only if the generator was in time, or if the subject said so itself and loudly, by
+//! answers with another status than expected.
 
 use load::Record;
 use load::check::{self, Threshold};
@@ -14,8 +14,8 @@ use crate::statistics::quantile;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
-/// A late generator sends in bursts, which a subject may refuse. But it is not the generator's doing
-/// where so many of all exchanges fail, and most of those by an answer.
+/// A late generator sends in bursts, which a subject may refuse. But it is not the generator's
+/// doing where so many of all exchanges fail, and most of those by an answer.
 const FAILED_BY_ITSELF_MIN: f64 = 0.1;
 
 /// What a probe's record says.
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    /// A second at `offered` a second, of which so many failed by an answer; each of the others took
-    /// `ms`.
+    /// A second at `offered` a second, of which so many failed by an answer; each of the others
+    /// took `ms`.
     fn record(offered: u64, failed: u64, ms: u64) -> Record {
         let mut times = Histogram::new();
         for _ in 0..offered {

@@ -1,14 +1,14 @@
 //! `/limited/RATE`: so many answers a second, all workers of this server together, and 503 beyond:
 //! a server whose capacity is known. `20000`, `20k` and `10/m` are rates.
 //!
-//! A token bucket that holds what flows in within ten milliseconds, two tokens at least. So the rate
-//! is well defined for whoever asks evenly and for whoever asks at random: of Poisson arrivals at
-//! 99 % of 20,000 a second it refuses one in several thousand, and one percent too much shows within
-//! a second. A deeper bucket would let an overload pass for a while, a shallower one would refuse
-//! what merely comes close together.
+//! A token bucket that holds what flows in within ten milliseconds, two tokens at least. So the
+//! rate is well defined for whoever asks evenly and for whoever asks at random: of Poisson arrivals
+//! at 99 % of 20,000 a second it refuses one in several thousand, and one percent too much shows
+//! within a second. A deeper bucket would let an overload pass for a while, a shallower one would
+//! refuse what merely comes close together.
 //!
-//! The bucket is one number that all workers change atomically, without a lock: the time at which it
-//! will be full again (the generic cell rate algorithm, ITU-T I.371, whose "theoretical arrival
+//! The bucket is one number that all workers change atomically, without a lock: the time at which
+//! it will be full again (the generic cell rate algorithm, ITU-T I.371, whose "theoretical arrival
 //! time" this is).
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use load::schedule::Arrivals;
 
-use super::super::search::{Edge, Search, Step};
+use super::super::search::{Search, Step};
 use super::*;
 
 const LIMITS: Limits = Limits {
@@ -67,6 +67,7 @@ fn point(number: u32, probe: Probe, limit: f64, verdict: Verdict) -> Point {
         server_cpu_us_per_exchange: Some(1e6 / limit),
         server_busy: Some(busy.min(1.0)),
         generator_limited: None,
+        remarks: vec!["every connection was busy".to_owned()],
         verdict,
         why: "errors<0.1%: \"0.04%\"".to_owned(),
     }
@@ -115,7 +116,12 @@ fn a_ratio_reaches_from_the_ends_of_both_intervals() {
             .centre
             .is_some_and(|centre| low < centre && centre < high)
     );
-    let says = |what: &str| found.conclusions.iter().any(|said| said.contains(what));
+    let says = |what: &str| {
+        found
+            .conclusions
+            .iter()
+            .any(|said| said.says.contains(what))
+    };
     assert!(
         says("The capacity of fast is 2.9"),
         "{:?}",
@@ -132,24 +138,24 @@ fn a_ratio_reaches_from_the_ends_of_both_intervals() {
 #[test]
 fn equal_capacities_are_no_difference_and_lower_bounds_have_one_end() {
     let equal = capacities(vec![searched("a", 10_000.0), searched("b", 10_000.0)]);
-    let said = equal.conclusions.last().expect("a sentence");
+    let said = equal.conclusions.last().expect("a sentence").words();
     assert!(said.starts_with("No difference shown"), "{said}");
     let fast = bounded(searched("fast", 30_000.0));
     let found = capacities(vec![searched("slow", 10_000.0), fast]);
-    let said = found.conclusions.last().expect("a sentence");
+    let said = found.conclusions.last().expect("a sentence").words();
     assert!(said.contains("at least 2.9"), "{said}");
     assert!(
-        found.conclusions[1].contains("a lower bound"),
+        found.conclusions[1].says.contains("a lower bound"),
         "{:?}",
         found.conclusions
     );
     let fast = bounded(searched("fast", 30_000.0));
     let found = capacities(vec![fast, searched("slow", 10_000.0)]);
-    let said = found.conclusions.last().expect("a sentence");
-    assert!(said.contains("at most 0.34"), "{said}");
+    let said = found.conclusions.last().expect("a sentence").words();
+    assert!(said.contains("at most 0.3"), "{said}");
     let both = ["a", "b"].map(|name| bounded(searched(name, 10_000.0)));
     let found = capacities(both.to_vec());
-    let said = found.conclusions.last().expect("a sentence");
+    let said = found.conclusions.last().expect("a sentence").words();
     assert!(said.contains("not known: both are lower bounds"), "{said}");
 }
 
@@ -192,13 +198,13 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
             edge,
             edge,
             Ending::Between,
-            "holds 1,000/s (confirmed by 5 of 5 probes) and fails",
+            "holds 1,000/s and fails at 1,000/s. Held in 5 of 5 confirming probes. Failed in 5",
         ),
         (
             edge,
             None,
             Ending::GeneratorLimited(why()),
-            "could not show more (sent late)",
+            "could not show more. Held in 5 of 5 confirming probes. The generator: sent late.",
         ),
         (
             edge,
@@ -210,7 +216,7 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
             None,
             edge,
             Ending::NothingHeld,
-            "holds no rate down to 1,000/s (5 of 5 probes)",
+            "holds no rate down to 1,000/s",
         ),
         (None, None, Ending::NotKnown(why()), "is not known"),
         (edge, edge, Ending::Stopped, "when the search ended"),
@@ -221,12 +227,21 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
         let mut row = searched("a", 10_000.0);
         let found = row.found.as_mut().expect("found");
         (found.held, found.failed, found.ending) = (held, failed, ending.clone());
-        let said = row.concluded().expect("a sentence");
+        let said = row.concluded().expect("a sentence").words();
         assert!(
             said.contains(part) && said.ends_with('.'),
             "{ending:?}: {said}"
         );
     }
+}
+
+#[test]
+fn what_the_generator_remarked_where_a_rate_failed_is_said() {
+    let found = capacities(vec![searched("a", 10_000.0)]);
+    let edge = found.rows[0].found.as_ref().and_then(|found| found.failed);
+    let rate = per_second(edge.expect("an edge").rate);
+    let wanted = format!("a, at {rate}: every connection was busy.");
+    assert_eq!(found.reservations, [wanted]);
 }
 
 #[test]

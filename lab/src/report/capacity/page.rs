@@ -12,7 +12,7 @@ use super::super::html::swatch;
 use super::{
     capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown, times_held,
 };
-use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
+use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
 /// The whole report as one page that fetches nothing.
 pub fn html(found: &Capacities) -> String {
@@ -26,9 +26,12 @@ pub fn html(found: &Capacities) -> String {
         ]))
         h1 { (title) }
         (verdicts(&said(found)))
-        p { (conditions(found)) }
     };
-    let mut sections = vec![Section::new("Capacities", "", capacities(found))];
+    let mut sections = vec![Section::new(
+        "Capacities",
+        conditions(found),
+        capacities(found),
+    )];
     let curves = curves(found);
     if !curves.0.is_empty() {
         let lead = "What happens as more is asked for. The lines stand where a rate last held.";
@@ -67,11 +70,11 @@ fn said(found: &Capacities) -> Vec<Said> {
         true => Tone::Good,
         false => Tone::Warn,
     };
-    let one = |sentence: &String| Said {
+    let one = |conclusion: &Conclusion| Said {
         tone,
         sign: if exact { "=" } else { "≥" },
-        says: sentence.clone(),
-        rests: String::new(),
+        says: conclusion.says.clone(),
+        rests: conclusion.rests.clone(),
     };
     found.conclusions.iter().map(one).collect()
 }
@@ -112,22 +115,29 @@ fn capacities(found: &Capacities) -> Markup {
 
 /// The pictures over the offered rate, of what was measured.
 fn curves(found: &Capacities) -> Markup {
-    let picture = |title, scale, show: fn(f64) -> String, of: fn(&CurvePoint) -> Option<f64>| {
+    let picture = |title, y: Axis, of: fn(&CurvePoint) -> Option<f64>| {
         let series = series(found, of);
         let x = Axis::new("offered, requests a second", Scale::Log, count);
-        let y = Axis::new(title, scale, show);
         match series.is_empty() {
             true => markup! {},
             false => lines(title, "", (&x, &y), &series, &edges(found)),
         }
     };
+    let axis = Axis::new;
+    let answered = |p: &CurvePoint| Some(p.achieved).filter(|achieved| *achieved > 0.0);
+    let slowest = axis(
+        "99th percentile, from intended to done",
+        Scale::Log,
+        time_us,
+    );
+    let a_second = axis("requests a second", Scale::Log, count);
+    let of_all = axis("of all requests", Scale::FromZero, percent);
+    let of_cores = axis("of its cores", Scale::FromZero, percent);
     markup! {
-        (picture("99th percentile of the response time", Scale::Log, time_us, |p| p.p99_us))
-        (picture("answered, requests a second", Scale::Log, count, |p| {
-            Some(p.achieved).filter(|achieved| *achieved > 0.0)
-        }))
-        (picture("failed, of all requests", Scale::FromZero, percent, |p| Some(p.failed_share)))
-        (picture("server's cores busy", Scale::FromZero, percent, |p| p.server_busy))
+        (picture("Response time", slowest, |p| p.p99_us))
+        (picture("What was answered", a_second, answered))
+        (picture("What failed", of_all, |p| Some(p.failed_share)))
+        (picture("How busy the server was", of_cores, |p| p.server_busy))
     }
 }
 
@@ -140,13 +150,13 @@ fn series(found: &Capacities, of: fn(&CurvePoint) -> Option<f64>) -> Vec<Series>
     found.rows.iter().enumerate().filter_map(one).collect()
 }
 
-/// Where each rate last held; with several rows their names.
+/// Where each rate last held. The lines of several rows may stand close, so they have no words.
 fn edges(found: &Capacities) -> Vec<Line> {
     let several = found.rows.len() > 1;
     let one = |row: &RowCapacity| {
         let held = row.capacity()?;
         let words = match several {
-            true => row.name.clone(),
+            true => String::new(),
             false => format!("held {}", per_second(held)),
         };
         Some(Line::Upright(held, words))

@@ -18,7 +18,7 @@ fn found() -> Capacities {
 fn every_format_has_the_capacities_and_the_ratio() {
     let found = found();
     let held = per_second(found.rows[0].capacity().expect("found"));
-    let ratio = found.conclusions.last().expect("a sentence");
+    let ratio = &found.conclusions.last().expect("a sentence").says;
     let text = terminal(&found, LOOK);
     for part in [
         held.as_str(),

@@ -5,7 +5,7 @@ use super::super::markdown::{escape, list};
 use super::super::terminal::{Look, aligned, bold, wrap};
 use super::{capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown};
 use crate::capacity::search::Kind;
-use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
+use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
 const HEADINGS: [&str; 7] = [
     "subject",
@@ -46,7 +46,7 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     for (heading, sentences) in [
         ("Caution", &found.cautions),
-        ("What can be concluded", &found.conclusions),
+        ("What can be concluded", &concluded(found)),
         ("Scalability", &scalings),
         ("What cannot be concluded", &found.reservations),
     ] {
@@ -62,13 +62,13 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
     let text = lines.join("\n") + "\n";
     match look.unicode {
         true => text,
-        false => text.lines().map(|line| plain(line) + "\n").collect(),
+        // Colours are left alone: their escapes are ASCII, too.
+        false => text.lines().map(|line| ascii(line) + "\n").collect(),
     }
 }
 
-/// A line without letters beyond ASCII. Its colours are left alone: an escape is ASCII, too.
-fn plain(line: &str) -> String {
-    ascii(line)
+fn concluded(found: &Capacities) -> Vec<String> {
+    found.conclusions.iter().map(Conclusion::words).collect()
 }
 
 fn table(found: &Capacities) -> Vec<Vec<String>> {
@@ -119,7 +119,7 @@ pub fn markdown(found: &Capacities) -> String {
     ));
     list(&mut text, "Caution", &found.cautions);
     rows(&mut text, &table(found));
-    list(&mut text, "What can be concluded", &found.conclusions);
+    list(&mut text, "What can be concluded", &concluded(found));
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     list(&mut text, "Scalability", &scalings);
     list(&mut text, "What cannot be concluded", &found.reservations);
@@ -129,8 +129,8 @@ pub fn markdown(found: &Capacities) -> String {
     }
     let engine = found.engine.as_deref().unwrap_or("not known");
     text.push_str(&format!(
-        "## How it was measured\n\n- ringside {}, began {}, seed {}\n- generator on {}\n- {} probes, \
-         whose records are in `rounds/`\n",
+        "## How it was measured\n\n- ringside {}, began {}, seed {}\n- generator on {}\n- {} \
+         probes, whose records are in `rounds/`\n",
         found.ringside,
         found.began,
         found.seed,

@@ -74,6 +74,7 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
         aa: either(arguments.aa, arguments.no_aa),
         ceiling: either(arguments.ceiling, arguments.no_ceiling),
+        profile: arguments.profile,
         precision: arguments.precision,
         budget: arguments.budget,
         resume: arguments.resume.clone(),

@@ -20,7 +20,7 @@ use crate::statistics::sequential::Looks;
 use crate::store::{self, Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
-use crate::{CompareError, Options, Outcome, resume, subject, watch, workload};
+use crate::{CompareError, Options, Outcome, profile, resume, subject, watch, workload};
 
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
@@ -135,8 +135,11 @@ pub(crate) fn one(
     // that it stays where it is, and mostly sleeps.
     let moved = Moved::to(&placement.generator);
     rounds.run(&mut entries, &order);
-    drop(moved);
     let measured = rounds.measured;
+    if options.profile {
+        profile::all(&mut entries, &setting, &mut store, observer);
+    }
+    drop(moved);
     manifest.rows = facts(&entries, &comparison.baseline);
     manifest.setup.ended_early = stop
         .requested()

@@ -28,6 +28,7 @@ mod live;
 pub mod manifest;
 pub mod phase;
 mod process;
+pub mod profile;
 pub mod report;
 mod resume;
 pub mod round;
@@ -78,6 +79,8 @@ pub struct Options {
     /// Whether our own server is measured, too, under the same load; none is where that takes no
     /// long time.
     pub ceiling: Option<bool>,
+    /// Whether each subject is loaded once more under a profiler, for a flame graph.
+    pub profile: bool,
     /// Instead of the file's precision, as a share.
     pub precision: Option<f64>,
     /// Instead of the file's budget.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binaries::Binary;
 use crate::document;
+use crate::profile::Profile;
 use crate::statistics::sequential::Looks;
 use crate::verdict::Metric;
 
@@ -186,6 +187,9 @@ pub struct RowFacts {
     /// Processes that were still there when it had ended, by name.
     #[serde(default)]
     pub left_behind: BTreeSet<String>,
+    /// What was seen of it besides its rounds; null where nobody asked for it.
+    #[serde(default)]
+    pub profile: Option<Profile>,
 }
 
 /// What a row is there for.

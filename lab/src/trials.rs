@@ -140,6 +140,8 @@ pub fn trials(
         return Err(CompareError::Impossible(what));
     }
     let (mut comparison, file) = compare::read(options)?;
+    // What the generator can do at most is no question of noise.
+    comparison.ceiling = comparison.ceiling.or(Some(false));
     if !comparison.points.is_empty() || options.resume.is_some() {
         let what = "trials are whole comparisons: neither of a [sweep] nor resumed ones";
         return Err(CompareError::Impossible(what.to_owned()));

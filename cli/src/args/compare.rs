@@ -54,6 +54,11 @@ pub(crate) struct Compare {
     #[arg(long, overrides_with = "ceiling")]
     pub(crate) no_ceiling: bool,
 
+    /// Load each subject once more after the last round, untimed, under perf: a flame graph of what
+    /// it does, and its system calls for each exchange
+    #[arg(long)]
+    pub(crate) profile: bool,
+
     /// End as soon as every interval reaches no further than this to either side, such as 2%; there
     /// are a few looks at that, and their number is allowed for
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]

@@ -50,6 +50,63 @@ fn our_own_server_is_compared_with_itself() {
     );
 }
 
+/// A comparison with our own server on both cores of two, and the generator on one of them.
+fn starved(folder: &Folder) -> String {
+    let subject = "description = \"ours\"\nkind = \"server\"\n[start]\n\
+                   command = [\"{ringside}\", \"serve\", \"--addr\", \"127.0.0.1:{port}\", \
+                   \"--threads\", \"2\", \"--cpus\", \"{cpus}\"]\n[ready]\npath = \"/health\"\n\
+                   [[answer]]\npath = \"/\"\nstatus = 200\nbody = \"Hello, World!\"\n";
+    for name in ["one", "two"] {
+        let subjects = folder.path(&format!("subjects/{name}"));
+        fs::create_dir_all(&subjects).unwrap();
+        fs::write(format!("{subjects}/subject.toml"), subject).unwrap();
+    }
+    let file = folder.path("test.toml");
+    let text = "name = \"test\"\nquestion = \"?\"\nsubjects = [\"one\", \"two\"]\nrounds = 3\n\
+                [cores]\nserver = \"0-1\"\ngenerator = \"1\"\n[workload]\npath = \"/\"\n\
+                connections = 16\npipeline = 8\nwindow = \"300ms\"\nwarm_up = \"50ms\"\n";
+    fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn a_generator_that_is_the_limit_gives_no_plain_ratio_and_a_profile_says_why() {
+    let folder = Folder::new();
+    let file = starved(&folder);
+    let out = folder.path("out");
+    let ended = ringside(&["compare", &file, "-o", &out, "--profile"]);
+    if ended.code == Some(2) && ended.stderr.contains("core ") {
+        println!("skipped: this takes the cores 0 and 1");
+        return;
+    }
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let read = |name: &str| -> Value {
+        let text = fs::read_to_string(format!("{out}/{name}")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let report = read("report.json");
+    for row in report["subjects"].as_array().unwrap() {
+        let findings = row["samples"][0]["findings"].as_array().unwrap();
+        let severe = |finding: &Value| finding["severity"] != "caution";
+        assert!(findings.iter().any(severe), "{}: {findings:?}", row["name"]);
+    }
+    let verdict = &report["subjects"][1]["verdict"];
+    let kind = verdict["kind"].as_str().unwrap();
+    let open = ["undecided", "at_least", "at_most", "void"];
+    assert!(open.contains(&kind), "{verdict}");
+    // Where perf is missing or barred there is a sentence, where it is not there is a picture.
+    for row in read("comparison.json")["rows"].as_array().unwrap() {
+        let profile = &row["profile"];
+        match profile["flame_graph"].as_str() {
+            Some(picture) => {
+                let svg = fs::read_to_string(format!("{out}/{picture}")).unwrap();
+                assert!(svg.starts_with("<svg "), "{picture}");
+            }
+            None => assert_says(&profile["missing"].to_string(), "flame graph"),
+        }
+    }
+}
+
 #[test]
 fn ctrl_c_ends_a_comparison_with_130_and_leaves_nobody_behind() {
     let folder = Folder::new();

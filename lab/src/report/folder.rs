@@ -6,13 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Enclosed, Report, csv, html, json, markdown};
+use crate::profile::PROFILES;
 use crate::store::{Kept, Store};
 
 /// The file of the comparison as it was read.
 const COMPARISON: &str = "comparison.toml";
-
-/// The folder of pictures of where the time went.
-const PROFILES: &str = "profiles";
 
 /// A report that was made again.
 #[derive(Clone, Debug)]

@@ -118,6 +118,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         own_server: false,
         content_type: Some("text/plain".into()),
         left_behind: BTreeSet::new(),
+        profile: None,
     };
     let round = |sample: Sample| Round {
         schema_version: round::SCHEMA_VERSION,

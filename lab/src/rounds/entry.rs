@@ -11,6 +11,7 @@ use crate::event::{Event, Observer};
 use crate::live::{Live, Setting, Trouble};
 use crate::manifest::{Outcome, Role, RowFacts};
 use crate::process::{GRACE, Process};
+use crate::profile::Profile;
 use crate::store::Kept;
 use crate::subject::Kind;
 
@@ -38,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) answer: Option<load::Answer>,
     /// Who was still there when its processes had ended, by name.
     pub(crate) left_behind: BTreeSet<String>,
+    /// What was seen of it besides its rounds.
+    pub(crate) profile: Option<Profile>,
     /// What was known of it when the comparison was interrupted.
     pub(crate) before: Option<RowFacts>,
 }
@@ -78,6 +81,7 @@ impl Entry {
             rounds_max: role.rounds(rounds),
             answer: None,
             left_behind: BTreeSet::new(),
+            profile: None,
         }
     }
 
@@ -246,6 +250,10 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),
         left_behind: entry.left_behind.clone(),
+        profile: entry
+            .profile
+            .clone()
+            .or_else(|| entry.before.as_ref()?.profile.clone()),
     };
     entries.iter().map(facts).collect()
 }

@@ -340,6 +340,7 @@ fn facts(name: &str) -> RowFacts {
         own_server: false,
         content_type: Some("text/plain".into()),
         left_behind: Default::default(),
+        profile: None,
     }
 }
 

@@ -9,7 +9,9 @@
 //! Knows nothing of how a load is generated or of what its figures are worth: see
 //! [`crate::validity`].
 
+pub mod calls;
 pub(crate) mod cgroup;
+pub(crate) mod flame;
 pub mod host;
 pub mod network;
 pub mod scrape;

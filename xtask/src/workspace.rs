@@ -15,13 +15,15 @@ const SKIPPED: [&str; 5] = [
 ];
 
 /// Endings of the files that a person writes and reads.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 11] = [
     ".rs",
     ".md",
     ".toml",
     ".sh",
     ".go",
     ".js",
+    ".py",
+    ".java",
     ".conf",
     ".txt",
     ".schema.json",

@@ -16,6 +16,7 @@ mod peers;
 mod record;
 mod serve;
 mod signals;
+mod subjects;
 mod tls;
 mod usage;
 mod websocket;

@@ -1,0 +1,99 @@
+//! `ringside subjects`, on the subjects of the repository: each is built, started, asked for all
+//! that it declares, and ended.
+//!
+//! Building all of them takes minutes, so that is left to `ringside subjects build --all`, which
+//! `.ci/run` says before the tests. What is not built is said loudly; what cannot run on a bare
+//! Debian machine is named here.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use engine::signal::Stop;
+use lab::Event;
+use lab::check::{self, Found, Options, Readiness};
+use lab::subject::Subject;
+
+use super::child::{assert_says, ringside};
+
+/// Subjects whose runtime no package of Debian brings, and what that is.
+const NOT_IN_DEBIAN: [(&str, &str); 2] = [
+    ("swoole-epoll", "the extension Swoole of PHP"),
+    (
+        "swoole-uring",
+        "the extension Swoole of PHP, built with io_uring",
+    ),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../subjects")
+}
+
+/// What kept a subject from being checked, if something did.
+fn skipped(subject: &Subject, options: &Options) -> Option<String> {
+    let name = &subject.name;
+    match check::readiness(subject, options).unwrap() {
+        Readiness::Unbuilt => Some(format!("`ringside subjects build {name}` was not run")),
+        Readiness::Missing(sentence) => Some(sentence),
+        Readiness::Ready | Readiness::Built => {
+            let mut aloud = |event: &Event<'_>| println!("{event}");
+            match check::check(subject, options, &Stop::new(), &mut aloud) {
+                Found::Good(_) => None,
+                found => panic!("{name}: {found:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_subject_that_is_built_answers_as_it_declares_and_leaves_nothing_behind() {
+    let options = Options {
+        ringside: env!("CARGO_BIN_EXE_ringside").into(),
+        cache: None,
+    };
+    let all_needed = env::var("CI").is_ok_and(|value| value == "true");
+    let mut unexpected = Vec::new();
+    for (name, subject) in Subject::all(&folder()).unwrap() {
+        let subject = subject.unwrap_or_else(|bad| panic!("{bad}"));
+        let Some(why) = skipped(&subject, &options) else {
+            continue;
+        };
+        match NOT_IN_DEBIAN.iter().find(|(known, _)| *known == name) {
+            Some((_, what)) => eprintln!("SKIPPED: {name} needs {what}, which Debian has not"),
+            None => {
+                eprintln!("SKIPPED: {name}: {why}");
+                unexpected.push(name);
+            }
+        }
+    }
+    assert!(
+        unexpected.is_empty() || !all_needed,
+        "CI=true, and these were not checked: {unexpected:?}"
+    );
+}
+
+#[test]
+fn subjects_to_build_or_to_check_are_named() {
+    let folder = folder();
+    let folder = folder.to_str().unwrap();
+    for action in ["build", "check"] {
+        let ended = ringside(&["subjects", action, "--dir", folder]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
+        assert_says(&ended.stderr, "--all");
+        let ended = ringside(&["subjects", action, "no-such-subject", "--dir", folder]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
+        assert_says(&ended.stderr, "no subject `no-such-subject`");
+    }
+}
+
+#[test]
+fn a_subject_that_is_checked_is_a_row_of_a_table() {
+    let folder = folder();
+    let words = ["subjects", "check", "ringside-epoll", "--dir"];
+    let ended = ringside(&[&words[..], &[folder.to_str().unwrap()]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let mut cells = ended.stdout.split_whitespace();
+    assert_eq!(
+        (cells.next(), cells.next()),
+        (Some("ringside-epoll"), Some("ok"))
+    );
+}

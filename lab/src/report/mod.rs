@@ -3,6 +3,7 @@
 //! The model is made from samples alone, so the same samples give the same report.
 
 pub mod capacity;
+mod checks;
 mod course;
 mod csv;
 mod distribution;
@@ -15,10 +16,13 @@ mod json;
 mod markdown;
 mod phases;
 mod plot;
+mod resources;
 mod terminal;
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::host::Host;
 use serde::Serialize;
@@ -33,6 +37,7 @@ pub use html::{Enclosed, html, index};
 pub use json::json;
 pub use markdown::markdown;
 pub use phases::{Condition, PhaseFound};
+pub use resources::Resources;
 pub use terminal::{Look, terminal};
 
 pub use crate::manifest::{Outcome, Setup};
@@ -43,8 +48,9 @@ use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
 use crate::statistics::{Ratio, Spread};
-use crate::validity;
+use crate::validity::{self, Line};
 use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
+use crate::watch::scrape::Change;
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -75,6 +81,10 @@ pub struct Report {
     pub noise_floor: Option<f64>,
     /// The subjects in the comparison's order.
     pub subjects: Vec<Row>,
+    /// Every check of every row, and what it came to.
+    pub checks: Vec<Line>,
+    /// What could not be seen while rounds were measured, and why, in sentences.
+    pub unseen: Vec<String>,
     /// What can be concluded, in sentences.
     pub conclusions: Vec<String>,
     /// What cannot, or only with care.
@@ -108,6 +118,10 @@ pub struct Row {
     pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
     pub notes: Vec<String>,
+    /// What its processes used; null where none was measured.
+    pub resources: Option<Resources>,
+    /// How the subject's own metrics moved in the last round, by name, if it was asked for them.
+    pub scraped: BTreeMap<String, Change>,
     /// How long its exchanges took, all rounds that count together; null where no generator ran.
     pub distribution: Option<Distribution>,
     /// When each of its rounds was, and how it went.
@@ -144,6 +158,8 @@ impl Report {
             stopped: manifest.stopped.clone(),
             host: manifest.host.clone(),
             cautions: manifest.cautions.clone(),
+            checks: validity::all(manifest, rounds),
+            unseen: unseen(rounds),
             noise_floor: noise_floor(&measured, setup),
             subjects,
         }
@@ -179,6 +195,8 @@ impl Row {
 struct Measured<'a> {
     facts: &'a RowFacts,
     samples: Vec<Sample>,
+    resources: Option<Resources>,
+    scraped: BTreeMap<String, Change>,
     distribution: Option<Distribution>,
     course: Vec<Lap>,
     phases: Vec<PhaseFound>,
@@ -197,11 +215,15 @@ impl<'a> Measured<'a> {
     ) -> Measured<'a> {
         let own = || rounds.iter().filter(|round| round.row == facts.name);
         let samples: Vec<Sample> = own().map(|round| round.sample.clone()).collect();
+        let all: Vec<&Round> = own().collect();
+        let last = all.last().map(|round| round.watched.scraped.clone());
         Measured {
             found: Vec::new(),
+            resources: Resources::of(&all),
+            scraped: last.unwrap_or_default(),
             distribution: Distribution::of(own()),
             course: Lap::all(own(), began_unix_s, metric),
-            phases: PhaseFound::all(&own().collect::<Vec<_>>()),
+            phases: PhaseFound::all(&all),
             spoilt: reason_spoilt(facts, &samples),
             facts,
             samples,
@@ -212,6 +234,10 @@ impl<'a> Measured<'a> {
     fn beside_the_others(mut self, found: Vec<Finding>) -> Measured<'a> {
         for sample in &mut self.samples {
             sample.findings.extend(found.iter().cloned());
+        }
+        if crate::finding::first(&found, Severity::Void).is_some() {
+            self.distribution = None;
+            self.course.iter_mut().for_each(|lap| lap.counts = false);
         }
         self.found = found;
         self
@@ -240,6 +266,8 @@ impl<'a> Measured<'a> {
             ratio: judged.ratio,
             verdict: judged.verdict,
             further: judged.further,
+            resources: self.resources.clone(),
+            scraped: self.scraped.clone(),
             distribution: self.distribution.clone(),
             course: self.course.clone(),
             phases: self.phases.clone(),
@@ -335,6 +363,15 @@ fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         },
     };
     measured.iter().map(&mut judge).collect()
+}
+
+/// What could not be seen, each once.
+fn unseen(rounds: &[Round]) -> Vec<String> {
+    let all = rounds.iter().flat_map(|round| &round.watched.missing);
+    all.cloned()
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect()
 }
 
 /// What the baseline seems to differ from itself by.

@@ -12,6 +12,7 @@ use super::plot::{
     Axis, Curve, Interval, Line, Reference, Scale, Series, intervals, multiples, percentiles,
 };
 use super::style::swatch;
+use super::trust::{resources, trust, trust_in_short};
 use crate::manifest::Role;
 use crate::report::course::middle;
 use crate::report::environment::{command, machine, procedure};
@@ -41,8 +42,10 @@ pub fn html(report: &Report, enclosed: &Enclosed) -> String {
         phases(report),
         distributions(report),
         course(report),
+        resources(report),
         flames(report, enclosed),
         single(report),
+        trust(report),
         limits(report),
         setup(report),
         again(report, enclosed),
@@ -65,6 +68,7 @@ fn lead(report: &Report) -> Markup {
         (kicker(&facts))
         h1 { (setup.question) }
         (verdicts(&all_found(report)))
+        (trust_in_short(report))
         div.notes {
             @if let Some(why) = &setup.ended_early {
                 (note(Tone::Warn, "Ended early:", &format!("{why}. What is here is of the rounds \

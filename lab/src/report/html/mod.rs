@@ -9,6 +9,7 @@ mod index;
 pub mod page;
 pub mod plot;
 mod style;
+mod trust;
 
 pub use comparison::{Enclosed, html};
 pub use index::index;

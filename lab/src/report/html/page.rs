@@ -30,18 +30,13 @@ impl Section {
             body,
         }
     }
+}
 
-    /// The name that links lead to: the heading's letters and digits.
-    fn anchor(&self) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
-        let words: String = self
-            .heading
-            .to_ascii_lowercase()
-            .chars()
-            .map(plain)
-            .collect();
-        words.split_whitespace().collect::<Vec<_>>().join("-")
-    }
+/// The name that links to a heading lead to: its letters and digits.
+pub fn anchor(heading: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
+    let words: String = heading.to_ascii_lowercase().chars().map(plain).collect();
+    words.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
 /// How something is meant: it decides a colour, and never says anything alone.
@@ -94,7 +89,7 @@ pub fn page(title: &str, lead: Markup, sections: &[Section]) -> String {
                         @if sections.len() > 3 { (contents(sections)) }
                     }
                     @for section in sections {
-                        section id=(section.anchor()) {
+                        section id=(anchor(&section.heading)) {
                             h2 { (section.heading) }
                             @if !section.lead.is_empty() { p.lead { (section.lead) } }
                             div.body { (section.body) }
@@ -115,7 +110,7 @@ fn contents(sections: &[Section]) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
             @for section in sections {
-                a href={ "#" (section.anchor()) } { (section.heading) }
+                a href={ "#" (anchor(&section.heading)) } { (section.heading) }
             }
         }
     }

@@ -1,10 +1,13 @@
 //! The report as Markdown, for people who were not there: each figure with its lowest and highest
 //! round, and everything needed to do it again.
 
+use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
 use super::figures::{Column, columns};
 use super::plot::plot;
-use super::{Figures, Outcome, Report, Row};
+use super::{Figures, Outcome, Report, Resources, Row};
+use crate::finding::Severity;
+use crate::validity::Line;
 use crate::verdict::Kind;
 
 /// The whole report.
@@ -34,6 +37,9 @@ pub fn markdown(report: &Report) -> String {
     list(&mut text, "What cannot be concluded", &report.limits);
     list(&mut text, "About single subjects", &notes(&report.subjects));
     text.push_str(&failures(&report.subjects));
+    text.push_str(&phases(&report.subjects));
+    text.push_str(&resources(&report.subjects));
+    text.push_str(&checks(&report.checks));
     text.push_str(&environment(report));
     text
 }
@@ -113,6 +119,72 @@ fn notes(rows: &[Row]) -> Vec<String> {
                 .map(move |note| format!("{}: {note}", row.name))
         })
         .collect()
+}
+
+/// Which phase went how for whom.
+fn phases(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| !row.phases.is_empty()) {
+        text.push_str(&format!("## Phases of {}\n\n", escape(&row.name)));
+        for phase in &row.phases {
+            text.push_str(&format!("- {}\n", escape(&phase.words())));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What the subjects used: a line for each figure, since there are more figures than subjects.
+fn resources(rows: &[Row]) -> String {
+    let columns = super::resources::columns(rows);
+    let used: Vec<(&str, &Resources)> = rows
+        .iter()
+        .filter_map(|row| Some((row.name.as_str(), row.resources.as_ref()?)))
+        .collect();
+    if columns.is_empty() || used.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = used.iter().map(|(name, _)| escape(name)).collect();
+    let mut text = format!(
+        "## Resources\n\n| | {} |\n|---|{}\n",
+        names.join(" | "),
+        "--:|".repeat(used.len())
+    );
+    for column in columns {
+        let figure = |(_, used): &(&str, &Resources)| {
+            let spread = (column.of)(used);
+            spread.map_or("–".to_owned(), |spread| (column.write)(spread.median))
+        };
+        let figures: Vec<String> = used.iter().map(figure).collect();
+        text.push_str(&format!("| {} | {} |\n", column.name, figures.join(" | ")));
+    }
+    text.push('\n');
+    text
+}
+
+/// Every check, each once.
+fn checks(lines: &[Line]) -> String {
+    let summaries = summaries(lines);
+    if summaries.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("## Checks\n\n{}.\n\n", count_in_words(&summaries));
+    for summary in &summaries {
+        let word = match summary.state {
+            State::Passed => "passed",
+            State::Unknown => "not known here",
+            State::Found(Severity::Void) => "void",
+            State::Found(_) => "found",
+        };
+        let said = summary.said.join("; ");
+        text.push_str(&format!(
+            "- {word}: {} ({})\n",
+            summary.check.asks(),
+            escape(&said)
+        ));
+    }
+    text.push('\n');
+    text
 }
 
 fn failures(rows: &[Row]) -> String {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Figures;
+use super::format::{count, time_us};
 use crate::round::{PhaseRun, Round};
 use crate::sample::Sample;
 
@@ -41,6 +42,28 @@ impl PhaseFound {
     pub fn passed(&self) -> bool {
         let met = |condition: &Condition| condition.met == condition.rounds;
         self.conditions.iter().all(met)
+    }
+
+    /// What was asked for, what came, and which conditions held, in a line.
+    pub(super) fn words(&self) -> String {
+        let mut words = vec![format!("{}: {}", self.name, self.asked())];
+        if let Some(found) = &self.figures {
+            words.push(format!("{}/s", count(found.requests_per_second.median)));
+            let p99 = found
+                .p99_us
+                .map(|p99| format!("p99 {}", time_us(p99.median)));
+            words.extend(p99);
+        }
+        words.extend(self.conditions.iter().map(Condition::words));
+        words.join("; ")
+    }
+
+    /// What was asked for.
+    pub(super) fn asked(&self) -> String {
+        match self.rate {
+            Some(rate) => format!("{rate}/s on {} connections", self.connections),
+            None => format!("{} connections, closed loop", self.connections),
+        }
     }
 
     /// The phases of a row in the order in which they were run.

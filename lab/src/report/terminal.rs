@@ -1,6 +1,7 @@
 //! The report for a terminal: a table with the spread under each figure, a picture of the
 //! intervals, and what can and cannot be concluded.
 
+use super::checks::{State, count_in_words, summaries};
 use super::figures::{Column, columns};
 use super::format::{ascii, digits, give_or_take};
 use super::plot::plot;
@@ -38,6 +39,14 @@ pub fn terminal(report: &Report, look: Look) -> String {
     for row in &report.subjects {
         troubles(row, width).iter().for_each(|line| push(line));
     }
+    for row in &report.subjects {
+        for phase in &row.phases {
+            let text = format!("{}, {}", row.name, phase.words());
+            wrap(&text, width, "", "    ")
+                .iter()
+                .for_each(|line| push(line));
+        }
+    }
     let picture = plot(&report.subjects, &report.setup.baseline);
     if !picture.is_empty() {
         push("");
@@ -52,6 +61,7 @@ pub fn terminal(report: &Report, look: Look) -> String {
         ("Caution", &report.cautions),
         ("What can be concluded", &report.conclusions),
         ("What cannot be concluded", &report.limits),
+        ("Checks", &checks(report)),
     ] {
         if !sentences.is_empty() {
             push("");
@@ -65,6 +75,30 @@ pub fn terminal(report: &Report, look: Look) -> String {
     }
     // Escape sequences and line ends are ASCII themselves.
     if look.unicode { text } else { ascii(&text) }
+}
+
+/// How the checks went; what they found is in the notes and verdicts.
+fn checks(report: &Report) -> Vec<String> {
+    let summaries = summaries(&report.checks);
+    let found = summaries
+        .iter()
+        .filter(|one| matches!(one.state, State::Found(_)));
+    let mut sentences: Vec<String> = found
+        .map(|one| {
+            format!(
+                "Found by the check \"{}\": {}.",
+                one.check.asks(),
+                one.said.join("; ")
+            )
+        })
+        .collect();
+    if !summaries.is_empty() {
+        sentences.push(format!(
+            "{}; all are in the report.",
+            count_in_words(&summaries)
+        ));
+    }
+    sentences
 }
 
 fn facts(report: &Report) -> String {

@@ -347,11 +347,7 @@ fn phases(report: &Report) -> Option<Section> {
             .map(|row| (row.name.as_str(), Stand::Words)),
     );
     let row = |phase: &PhaseFound| {
-        let asked = match phase.rate {
-            Some(rate) => format!("{rate}/s on {} connections", phase.connections),
-            None => format!("{} connections, closed loop", phase.connections),
-        };
-        let mut cells = vec![Cell::text(&phase.name).under(asked)];
+        let mut cells = vec![Cell::text(&phase.name).under(phase.asked())];
         cells.extend(report.subjects.iter().map(|row| {
             let own = row.phases.iter().find(|own| own.name == phase.name);
             own.map_or_else(Cell::none, phase_cell)

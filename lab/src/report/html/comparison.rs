@@ -551,7 +551,9 @@ fn single(report: &Report) -> Option<Section> {
                 h3 { (row.name) }
                 @if !row.notes.is_empty() { (sentences(&row.notes)) }
                 @match &row.outcome {
-                    Outcome::Missing { install } => { (note(Tone::Void, "Not installed.", install)) }
+                    Outcome::Missing { install } => {
+                        (note(Tone::Void, "Not installed.", install))
+                    }
                     Outcome::Failed { what, log } => {
                         (note(Tone::Bad, "Failed:", what))
                         @if !log.is_empty() {

@@ -6,12 +6,11 @@ use maud::{Markup, html};
 use super::page::{
     Cell, Checked, Column as Stand, Section, State, Tone, checks, details, sentences, table,
 };
-use super::style::swatch;
 use crate::finding::Severity;
 use crate::report::checks::{self as summed, count_in_words, summaries};
 use crate::report::format::{digits, give_or_take};
-use crate::report::resources::columns;
-use crate::report::{Report, Row};
+use crate::report::resources::{Column, columns};
+use crate::report::{Report, Resources, Row};
 
 /// The heading of the section about checks, which the top of the page leads to.
 const TRUST: &str = "Can this be trusted?";
@@ -22,20 +21,25 @@ pub(super) fn resources(report: &Report) -> Option<Section> {
     if columns.is_empty() {
         return None;
     }
-    let mut headings = vec![("subject", Stand::Wide)];
-    headings.extend(columns.iter().map(|column| (column.name, Stand::Figures)));
-    let rows: Vec<Vec<Cell>> = (0..)
-        .zip(&report.subjects)
-        .filter_map(|(at, row)| {
-            let used = row.resources.as_ref()?;
-            let mut cells = vec![Cell::of(swatch(at, &row.name))];
-            cells.extend(columns.iter().map(|column| match (column.of)(used) {
-                Some(spread) => {
-                    Cell::text((column.write)(spread.median)).under(give_or_take(&spread))
-                }
-                None => Cell::text("–"),
-            }));
-            Some(cells)
+    // A line for each figure: there are more figures than subjects.
+    let measured: Vec<(&str, &Resources)> = report
+        .subjects
+        .iter()
+        .filter_map(|row| Some((row.name.as_str(), row.resources.as_ref()?)))
+        .collect();
+    let mut headings = vec![("", Stand::Wide)];
+    headings.extend(measured.iter().map(|(name, _)| (*name, Stand::Figures)));
+    let cell = |column: &Column, used: &Resources| match (column.of)(used) {
+        Some(spread) => Cell::text((column.write)(spread.median)).under(give_or_take(&spread)),
+        None => Cell::text("–"),
+    };
+    let rows: Vec<Vec<Cell>> = columns
+        .iter()
+        .map(|column| {
+            let figures = measured.iter().map(|(_, used)| cell(column, used));
+            std::iter::once(Cell::text(column.name))
+                .chain(figures)
+                .collect()
         })
         .collect();
     let lead = "Of the whole process tree, in the measured windows only. This is where a \

@@ -255,30 +255,32 @@ fn range(ratio: &Ratio) -> String {
     format!("{}–{}", ratio_figure(ratio.low), ratio_figure(ratio.high))
 }
 
+/// A row's ratio as an interval.
+fn interval((at, row): (usize, &Row)) -> Interval {
+    let ends = match (&row.ratio, row.verdict.kind) {
+        (Some(ratio), _) => Some((ratio.low, ratio.centre, ratio.high)),
+        (None, Kind::Baseline) => Some((1.0, 1.0, 1.0)),
+        (None, _) => None,
+    };
+    let value = match (&row.ratio, row.verdict.kind) {
+        (Some(ratio), _) => ratio_figure(ratio.centre),
+        (None, Kind::Baseline) => "1".to_owned(),
+        (None, Kind::Void) => "void".to_owned(),
+        (None, Kind::Ceiling) => "ceiling".to_owned(),
+        (None, _) => "not measured".to_owned(),
+    };
+    let more = row.ratio.as_ref();
+    Interval {
+        name: row.name.clone(),
+        style: at,
+        range: ends,
+        value,
+        more: more.map_or(String::new(), range),
+    }
+}
+
 fn ratios(report: &Report) -> Option<Section> {
     let setup = &report.setup;
-    let interval = |(at, row): (usize, &Row)| {
-        let ends = match (&row.ratio, row.verdict.kind) {
-            (Some(ratio), _) => Some((ratio.low, ratio.centre, ratio.high)),
-            (None, Kind::Baseline) => Some((1.0, 1.0, 1.0)),
-            (None, _) => None,
-        };
-        let value = match (&row.ratio, row.verdict.kind) {
-            (Some(ratio), _) => ratio_figure(ratio.centre),
-            (None, Kind::Baseline) => "1".to_owned(),
-            (None, Kind::Void) => "void".to_owned(),
-            (None, Kind::Ceiling) => "ceiling".to_owned(),
-            (None, _) => "not measured".to_owned(),
-        };
-        let more = row.ratio.as_ref();
-        Interval {
-            name: row.name.clone(),
-            style: at,
-            range: ends,
-            value,
-            more: more.map_or(String::new(), range),
-        }
-    };
     let rows: Vec<Interval> = report.subjects.iter().enumerate().map(interval).collect();
     let known = |row: &Row| row.ratio.is_some();
     if !report.subjects.iter().any(known) {

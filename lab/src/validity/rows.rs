@@ -259,8 +259,8 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
             Some(subject.cpu_ns as f64 / subject.wall_ns.max(1) as f64)
         });
         let sentence = format!(
-            "a part of its work is done outside of its own processes: `{name}` used {} of a core or \
-             more in each of its rounds and was idle in those of the others",
+            "a part of its work is done outside of its own processes: `{name}` used {} of a core \
+             or more in each of its rounds and was idle in those of the others",
             percent(least)
         );
         return match least > ELSEWHERE_SHARE_MAX * own.unwrap_or(0.0) {

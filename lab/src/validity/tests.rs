@@ -344,8 +344,11 @@ fn facts(name: &str) -> RowFacts {
     }
 }
 
+/// A row's name, what is special about it, and its rounds.
+type Given<'a> = (&'a str, &'a dyn Fn(&mut RowFacts), Vec<Round>);
+
 /// What is found about rows, the first of which is the baseline.
-fn beside(rows: &[(&str, &dyn Fn(&mut RowFacts), Vec<Round>)]) -> BTreeMap<String, Vec<Finding>> {
+fn beside(rows: &[Given<'_>]) -> BTreeMap<String, Vec<Finding>> {
     let changed = rows.iter().map(|(name, change, _)| {
         let mut facts = facts(name);
         change(&mut facts);

@@ -1,5 +1,6 @@
 //! A control group for each subject, where this program may make one (cgroups(7)): the kernel's own
-//! account of everything that was started in it, short-lived processes included, and what it kept in memory beyond the pages of processes.
+//! account of everything that was started in it, short-lived processes included, and what it kept
+//! in memory beyond the pages of processes.
 //!
 //! Version 1 has a folder for each of `cpuacct` and `memory`; version 2 one for all, in which
 //! `memory` is there only where the parent hands it down, which is not changed here. Without the

@@ -85,6 +85,8 @@ struct Seen {
     /// The subject's processes at the window's beginning.
     pids: Vec<u32>,
     resident_bytes: Vec<u64>,
+    /// Open while the connections of the load still were.
+    descriptors: Option<u64>,
 }
 
 /// One edge of a window.
@@ -175,6 +177,11 @@ impl Watch {
         let subject = subject::Reading::after(&mut self.tree, &listing);
         let group = self.group.as_ref().map(|group| group.time());
         let companions_ns = companions_ns(&mut self.companions, &listing);
+        let pids = listing.tree(self.root);
+        self.round.descriptors = pids
+            .iter()
+            .map(|pid| measure::process::descriptors(*pid))
+            .sum();
         self.round.closed = Some(Edge {
             subject,
             companions_ns,
@@ -206,10 +213,7 @@ impl Watch {
             memory_idle_bytes: (self.idle_bytes > 0).then_some(self.idle_bytes),
             memory_per_connection_bytes: (self.idle_bytes > 0 && connections > 0)
                 .then(|| resident.saturating_sub(self.idle_bytes) / u64::from(connections)),
-            descriptors: pids
-                .iter()
-                .map(|pid| measure::process::descriptors(*pid))
-                .sum(),
+            descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &placement.generator_only()),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
             ..closed.subject.since(&opened.subject)

@@ -1,6 +1,7 @@
 //! A comparison from its file to its report: everything but the rounds themselves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use load::Stop;
 use measure::host::Host;
@@ -12,9 +13,10 @@ use crate::comparison::{self, Comparison};
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::live::Setting;
-use crate::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
+use crate::manifest::{self, Asked, Manifest, Role, Setup};
 use crate::phase::Phase;
 use crate::report::{self, Enclosed, Report};
+use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
 use crate::statistics::sequential::Looks;
 use crate::store::{self, Kept, Store};
@@ -78,21 +80,15 @@ pub(crate) fn one(
     let mut manifest = new_manifest(&comparison, &placement, options);
     let (mut store, begun) = open(place, &comparison, file, &manifest)?;
     if let Some(begun) = &begun {
-        let again = |row: &RowFacts| row.role == Role::Again;
-        comparison.aa = Some(begun.manifest.rows.iter().any(again));
-        let ceiling = |row: &RowFacts| row.role == Role::Ceiling;
-        comparison.ceiling = Some(begun.manifest.rows.iter().any(ceiling));
+        let has = |role| begun.manifest.rows.iter().any(|row| row.role == role);
+        comparison.aa = Some(has(Role::Again));
+        comparison.ceiling = Some(has(Role::Ceiling));
         manifest = resume::resumed(manifest, begun);
     }
     let (rows, left_out) = rounds::rows(&comparison);
     manifest.cautions.extend(left_out);
-    observer.event(&Event::Begun {
-        folder: store.folder(),
-        seconds: rounds::expected(&comparison, &rows).as_secs_f64(),
-    });
-    for what in &manifest.cautions {
-        observer.event(&Event::Caution { what });
-    }
+    let expected = rounds::expected(&comparison, &rows);
+    tell_beginning(store.folder(), expected, &manifest.cautions, observer);
     let setting = Setting {
         placement: &placement,
         engine: &comparison.engine,
@@ -141,18 +137,36 @@ pub(crate) fn one(
     }
     drop(moved);
     manifest.rows = facts(&entries, &comparison.baseline);
+    Ok(finish(store, manifest, &measured, stop))
+}
+
+fn tell_beginning(
+    folder: &Path,
+    expected: Duration,
+    cautions: &[String],
+    observer: &mut dyn Observer,
+) {
+    let seconds = expected.as_secs_f64();
+    observer.event(&Event::Begun { folder, seconds });
+    for what in cautions {
+        observer.event(&Event::Caution { what });
+    }
+}
+
+/// Writes down what was found.
+fn finish(mut store: Store, mut manifest: Manifest, rounds: &[Round], stop: &Stop) -> Outcome {
     manifest.setup.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
     store.describe(&manifest);
-    let report = Report::new(&manifest, &measured);
+    let report = Report::new(&manifest, rounds);
     write(&mut store, &report);
-    Ok(Outcome {
+    Outcome {
         report,
         folder: store.folder().to_owned(),
         unwritten: store.unwritten(),
         stopped: stop.requested(),
-    })
+    }
 }
 
 /// The folder to write into, with what is in it where a comparison is continued.

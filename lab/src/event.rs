@@ -95,16 +95,10 @@ impl fmt::Display for Event<'_> {
                 round,
                 rounds,
                 sample,
-            } => match sample.seconds {
-                Some(seconds) => {
-                    write!(f, "round {round} of {rounds}: {subject}: {seconds:.3} s")
-                }
-                None => write!(
-                    f,
-                    "round {round} of {rounds}: {subject}: {:.0} requests/s",
-                    sample.requests_per_second
-                ),
-            },
+            } => {
+                let figure = measured(sample);
+                write!(f, "round {round} of {rounds}: {subject}: {figure}")
+            }
             Event::Tried { trial, trials } => {
                 write!(
                     f,
@@ -127,12 +121,7 @@ impl fmt::Display for Event<'_> {
                 rate,
                 held,
             } => {
-                let outcome = match held {
-                    Some(true) => "held",
-                    Some(false) => "failed",
-                    None => "not known",
-                };
-                let rate = per_second(*rate);
+                let (rate, outcome) = (per_second(*rate), outcome(*held));
                 write!(f, "probe {probe}: {subject} at {rate}: {outcome}")
             }
             Event::Scaling {
@@ -141,6 +130,23 @@ impl fmt::Display for Event<'_> {
             } => write!(f, "{subject}: throughput over {connections} connections"),
             Event::Failed { subject, what } => write!(f, "{subject} {what}"),
         }
+    }
+}
+
+/// The figure of a round that people wait for.
+fn measured(sample: &Sample) -> String {
+    match sample.seconds {
+        Some(seconds) => format!("{seconds:.3} s"),
+        None => format!("{:.0} requests/s", sample.requests_per_second),
+    }
+}
+
+/// Whether a rate was held.
+fn outcome(held: Option<bool>) -> &'static str {
+    match held {
+        Some(true) => "held",
+        Some(false) => "failed",
+        None => "not known",
     }
 }
 

@@ -12,6 +12,7 @@ use measure::time::{Time, unix_seconds, utc_date};
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{self, Place};
+use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::report::Report;
 use crate::statistics::{Ratio, Spread};
@@ -139,16 +140,7 @@ pub fn trials(
         let what = format!("{} trials; expected 1 to {TRIALS_MAX}", wanted.trials);
         return Err(CompareError::Impossible(what));
     }
-    let (mut comparison, file) = compare::read(options)?;
-    // What the generator can do at most is no question of noise.
-    comparison.ceiling = comparison.ceiling.or(Some(false));
-    if !comparison.points.is_empty() || options.resume.is_some() {
-        let what = "trials are whole comparisons: neither of a [sweep] nor resumed ones";
-        return Err(CompareError::Impossible(what.to_owned()));
-    }
-    if wanted.against_itself {
-        comparison.compare_baseline_with_itself();
-    }
+    let (comparison, file) = read(options, wanted)?;
     let began = unix_seconds();
     let name = format!("{}-trials", comparison.name);
     let mut store =
@@ -204,6 +196,21 @@ pub fn trials(
         unwritten: store.unwritten(),
         stopped: stop.requested(),
     })
+}
+
+/// What is tried, with its file as it stands.
+fn read(options: &Options, wanted: &Wanted) -> Result<(Comparison, Vec<u8>), CompareError> {
+    let (mut comparison, file) = compare::read(options)?;
+    // What the generator can do at most is no question of noise.
+    comparison.ceiling = comparison.ceiling.or(Some(false));
+    if !comparison.points.is_empty() || options.resume.is_some() {
+        let what = "trials are whole comparisons: neither of a [sweep] nor resumed ones";
+        return Err(CompareError::Impossible(what.to_owned()));
+    }
+    if wanted.against_itself {
+        comparison.compare_baseline_with_itself();
+    }
+    Ok((comparison, file))
 }
 
 impl Trial {

@@ -52,7 +52,8 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
     let Some(connections) = row.connections else {
         let mean_ms = row.mean_ms?;
         let sentence = format!(
-            "{}: {} a second at a mean of {} are {} in flight; how many were asked for was not said",
+            "{}: {} a second at a mean of {} are {} in flight; how many were asked for was not \
+             said",
             row.name,
             number(row.rate),
             millis(mean_ms),

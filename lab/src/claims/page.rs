@@ -108,7 +108,8 @@ pub fn markdown(entries: &[Entry], command: &str) -> String {
     let mut text = format!(
         "# Claims\n\nFive published posts compare servers under high concurrency. Each of their \
          claims is run here, scaled to this machine, and judged.\n\n**{}**\n\n{RULE}\n\n\
-         Measured on: {}.\n\nWritten by `{command}`; do not edit.\n\n| claim | what is claimed | found |\n|---|---|---|\n",
+         Measured on: {}.\n\nWritten by `{command}`; do not edit.\n\n\
+         | claim | what is claimed | found |\n|---|---|---|\n",
         summary(entries),
         machines(entries).join("; ")
     );

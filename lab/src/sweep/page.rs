@@ -13,14 +13,18 @@ use crate::statistics::Spread;
 /// What a curve is drawn of.
 type Figure = fn(&RowFound) -> Option<Spread>;
 
+/// How it is written.
+type Written = fn(f64) -> String;
+
 /// The whole page.
 pub(super) fn page(sweep: &Sweep) -> String {
+    let over = format!("over {}", sweep.key.name());
     let lead = html! {
-        (page::kicker(&[sweep.name.clone(), format!("over {}", sweep.key.name()), sweep.began.clone()]))
+        (page::kicker(&[sweep.name.clone(), over, sweep.began.clone()]))
         h1 { (sweep.question) }
         (page::sentences(&sweep.conclusions()))
     };
-    let curves: [(&str, fn(f64) -> String, Figure); 4] = [
+    let curves: [(&str, Written, Figure); 4] = [
         ("requests a second", format::count, |row| {
             Some(row.figures.requests_per_second)
         }),

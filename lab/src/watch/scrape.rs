@@ -123,7 +123,7 @@ mod tests {
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000
 http_requests_total{method="post",code="400"}    3 1395066363000
-msdos_file_access_time_seconds{path="C:\\DIR\\FILE.TXT",error="Not found:\n\"F.TXT\" }"} 1.458255915e9
+msdos_file_access_time_seconds{path="C:\\DIR\\FILE.TXT",error="Not found:\n\"F\" }"} 1.4e9
 metric_without_timestamp_and_labels 12.47
 something_weird{problem="division by zero"} +Inf -3982045
 go_gc_duration_seconds_sum 0.004

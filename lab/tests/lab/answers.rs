@@ -19,7 +19,8 @@ fn outcome(arena: &Arena, comparison: &str, subject: &str) -> How {
 
 fn requires(check: &str) -> String {
     format!(
-        "[[requires]]\nprogram = \"sh\"\ncheck = [\"sh\", \"-c\", {check:?}]\ninstall = \"Do so.\"\n"
+        "[[requires]]\nprogram = \"sh\"\ncheck = [\"sh\", \"-c\", {check:?}]\n\
+         install = \"Do so.\"\n"
     )
 }
 

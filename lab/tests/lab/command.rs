@@ -188,7 +188,7 @@ fn servers_and_commands_are_not_compared_with_each_other() {
             format!("name = \"test\"\nquestion = \"?\"\nsubjects = {subjects}\nrounds = 3\n{rest}");
         let options = arena.comparison(&toml);
         let read = lab::comparison::Comparison::read(&options.file, None);
-        let message = read.err().expect("it is refused").to_string();
+        let message = read.expect_err("it is refused").to_string();
         assert!(message.contains(words), "{message}");
     }
 }

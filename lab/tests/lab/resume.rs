@@ -1,5 +1,5 @@
-//! Comparisons that were interrupted and go on, that end when they know enough or when their time is
-//! up, that look at the baseline twice, and that consist of phases or of points.
+//! Comparisons that were interrupted and go on, that end when they know enough or when their time
+//! is up, that look at the baseline twice, and that consist of phases or of points.
 
 use std::collections::BTreeMap;
 use std::fs;

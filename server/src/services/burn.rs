@@ -1,5 +1,5 @@
-//! `/burn/N`: a greeting after N turns of a fixed loop of arithmetic: work of a known size. N may be
-//! written `300000` or `300k`.
+//! `/burn/N`: a greeting after N turns of a fixed loop of arithmetic: work of a known size. N may
+//! be written `300000` or `300k`.
 //!
 //! Each turn needs the result of the one before, so N turns take N times as long as one, whatever
 //! the processor does at once. Nothing else is served meanwhile on this thread, as by a handler

@@ -279,6 +279,12 @@ fn interval((at, row): (usize, &Row)) -> Interval {
     }
 }
 
+/// A number without zeros at its end.
+fn plain(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn ratios(report: &Report) -> Option<Section> {
     let setup = &report.setup;
     let rows: Vec<Interval> = report.subjects.iter().enumerate().map(interval).collect();
@@ -295,10 +301,7 @@ fn ratios(report: &Report) -> Option<Section> {
         true => "further right is more, and better",
         false => "further right is more, and worse",
     };
-    let axis = Axis::new(better, Scale::Log, |ratio| {
-        let text = format!("{ratio:.4}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    });
+    let axis = Axis::new(better, Scale::Log, plain);
     // What a difference must exceed to be called one.
     let nothing = report
         .noise_floor

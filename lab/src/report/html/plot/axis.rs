@@ -154,11 +154,7 @@ fn logarithmic(low: f64, high: f64) -> (f64, f64, Vec<f64>) {
     let decades = |exponent: i32| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(exponent));
     let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let all: Vec<f64> = exponents.clone().flat_map(decades).collect();
-    let from = all
-        .iter()
-        .copied()
-        .filter(|tick| *tick <= low * 1.0001)
-        .next_back();
+    let from = all.iter().copied().rfind(|tick| *tick <= low * 1.0001);
     let to = all.iter().copied().find(|tick| *tick >= high * 0.9999);
     let (from, to) = (from.unwrap_or(low), to.unwrap_or(high));
     let inside = |tick: &f64| (from * 0.9999..=to * 1.0001).contains(tick);

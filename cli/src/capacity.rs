@@ -152,7 +152,7 @@ mod tests {
             ("--slo p99 http://a/", "write for example"),
             ("--precision 0 http://a/", "2%"),
             ("--from fast http://a/", "a rate like"),
-            ("--usl 1,x http://a/", "count"),
+            ("--usl 1,x http://a/", "whole number"),
             ("--binary http://a/", "WebSocket"),
             ("-c 1 -t 2 http://a/", "at least 2"),
         ] {

@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::iter;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -256,16 +257,19 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
         let facts = fs::metadata(&path)?;
         hash.part(format!("{} {} {}", path.display(), facts.len(), facts.mtime()).as_bytes());
     }
-    let mut files = Vec::new();
+    let own = PathBuf::new();
     let mut bytes = 0;
-    list(&subject.folder, &mut files, &mut bytes)?;
-    for folder in &build.sources {
-        list(&subject.folder.join(folder), &mut files, &mut bytes)?;
-    }
-    files.sort();
-    for file in files {
-        hash.part(file.to_string_lossy().as_bytes());
-        hash.part(&fs::read(file)?);
+    for source in iter::once(&own).chain(&build.sources) {
+        let folder = subject.folder.join(source);
+        let mut files = Vec::new();
+        list(&folder, &mut files, &mut bytes)?;
+        files.sort();
+        for file in files {
+            // Where the folder lies does not matter: the same source in another place is the same.
+            let name = file.strip_prefix(&folder).unwrap_or(&file);
+            hash.part(source.join(name).to_string_lossy().as_bytes());
+            hash.part(&fs::read(file)?);
+        }
     }
     Ok(hash.0)
 }

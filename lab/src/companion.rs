@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -201,6 +201,23 @@ fn raise_one(
         Err(trouble) => {
             process.end(GRACE);
             Err(trouble)
+        }
+    }
+}
+
+/// Removes what the companions of a subject left in its run directory `dir`, a database's files
+/// for instance, but for what they wrote down.
+pub(crate) fn clear(dir: &Path) {
+    let folders = fs::read_dir(dir.join("companions")).into_iter().flatten();
+    for companion in folders.flatten() {
+        let left = fs::read_dir(companion.path()).into_iter().flatten();
+        for path in left.flatten().map(|entry| entry.path()) {
+            // What cannot be removed is in nobody's way: the next start tries again.
+            let _ = match path.is_dir() {
+                true => fs::remove_dir_all(&path),
+                false if path.extension().is_some_and(|ending| ending == "log") => Ok(()),
+                false => fs::remove_file(&path),
+            };
         }
     }
 }

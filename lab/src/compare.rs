@@ -9,6 +9,7 @@ use measure::time::unix_seconds;
 
 use crate::binaries::binaries;
 use crate::build::{self, Unbuilt};
+use crate::companion;
 use crate::comparison::{self, Comparison};
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
@@ -136,6 +137,9 @@ pub(crate) fn one(
         profile::all(&mut entries, &setting, &mut store, observer);
     }
     drop(moved);
+    let made = |entry: &&Entry| !entry.dir.as_os_str().is_empty();
+    let entries_made = entries.iter().filter(made);
+    entries_made.for_each(|entry| companion::clear(&entry.dir));
     manifest.rows = facts(&entries, &comparison.baseline);
     Ok(finish(store, manifest, &measured, stop))
 }

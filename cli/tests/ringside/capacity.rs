@@ -74,7 +74,7 @@ fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
             .len(),
         6
     );
-    assert_says(&ended.stdout, "the scalability law needs 6");
+    assert_says(&ended.stdout, "law needs 6 at least");
 }
 
 #[test]

@@ -208,6 +208,9 @@ fn raise_one(
 /// Removes what the companions of a subject left in its run directory `dir`, a database's files
 /// for instance, but for what they wrote down.
 pub(crate) fn clear(dir: &Path) {
+    if dir.as_os_str().is_empty() {
+        return; // It was never made.
+    }
     let folders = fs::read_dir(dir.join("companions")).into_iter().flatten();
     for companion in folders.flatten() {
         let left = fs::read_dir(companion.path()).into_iter().flatten();

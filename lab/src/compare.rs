@@ -81,9 +81,7 @@ pub(crate) fn one(
     let mut manifest = new_manifest(&comparison, &placement, options);
     let (mut store, begun) = open(place, &comparison, file, &manifest)?;
     if let Some(begun) = &begun {
-        let has = |role| begun.manifest.rows.iter().any(|row| row.role == role);
-        comparison.aa = Some(has(Role::Again));
-        comparison.ceiling = Some(has(Role::Ceiling));
+        same_roles(&mut comparison, &begun.manifest);
         manifest = resume::resumed(manifest, begun);
     }
     let (rows, left_out) = rounds::rows(&comparison);
@@ -105,28 +103,22 @@ pub(crate) fn one(
         entries.push(prepare(entry, &cache, &setting, &store, observer));
     }
     manifest.rows = facts(&entries, &comparison.baseline);
-    if let Some(begun) = &begun {
-        let same = resume::same_programs(begun, &manifest.rows);
-        same.map_err(CompareError::Impossible)?;
-    }
+    let programs = |begun| resume::same_programs(begun, &manifest.rows);
+    let same = begun.as_ref().map_or(Ok(()), programs);
+    same.map_err(CompareError::Impossible)?;
     store.keep_asked(file.to_vec());
     let order = order(entries.len(), comparison.rounds, comparison.seed);
-    let name = |at: &usize| entries[*at].row.name.clone();
-    let names = order.iter().map(|round| round.iter().map(name).collect());
-    manifest.setup.order = names.collect();
+    manifest.setup.order = order.iter().map(|round| names(&entries, round)).collect();
     store.describe(&manifest);
-    let kept = begun.map(|begun| begun.rounds).unwrap_or_default();
-    let starts = kept.iter().map(|round| round.start).max();
+    let measured = begun.map(|begun| begun.rounds).unwrap_or_default();
+    let start = measured.iter().map(|round| round.start).max().unwrap_or(0);
     let mut rounds = Rounds {
         comparison: &comparison,
-        setting: Setting {
-            start: starts.unwrap_or(0),
-            ..setting
-        },
+        setting: Setting { start, ..setting },
         store: &mut store,
         manifest: &mut manifest,
         observer,
-        measured: kept,
+        measured,
     };
     // From here on the lab itself keeps off the server's cores. Where the kernel does not allow
     // that it stays where it is, and mostly sleeps.
@@ -137,11 +129,23 @@ pub(crate) fn one(
         profile::all(&mut entries, &setting, &mut store, observer);
     }
     drop(moved);
-    let made = |entry: &&Entry| !entry.dir.as_os_str().is_empty();
-    let entries_made = entries.iter().filter(made);
-    entries_made.for_each(|entry| companion::clear(&entry.dir));
     manifest.rows = facts(&entries, &comparison.baseline);
+    for entry in &entries {
+        companion::clear(&entry.dir);
+    }
     Ok(finish(store, manifest, &measured, stop))
+}
+
+/// What is continued has the rows that it began with.
+fn same_roles(comparison: &mut Comparison, begun: &Manifest) {
+    let has = |role| begun.rows.iter().any(|row| row.role == role);
+    comparison.aa = Some(has(Role::Again));
+    comparison.ceiling = Some(has(Role::Ceiling));
+}
+
+fn names(entries: &[Entry], round: &[usize]) -> Vec<String> {
+    let name = |at: &usize| entries[*at].row.name.clone();
+    round.iter().map(name).collect()
 }
 
 fn tell_beginning(

@@ -47,9 +47,9 @@ fn curl_understands_every_answer_over_http2() {
 
 #[test]
 fn curl_notices_every_fault_over_http2() {
-    // CURLE_HTTP2, …_GOT_NOTHING, …_RECV_ERROR, …_OPERATION_TIMEDOUT, …_HTTP2_STREAM
+    // CURLE_HTTP2, …_GOT_NOTHING, …_SEND_ERROR, …_RECV_ERROR, …_OPERATION_TIMEDOUT, …_HTTP2_STREAM
     let table = [
-        (&["/garbage"][..], &[16, 52, 56][..]),
+        (&["/garbage"][..], &[16, 52, 55, 56][..]),
         (&["/stall"], &[28]),
         (&["/h2/starve"], &[28]),
         (&["/reset"], &[92]),

@@ -175,10 +175,12 @@ mod tests {
 
     fn subject(name: &str, rates: &[(u32, f64, Option<&str>)]) -> Value {
         let sample = |(round, rate, void): &(u32, f64, Option<&str>)| {
+            let finding = |why: &str| serde_json::json!({ "severity": "void", "sentence": why });
+            let findings: Vec<Value> = void.iter().map(|why| finding(why)).collect();
             serde_json::json!({
                 "round": round, "requests_per_second": rate, "p50_us": 800.0, "p99_us": null,
                 "server_cpu_us_per_exchange": 4.0, "server_busy": 0.99, "generator_busy": 0.98,
-                "memory_peak_bytes": 8_000_000, "void": void, "something_new": 1,
+                "memory_peak_bytes": 8_000_000, "findings": findings, "something_new": 1,
             })
         };
         let samples: Vec<Value> = rates.iter().map(sample).collect();

@@ -12,6 +12,8 @@ pub(super) struct Summary {
     pub(super) state: State,
     /// What was found or seen, a sentence each, with the rows that it is about.
     pub(super) said: Vec<String>,
+    /// The rows that it is about; none where it is about the host.
+    pub(super) rows: Vec<String>,
 }
 
 /// What a check came to. Ordered from harmless to severe.
@@ -44,7 +46,9 @@ fn summary(lines: &[Line]) -> Summary {
         _ => self::state(line) > State::Passed,
     });
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut rows = Vec::new();
     for line in weighty {
+        rows.extend(line.row.clone());
         let (sentence, row) = (sentence(line), line.row.as_deref().unwrap_or_default());
         match said.iter_mut().find(|(known, _)| *known == sentence) {
             Some((_, rows)) => rows.push(row),
@@ -60,6 +64,7 @@ fn summary(lines: &[Line]) -> Summary {
         check: lines[0].check,
         state,
         said: said.into_iter().map(written).collect(),
+        rows,
     }
 }
 

@@ -77,19 +77,20 @@ pub fn terminal(report: &Report, look: Look) -> String {
     if look.unicode { text } else { ascii(&text) }
 }
 
-/// How the checks went; what they found is in the notes and verdicts.
+/// How the checks went; what exactly they found is in the other reports.
 fn checks(report: &Report) -> Vec<String> {
     let summaries = summaries(&report.checks);
     let found = summaries
         .iter()
         .filter(|one| matches!(one.state, State::Found(_)));
     let mut sentences: Vec<String> = found
-        .map(|one| {
-            format!(
-                "Found by the check \"{}\": {}.",
+        .map(|one| match one.rows.is_empty() {
+            true => format!("Not passed: {}: {}.", one.check.asks(), one.said.join("; ")),
+            false => format!(
+                "Not passed: {} ({}).",
                 one.check.asks(),
-                one.said.join("; ")
-            )
+                one.rows.join(", ")
+            ),
         })
         .collect();
     if !summaries.is_empty() {

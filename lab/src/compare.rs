@@ -28,8 +28,11 @@ use crate::{CompareError, Options, Outcome, profile, resume, subject, watch, wor
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
 
-/// Somebody else's work on this host beyond this share of time is mentioned (PSI, `some avg10`).
+/// Somebody else's work on this host beyond this share of time is mentioned (PSI, `some`).
 const PRESSURE_MAX_PERCENT: f64 = 10.0;
+
+/// How long that is looked at before the start.
+const PRESSURE_LOOK: Duration = Duration::from_millis(300);
 
 /// Carries a comparison out, or goes on with one that was begun. A stop ends it early, with a
 /// report of what was measured until then.
@@ -280,7 +283,7 @@ pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
         Looked::Found(_, sentence) => Some(as_sentence(&sentence)),
         Looked::Passed(_) | Looked::Unknown(_) => None,
     }));
-    let percent = watch::host::pressure().map(|share| 100.0 * share);
+    let percent = watch::host::pressure_over(PRESSURE_LOOK).map(|share| 100.0 * share);
     if let Some(percent) = percent.filter(|percent| *percent > PRESSURE_MAX_PERCENT) {
         cautions.push(format!(
             "Before the start, processes of this host waited for a processor {percent:.0} % of the \
@@ -317,7 +320,7 @@ pub(crate) fn prepare(
         .map_err(|error| Unbuilt::Failed(format!("{}: {error}", dir.display()), Vec::new()))
         .and_then(|dir| {
             entry.dir = dir;
-            if subject.build.is_some() {
+            if subject.build.is_some() && !build::is_built(subject, cache) {
                 observer.event(&Event::Building { subject: &row.name });
             }
             let values = setting.values(subject);

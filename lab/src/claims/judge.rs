@@ -2,8 +2,9 @@
 //!
 //! The rule: a published ratio *holds* where it lies in the interval that was measured, and is
 //! *stronger* here where the whole interval is above it. Where the whole interval is below it but
-//! the direction is proven, it is *weaker*. Where no difference is shown, or the other direction,
-//! it *does not hold*. A row that is missing makes a claim one that cannot be tested here, rounds
+//! the direction is proven, it is *weaker*. Where the other direction is shown, or no difference,
+//! it *does not hold*; it is *undecided* where the interval holds both what was published and no
+//! difference at all. A row that is missing makes a claim one that cannot be tested here, rounds
 //! that count for nothing make it void, and where the generator was the limit only what the bound
 //! proves is said.
 
@@ -32,8 +33,10 @@ pub enum Word {
     CannotBeTested,
     /// What was measured counts for nothing.
     Void,
-    /// No difference was shown, or the other direction.
+    /// The other direction was shown, or that there is no difference that matters.
     DoesNotHold,
+    /// The interval holds what was published and no difference at all: it is too wide to tell.
+    Undecided,
     /// The direction is proven, by less than was published.
     Weaker,
     /// It holds, by more than was published.
@@ -49,6 +52,7 @@ impl Word {
             Word::CannotBeTested => "cannot be tested here",
             Word::Void => "void",
             Word::DoesNotHold => "does not hold",
+            Word::Undecided => "undecided",
             Word::Weaker => "weaker",
             Word::Stronger => "stronger",
             Word::Holds => "holds",
@@ -299,12 +303,13 @@ fn least(metric: Metric, evidence: &Evidence<'_>) -> f64 {
 fn multiple(measured: Interval, bound: Bound, published: f64, least: f64) -> Word {
     let proven = measured.low > 1.0 && measured.centre >= 1.0 + least;
     match bound {
+        Bound::Exact if !proven && measured.high >= published.max(1.0 + least) => Word::Undecided,
         Bound::Exact if !proven => Word::DoesNotHold,
         Bound::Exact if measured.low > published => Word::Stronger,
         Bound::Exact if measured.high < published => Word::Weaker,
         Bound::Exact => Word::Holds,
-        Bound::AtLeast if measured.low > published => Word::Stronger,
-        Bound::AtLeast if measured.high >= published => Word::Holds,
+        Bound::AtLeast if proven && measured.low > published => Word::Stronger,
+        Bound::AtLeast if proven && measured.high >= published => Word::Holds,
         // The truth may be larger by any amount.
         Bound::AtLeast => Word::Void,
         Bound::AtMost if !proven => Word::DoesNotHold,
@@ -318,8 +323,8 @@ fn equal(measured: Interval, bound: Bound, within: f64) -> Word {
     match bound {
         Bound::Exact if least <= measured.low && measured.high <= most => Word::Holds,
         Bound::Exact if measured.high < least || most < measured.low => Word::DoesNotHold,
-        // Too wide to tell, or a bound.
-        _ => Word::Void,
+        Bound::Exact => Word::Undecided,
+        Bound::AtLeast | Bound::AtMost => Word::Void,
     }
 }
 
@@ -327,19 +332,16 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
     let mut found = Vec::new();
     for pair in asked.rows.windows(2) {
         let (interval, bound) = measure(asked.metric, &pair[0], &pair[1], evidence)?;
-        let proven =
-            multiple(interval, bound, 1.0, least(asked.metric, evidence)) != Word::DoesNotHold;
-        let open = bound == Bound::AtMost && proven || bound == Bound::AtLeast && !proven;
-        let word = match (open, proven) {
-            (true, _) => Word::Void,
-            (false, true) => Word::Holds,
-            (false, false) => Word::DoesNotHold,
+        let word = match multiple(interval, bound, 1.0, least(asked.metric, evidence)) {
+            Word::Stronger | Word::Weaker => Word::Holds,
+            word => word,
         };
         let relation = match word {
             Word::Holds => "above",
             Word::Void => "not known to be above",
+            Word::Undecided => "not shown to be above",
             _ if interval.high < 1.0 => "below",
-            _ => "not shown to be above",
+            _ => "no different from",
         };
         let sentence = format!("{} {relation} {}: {} ×", pair[0], pair[1], interval.words());
         found.push(Judgement::of(word, sentence));
@@ -519,11 +521,16 @@ mod tests {
             // Proven, but by less than what counts as a difference.
             (1.001, 1.01, Exact, 1.135, Word::DoesNotHold),
             // The interval holds what was published and no difference at all.
-            (0.9, 1.3, Exact, 1.135, Word::DoesNotHold),
+            (0.9, 1.3, Exact, 1.135, Word::Undecided),
+            // Of an order nothing was published but that there is a difference.
+            (0.9, 1.3, Exact, 1.0, Word::Undecided),
+            (0.99, 1.01, Exact, 1.0, Word::DoesNotHold),
+            (0.7, 0.9, Exact, 1.0, Word::DoesNotHold),
             (3.2, 3.4, AtLeast, 3.06, Word::Stronger),
             (2.9, 3.2, AtLeast, 3.06, Word::Holds),
             (1.5, 1.7, AtLeast, 3.06, Word::Void),
             (0.5, 0.7, AtLeast, 3.06, Word::Void),
+            (0.9, 1.3, AtLeast, 1.0, Word::Void),
             (0.5, 0.7, AtMost, 3.06, Word::DoesNotHold),
             (3.2, 3.4, AtMost, 3.06, Word::Void),
         ] {
@@ -541,7 +548,7 @@ mod tests {
             (0.95, 1.05, Word::Holds),
             (1.2, 1.3, Word::DoesNotHold),
             (0.5, 0.6, Word::DoesNotHold),
-            (0.95, 1.4, Word::Void),
+            (0.95, 1.4, Word::Undecided),
         ] {
             let found = equal(interval(low, high), Bound::Exact, 0.15);
             assert_eq!(found, expected, "[{low}, {high}]");
@@ -558,6 +565,7 @@ mod tests {
             Word::Holds,
             Word::Stronger,
             Word::Weaker,
+            Word::Undecided,
             Word::DoesNotHold,
             Word::Void,
             Word::CannotBeTested,

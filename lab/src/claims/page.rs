@@ -70,6 +70,7 @@ pub fn summary(entries: &[Entry]) -> String {
             "are stronger here",
         ),
         (Some(Word::Weaker), "is weaker", "are weaker"),
+        (Some(Word::Undecided), "is undecided", "are undecided"),
         (Some(Word::DoesNotHold), "does not hold", "do not hold"),
         (Some(Word::Void), "is void", "are void"),
         (
@@ -99,9 +100,10 @@ fn machines(entries: &[Entry]) -> Vec<String> {
 /// How a page says what its words mean.
 const RULE: &str = "A claim holds where the published ratio lies in the interval that was measured \
     here, and is stronger where the whole interval is above it. It is weaker where the direction \
-    is proven and the whole interval is below. Where no difference is shown, or the other \
-    direction, it does not hold. Void: what was measured counts for nothing, and the sentence says \
-    why. Ratios, orders and shapes carry from one machine to another; figures do so only roughly.";
+    is proven and the whole interval is below. Where no difference that matters is shown, or the \
+    other direction, it does not hold. It is undecided where the interval holds both what was \
+    published and no difference at all. Void: what was measured counts for nothing, and the \
+    sentence says why. Ratios, orders and shapes carry from one machine to another; figures do so only roughly.";
 
 /// The page in Markdown. `command` is what writes it, `records` where the records are.
 pub fn markdown(entries: &[Entry], command: &str) -> String {
@@ -300,7 +302,7 @@ fn rest(entry: &Entry) -> Vec<(&'static str, Markup)> {
 fn tone(word: Option<Word>) -> Tone {
     match word {
         Some(Word::Holds | Word::Stronger) => Tone::Good,
-        Some(Word::Weaker) => Tone::Warn,
+        Some(Word::Weaker | Word::Undecided) => Tone::Warn,
         Some(Word::DoesNotHold) => Tone::Bad,
         Some(Word::Void) => Tone::Void,
         Some(Word::CannotBeTested) | None => Tone::Calm,

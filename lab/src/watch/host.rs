@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use measure::process::Listing;
-use measure::time::Time;
+use measure::time::{Time, sleep_until};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup;
@@ -142,6 +143,19 @@ impl Reading {
 pub(crate) fn pressure() -> Option<f64> {
     let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
     Some(Pressure::parse(&text)?.share)
+}
+
+/// The share of the next `length` in which somebody waits for a processor. Unlike [`pressure`] it
+/// knows nothing of what was measured just before.
+pub(crate) fn pressure_over(length: Duration) -> Option<f64> {
+    let total_us = || {
+        let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+        Some(Pressure::parse(&text)?.total_us)
+    };
+    let (began, before) = (Time::now(), total_us()?);
+    sleep_until(began + length);
+    let waited_us = total_us()?.saturating_sub(before) as f64;
+    Some((waited_us * 1000.0 / Time::now().since(began).max(1) as f64).min(1.0))
 }
 
 /// Who used a processor between two listings and is not one of `known`, by name. Who had not

@@ -103,7 +103,8 @@ const RULE: &str = "A claim holds where the published ratio lies in the interval
     is proven and the whole interval is below. Where no difference that matters is shown, or the \
     other direction, it does not hold. It is undecided where the interval holds both what was \
     published and no difference at all. Void: what was measured counts for nothing, and the \
-    sentence says why. Ratios, orders and shapes carry from one machine to another; figures do so only roughly.";
+    sentence says why. Ratios, orders and shapes carry from one machine to another; figures do so \
+    only roughly.";
 
 /// The page in Markdown. `command` is what writes it, `records` where the records are.
 pub fn markdown(entries: &[Entry], command: &str) -> String {

@@ -28,10 +28,7 @@ use crate::{CompareError, Options, Outcome, profile, resume, subject, watch, wor
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
 
-/// Somebody else's work on this host beyond this share of time is mentioned (PSI, `some`).
-const PRESSURE_MAX_PERCENT: f64 = 10.0;
-
-/// How long that is looked at before the start.
+/// How long it is looked at before the start whether the host is idle.
 const PRESSURE_LOOK: Duration = Duration::from_millis(300);
 
 /// Carries a comparison out, or goes on with one that was begun. A stop ends it early, with a
@@ -201,12 +198,13 @@ fn open(
 
 /// What is known before anything is built.
 fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Options) -> Manifest {
-    let host = Host::read();
+    let (host, pressure_before) = (Host::read(), pressure_before());
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
-        cautions: cautions(&host, placement),
+        cautions: cautions(&host, placement, pressure_before),
         host,
+        pressure_before,
         asked: Asked {
             rounds: options.rounds,
             window_s: options.window.map(|window| window.as_secs_f64()),
@@ -276,20 +274,23 @@ fn overrule(comparison: &mut Comparison, options: &Options) {
     }
 }
 
-pub(crate) fn cautions(host: &Host, placement: &Placement) -> Vec<String> {
+/// The share of a moment in which somebody waits for a processor, before anything is started.
+pub(crate) fn pressure_before() -> Option<f64> {
+    watch::host::pressure_over(PRESSURE_LOOK)
+}
+
+/// What a reader must know of the machine before the figures.
+pub(crate) fn cautions(
+    host: &Host,
+    placement: &Placement,
+    pressure_before: Option<f64>,
+) -> Vec<String> {
     let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
-    let own = validity::host(host).into_iter();
+    let own = validity::host(host, pressure_before).into_iter();
     cautions.extend(own.filter_map(|(_, looked)| match looked {
         Looked::Found(_, sentence) => Some(as_sentence(&sentence)),
         Looked::Passed(_) | Looked::Unknown(_) => None,
     }));
-    let percent = watch::host::pressure_over(PRESSURE_LOOK).map(|share| 100.0 * share);
-    if let Some(percent) = percent.filter(|percent| *percent > PRESSURE_MAX_PERCENT) {
-        cautions.push(format!(
-            "Before the start, processes of this host waited for a processor {percent:.0} % of the \
-             time: something else is running, and it is in the figures."
-        ));
-    }
     cautions
 }
 

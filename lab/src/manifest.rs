@@ -25,6 +25,10 @@ pub struct Manifest {
     pub setup: Setup,
     /// The machine.
     pub host: Host,
+    /// The share of a moment before the start in which somebody waited for a processor; null where
+    /// the kernel keeps no account of pressure.
+    #[serde(default)]
+    pub pressure_before: Option<f64>,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
     /// What was asked for besides the file.

@@ -1,9 +1,11 @@
 //! Was the generator the limit? And is the run what it says it is?
 //!
 //! Four signs, each named in the verdict. *Own processor time*: a worker of a closed loop that
-//! never sleeps cannot take answers faster, whatever the subject holds. (A worker of an open loop
-//! spins on purpose, so there the sign is lateness.) *Run queue*: time a worker was ready to run
-//! and another thread had its processor. *Little's law*: in a closed loop, throughput × mean time
+//! never sleeps cannot take answers faster, whatever the subject holds; what it waited for its
+//! processor is no sleep. (A worker of an open loop spins on purpose, so there the sign is
+//! lateness.) *Run queue*: time a worker was ready to run and another thread had its processor. A
+//! little of it is a disturbance, which is in the times; much of it makes the generator the limit.
+//! *Little's law*: in a closed loop, throughput × mean time
 //! must equal the connections; what is missing went by outside any exchange. *Own lateness*: an
 //! exchange that found a free connection and was sent late was held up by the generator alone.
 
@@ -17,8 +19,11 @@ use crate::worker::{EndedBy, Outcome};
 const CPU_SHARE_MAX: f64 = 0.95;
 /// A worker this busy is close to it: said as a warning.
 const CPU_SHARE_WARN: f64 = 0.80;
-/// Share of the window that a worker may wait for its processor.
-pub(crate) const RUN_QUEUE_SHARE_MAX: f64 = 0.02;
+/// A worker that waited for its processor for a larger share of the window than this was disturbed:
+/// said as a warning.
+pub(crate) const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
+/// One that waited for more than this is taken to be the limit.
+const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Own lateness at the 99th percentile: this, or a twentieth of the median response time.
@@ -55,18 +60,9 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
         signs.extend(late(&mut verdict, plan, outcomes));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
-        signs.extend(busy(&mut verdict));
+        signs.extend(busy(&mut verdict, times(), duration_s));
     }
-    if let Some(share) = verdict
-        .run_queue_share_max
-        .filter(|share| *share > RUN_QUEUE_SHARE_MAX)
-    {
-        signs.push(format!(
-            "a worker was kept from its CPU by other threads for {:.1} % of the time; give the \
-             generator CPUs of its own (--cpus)",
-            share * 100.0
-        ));
-    }
+    signs.extend(kept_waiting(&mut verdict));
     verdict.limited = !signs.is_empty();
     verdict.reason = if verdict.limited {
         signs.join("; ")
@@ -94,13 +90,36 @@ pub(crate) fn share_max(
         .reduce(f64::max)
 }
 
+/// Any loop: time that a worker was ready to run and did not.
+fn kept_waiting(verdict: &mut Verdict) -> Option<String> {
+    let share = verdict
+        .run_queue_share_max
+        .filter(|share| *share > RUN_QUEUE_SHARE_WARN)?;
+    let sentence = format!(
+        "a worker was kept from its CPU by other threads for {:.1} % of the time; give the \
+         generator CPUs of its own (--cpus)",
+        share * 100.0
+    );
+    if share > RUN_QUEUE_SHARE_MAX {
+        return Some(sentence);
+    }
+    verdict.warnings.push(sentence);
+    None
+}
+
 /// Closed loop: processor time and Little's law.
-fn busy(verdict: &mut Verdict) -> Vec<String> {
+fn busy(
+    verdict: &mut Verdict,
+    times: impl Iterator<Item = Option<ThreadTime>>,
+    duration_s: f64,
+) -> Vec<String> {
     let mut signs = Vec::new();
+    let never_idle = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)
+        .is_some_and(|share| share > CPU_SHARE_MAX);
     match verdict.cpu_share_max {
-        Some(share) if share > CPU_SHARE_MAX => signs.push(format!(
-            "the busiest worker used {:.0} % of its CPU, so the rate is a lower bound of what the \
-             server holds, unless the server's own CPU was full, too",
+        Some(share) if never_idle => signs.push(format!(
+            "the busiest worker used {:.0} % of its CPU and was never idle, so the rate is a lower \
+             bound of what the server holds, unless the server's own CPU was full, too",
             share * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
@@ -164,9 +183,7 @@ fn late(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) -> Option<Stri
 fn cleared(verdict: &Verdict, open: bool) -> String {
     let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
     if open {
-        return format!(
-            "sends were on time, and no worker waited for its CPU ({queue:.1} % of the time)"
-        );
+        return format!("sends were on time; a worker waited {queue:.1} % of the time for its CPU");
     }
     let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
     let law = match verdict.littles_law_gap {
@@ -254,5 +271,47 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
         verdict.warnings.push(format!(
             "the server refused WebSocket upgrades, the first with status {status}"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a closed loop of one second says whose only worker ran and waited for so long.
+    fn closed(run_ms: u64, wait_ms: u64) -> (Vec<String>, Vec<String>) {
+        let time = ThreadTime {
+            run_ns: run_ms * 1_000_000,
+            wait_ns: wait_ms * 1_000_000,
+        };
+        let share = |part: fn(ThreadTime) -> u64| share_max([Some(time)].into_iter(), 1.0, part);
+        let mut verdict = Verdict {
+            limited: false,
+            reason: String::new(),
+            valid: true,
+            warnings: Vec::new(),
+            cpu_share_max: share(|cpu| cpu.run_ns),
+            run_queue_share_max: share(|cpu| cpu.wait_ns),
+            littles_law_gap: None,
+        };
+        let mut signs = busy(&mut verdict, [Some(time)].into_iter(), 1.0);
+        signs.extend(kept_waiting(&mut verdict));
+        (signs, verdict.warnings)
+    }
+
+    #[test]
+    fn a_worker_that_waited_a_little_was_disturbed_and_one_that_was_never_idle_was_the_limit() {
+        let (signs, warnings) = closed(600, 10);
+        assert!(signs.is_empty() && warnings.is_empty());
+        let (signs, warnings) = closed(600, 30);
+        assert!(signs.is_empty());
+        assert!(
+            warnings[0].contains("for 3.0 % of the time"),
+            "{warnings:?}"
+        );
+        let (signs, _) = closed(600, 110);
+        assert!(signs[0].contains("for 11.0 % of the time"), "{signs:?}");
+        let (signs, _) = closed(900, 60);
+        assert!(signs[0].contains("never idle"), "{signs:?}");
     }
 }

@@ -33,7 +33,7 @@ pub use finding::{
 pub use scaling::{Scaling, ScalingPoint};
 
 use crate::build::default_cache;
-use crate::compare::{cautions, prepare, question};
+use crate::compare::{cautions, prepare, pressure_before, question};
 use crate::comparison::Comparison;
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
@@ -298,7 +298,7 @@ fn of_rows(
     let mut store =
         Store::create(options.out.as_deref(), &name, began).map_err(CapacityError::Impossible)?;
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
-    found.cautions = cautions(&found.host, &placement);
+    found.cautions = cautions(&found.host, &placement, pressure_before());
     found.question = Some(comparison.question.clone());
     found.asked = question(comparison);
     found.load = workload.words();

@@ -151,6 +151,7 @@ pub(crate) fn kept(
         setup,
         host: host(),
         cautions,
+        pressure_before: Some(0.012),
         asked: Asked::default(),
         rows,
         looks: None,

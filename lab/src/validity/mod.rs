@@ -27,6 +27,9 @@ use crate::round::Round;
 /// A server whose cores were busier than this was itself the limit.
 pub(crate) const SERVER_FULL: f64 = 0.95;
 
+/// The share of the time in which others may wait for a processor.
+const PRESSURE_MAX: f64 = 0.10;
+
 /// The usual largest packet of the loopback interface.
 const LOOPBACK_MTU: u32 = 65_536;
 
@@ -122,7 +125,7 @@ pub fn all(manifest: &Manifest, rounds: &[Round]) -> Vec<Line> {
     let machine = [(Check::Cores, cores(&manifest.setup))];
     let mut lines: Vec<Line> = machine
         .into_iter()
-        .chain(host(&manifest.host))
+        .chain(host(&manifest.host, manifest.pressure_before))
         .map(|(check, looked)| Line::of(check, None, vec![looked]))
         .collect();
     let across = rows::look(manifest, rounds);
@@ -164,9 +167,11 @@ impl Line {
     }
 }
 
-/// What about the machine makes figures special, whoever is measured.
-pub fn host(host: &Host) -> Vec<(Check, Looked)> {
+/// What about the machine makes figures special, whoever is measured. `pressure_before` is the share
+/// of a moment before the start in which somebody waited for a processor.
+pub fn host(host: &Host, pressure_before: Option<f64>) -> Vec<(Check, Looked)> {
     vec![
+        (Check::PressureBefore, pressure(pressure_before)),
         (Check::Mtu, mtu(host)),
         (Check::CongestionControl, congestion_control(host)),
         (Check::Governor, governor(host)),
@@ -184,6 +189,21 @@ fn cores(setup: &Setup) -> Looked {
             "generator and server share a core: every number here is a mix of both".to_owned(),
         ),
         false => Looked::Passed("they share none".to_owned()),
+    }
+}
+
+fn pressure(before: Option<f64>) -> Looked {
+    match before {
+        None => Looked::Unknown("the kernel keeps no account of pressure (psi=1)".to_owned()),
+        Some(share) if share > PRESSURE_MAX => Looked::Found(
+            Severity::Caution,
+            format!(
+                "before the start, processes of this host waited for a processor {} of the time: \
+                 something else is running, and it is in the figures",
+                percent(share)
+            ),
+        ),
+        Some(share) => Looked::Passed(format!("{} of the time", percent(share))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use load::Record;
 
-use super::{Looked, SERVER_FULL, percent};
+use super::{Looked, PRESSURE_MAX, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words};
@@ -17,7 +17,7 @@ const LITTLES_LAW_GAP: (f64, f64) = (0.02, 0.05);
 /// A worker of a closed loop that is busier: mentioned above the first, a bound above the second.
 const GENERATOR_BUSY: (f64, f64) = (0.80, 0.95);
 /// The share of the window that a worker may wait for its processor.
-const RUN_QUEUE_MAX: f64 = 0.02;
+const RUN_QUEUE: (f64, f64) = (0.02, 0.10);
 /// Lateness at the 99th percentile: this, or a twentieth of the median response time.
 const LATENESS_MAX_US: f64 = 50.0;
 /// Achieved ÷ offered below this is not the load that was asked for.
@@ -28,8 +28,6 @@ const SERVER_OVERFULL: f64 = 1.1;
 const UNATTRIBUTED_MAX: f64 = 0.05;
 /// What subjects that wait for their turn may use of a processor.
 const IDLE_SUBJECTS_MAX: f64 = 0.02;
-/// The share of the time in which others may wait for a processor.
-const PRESSURE_MAX: f64 = 0.10;
 /// The share of the host's time that a hypervisor may take.
 const STEAL_MAX: f64 = 0.005;
 /// The share of the time that a quota may take before the round counts for nothing.
@@ -65,7 +63,7 @@ impl<'a> Seen<'a> {
 type Rule = (Check, fn(Seen<'_>) -> Looked);
 
 /// All of them.
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 18] = [
     (Check::Errors, errors),
     (Check::Record, valid_record),
     (Check::Generator, generator),
@@ -77,7 +75,6 @@ const RULES: [Rule; 19] = [
     (Check::Cores, cores),
     (Check::Unattributed, unattributed),
     (Check::IdleSubjects, idle_subjects),
-    (Check::PressureBefore, pressure_before),
     (Check::Pressure, pressure),
     (Check::Steal, steal),
     (Check::Quota, quota),
@@ -232,15 +229,14 @@ fn run_queue(round: Seen<'_>) -> Looked {
         let Some(share) = record.generator.run_queue_share_max else {
             return unknown("the kernel does not show it");
         };
-        match share > RUN_QUEUE_MAX {
-            true => {
-                let sentence = format!(
-                    "a worker was ready and waited for its core {} of the time",
-                    percent(share)
-                );
-                bound(round, record, sentence)
-            }
-            false => passed(format!("{} of the time spent waiting", percent(share))),
+        let sentence = format!(
+            "a worker was ready and waited for its core {} of the time",
+            percent(share)
+        );
+        match share {
+            _ if share > RUN_QUEUE.1 => bound(round, record, sentence),
+            _ if share > RUN_QUEUE.0 => caution(sentence),
+            _ => passed(format!("{} of the time spent waiting", percent(share))),
         }
     })
 }
@@ -344,22 +340,6 @@ fn idle_subjects(round: Seen<'_>) -> Looked {
             percent(share)
         )),
         false => passed(format!("{} of a core", percent(share))),
-    }
-}
-
-fn pressure_before(round: Seen<'_>) -> Looked {
-    match round.watched.host.pressure_before {
-        None => unknown("the kernel keeps no account of pressure (psi=1)"),
-        // In later rounds it is the subjects' own work that is still in the last ten seconds.
-        Some(share) if round.sample.round > 1 => passed(format!(
-            "looked at in the first round; {} now",
-            percent(share)
-        )),
-        Some(share) if share > PRESSURE_MAX => caution(format!(
-            "before the load, processes of this host waited for a processor {} of the time",
-            percent(share)
-        )),
-        Some(share) => passed(format!("{} of the time", percent(share))),
     }
 }
 

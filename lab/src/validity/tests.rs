@@ -45,7 +45,6 @@ fn well() -> Round {
     watched.host.busy_ns = Some(1_600_000_000);
     watched.host.steal_ns = Some(0);
     watched.host.unattributed = Some(0.01);
-    watched.host.pressure_before = Some(0.01);
     watched.host.pressure = Some(0.01);
     watched.host.network.tcp = counters(&[("OutSegs", 100_000), ("RetransSegs", 0)]);
     watched.host.network.softnet_dropped = Some(0);
@@ -125,7 +124,7 @@ fn a_generator_at_its_limit_is_a_bound_unless_the_server_was_full_too() {
         generator.limited = true;
         generator.littles_law_gap = Some(0.08);
         generator.cpu_share_max = Some(0.99);
-        generator.run_queue_share_max = Some(0.03);
+        generator.run_queue_share_max = Some(0.12);
     };
     assert_eq!(after(limited), []);
     let bounds = [
@@ -142,9 +141,10 @@ fn a_generator_at_its_limit_is_a_bound_unless_the_server_was_full_too() {
     let near = after(|round| {
         record(round).generator.cpu_share_max = Some(0.9);
         record(round).generator.littles_law_gap = Some(0.03);
+        record(round).generator.run_queue_share_max = Some(0.03);
         round.sample.server_busy = 0.7;
     });
-    let mild = [Check::LittlesLaw, Check::GeneratorBusy];
+    let mild = [Check::LittlesLaw, Check::GeneratorBusy, Check::RunQueue];
     assert_eq!(near, mild.map(|check| (check, Severity::Caution)));
 }
 
@@ -197,14 +197,11 @@ fn a_subject_that_leaves_its_cores_is_seen() {
 #[test]
 fn a_disturbed_host_is_seen() {
     type Change = fn(&mut Round);
-    let disturbances: [(Check, Change); 11] = [
+    let disturbances: [(Check, Change); 10] = [
         (Check::Unattributed, |round| {
             round.watched.host.unattributed = Some(0.3)
         }),
         (Check::IdleSubjects, |round| round.sample.others_busy = 0.04),
-        (Check::PressureBefore, |round| {
-            round.watched.host.pressure_before = Some(0.2)
-        }),
         (Check::Pressure, |round| {
             round.watched.host.pressure = Some(0.4)
         }),
@@ -315,6 +312,7 @@ fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
             ended_early: None,
         },
         host: Host::default(),
+        pressure_before: Some(0.01),
         asked: Default::default(),
         cautions: Vec::new(),
         rows,
@@ -497,13 +495,14 @@ fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
         loopback_mtu: Some(65_536),
         ..Host::default()
     };
-    let found = |facts: &Host| -> Vec<Check> {
-        let looked = host(facts).into_iter();
+    let found = |facts: &Host, pressure: Option<f64>| -> Vec<Check> {
+        let looked = host(facts, pressure).into_iter();
         let found = looked.filter(|(_, looked)| matches!(looked, Looked::Found(..)));
         found.map(|(check, _)| check).collect()
     };
-    assert_eq!(found(&usual), []);
-    assert_eq!(found(&Host::default()), [], "not known is not found");
+    assert_eq!(found(&usual, Some(0.01)), []);
+    assert_eq!(found(&usual, Some(0.2)), [Check::PressureBefore]);
+    assert_eq!(found(&Host::default(), None), [], "not known is not found");
     let special = Host {
         congestion_control: Some("bbr".into()),
         governor: Some("powersave".into()),
@@ -511,7 +510,7 @@ fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
         ..Host::default()
     };
     let expected = [Check::Mtu, Check::CongestionControl, Check::Governor];
-    assert_eq!(found(&special), expected);
+    assert_eq!(found(&special, Some(0.01)), expected);
 }
 
 #[test]

@@ -40,8 +40,6 @@ pub struct HostUse {
     pub unattributed: Option<f64>,
     /// Who used a processor besides, the busiest first, as a share of one processor by name.
     pub others: Vec<Other>,
-    /// The share of the ten seconds before the load in which somebody waited for a processor.
-    pub pressure_before: Option<f64>,
     /// The share of the window in which somebody waited for a processor, whoever it was.
     pub pressure: Option<f64>,
     /// Time that a quota kept our own control group from its processors; null where none is set.
@@ -125,7 +123,6 @@ impl Reading {
             unattributed: busy_ns
                 .map(|busy_ns| busy_ns.saturating_sub(known_ns) as f64 / wall_ns as f64),
             others: others(&before.listing, &self.listing, attributed.pids, wall_ns),
-            pressure_before: None,
             throttled_ns: throttled.map(|(now, before)| now.saturating_sub(before)),
             pressure: waited.map(|(now, before)| {
                 let waited_ns = now.saturating_sub(before) * 1000;
@@ -139,14 +136,8 @@ impl Reading {
     }
 }
 
-/// The share of the last ten seconds in which somebody waited for a processor.
-pub(crate) fn pressure() -> Option<f64> {
-    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
-    Some(Pressure::parse(&text)?.share)
-}
-
-/// The share of the next `length` in which somebody waits for a processor. Unlike [`pressure`] it
-/// knows nothing of what was measured just before.
+/// The share of the next `length` in which somebody waits for a processor. Unlike the
+/// kernel's averages it knows nothing of what was measured just before.
 pub(crate) fn pressure_over(length: Duration) -> Option<f64> {
     let total_us = || {
         let text = fs::read_to_string("/proc/pressure/cpu").ok()?;

@@ -78,7 +78,6 @@ pub(crate) struct Watch {
 /// What was seen of one round.
 #[derive(Debug, Default)]
 struct Seen {
-    pressure_before: Option<f64>,
     scraped: Option<Result<Metrics, String>>,
     opened: Option<Edge>,
     closed: Option<Edge>,
@@ -128,7 +127,6 @@ impl Watch {
     /// Before a round's load.
     pub(crate) fn before(&mut self) {
         self.round = Seen {
-            pressure_before: host::pressure(),
             scraped: self.scrape.as_ref().map(Scrape::fetch),
             ..Seen::default()
         };
@@ -227,10 +225,7 @@ impl Watch {
             cpu_ns: subject.cpu_ns + subject.companions_ns,
             pids: &known,
         };
-        let host = HostUse {
-            pressure_before: round.pressure_before,
-            ..closed.host.since(&opened.host, attributed)
-        };
+        let host = closed.host.since(&opened.host, attributed);
         let mut missing = missing(&subject, group.as_ref(), &host);
         let scraped = match (round.scraped, &self.scrape) {
             (Some(before), Some(scrape)) => {
@@ -267,14 +262,12 @@ impl Watch {
 /// Watches the host while something runs that is over when it is looked at, such as a command.
 #[derive(Debug)]
 pub(crate) struct HostWatch {
-    pressure_before: Option<f64>,
     opened: host::Reading,
 }
 
 impl HostWatch {
     pub(crate) fn open() -> HostWatch {
         HostWatch {
-            pressure_before: host::pressure(),
             opened: host::Reading::take(Listing::take()),
         }
     }
@@ -286,10 +279,7 @@ impl HostWatch {
             pids: &[std::process::id()],
         };
         let closed = host::Reading::take(Listing::take());
-        let host = HostUse {
-            pressure_before: self.pressure_before,
-            ..closed.since(&self.opened, attributed)
-        };
+        let host = closed.since(&self.opened, attributed);
         Watched {
             missing: missing(&subject, None, &host),
             subject,

@@ -7,7 +7,7 @@ use measure::record::{EndedBy, Generator};
 
 use super::worker::Outcome;
 use super::{Plan, Record};
-use crate::limit::{self, RUN_QUEUE_SHARE_MAX};
+use crate::limit::{self, RUN_QUEUE_SHARE_WARN};
 use crate::run::{Ground, by_signal, engine_counters};
 
 /// Heartbeats that leave later than this at the 99th percentile were held up by this process.
@@ -88,7 +88,7 @@ fn lateness(tally: &Tally, run_queue_share_max: Option<f64>) -> Option<String> {
             p99 as f64 / 1e6
         ));
     }
-    if let Some(share) = run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_MAX) {
+    if let Some(share) = run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_WARN) {
         signs.push(format!(
             "a worker was kept from its CPU by other threads for {:.1} % of the time, which is in \
              the round trips; give this process CPUs of its own (--cpus)",

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     if let Some(swept) = swept.map_err(Failure::usage)? {
         drop(talk);
-        return tell_sweep(&swept);
+        return tell_sweep(&swept, no_color);
     }
     let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
@@ -51,11 +51,12 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
 }
 
 /// The table of a sweep, and where its comparisons are.
-fn tell_sweep(swept: &Swept) -> Result<Exit, Failure> {
-    terminal::print(&swept.sweep.words())
+fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
+    let text = lab::sweep::terminal(&swept.sweep, look(Paint::for_stdout(no_color)));
+    terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
     terminal::say(&format!(
-        "comparisons, sweep.json and sweep.html: {}",
+        "comparisons, records and reports: {}",
         swept.folder.display()
     ));
     for what in &swept.unwritten {

@@ -16,10 +16,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let mut unwritten = Vec::new();
     for (folder, one) in arguments.folders.iter().zip(&rebuilt) {
         let text = match arguments.format {
-            Format::Text => report::terminal(&one.report, look(Paint::for_stdout(no_color))),
-            Format::Markdown => report::markdown(&one.report),
-            Format::Json => report::json(&one.report),
-            Format::Csv => report::csv(&one.report),
+            Format::Text => one.model.text(look(Paint::for_stdout(no_color))),
+            Format::Markdown => one.model.markdown(),
+            Format::Json => one.model.json(),
+            Format::Csv => one.model.csv(),
         };
         terminal::print(&text)
             .map_err(|error| Failure::running(format!("standard output: {error}")))?;

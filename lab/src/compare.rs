@@ -366,6 +366,15 @@ pub(crate) fn prepare(
     entry
 }
 
+/// What is compared, by how the subjects are loaded.
+pub(crate) fn metric(comparison: &Comparison) -> Metric {
+    match comparison.workload.rate {
+        _ if comparison.is_timed() => Metric::Seconds,
+        None => Metric::RequestsPerSecond,
+        Some(_) => Metric::ResponseTimeP99,
+    }
+}
+
 fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     let workload = &comparison.workload;
     Setup {
@@ -377,11 +386,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
             store::time_of_day(began)
         ),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
-        metric: match workload.rate {
-            _ if comparison.is_timed() => Metric::Seconds,
-            None => Metric::RequestsPerSecond,
-            Some(_) => Metric::ResponseTimeP99,
-        },
+        metric: metric(comparison),
         baseline: comparison.baseline.clone(),
         rounds: comparison.rounds,
         order: Vec::new(),

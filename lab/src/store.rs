@@ -204,7 +204,8 @@ impl Kept {
     }
 }
 
-fn read_with<T>(file: &Path, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
+/// Reads a file by `read`. An error names the file, and what is wrong with it.
+pub(crate) fn read_with<T>(file: &Path, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
     let text = fs::read_to_string(file).map_err(|error| error.to_string());
     text.and_then(|text| read(&text))
         .map_err(|what| format!("{}: {what}", file.display()))

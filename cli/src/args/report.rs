@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 const NOTES: &str = "\
-The report is made from the records in the directory alone and written there as report.html, .md,
-.json and .csv. Several directories get a page that leads to all of them.
+The report is made from the records in the directory alone and written there again in every format:
+that of a comparison, of a sweep with each of its points, or of a search for capacities. Several
+directories get a page that leads to all of them.
 Exit codes: 0 done; 2 a directory holds nothing that can be read; 3 a file could not be written.";
 
 /// Arguments of `ringside report`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Report {
-    /// Directories that `ringside compare` has written
+    /// Directories that `ringside compare` or `ringside capacity` has written
     #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
 
@@ -40,6 +41,6 @@ pub(crate) enum Format {
     Markdown,
     /// For programs: the whole report
     Json,
-    /// For programs: every round
+    /// For programs: every round, point or probe
     Csv,
 }

@@ -57,6 +57,11 @@ fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
     ] {
         assert!(fs::metadata(format!("{out}/{name}")).is_ok(), "{name}");
     }
+    let index = folder.path("index.html");
+    let again = ringside(&["report", &out, &out, "-o", &index]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(again.stdout, ended.stdout.repeat(2));
+    assert_says(&fs::read_to_string(index).unwrap(), "out/report.html");
 }
 
 #[test]

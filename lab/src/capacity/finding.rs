@@ -12,6 +12,7 @@ use super::slo::Judgement;
 use super::{Goal, host, words_of_time};
 use crate::document;
 use crate::report::format::per_second;
+use crate::report::indented;
 use crate::sample::Sample;
 use crate::statistics::Spread;
 use crate::statistics::knee::kneedle;
@@ -226,12 +227,7 @@ impl Capacities {
 
     /// All of it, indented, with a line end.
     pub fn json(&self) -> String {
-        match serde_json::to_string_pretty(self) {
-            Ok(text) => text + "\n",
-            // Maps with keys that are not strings are the one thing that cannot be written; there
-            // is none. The sentence is valid JSON all the same.
-            Err(error) => format!("{{\"error\": {:?}}}\n", error.to_string()),
-        }
+        indented(self)
     }
 
     /// Whether every capacity is shown to be `rate` a second or more.
@@ -241,7 +237,7 @@ impl Capacities {
     }
 
     /// Makes of the rows' points what follows from them.
-    pub(super) fn conclude(&mut self) {
+    pub(crate) fn conclude(&mut self) {
         for row in &mut self.rows {
             row.curve = curve(&row.points);
             row.knee = knee(&row.curve);

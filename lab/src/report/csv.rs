@@ -51,12 +51,13 @@ fn line(row: &Row, sample: &Sample) -> String {
     fields.join(",")
 }
 
-fn field(value: Option<impl ToString>) -> String {
+/// A value as a field, which is empty where there is none.
+pub(crate) fn field(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Text as a field: in quotes where a comma, a quote or a line end would break the line.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

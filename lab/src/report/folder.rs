@@ -1,13 +1,16 @@
-//! Reports in the folder of a comparison: written at its end, and again from its records at any
-//! time later. Reads and writes files; what stands in them is the formats' affair.
+//! Reports in the folders of what was measured: written at the end, and again from the records at
+//! any time later. Reads and writes files; what stands in them is the formats' affair.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Enclosed, Report, csv, html, json, markdown};
+use super::capacity::MODEL as CAPACITY;
+use super::{Enclosed, Look, Report, capacity, csv, html, indented, json, markdown, terminal};
+use crate::capacity::Capacities;
 use crate::profile::PROFILES;
-use crate::store::{Kept, Store};
+use crate::store::{Kept, MANIFEST, SWEEP, Store, read_with};
+use crate::sweep::{self, Sweep};
 
 /// The file of the comparison as it was read.
 const COMPARISON: &str = "comparison.toml";
@@ -18,28 +21,131 @@ pub struct Rebuilt {
     /// The folder, absolute.
     pub folder: PathBuf,
     /// What its records say.
-    pub report: Report,
+    pub model: Model,
     /// What could not be written, and why.
     pub unwritten: Vec<String>,
 }
 
-/// Makes the report of a comparison's folder again from its records alone, and writes it there in
-/// every format.
+/// What the records of a folder say, by what was measured.
+#[derive(Clone, Debug)]
+pub enum Model {
+    /// Subjects side by side.
+    Comparison(Box<Report>),
+    /// The highest rates that hold.
+    Capacity(Box<Capacities>),
+    /// A comparison at several values of a setting.
+    Sweep(Box<Sweep>),
+}
+
+impl Model {
+    /// For a terminal.
+    pub fn text(&self, look: Look) -> String {
+        match self {
+            Model::Comparison(report) => terminal(report, look),
+            Model::Capacity(found) => capacity::terminal(found, look),
+            Model::Sweep(sweep) => sweep::terminal(sweep, look),
+        }
+    }
+
+    /// For documents.
+    pub fn markdown(&self) -> String {
+        match self {
+            Model::Comparison(report) => markdown(report),
+            Model::Capacity(found) => capacity::markdown(found),
+            Model::Sweep(sweep) => sweep::markdown(sweep),
+        }
+    }
+
+    /// For programs: all of it.
+    pub fn json(&self) -> String {
+        match self {
+            Model::Comparison(report) => json(report),
+            Model::Capacity(found) => found.json(),
+            Model::Sweep(sweep) => indented(sweep),
+        }
+    }
+
+    /// For programs: every round, probe or point.
+    pub fn csv(&self) -> String {
+        match self {
+            Model::Comparison(report) => csv(report),
+            Model::Capacity(found) => capacity::csv(found),
+            Model::Sweep(sweep) => sweep::csv(sweep),
+        }
+    }
+
+    /// The files that it is written to, in a folder with these enclosures.
+    fn files(&self, enclosed: &Enclosed) -> [(&'static str, String); 4] {
+        match self {
+            Model::Comparison(report) => files(report, enclosed),
+            Model::Capacity(found) => capacity::files(found),
+            Model::Sweep(sweep) => sweep::files(sweep),
+        }
+    }
+}
+
+/// Makes the report of a folder again from its records alone, and writes it there in every format:
+/// that of a comparison, of a search for capacities, or of a sweep with all its points.
 ///
 /// # Errors
-/// The folder holds no comparison that can be read; the sentence names the file.
+/// The folder holds none of them that can be read; the sentence names the file.
 pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
-    let kept = Kept::read(folder)?;
-    let report = Report::new(&kept.manifest, &kept.rounds);
+    let mut unwritten = Vec::new();
+    let model = read(folder, &mut unwritten)?;
     let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for (name, text) in files(&report, &Enclosed::read(store.folder())) {
+    for (name, text) in model.files(&Enclosed::read(store.folder())) {
         store.put(Path::new(name), text.into_bytes());
     }
+    unwritten.extend(store.unwritten());
     Ok(Rebuilt {
-        unwritten: store.unwritten(),
         folder: store.folder().to_owned(),
-        report,
+        model,
+        unwritten,
     })
+}
+
+/// What the records of a folder say. Of a sweep the points' own reports are made again, too: what
+/// of those cannot be written is added to `unwritten`.
+fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
+    let holds = |name| folder.join(name).is_file();
+    if holds(SWEEP) {
+        let sweep = read_sweep(folder, unwritten)?;
+        return Ok(Model::Sweep(Box::new(sweep)));
+    }
+    if holds(CAPACITY) {
+        let mut found = read_with(&folder.join(CAPACITY), Capacities::from_json)?;
+        found.conclude();
+        return Ok(Model::Capacity(Box::new(found)));
+    }
+    if holds(MANIFEST) {
+        let kept = Kept::read(folder)?;
+        let report = Report::new(&kept.manifest, &kept.rounds);
+        return Ok(Model::Comparison(Box::new(report)));
+    }
+    Err(format!(
+        "{} holds no report: neither {MANIFEST} nor {CAPACITY} nor {SWEEP} is there; give a \
+         directory that ringside compare or ringside capacity has written",
+        folder.display()
+    ))
+}
+
+/// A sweep from the records of its points. What it says itself of a point stands where the point's
+/// own folder is not there any more.
+fn read_sweep(folder: &Path, unwritten: &mut Vec<String>) -> Result<Sweep, String> {
+    let mut sweep = read_with(&folder.join(SWEEP), Sweep::from_json)?;
+    for value in sweep.order.clone() {
+        let inside = sweep.key.folder(value);
+        if !folder.join(&inside).join(MANIFEST).is_file() {
+            continue;
+        }
+        let point = rebuild(&folder.join(&inside))?;
+        let within = |what: &String| format!("{inside}/{what}");
+        unwritten.extend(point.unwritten.iter().map(within));
+        if let Model::Comparison(report) = &point.model {
+            sweep.add(value, report);
+        }
+    }
+    Ok(sweep)
 }
 
 /// The report in each of its formats, with the name of its file.
@@ -77,3 +183,6 @@ impl Enclosed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

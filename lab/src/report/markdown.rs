@@ -44,13 +44,28 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
-pub(super) fn list(text: &mut String, heading: &str, sentences: &[String]) {
+/// Sentences as a list under a heading; nothing where there are none.
+pub(crate) fn list(text: &mut String, heading: &str, sentences: &[String]) {
     if sentences.is_empty() {
         return;
     }
     text.push_str(&format!("## {heading}\n\n"));
     for sentence in sentences {
         text.push_str(&format!("- {}\n", escape(sentence)));
+    }
+    text.push('\n');
+}
+
+/// Cells as a table under its headings, which are the first line. The first and the last column
+/// stand to the left, figures between them to the right.
+pub(crate) fn rows(text: &mut String, lines: &[Vec<String>]) {
+    for (at, line) in lines.iter().enumerate() {
+        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if at == 0 {
+            let figures = "--:|".repeat(line.len().saturating_sub(2));
+            text.push_str(&format!("|---|{figures}---|\n"));
+        }
     }
     text.push('\n');
 }
@@ -235,7 +250,7 @@ fn environment(report: &Report) -> String {
 }
 
 /// Text that Markdown takes as it stands.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('|', "\\|")
         .replace('<', "&lt;")
         .replace('\n', " ")

@@ -5,7 +5,7 @@
 pub mod capacity;
 mod checks;
 mod course;
-mod csv;
+pub(crate) mod csv;
 mod distribution;
 mod environment;
 mod figures;
@@ -13,11 +13,11 @@ mod folder;
 pub(crate) mod format;
 pub mod html;
 mod json;
-mod markdown;
+pub(crate) mod markdown;
 mod phases;
 mod plot;
 mod resources;
-mod terminal;
+pub(crate) mod terminal;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -32,8 +32,9 @@ pub use csv::csv;
 pub use distribution::{Distribution, Quantile};
 pub use figures::Figures;
 pub(crate) use folder::files;
-pub use folder::{Rebuilt, rebuild};
+pub use folder::{Model, Rebuilt, rebuild};
 pub use html::{Enclosed, html, index};
+pub(crate) use json::indented;
 pub use json::json;
 pub use markdown::markdown;
 pub use phases::{Condition, PhaseFound};

@@ -9,6 +9,9 @@ use super::{Outcome, Report, Row};
 use crate::cores::List;
 use crate::verdict::{Kind, Metric};
 
+/// Sentences are not broken at fewer columns.
+const WIDTH_MIN: usize = 40;
+
 /// How a terminal wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -27,7 +30,7 @@ pub fn terminal(report: &Report, look: Look) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     };
-    let width = look.width.max(40);
+    let width = look.width.max(WIDTH_MIN);
     wrap(&report.setup.question, width, "", "")
         .iter()
         .for_each(|line| push(line));
@@ -63,15 +66,9 @@ pub fn terminal(report: &Report, look: Look) -> String {
         ("What cannot be concluded", &report.limits),
         ("Checks", &checks(report)),
     ] {
-        if !sentences.is_empty() {
-            push("");
-            push(&bold(heading, look));
-            for sentence in sentences {
-                wrap(sentence, width, "- ", "  ")
-                    .iter()
-                    .for_each(|line| push(line));
-            }
-        }
+        under(heading, sentences, look)
+            .iter()
+            .for_each(|line| push(line));
     }
     // Escape sequences and line ends are ASCII themselves.
     if look.unicode { text } else { ascii(&text) }
@@ -147,9 +144,33 @@ fn table(report: &Report, look: Look) -> Vec<String> {
     text
 }
 
+/// Sentences as a list under a heading, after a line that is empty; nothing where there are none.
+pub(crate) fn under(heading: &str, sentences: &[String], look: Look) -> Vec<String> {
+    if sentences.is_empty() {
+        return Vec::new();
+    }
+    let width = look.width.max(WIDTH_MIN);
+    let list = sentences.iter();
+    let list = list.flat_map(|sentence| wrap(sentence, width, "- ", "  "));
+    [String::new(), bold(heading, look)]
+        .into_iter()
+        .chain(list)
+        .collect()
+}
+
+/// Lines as one text, in letters that the terminal has.
+pub(crate) fn plain(lines: &[String], look: Look) -> String {
+    let text = lines.join("\n") + "\n";
+    match look.unicode {
+        true => text,
+        // Colours are left alone: their escapes are ASCII, too.
+        false => ascii(&text),
+    }
+}
+
 /// Lines of cells as a table under its headings, which are the first of them. The first and the
 /// last column stand to the left, figures between them to the right.
-pub(super) fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
+pub(crate) fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
     if !look.unicode {
         lines
             .iter_mut()
@@ -246,7 +267,7 @@ fn troubles(row: &Row, width: usize) -> Vec<String> {
 }
 
 /// Breaks a sentence at blanks.
-pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
@@ -269,7 +290,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-pub(super) fn bold(text: &str, look: Look) -> String {
+fn bold(text: &str, look: Look) -> String {
     if look.colour {
         format!("\x1b[1m{text}\x1b[0m")
     } else {

@@ -2,14 +2,18 @@
 //! Each point is a comparison of its own in a folder of its own; what they say together stands in
 //! `sweep.json`.
 //!
-//! This file reads and validates the `[sweep]` of a comparison. It measures nothing.
+//! This file reads and validates the `[sweep]` of a comparison, and lists what is written of one.
 
 mod page;
 mod record;
 mod run;
+mod text;
 
+pub use page::page;
+pub(crate) use page::said;
 pub use record::{Law, PointFound, RowFound, Sweep};
 pub use run::{Swept, sweep};
+pub use text::{csv, markdown, terminal};
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -18,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::document::{BadFile, Document};
+use crate::report::indented;
+use crate::store::SWEEP;
 use crate::workload::{Difference, Workload, parse_payload};
 
 /// The most points of a sweep.
@@ -50,6 +56,21 @@ impl Key {
             Key::Workers => "workers",
         }
     }
+
+    /// The folder of the comparison at one of its values, such as `connections-100`.
+    pub fn folder(self, value: f64) -> String {
+        format!("{}-{value}", self.name())
+    }
+}
+
+/// Every file of a sweep's folder, by its name; each point has a folder besides.
+pub(crate) fn files(sweep: &Sweep) -> [(&'static str, String); 4] {
+    [
+        (SWEEP, indented(sweep)),
+        ("report.html", page(sweep)),
+        ("report.md", markdown(sweep)),
+        ("report.csv", csv(sweep)),
+    ]
 }
 
 /// A value of the setting that a sweep changes.
@@ -88,11 +109,6 @@ impl Point {
             Point::Rate(rate) => rate,
             Point::Payload(bytes) => bytes as f64,
         }
-    }
-
-    /// The folder of its comparison, such as `connections-100`.
-    pub fn folder(self) -> String {
-        format!("{}-{}", self.key().name(), self.value())
     }
 
     /// Changes `workload` to what it is at this point.

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::record::Sweep;
 use super::{Key, RowFound};
 use crate::report::format;
-use crate::report::html::page::{self, Cell, Column, Section};
+use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{Axis, Curve, Scale, Series, lines};
 use crate::report::html::swatch;
 use crate::statistics::Spread;
@@ -17,12 +17,12 @@ type Figure = fn(&RowFound) -> Option<Spread>;
 type Written = fn(f64) -> String;
 
 /// The whole page.
-pub(super) fn page(sweep: &Sweep) -> String {
+pub fn page(sweep: &Sweep) -> String {
     let over = format!("over {}", sweep.key.name());
     let lead = html! {
         (page::kicker(&[sweep.name.clone(), over, sweep.began.clone()]))
         h1 { (sweep.question) }
-        (page::sentences(&sweep.conclusions()))
+        (page::verdicts(&said(sweep)))
     };
     let curves: [(&str, Written, Figure); 4] = [
         ("requests a second", format::count, |row| {
@@ -54,6 +54,17 @@ pub(super) fn page(sweep: &Sweep) -> String {
         ),
     ];
     page::page(&sweep.name, lead, &sections)
+}
+
+/// What its points make of it together.
+pub(crate) fn said(sweep: &Sweep) -> Vec<Found> {
+    let one = |says| Found {
+        tone: Tone::Calm,
+        sign: "=",
+        says,
+        rests: String::new(),
+    };
+    sweep.conclusions().into_iter().map(one).collect()
 }
 
 fn plot(sweep: &Sweep, name: &str, write: fn(f64) -> String, figure: Figure) -> Markup {

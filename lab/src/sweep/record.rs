@@ -1,17 +1,16 @@
 //! What a sweep found: the figures of every row at every point, and what they make of it together.
 //! Made from the reports of its points alone.
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Key, Point};
+use super::Key;
+use super::text::written;
 use crate::document;
 use crate::manifest::Role;
 use crate::report::{Figures, Report, format};
 use crate::statistics::Ratio;
 use crate::statistics::usl::{self, Usl};
-use crate::verdict::Kind;
+use crate::verdict::{Kind, Metric};
 
 /// The version of `sweep.json` that is written and read here.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -31,6 +30,8 @@ pub struct Sweep {
     pub key: Key,
     /// The subject that the others are compared with.
     pub baseline: String,
+    /// What is compared.
+    pub metric: Metric,
     /// The values in the order of measuring, which is random.
     pub order: Vec<f64>,
     /// The points that were measured, by their values.
@@ -63,7 +64,9 @@ pub struct RowFound {
     pub figures: Figures,
     /// Its figure as a multiple of the baseline's.
     pub ratio: Option<Ratio>,
-    /// What can be said about it beside the baseline.
+    /// What can be said about it beside the baseline, as a word for programs.
+    pub kind: Kind,
+    /// The same as a sentence.
     pub verdict: String,
     /// Whether the rounds count for nothing, or are the generator's as much as the subject's.
     pub doubtful: bool,
@@ -88,8 +91,8 @@ impl Sweep {
         document::versioned(text, SCHEMA_VERSION, "sweep")
     }
 
-    /// Adds a point that was measured, and draws the conclusions anew.
-    pub(super) fn add(&mut self, point: Point, report: &Report, seed: u64) {
+    /// Takes what was measured at a value, and draws the conclusions anew.
+    pub(crate) fn add(&mut self, value: f64, report: &Report) {
         let row = |row: &crate::report::Row| {
             let kind = row.verdict.kind;
             Some(RowFound {
@@ -97,6 +100,7 @@ impl Sweep {
                 role: role(kind),
                 figures: row.figures.clone()?,
                 ratio: row.ratio,
+                kind,
                 verdict: row.verdict.sentence.clone(),
                 doubtful: row
                     .samples
@@ -105,8 +109,8 @@ impl Sweep {
             })
         };
         let found = PointFound {
-            value: point.value(),
-            folder: point.folder(),
+            value,
+            folder: self.key.folder(value),
             rows: report.subjects.iter().filter_map(row).collect(),
         };
         self.points.retain(|point| point.value != found.value);
@@ -114,7 +118,10 @@ impl Sweep {
         self.points.sort_by(|a, b| a.value.total_cmp(&b.value));
         if matches!(self.key, Key::Connections | Key::Workers) {
             let names = self.names();
-            self.laws = names.iter().map(|name| self.law(name, seed)).collect();
+            self.laws = names
+                .iter()
+                .map(|name| self.law(name, report.setup.seed))
+                .collect();
         }
     }
 
@@ -152,42 +159,6 @@ impl Sweep {
         }
     }
 
-    /// The figures as a table of plain text, a line for each row at each point, and what they make
-    /// of it together.
-    pub fn words(&self) -> String {
-        let mut text = format!("{}\n\n", self.question);
-        let mut line = |cells: [&str; 6]| {
-            let [value, name, rate, p50, p99, cpu] = cells;
-            let _ = writeln!(
-                text,
-                "{value:>12}  {name:<24}{rate:>12}{p50:>12}{p99:>12}{cpu:>14}"
-            );
-        };
-        let key = self.key.name();
-        line([key, "subject", "requests/s", "p50", "p99", "CPU/exchange"]);
-        for point in &self.points {
-            for row in point.rows.iter().filter(|row| row.role == Role::Subject) {
-                let figures = &row.figures;
-                let time = |spread: Option<crate::statistics::Spread>| {
-                    spread.map_or("–".to_owned(), |spread| format::time_us(spread.median))
-                };
-                line([
-                    &point.value.to_string(),
-                    &row.name,
-                    &format::count(figures.requests_per_second.median),
-                    &time(figures.p50_us),
-                    &time(figures.p99_us),
-                    &time(figures.server_cpu_us_per_exchange),
-                ]);
-            }
-        }
-        for sentence in self.conclusions() {
-            let _ = write!(text, "\n{sentence}");
-        }
-        text.push('\n');
-        text
-    }
-
     /// What the points make of it together, in sentences.
     pub fn conclusions(&self) -> Vec<String> {
         let mut sentences: Vec<String> = Vec::new();
@@ -198,8 +169,50 @@ impl Sweep {
                 self.order.len()
             ));
         }
+        let names = self.names();
+        let others = names.iter().filter(|name| **name != self.baseline);
+        sentences.extend(others.map(|name| self.beside(name)));
         sentences.extend(self.laws.iter().map(|law| law.sentence(self.key)));
         sentences
+    }
+
+    /// What was said of a row at each value, values with the same answer together.
+    fn beside(&self, name: &str) -> String {
+        let (mut differ, mut same, mut open): (Vec<String>, Vec<String>, Vec<String>) =
+            Default::default();
+        for (value, row) in self.of(name) {
+            let value = written(self.key, value);
+            match (row.kind, row.ratio) {
+                (kind, Some(ratio)) if kind.says_a_difference() => {
+                    let bound = match kind {
+                        Kind::AtLeast => "at least ",
+                        Kind::AtMost => "at most ",
+                        _ => "",
+                    };
+                    let times = format::ratio(ratio.centre);
+                    differ.push(format!("{bound}{times} × at {value}"));
+                }
+                (Kind::NoDifference | Kind::TooSmall, _) => same.push(value),
+                _ => open.push(value),
+            }
+        }
+        let mut parts = Vec::new();
+        if !differ.is_empty() {
+            parts.push(differ.join(", "));
+        }
+        if !same.is_empty() {
+            parts.push(format!("no difference shown at {}", same.join(", ")));
+        }
+        if !open.is_empty() {
+            parts.push(format!("undecided at {}", open.join(", ")));
+        }
+        format!(
+            "{name} beside {}, {} over {}: {}.",
+            self.baseline,
+            self.metric.name(),
+            self.key.name(),
+            parts.join("; ")
+        )
     }
 }
 

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use load::{Signal, Stop};
 use measure::time::{unix_seconds, utc_date};
 
-use super::page::page;
 use super::record::{SCHEMA_VERSION, Sweep};
-use super::{Key, Point};
-use crate::compare::{Place, one, read};
+use super::{Key, Point, files};
+use crate::compare::{Place, metric, one, read};
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::statistics::Random;
@@ -52,7 +51,7 @@ pub fn sweep(
     observer: &mut dyn Observer,
 ) -> Result<Option<Swept>, CompareError> {
     let (comparison, file) = read(options)?;
-    let Some((first, _)) = comparison.points.first() else {
+    let Some((first, at_first)) = comparison.points.first() else {
         return Ok(None);
     };
     let mut store = open(options, &comparison, &file).map_err(CompareError::Impossible)?;
@@ -60,7 +59,7 @@ pub fn sweep(
     let mut points: Vec<&(Point, Comparison)> = comparison.points.iter().collect();
     Random::new(comparison.seed).shuffle(&mut points);
     let order = points.iter().map(|(point, _)| point.value()).collect();
-    let mut found = new(&comparison, first.key(), order);
+    let mut found = new(at_first, first.key(), order);
     store.put_json(Path::new(SWEEP), &found);
     let mut complete = true;
     let mut unwritten = Vec::new();
@@ -74,7 +73,8 @@ pub fn sweep(
             number,
             points: points.len() as u32,
         });
-        let folder = store.folder().join(point.folder());
+        let inside = first.key().folder(point.value());
+        let folder = store.folder().join(&inside);
         let begun = options.resume.is_some() && folder.join(MANIFEST).is_file();
         let place = match begun {
             true => Place::Begun(&folder),
@@ -82,16 +82,17 @@ pub fn sweep(
         };
         let outcome = one(comparison, &file, place, options, stop, observer)?;
         complete &= outcome.report.complete();
-        let inside = |name: &String| format!("{}/{name}", point.folder());
-        unwritten.extend(outcome.unwritten.iter().map(inside));
-        found.add(*point, &outcome.report, comparison.seed);
+        let within = |name: &String| format!("{inside}/{name}");
+        unwritten.extend(outcome.unwritten.iter().map(within));
+        found.add(point.value(), &outcome.report);
         store.put_json(Path::new(SWEEP), &found);
     }
     found.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
-    store.put_json(Path::new(SWEEP), &found);
-    store.put(Path::new("sweep.html"), page(&found).into_bytes());
+    for (name, text) in files(&found) {
+        store.put(Path::new(name), text.into_bytes());
+    }
     unwritten.extend(store.unwritten());
     Ok(Some(Swept {
         sweep: found,
@@ -124,6 +125,7 @@ fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
         began: format!("{}T{}Z", utc_date(seconds), time_of_day(seconds)),
         key,
         baseline: comparison.baseline.clone(),
+        metric: metric(comparison),
         order,
         points: Vec::new(),
         laws: Vec::new(),

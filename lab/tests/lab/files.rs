@@ -263,7 +263,11 @@ fn each_point_of_a_sweep_is_the_comparison_with_one_setting_changed() {
         .map(|(point, at)| {
             let row = &at.rows[0];
             let body = &row.subject.answers[0].body;
-            (point.folder(), row.question.path.as_str(), body.as_str())
+            (
+                point.key().folder(point.value()),
+                row.question.path.as_str(),
+                body.as_str(),
+            )
         })
         .collect();
     assert_eq!(found[0], ("payload-3".to_owned(), "/3", "<012>"));

@@ -10,6 +10,7 @@ mod text;
 mod tests;
 
 pub use page::html;
+pub(super) use page::said;
 pub use text::{csv, markdown, terminal};
 
 use super::format::{digits, per_second, time_us};

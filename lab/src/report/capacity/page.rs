@@ -61,7 +61,8 @@ pub fn html(found: &Capacities) -> String {
     page(title, lead, &sections)
 }
 
-fn said(found: &Capacities) -> Vec<Said> {
+/// What was found, in large words.
+pub(crate) fn said(found: &Capacities) -> Vec<Said> {
     let exact = found.rows.iter().all(|row| {
         let mut found = row.found.iter();
         found.all(crate::capacity::search::Found::is_exact)

@@ -1,8 +1,9 @@
 //! Capacities as text: for a terminal, as Markdown, and as CSV.
 
-use super::super::format::{ascii, per_second, percent, time_us};
-use super::super::markdown::{escape, list};
-use super::super::terminal::{Look, aligned, bold, wrap};
+use super::super::csv::{field, quoted};
+use super::super::format::{per_second, percent, time_us};
+use super::super::markdown::{escape, list, rows};
+use super::super::terminal::{Look, aligned, plain, under, wrap};
 use super::{capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown};
 use crate::capacity::search::Kind;
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
@@ -23,17 +24,16 @@ const CURVE: [&str; 7] = [
 
 /// The whole report as lines of text.
 pub fn terminal(found: &Capacities, look: Look) -> String {
-    let width = look.width.max(40);
     let mut lines = Vec::new();
     lines.extend(
         found
             .question
             .iter()
-            .flat_map(|text| wrap(text, width, "", "")),
+            .flat_map(|text| wrap(text, look.width, "", "")),
     );
     let asked = format!("{}; {}", found.asked, found.load);
-    lines.extend(wrap(&asked, width, "", "  "));
-    lines.extend(wrap(&conditions(found), width, "", "  "));
+    lines.extend(wrap(&asked, look.width, "", "  "));
+    lines.extend(wrap(&conditions(found), look.width, "", "  "));
     lines.push(String::new());
     lines.extend(aligned(table(found), look));
     for row in &found.rows {
@@ -50,21 +50,9 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
         ("Scalability", &scalings),
         ("What cannot be concluded", &found.reservations),
     ] {
-        if !sentences.is_empty() {
-            lines.push(String::new());
-            lines.push(bold(heading, look));
-            let wrapped = sentences
-                .iter()
-                .flat_map(|text| wrap(text, width, "  ", "    "));
-            lines.extend(wrapped);
-        }
+        lines.extend(under(heading, sentences, look));
     }
-    let text = lines.join("\n") + "\n";
-    match look.unicode {
-        true => text,
-        // Colours are left alone: their escapes are ASCII, too.
-        false => text.lines().map(|line| ascii(line) + "\n").collect(),
-    }
+    plain(&lines, look)
 }
 
 fn concluded(found: &Capacities) -> Vec<String> {
@@ -140,36 +128,22 @@ pub fn markdown(found: &Capacities) -> String {
     text
 }
 
-/// Cells as a table of Markdown.
-fn rows(text: &mut String, lines: &[Vec<String>]) {
-    for (at, line) in lines.iter().enumerate() {
-        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        if at == 0 {
-            let figures = "--:|".repeat(line.len().saturating_sub(2));
-            text.push_str(&format!("|---|{figures}---|\n"));
-        }
-    }
-    text.push('\n');
-}
-
-/// Every probe as a line of CSV (RFC 4180), times in microseconds.
+/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds.
 pub fn csv(found: &Capacities) -> String {
     let mut text = String::from(
         "subject,probe,kind,rate,offered,achieved,seconds,completed,failed,p50_us,p99_us,\
-         server_cpu_us_per_exchange,server_busy,outcome,why\r\n",
+         server_cpu_us_per_exchange,server_busy,outcome,why\n",
     );
     for row in &found.rows {
         for point in &row.points {
             text.push_str(&probe(&row.name, point).join(","));
-            text.push_str("\r\n");
+            text.push('\n');
         }
     }
     text
 }
 
 fn probe(name: &str, point: &Point) -> Vec<String> {
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     vec![
         quoted(name),
         point.number.to_string(),
@@ -180,18 +154,13 @@ fn probe(name: &str, point: &Point) -> Vec<String> {
         point.seconds.to_string(),
         point.completed.to_string(),
         point.failed.to_string(),
-        number(point.p50_us),
-        number(point.p99_us),
-        number(point.server_cpu_us_per_exchange),
-        number(point.server_busy),
+        field(point.p50_us),
+        field(point.p99_us),
+        field(point.server_cpu_us_per_exchange),
+        field(point.server_busy),
         quoted(point.outcome()),
         quoted(&point.why),
     ]
-}
-
-/// A field in quotes, which are doubled inside.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 /// What a probe was for, in a word.

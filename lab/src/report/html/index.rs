@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use maud::html;
 
 use super::page::{Found, Section, kicker, page, verdicts};
-use crate::report::Rebuilt;
+use crate::report::{Model, Rebuilt, capacity};
 
 /// The page, to be written at `place`: what was found in each folder, with a link to its report.
 pub fn index(reports: &[Rebuilt], place: &Path) -> String {
@@ -13,24 +13,64 @@ pub fn index(reports: &[Rebuilt], place: &Path) -> String {
     let here = here.parent().unwrap_or(Path::new("/")).to_owned();
     let sections: Vec<Section> = reports.iter().map(|one| section(one, &here)).collect();
     let lead = html! {
-        (kicker(&[format!("{} comparisons", reports.len())]))
-        h1.large { "What was compared, and what was found" }
+        (kicker(&[format!("{} reports", reports.len())]))
+        h1.large { "What was measured, and what was found" }
     };
-    page("ringside: comparisons", lead, &sections)
+    page("ringside: reports", lead, &sections)
 }
 
 fn section(one: &Rebuilt, here: &Path) -> Section {
-    let setup = &one.report.setup;
-    let found: Vec<Found> = super::comparison::all_found(&one.report);
+    let Entry {
+        name,
+        question,
+        began,
+        load,
+        found,
+    } = entry(&one.model);
     let link = address(&between(here, &one.folder.join("report.html")));
     let body = html! {
         (verdicts(&found))
         p.small {
-            (setup.began.replace('T', " ").replace('Z', " UTC")) ", " (setup.load) ". "
+            (began.replace('T', " ").replace('Z', " UTC")) ", " (load) ". "
             a href=(link) { "The whole report" }
         }
     };
-    Section::new(&setup.name, &setup.question, body)
+    Section::new(name, question, body)
+}
+
+/// What the page says of a report.
+struct Entry<'a> {
+    name: &'a str,
+    question: &'a str,
+    began: &'a str,
+    load: String,
+    found: Vec<Found>,
+}
+
+fn entry(model: &Model) -> Entry<'_> {
+    match model {
+        Model::Comparison(report) => Entry {
+            name: &report.setup.name,
+            question: &report.setup.question,
+            began: &report.setup.began,
+            load: report.setup.load.clone(),
+            found: super::comparison::all_found(report),
+        },
+        Model::Capacity(found) => Entry {
+            name: &found.name,
+            question: found.question.as_deref().unwrap_or(&found.asked),
+            began: &found.began,
+            load: format!("{}, {}", found.load, found.slo.join(" and ")),
+            found: capacity::said(found),
+        },
+        Model::Sweep(sweep) => Entry {
+            name: &sweep.name,
+            question: &sweep.question,
+            began: &sweep.began,
+            load: format!("{} values of {}", sweep.points.len(), sweep.key.name()),
+            found: crate::sweep::said(sweep),
+        },
+    }
 }
 
 /// The way from one folder to a file.

@@ -129,6 +129,7 @@ impl Seeker {
             points: self.points,
             curve: Vec::new(),
             knee: None,
+            no_knee: None,
             scaling: self.scaling,
         }
     }

@@ -15,14 +15,11 @@ use crate::report::format::per_second;
 use crate::report::indented;
 use crate::sample::Sample;
 use crate::statistics::Spread;
-use crate::statistics::knee::kneedle;
+use crate::statistics::knee::{self, Course};
 use crate::statistics::quantile::exchanges_min;
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// Of how many points a curve must consist to have a bend.
-const KNEE_POINTS_MIN: usize = 5;
 
 /// The capacities of one target, or of the rows of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,8 +98,11 @@ pub struct RowCapacity {
     pub points: Vec<Point>,
     /// The probes put together by rate.
     pub curve: Vec<CurvePoint>,
-    /// Where the response time takes off: a heuristic.
+    /// Where the response time takes off below the edge: a heuristic.
     pub knee: Option<Knee>,
+    /// Why no knee is named, in a few words.
+    #[serde(default)]
+    pub no_knee: Option<String>,
     /// Throughput over connections beside the law of scalability, if that was asked for.
     pub scaling: Option<Scaling>,
 }
@@ -240,7 +240,7 @@ impl Capacities {
     pub(crate) fn conclude(&mut self) {
         for row in &mut self.rows {
             row.curve = curve(&row.points);
-            row.knee = knee(&row.curve);
+            (row.knee, row.no_knee) = row.bend();
         }
         self.ratios = self.ratios();
         self.conclusions = self
@@ -374,6 +374,28 @@ impl RowCapacity {
         };
         let rests = rests_on(found);
         Some(Conclusion { says, rests })
+    }
+
+    /// Where the 99th percentile of the response time takes off at rates that held, or why that is
+    /// not said.
+    fn bend(&self) -> (Option<Knee>, Option<String>) {
+        let without = |why: &str| (None, Some(why.to_owned()));
+        let Some(edge) = self.capacity() else {
+            return without("nothing held");
+        };
+        let times = self.points.iter().filter(|point| point.held().is_some());
+        let times = times.filter_map(|point| Some((point.rate, point.p99_us?)));
+        let below = |(rate, p99): &(f64, f64)| *rate <= edge && *p99 > 0.0;
+        let mut times: Vec<(f64, f64)> = times.filter(below).collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let at = match knee::course(&times) {
+            Course::TakesOff(at) => at,
+            Course::Level => return without("none below the edge"),
+            Course::TooFew => return without("too few rates to tell"),
+        };
+        let at = self.curve.iter().find(|point| point.rate == at);
+        let knee = at.and_then(|point| Some((point.rate, point.p99_us?)));
+        (knee.map(|(rate, p99_us)| Knee { rate, p99_us }), None)
     }
 
     fn first_failure(&self) -> String {
@@ -576,19 +598,6 @@ fn curve(points: &[Point]) -> Vec<CurvePoint> {
 fn middle(probes: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
     let values = probes.iter().filter_map(|point| of(point));
     Spread::of(values).map(|spread| spread.median)
-}
-
-/// Where the 99th percentile of the response time takes off.
-fn knee(curve: &[CurvePoint]) -> Option<Knee> {
-    let points: Vec<(f64, f64)> = curve
-        .iter()
-        .filter_map(|point| Some((point.rate, point.p99_us?)))
-        .collect();
-    if points.len() < KNEE_POINTS_MIN {
-        return None;
-    }
-    let (rate, p99_us) = points[kneedle(&points)?];
-    Some(Knee { rate, p99_us })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 mod distribution;
 pub mod floor;
 pub mod holm;
+mod isotonic;
 pub mod knee;
 pub mod quantile;
 mod random;

@@ -44,6 +44,7 @@ pub(crate) fn searched(name: &str, limit: f64) -> RowCapacity {
         points,
         curve: Vec::new(),
         knee: None,
+        no_knee: None,
         scaling: None,
     }
 }
@@ -181,7 +182,30 @@ fn the_curve_has_a_point_for_each_rate_and_bends_before_the_edge() {
     let edge = row.curve.iter().find(edge).expect("the edge");
     assert!(edge.held >= 5 && edge.held == edge.probes, "{edge:?}");
     let knee = row.knee.expect("a bend");
-    assert!((5_000.0..=10_100.0).contains(&knee.rate), "{knee:?}");
+    assert!((5_000.0..=10_000.0).contains(&knee.rate), "{knee:?}");
+    assert_eq!(row.no_knee, None);
+}
+
+#[test]
+fn what_answers_as_fast_up_to_its_edge_has_no_knee_and_that_is_said() {
+    // A route that refuses what is beyond its limit: fast answers at every rate, in a noise that
+    // is largest at low rates, and failures beyond the edge.
+    let mut row = searched("limited", 20_000.0);
+    for point in &mut row.points {
+        let noise =
+            f64::from(point.number * 7 % 5) * if point.rate < 3000.0 { 400.0 } else { 40.0 };
+        point.p99_us = Some(300.0 + noise);
+    }
+    let found = capacities(vec![row]);
+    let row = &found.rows[0];
+    assert_eq!(row.knee, None);
+    assert_eq!(row.no_knee.as_deref(), Some("none below the edge"));
+    let none = RowCapacity {
+        found: None,
+        ..searched("none", 10_000.0)
+    };
+    let found = capacities(vec![none]);
+    assert_eq!(found.rows[0].no_knee.as_deref(), Some("nothing held"));
 }
 
 #[test]

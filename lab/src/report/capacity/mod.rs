@@ -79,9 +79,10 @@ fn failing(row: &RowCapacity) -> String {
 }
 
 fn knee(row: &RowCapacity) -> String {
-    match row.knee {
-        Some(knee) => format!("{}, p99 {}", per_second(knee.rate), time_us(knee.p99_us)),
-        None => "–".to_owned(),
+    match (row.knee, &row.no_knee) {
+        (Some(knee), _) => format!("{}, p99 {}", per_second(knee.rate), time_us(knee.p99_us)),
+        (None, Some(why)) => why.clone(),
+        (None, None) => "–".to_owned(),
     }
 }
 

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use engine::signal::Stop;
 use lab::Event;
-use lab::capacity::{self, CapacityError, Options, Outcome, Whose};
+use lab::capacity::{self, Options, Outcome, Whose};
 use lab::report;
 use load::Plan;
 use measure::host::Host;
 
 use crate::args::capacity::Capacity;
-use crate::compare::{Talk, exit, keep, look};
+use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::output::terminal::{self, Paint};
-use crate::run::{failure, plan};
+use crate::run::plan;
 use crate::this_program;
 
 /// A URL that only serves to see what the flags about a load would make of it.
@@ -27,17 +27,14 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let mut talk = Talk::new(no_color);
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
-    let outcome = outcome.map_err(|error| match error {
-        CapacityError::Target(error) => failure(error),
-        wrong => Failure::usage(wrong),
-    })?;
+    let outcome = outcome?;
     let text = report::capacity::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
     let kept = keep(&outcome.folder, &outcome.unwritten, || outcome.found.json());
     printed.and(kept)?;
     let reached = reached(arguments, &outcome, Paint::for_stderr(no_color));
-    Ok(match exit(outcome.stopped, outcome.exit_code()) {
+    Ok(match outcome.end().into() {
         Exit::Ok | Exit::SubjectFailed if !reached => Exit::Threshold,
         end => end,
     })

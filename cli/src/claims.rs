@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::Event;
 use lab::claims::page::{self, Entry};
-use lab::claims::{self, Begun, Claim, Id, Options, Ran};
+use lab::claims::{self, Begun, Claim, Id, Options};
 
 use crate::args::claims::{Action, Claims};
 use crate::compare::Talk;
@@ -126,22 +126,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
     for what in &ran.unwritten {
         terminal::say(&format!("not written: {what}"));
     }
-    Ok(match stop.requested() {
-        Some(signal) => Exit::Stopped(signal),
-        None => exit(&ran),
-    })
-}
-
-fn exit(ran: &Ran) -> Exit {
-    let came_about = ran.carried_out + ran.there > 0;
-    match (
-        ran.failed.is_empty() && ran.unwritten.is_empty(),
-        came_about,
-    ) {
-        (true, _) => Exit::Ok,
-        (false, true) => Exit::SubjectFailed,
-        (false, false) => Exit::Failed,
-    }
+    Ok(ran.end(stop.requested()).into())
 }
 
 fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::report::{self, Look};
 use lab::{Event, Options, Swept, trials};
-use load::Signal;
 
 use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
@@ -33,13 +32,13 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         return try_often(&options, &wanted, &stop, talk);
     }
     let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
-    if let Some(swept) = swept.map_err(Failure::usage)? {
+    if let Some(swept) = swept? {
         drop(talk);
         return tell_sweep(&swept, no_color);
     }
     let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
-    let outcome = outcome.map_err(Failure::usage)?;
+    let outcome = outcome?;
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
@@ -47,7 +46,7 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         report::json(&outcome.report)
     });
     printed.and(kept)?;
-    Ok(exit(outcome.stopped, outcome.exit_code()))
+    Ok(outcome.end().into())
 }
 
 /// The table of a sweep, and where its comparisons are.
@@ -62,7 +61,7 @@ fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
     for what in &swept.unwritten {
         terminal::say(&format!("not written: {what}"));
     }
-    Ok(exit(swept.stopped, swept.exit_code()))
+    Ok(swept.end().into())
 }
 
 fn options(arguments: &Compare) -> Result<Options, Failure> {
@@ -103,19 +102,14 @@ fn try_often(
         talk.tell(event);
     });
     drop(talk);
-    let outcome = outcome.map_err(Failure::usage)?;
+    let outcome = outcome?;
     terminal::print(&outcome.trials.words())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
     terminal::say(&format!("trials: {}", outcome.folder.display()));
     for what in &outcome.unwritten {
         terminal::say(&format!("not written: {what}"));
     }
-    Ok(match outcome.stopped {
-        Some(signal) => Exit::Stopped(signal),
-        None if outcome.trials.summary.intervals == 0 => Exit::Failed,
-        None if !outcome.unwritten.is_empty() => Exit::SubjectFailed,
-        None => Exit::Ok,
-    })
+    Ok(outcome.end().into())
 }
 
 /// What two flags that exclude each other say; none of them leaves it open.
@@ -158,18 +152,6 @@ pub(crate) fn keep(
     terminal::say("the report as JSON is on standard output instead");
     terminal::print(&json())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
-}
-
-/// The end that the lab's number stands for.
-pub(crate) fn exit(stopped: Option<Signal>, code: u8) -> Exit {
-    if let Some(signal) = stopped {
-        return Exit::Stopped(signal);
-    }
-    match code {
-        0 => Exit::Ok,
-        1 => Exit::Failed,
-        _ => Exit::SubjectFailed,
-    }
 }
 
 /// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what

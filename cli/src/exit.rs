@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use engine::signal::Signal;
+use lab::CannotBegin;
+use load::RunError;
 
 /// The codes, as every `--help` shows them.
 pub(crate) const TABLE: &str = "\
@@ -53,6 +55,17 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl From<lab::End> for Exit {
+    fn from(end: lab::End) -> Exit {
+        match end {
+            lab::End::Whole => Exit::Ok,
+            lab::End::Part => Exit::SubjectFailed,
+            lab::End::Nothing => Exit::Failed,
+            lab::End::Stopped(signal) => Exit::Stopped(signal),
+        }
+    }
+}
+
 /// Why a verb ended without what was asked for: the end and the sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -74,6 +87,24 @@ impl Failure {
         Failure {
             exit: Exit::Failed,
             text: text.to_string(),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        match error {
+            RunError::Invalid(_) => Failure::usage(error),
+            _ => Failure::running(error),
+        }
+    }
+}
+
+impl From<CannotBegin> for Failure {
+    fn from(why: CannotBegin) -> Failure {
+        match why {
+            CannotBegin::Target(error) => error.into(),
+            CannotBegin::BadFile(_) | CannotBegin::Impossible(_) => Failure::usage(why),
         }
     }
 }

@@ -123,12 +123,7 @@ fn examine(
         found.push(one);
     }
     terminal::print(&table::left("", &rows)).map_err(Failure::running)?;
-    Ok(match (stop.requested(), check::exit_code(&found)) {
-        (Some(signal), _) => Exit::Stopped(signal),
-        (None, 0) => Exit::Ok,
-        (None, 1) => Exit::Failed,
-        (None, _) => Exit::SubjectFailed,
-    })
+    Ok(check::end(stop.requested(), &found).into())
 }
 
 /// A subject, what was found of it, how long that took, and what there is to say about it.

@@ -9,11 +9,12 @@ use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use load::Stop;
+use load::{Signal, Stop};
 
 use crate::build::{self, Unbuilt};
 use crate::command::TimedCommand;
 use crate::cores::{Choice, Placement};
+use crate::end::End;
 use crate::event::{Event, Observer};
 use crate::live::{Serving, Setting, Trouble};
 use crate::process::GRACE;
@@ -85,18 +86,14 @@ pub enum Found {
     Stopped,
 }
 
-/// 0 if all that can run here is well; 1 if nothing is; 3 if some are and some failed.
-pub fn exit_code<'a>(found: impl IntoIterator<Item = &'a Found>) -> u8 {
+/// The whole, if all that can run here is well; a part, if some are and some failed.
+pub fn end<'a>(stopped: Option<Signal>, found: impl IntoIterator<Item = &'a Found>) -> End {
     let (mut good, mut failed) = (false, false);
     for found in found {
         good |= matches!(found, Found::Good(_));
         failed |= matches!(found, Found::Failed(..));
     }
-    match (good, failed) {
-        (true, false) => 0,
-        (false, _) => 1,
-        (true, true) => 3,
-    }
+    End::of(stopped, good, !failed)
 }
 
 /// Builds a subject, unless it was built like this before.
@@ -246,9 +243,9 @@ mod tests {
         let good = Found::Good(None);
         let failed = Found::Failed("broke".into(), Vec::new());
         let missing = Found::Missing("Install it.".into());
-        assert_eq!(exit_code([&good, &missing]), 0);
-        assert_eq!(exit_code([&good, &failed, &missing]), 3);
-        assert_eq!(exit_code([&failed, &missing]), 1);
-        assert_eq!(exit_code([&missing]), 1);
+        assert_eq!(end(None, [&good, &missing]), End::Whole);
+        assert_eq!(end(None, [&good, &failed, &missing]), End::Part);
+        assert_eq!(end(None, [&failed, &missing]), End::Nothing);
+        assert_eq!(end(None, [&missing]), End::Nothing);
     }
 }

@@ -23,7 +23,7 @@ use crate::statistics::sequential::Looks;
 use crate::store::{self, Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
-use crate::{CompareError, Options, Outcome, profile, resume, subject, watch, workload};
+use crate::{CannotBegin, Options, Outcome, profile, resume, subject, watch, workload};
 
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
@@ -41,14 +41,14 @@ pub fn compare(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CompareError> {
+) -> Result<Outcome, CannotBegin> {
     let (comparison, file) = read(options)?;
     if !comparison.points.is_empty() {
         let what = format!(
             "{} holds a [sweep], which is a comparison for each of its values; one was expected",
             options.file.display()
         );
-        return Err(CompareError::Impossible(what));
+        return Err(CannotBegin::Impossible(what));
     }
     let place = match &options.resume {
         Some(folder) => Place::Begun(folder),
@@ -74,9 +74,9 @@ pub(crate) fn one(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CompareError> {
+) -> Result<Outcome, CannotBegin> {
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
-        .map_err(CompareError::Impossible)?;
+        .map_err(CannotBegin::Impossible)?;
     let mut comparison = comparison.clone();
     let mut manifest = new_manifest(&comparison, &placement, options);
     let (mut store, begun) = open(place, &comparison, file, &manifest)?;
@@ -105,7 +105,7 @@ pub(crate) fn one(
     manifest.rows = facts(&entries, &comparison.baseline);
     let programs = |begun| resume::same_programs(begun, &manifest.rows);
     let same = begun.as_ref().map_or(Ok(()), programs);
-    same.map_err(CompareError::Impossible)?;
+    same.map_err(CannotBegin::Impossible)?;
     store.keep_asked(file.to_vec());
     let order = order(entries.len(), comparison.rounds, comparison.seed);
     manifest.setup.order = order.iter().map(|round| names(&entries, round)).collect();
@@ -183,7 +183,7 @@ fn open(
     comparison: &Comparison,
     file: &[u8],
     manifest: &Manifest,
-) -> Result<(Store, Option<Kept>), CompareError> {
+) -> Result<(Store, Option<Kept>), CannotBegin> {
     let opened = match place {
         Place::New(folder) => {
             Store::create(folder, &comparison.name, unix_seconds()).map(|store| (store, None))
@@ -193,7 +193,7 @@ fn open(
             Ok((store, Some(begun)))
         }),
     };
-    opened.map_err(CompareError::Impossible)
+    opened.map_err(CannotBegin::Impossible)
 }
 
 /// What is known before anything is built.
@@ -224,11 +224,11 @@ fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Option
 }
 
 /// The comparison with the options in place of what the file says, and the file.
-pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CompareError> {
+pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
     let (mut comparison, file) =
         Comparison::read_with_text(&options.file, options.subjects.as_deref())
-            .map_err(CompareError::BadFile)?;
-    let impossible = |what: String| Err(CompareError::Impossible(what));
+            .map_err(CannotBegin::BadFile)?;
+    let impossible = |what: String| Err(CannotBegin::Impossible(what));
     if let Some(rounds) = options.rounds
         && !(1..=comparison::ROUNDS_MAX).contains(&rounds)
     {

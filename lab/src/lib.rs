@@ -22,6 +22,7 @@ pub mod comparison;
 pub mod cores;
 pub mod diff;
 mod document;
+mod end;
 pub mod event;
 pub mod finding;
 mod live;
@@ -44,7 +45,6 @@ pub mod verdict;
 pub mod watch;
 pub mod workload;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +52,7 @@ use load::Signal;
 
 pub use compare::compare;
 pub use document::BadFile;
+pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
 pub use report::Report;
 pub use store::Kept;
@@ -104,46 +105,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// 0; 130 or 143 after a signal; 1 if nothing could be measured; 3 if a subject failed while
-    /// others were measured, or a file could not be written.
-    pub fn exit_code(&self) -> u8 {
-        if let Some(signal) = self.stopped {
-            return signal.exit_code();
-        }
-        match (
-            self.report.has_figures(),
-            self.report.complete() && self.unwritten.is_empty(),
-        ) {
-            (false, _) => 1,
-            (true, true) => 0,
-            (true, false) => 3,
-        }
+    /// A part, if a subject failed while others were measured, or a file could not be written.
+    pub fn end(&self) -> End {
+        let whole = self.report.complete() && self.unwritten.is_empty();
+        End::of(self.stopped, self.report.has_figures(), whole)
     }
 }
-
-/// Why a comparison did not begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompareError {
-    /// A comparison or a subject cannot be read.
-    BadFile(BadFile),
-    /// What was asked for is not possible here; the sentence says why and what to do.
-    Impossible(String),
-}
-
-impl CompareError {
-    /// 2: bad usage.
-    pub fn exit_code(&self) -> u8 {
-        2
-    }
-}
-
-impl fmt::Display for CompareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CompareError::BadFile(bad) => bad.fmt(f),
-            CompareError::Impossible(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for CompareError {}

@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::statistics::{Ratio, Spread};
 use crate::store::{self, Store};
 use crate::verdict::Kind;
-use crate::{CompareError, Options};
+use crate::{CannotBegin, End, Options};
 
 /// The version of `trials.json`.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -125,6 +125,14 @@ pub struct Outcome {
     pub stopped: Option<Signal>,
 }
 
+impl Outcome {
+    /// Nothing, if no trial came to an interval; a part, if a file could not be written.
+    pub fn end(&self) -> End {
+        let measured = self.trials.summary.intervals > 0;
+        End::of(self.stopped, measured, self.unwritten.is_empty())
+    }
+}
+
 /// Carries out one comparison after another. A stop ends them, with a summary of those before; the
 /// one that it ended counts for nothing.
 ///
@@ -135,20 +143,20 @@ pub fn trials(
     wanted: &Wanted,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CompareError> {
+) -> Result<Outcome, CannotBegin> {
     if !(1..=TRIALS_MAX).contains(&wanted.trials) {
         let what = format!("{} trials; expected 1 to {TRIALS_MAX}", wanted.trials);
-        return Err(CompareError::Impossible(what));
+        return Err(CannotBegin::Impossible(what));
     }
     let (comparison, file) = read(options, wanted)?;
     let began = unix_seconds();
     let name = format!("{}-trials", comparison.name);
     let mut store =
-        Store::create(options.out.as_deref(), &name, began).map_err(CompareError::Impossible)?;
+        Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
     if store.folder().join(FILE).exists() {
         let folder = store.folder().display();
         let what = format!("{folder} already holds trials; name another folder with -o");
-        return Err(CompareError::Impossible(what));
+        return Err(CannotBegin::Impossible(what));
     }
     let mut trials = Trials {
         schema_version: SCHEMA_VERSION,
@@ -199,13 +207,13 @@ pub fn trials(
 }
 
 /// What is tried, with its file as it stands.
-fn read(options: &Options, wanted: &Wanted) -> Result<(Comparison, Vec<u8>), CompareError> {
+fn read(options: &Options, wanted: &Wanted) -> Result<(Comparison, Vec<u8>), CannotBegin> {
     let (mut comparison, file) = compare::read(options)?;
     // What the generator can do at most is no question of noise.
     comparison.ceiling = comparison.ceiling.or(Some(false));
     if !comparison.points.is_empty() || options.resume.is_some() {
         let what = "trials are whole comparisons: neither of a [sweep] nor resumed ones";
-        return Err(CompareError::Impossible(what.to_owned()));
+        return Err(CannotBegin::Impossible(what.to_owned()));
     }
     if wanted.against_itself {
         comparison.compare_baseline_with_itself();

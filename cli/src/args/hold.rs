@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use engine::EngineChoice;
 use load::hold::{BackOff, Threshold};
 
+use super::machine::{MACHINE, Machine};
 use super::run::Format;
 use super::sockets::Sockets;
 use super::tls::Tls;
@@ -107,14 +107,8 @@ pub(crate) struct Hold {
         help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
 
-    /// auto, uring or epoll; auto takes io_uring where the kernel grants it
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine,
-        help_heading = MACHINE)]
-    pub(crate) engine: EngineChoice,
-
-    /// CPUs to pin the threads to, such as 0,2-5
-    #[arg(long, value_name = "LIST", help_heading = MACHINE)]
-    pub(crate) cpus: Option<String>,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%', 'reconnects<=1/h',
     /// 'write_failures<1%', 'heartbeat_p99<1s'; repeatable
@@ -132,5 +126,4 @@ pub(crate) struct Hold {
 
 const HOLD: &str = "Hold";
 const REQUEST: &str = "Request";
-const MACHINE: &str = "Machine";
 const OUTPUT: &str = "Output";

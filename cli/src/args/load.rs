@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use engine::EngineChoice;
 
 use super::http2::Http2;
+use super::machine::Machine;
 use super::sockets::{CONNECTION, Sockets};
 use super::tls::Tls;
 use super::values;
@@ -15,7 +15,6 @@ pub(super) const LOAD: &str = "Load";
 pub(super) const REQUEST: &str = "Request";
 const GRPC: &str = "gRPC";
 const WEBSOCKET: &str = "WebSocket";
-const MACHINE: &str = "Machine";
 
 /// Arguments about exchanges, connections and the machine, and not about when and how long.
 #[derive(Debug, Args)]
@@ -106,12 +105,6 @@ pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) tls: Tls,
 
-    /// auto, uring or epoll; auto takes io_uring where the kernel grants it
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine,
-        help_heading = MACHINE)]
-    pub(crate) engine: EngineChoice,
-
-    /// CPUs to pin the threads to, such as 0,2-5
-    #[arg(long, value_name = "LIST", help_heading = MACHINE)]
-    pub(crate) cpus: Option<String>,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
 }

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
+pub(crate) mod machine;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;

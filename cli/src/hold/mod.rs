@@ -14,7 +14,6 @@ use crate::output::destination::Destination;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
 use crate::output::{hold as report, thresholds};
-use crate::run::failure;
 
 /// Holds, and reports.
 pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
@@ -22,7 +21,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
-    let hold = load::hold::prepare(&plan).map_err(failure)?;
+    let hold = load::hold::prepare(&plan)?;
     for sentence in hold.says() {
         terminal::say(sentence);
     }
@@ -31,7 +30,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
         line.show(&progress_text(now, plan.connections));
     });
     drop(line);
-    let record = record.map_err(failure)?;
+    let record = record?;
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,

@@ -32,8 +32,8 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.request.headers.clone_from(&arguments.headers);
     plan.request.method.clone_from(&arguments.method);
     plan.threads = arguments.threads;
-    plan.engine = arguments.engine.to_string();
-    plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
+    plan.engine = arguments.machine.engine.to_string();
+    plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;

@@ -7,7 +7,7 @@ pub(crate) mod plan;
 pub(crate) mod route;
 
 use engine::signal::{Signal, Stop};
-use load::{Progress, Record, RunError};
+use load::{Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         before = Some(*now);
     });
     drop(line);
-    let record = record.map_err(failure)?;
+    let record = record?;
     let to_terminal = matches!(destination, Destination::Stdout);
     let paint = if to_terminal {
         Paint::for_stdout(no_color)
@@ -50,13 +50,6 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         thresholds::say_crossed(&arguments.thresholds, &record, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
     exit(&record, crossed)
-}
-
-pub(crate) fn failure(error: RunError) -> Failure {
-    match error {
-        RunError::Invalid(_) => Failure::usage(error),
-        _ => Failure::running(error),
-    }
 }
 
 /// A signal says more than a threshold, and a threshold more than an empty run.

@@ -46,10 +46,10 @@ pub(crate) fn base(url: &str, arguments: &Load) -> Result<Plan, String> {
     plan.pipeline = arguments.pipeline;
     plan.keep_alive = !arguments.no_keepalive;
     plan.seed = arguments.seed;
-    plan.engine = arguments.engine.to_string();
+    plan.engine = arguments.machine.engine.to_string();
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
-    plan.cpus = addresses::cpus(arguments.cpus.as_deref())?;
+    plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;
     http2::apply(&arguments.http2, &mut plan)?;
     message(arguments, &mut plan)?;
     request(arguments, &mut plan)?;
@@ -167,7 +167,7 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan) -> Result<(), Failure> {
             import_paths: arguments.import_path.clone(),
         },
     };
-    let method = Method::find(plan, &source).map_err(super::failure)?;
+    let method = Method::find(plan, &source)?;
     let messages = method.call(json.as_deref()).map_err(Failure::usage)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         *call = Call {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use load::check::Threshold;
 use load::schedule::Arrivals;
-use load::{Plan, RunError, Signal, Stop};
+use load::{Plan, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
@@ -42,7 +42,7 @@ use crate::manifest::Role;
 use crate::report;
 use crate::rounds::Entry;
 use crate::store::{Store, time_of_day};
-use crate::{BadFile, CompareError, workload};
+use crate::{CannotBegin, End, workload};
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
 
@@ -149,63 +149,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// 0; 130 or 143 after a signal; 1 if nothing could be measured; 3 if a row failed while others
-    /// were measured, or a file could not be written.
-    pub fn exit_code(&self) -> u8 {
-        if let Some(signal) = self.stopped {
-            return signal.exit_code();
-        }
+    /// A part, if a row failed while others were measured, or a file could not be written.
+    pub fn end(&self) -> End {
         let rows = &self.found.rows;
         let measured = rows.iter().any(|row| !row.points.is_empty());
         let whole = rows.iter().all(|row| row.failed.is_none()) && self.unwritten.is_empty();
-        match (measured, whole) {
-            (false, _) => 1,
-            (true, true) => 0,
-            (true, false) => 3,
-        }
-    }
-}
-
-/// Why a search did not begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CapacityError {
-    /// A comparison or a subject cannot be read.
-    BadFile(BadFile),
-    /// What was asked for is not possible; the sentence says why and what to do.
-    Impossible(String),
-    /// The target cannot be loaded.
-    Target(RunError),
-}
-
-impl CapacityError {
-    /// 2: bad usage; 1 where nobody answers.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            CapacityError::Target(RunError::Invalid(_)) => 2,
-            CapacityError::Target(_) => 1,
-            CapacityError::BadFile(_) | CapacityError::Impossible(_) => 2,
-        }
-    }
-}
-
-impl std::fmt::Display for CapacityError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CapacityError::BadFile(bad) => bad.fmt(f),
-            CapacityError::Impossible(what) => f.write_str(what),
-            CapacityError::Target(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for CapacityError {}
-
-impl From<CompareError> for CapacityError {
-    fn from(error: CompareError) -> CapacityError {
-        match error {
-            CompareError::BadFile(bad) => CapacityError::BadFile(bad),
-            CompareError::Impossible(what) => CapacityError::Impossible(what),
-        }
+        End::of(self.stopped, measured, whole)
     }
 }
 
@@ -230,12 +179,12 @@ pub fn capacity(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CapacityError> {
+) -> Result<Outcome, CannotBegin> {
     match &options.whose {
         Whose::Target(plan) => of_target(plan, options, stop, observer),
         Whose::File(file) => {
             let comparison = Comparison::read(file, options.subjects.as_deref())
-                .map_err(CapacityError::BadFile)?;
+                .map_err(CannotBegin::BadFile)?;
             of_rows(&comparison, options, stop, observer)
         }
     }
@@ -246,11 +195,11 @@ fn of_target(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CapacityError> {
+) -> Result<Outcome, CannotBegin> {
     let goal = goal(options, None, (WINDOW, SETTLE), plan.seed)?;
     plan.validate()
-        .map_err(|invalid| CapacityError::Target(invalid.into()))?;
-    let answer = load::probe(plan, ASK_TIMEOUT).map_err(CapacityError::Target)?;
+        .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
+    let answer = load::probe(plan, ASK_TIMEOUT).map_err(CannotBegin::Target)?;
     let mut cautions = Vec::new();
     if !answer.is_success() {
         cautions.push(format!(
@@ -261,7 +210,7 @@ fn of_target(
     let name = "capacity";
     let began = unix_seconds();
     let mut store =
-        Store::create(options.out.as_deref(), name, began).map_err(CapacityError::Impossible)?;
+        Store::create(options.out.as_deref(), name, began).map_err(CannotBegin::Impossible)?;
     let target = &plan.target;
     let url = format!(
         "{}://{}:{}{}",
@@ -280,8 +229,8 @@ fn of_rows(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CapacityError> {
-    let impossible = |what: &str| Err(CapacityError::Impossible(what.to_owned()));
+) -> Result<Outcome, CannotBegin> {
+    let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
     if !comparison.points.is_empty() || !comparison.phases.is_empty() {
         return impossible(
             "a comparison with [sweep] or [[phase]] has no one load whose rate could be searched: \
@@ -292,11 +241,11 @@ fn of_rows(
     let times = (workload.window, workload.settle);
     let goal = goal(options, Some(comparison), times, comparison.seed)?;
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
-        .map_err(CapacityError::Impossible)?;
+        .map_err(CannotBegin::Impossible)?;
     let began = unix_seconds();
     let name = format!("{}-capacity", comparison.name);
     let mut store =
-        Store::create(options.out.as_deref(), &name, began).map_err(CapacityError::Impossible)?;
+        Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
     found.cautions = cautions(&found.host, &placement, pressure_before());
     found.question = Some(comparison.question.clone());
@@ -364,7 +313,7 @@ fn goal(
     file: Option<&Comparison>,
     (window, settle): (Duration, Duration),
     seed: u64,
-) -> Result<Goal, CapacityError> {
+) -> Result<Goal, CannotBegin> {
     let written = file
         .and_then(|file| file.capacity.clone())
         .unwrap_or_default();
@@ -386,7 +335,7 @@ fn goal(
     let window = options.window.unwrap_or(window);
     let wrong = wrong(&limits, &slo, window, &options.scaling);
     match wrong {
-        Some(what) => Err(CapacityError::Impossible(what)),
+        Some(what) => Err(CannotBegin::Impossible(what)),
         None => Ok(Goal {
             slo,
             limits,

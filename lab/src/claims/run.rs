@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::Stop;
+use load::{Signal, Stop};
 
 use super::{Claim, Id, Run, held, recorded};
+use crate::End;
 use crate::event::{Event, Observer};
 
 /// How claims are carried out.
@@ -51,6 +52,16 @@ pub struct Ran {
     pub failed: Vec<(Vec<Id>, String)>,
     /// What could not be written, though it was measured.
     pub unwritten: Vec<String>,
+}
+
+impl Ran {
+    /// A part, if some runs did not come about or could not be written. That a claim cannot be
+    /// tested here is a finding, too.
+    pub fn end(&self, stopped: Option<Signal>) -> End {
+        let came_about = self.carried_out + self.there > 0;
+        let whole = self.failed.is_empty() && self.unwritten.is_empty();
+        End::of(stopped, came_about || whole, whole)
+    }
 }
 
 /// Where the record of a comparison is, inside the folder of records: the file's name.

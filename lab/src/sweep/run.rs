@@ -12,7 +12,7 @@ use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::statistics::Random;
 use crate::store::{ASKED, MANIFEST, SWEEP, Store, time_of_day};
-use crate::{CompareError, Options, resume};
+use crate::{CannotBegin, End, Options, resume};
 
 /// What a sweep brought.
 #[derive(Clone, Debug)]
@@ -30,14 +30,12 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// As that of a comparison, see [`crate::Outcome::exit_code`].
-    pub fn exit_code(&self) -> u8 {
-        match self.stopped {
-            Some(signal) => signal.exit_code(),
-            None if self.sweep.points.iter().all(|point| point.rows.is_empty()) => 1,
-            None if self.complete && self.unwritten.is_empty() => 0,
-            None => 3,
-        }
+    /// As that of a comparison, see [`crate::Outcome::end`].
+    pub fn end(&self) -> End {
+        let mut points = self.sweep.points.iter();
+        let measured = points.any(|point| !point.rows.is_empty());
+        let whole = self.complete && self.unwritten.is_empty();
+        End::of(self.stopped, measured, whole)
     }
 }
 
@@ -49,12 +47,12 @@ pub fn sweep(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Option<Swept>, CompareError> {
+) -> Result<Option<Swept>, CannotBegin> {
     let (comparison, file) = read(options)?;
     let Some((first, at_first)) = comparison.points.first() else {
         return Ok(None);
     };
-    let mut store = open(options, &comparison, &file).map_err(CompareError::Impossible)?;
+    let mut store = open(options, &comparison, &file).map_err(CannotBegin::Impossible)?;
     store.keep_asked(file.clone());
     let mut points: Vec<&(Point, Comparison)> = comparison.points.iter().collect();
     Random::new(comparison.seed).shuffle(&mut points);

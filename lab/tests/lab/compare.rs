@@ -3,11 +3,11 @@
 
 use crate::support::{Arena, alone, left_behind, quick, tiny};
 use lab::report::{Outcome as How, Row};
-use lab::{CompareError, Event, Outcome};
+use lab::{CannotBegin, Event, Outcome};
 use load::{Signal, Stop};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
-fn compare(options: &lab::Options) -> Result<Outcome, CompareError> {
+fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
     let stop = Stop::new();
     let outcome = lab::compare(options, &stop, &mut |event: &Event<'_>| println!("{event}"));
     assert_eq!(
@@ -75,7 +75,12 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     let arena = Arena::new("good");
     arena.tiny("one", "").tiny("two", "");
     let outcome = compare(&arena.comparison(&quick(&["one", "two"], 3))).expect("it runs");
-    assert_eq!(outcome.exit_code(), 0, "{:?}", outcome.report.conclusions);
+    assert_eq!(
+        outcome.end().exit_code(),
+        0,
+        "{:?}",
+        outcome.report.conclusions
+    );
     for name in ["one", "two"] {
         let row = row(&outcome, name);
         let figures = row.figures.as_ref().expect("measured");
@@ -164,7 +169,7 @@ fn each_kind_of_trouble_is_a_sentence_in_its_row_and_the_others_are_measured() {
     names.extend(troubles.iter().map(|trouble| trouble.0));
     names.push("also-good");
     let outcome = compare(&arena.comparison(&quick(&names, 4))).expect("it runs");
-    assert_eq!(outcome.exit_code(), 3);
+    assert_eq!(outcome.end().exit_code(), 3);
     for name in ["good", "also-good"] {
         assert_eq!(row(&outcome, name).samples.len(), 4);
     }
@@ -199,7 +204,7 @@ fn a_missing_program_alone_is_no_failure() {
         .tiny("good", "")
         .subject("missing", &tiny("", missing));
     let outcome = compare(&arena.comparison(&quick(&["good", "missing"], 3))).expect("it runs");
-    assert_eq!(outcome.exit_code(), 0);
+    assert_eq!(outcome.end().exit_code(), 0);
     let How::Missing { install } = &row(&outcome, "missing").outcome else {
         panic!("{:?}", row(&outcome, "missing").outcome);
     };
@@ -211,7 +216,7 @@ fn a_missing_program_alone_is_no_failure() {
         std::fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
         compare(&arena.comparison(&quick(&["missing"], 3))).expect("it runs")
     };
-    assert_eq!(outcome.exit_code(), 1, "nothing at all was measured");
+    assert_eq!(outcome.end().exit_code(), 1, "nothing at all was measured");
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn a_stop_keeps_what_was_measured_and_ends_everyone() {
     })
     .expect("it ran for a while");
     assert_eq!(left_behind(), Vec::<u32>::new());
-    assert_eq!(outcome.exit_code(), 130);
+    assert_eq!(outcome.end().exit_code(), 130);
     assert!(outcome.report.setup.ended_early.is_some());
     for name in ["one", "two"] {
         assert_eq!(
@@ -275,7 +280,7 @@ fn a_stop_while_something_is_built_ends_the_build() {
     })
     .expect("it began");
     assert_eq!(left_behind(), Vec::<u32>::new());
-    assert_eq!(outcome.exit_code(), 143);
+    assert_eq!(outcome.end().exit_code(), 143);
     assert_eq!(row(&outcome, "endless").outcome, How::NotReached);
 }
 
@@ -346,5 +351,5 @@ fn records_that_cannot_be_written_do_not_stop_the_measuring() {
     assert_eq!(row(&outcome, "one").samples.len(), 3);
     assert_eq!(outcome.unwritten.len(), 3, "{:?}", outcome.unwritten);
     assert!(outcome.unwritten[0].contains("rounds/one/001.json"));
-    assert_eq!(outcome.exit_code(), 3);
+    assert_eq!(outcome.end().exit_code(), 3);
 }

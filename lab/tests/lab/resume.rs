@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::support::{Arena, alone, left_behind, quick};
 use lab::manifest::{Manifest, Role};
 use lab::round::Round;
-use lab::{CompareError, Event, Kept, Options, Outcome};
+use lab::{CannotBegin, Event, Kept, Options, Outcome};
 use load::{Signal, Stop};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
-fn compare(options: &Options) -> Result<Outcome, CompareError> {
+fn compare(options: &Options) -> Result<Outcome, CannotBegin> {
     let outcome = lab::compare(options, &Stop::new(), &mut |event: &Event<'_>| {
         println!("{event}")
     });
@@ -62,7 +62,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
     arena.tiny("one", "").tiny("two", "");
     let options = arena.comparison(&quick(&["one", "two"], 4));
     let first = stopped_at(&options, "two", 3);
-    assert_eq!(first.exit_code(), 130);
+    assert_eq!(first.end().exit_code(), 130);
     let before = kept(&first.folder);
     let why = before.manifest.setup.ended_early.as_deref().unwrap_or("");
     assert!(why.contains("--resume"), "{why}");
@@ -83,7 +83,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
         }
     });
     let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(outcome.exit_code(), 0);
+    assert_eq!(outcome.end().exit_code(), 0);
     assert_eq!(outcome.folder, first.folder);
     let after = kept(&first.folder);
     assert_eq!(after.rounds.len(), 8);
@@ -102,7 +102,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
     assert!(after.manifest.cautions.iter().any(interrupted));
 
     let again = compare(&resumed).expect("it is complete");
-    assert_eq!(again.exit_code(), 0);
+    assert_eq!(again.end().exit_code(), 0);
     assert_eq!(
         times(&kept(&first.folder).rounds),
         new,
@@ -168,7 +168,7 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
     let none = refused(&resuming(&options, &arena.folder));
     assert!(none.contains("holds no comparison"), "{none}");
     let outcome = compare(&resumed).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(outcome.exit_code(), 0);
+    assert_eq!(outcome.end().exit_code(), 0);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_comparison_ends_at_the_look_at_which_it_is_precise_enough() {
         ..arena.comparison(&quick(&["one", "two"], 24))
     };
     let outcome = compare(&options).expect("it runs");
-    assert_eq!(outcome.exit_code(), 0, "it is complete");
+    assert_eq!(outcome.end().exit_code(), 0, "it is complete");
     let manifest = kept(&outcome.folder).manifest;
     let last = manifest.looked.last().expect("it was looked at");
     assert!(last.enough && last.round < 24, "{last:?}");
@@ -232,7 +232,7 @@ fn a_comparison_ends_at_the_look_at_which_it_is_precise_enough() {
     let rounds = kept(&outcome.folder).rounds.len() as u32;
     assert_eq!(rounds, 2 * last.round);
     let again = compare(&resuming(&options, &outcome.folder)).expect("it was enough");
-    assert_eq!(again.exit_code(), 0);
+    assert_eq!(again.end().exit_code(), 0);
     assert_eq!(kept(&outcome.folder).rounds.len() as u32, rounds);
 }
 
@@ -257,7 +257,7 @@ fn no_round_begins_that_would_be_beyond_the_budget() {
     let stopped = manifest.stopped.expect("it says why");
     let whole = format!("the budget of 0.7 s was used up after {rounds} of 1000 rounds");
     assert_eq!(stopped, whole);
-    assert_eq!(outcome.exit_code(), 0, "it did what was asked for");
+    assert_eq!(outcome.end().exit_code(), 0, "it did what was asked for");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_round_of_phases_is_a_run_for_each_with_what_it_passed() {
          pass = [\"errors<1%\", \"rps>=1\"]\n\n[workload]";
     let text = quick(&["one"], 2).replace("[workload]", phases);
     let outcome = compare(&arena.comparison(&text)).expect("it runs");
-    assert_eq!(outcome.exit_code(), 0);
+    assert_eq!(outcome.end().exit_code(), 0);
     let rounds = kept(&outcome.folder).rounds;
     assert_eq!(rounds.len(), 2);
     for round in &rounds {
@@ -359,7 +359,7 @@ fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
     let first = first
         .unwrap_or_else(|error| panic!("{error}"))
         .expect("a sweep");
-    assert_eq!(first.exit_code(), 130);
+    assert_eq!(first.end().exit_code(), 130);
     assert!(first.sweep.ended_early.is_some());
     let resumed = resuming(&options, &first.folder);
     let swept = lab::sweep(&resumed, &Stop::new(), &mut |event: &Event<'_>| {
@@ -369,7 +369,7 @@ fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
         .unwrap_or_else(|error| panic!("{error}"))
         .expect("a sweep");
     assert_eq!(left_behind(), Vec::<u32>::new());
-    assert_eq!((swept.exit_code(), swept.unwritten), (0, Vec::new()));
+    assert_eq!((swept.end().exit_code(), swept.unwritten), (0, Vec::new()));
     let text = fs::read_to_string(swept.folder.join("sweep.json")).expect("its record");
     let sweep = lab::sweep::Sweep::from_json(&text).unwrap_or_else(|what| panic!("{what}"));
     let values: Vec<f64> = sweep.points.iter().map(|point| point.value).collect();

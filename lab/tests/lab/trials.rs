@@ -2,10 +2,10 @@
 
 use crate::support::{Arena, alone, left_behind, quick};
 use lab::trials::{Trials, Wanted, trials};
-use lab::{CompareError, Event, Options};
+use lab::{CannotBegin, Event, Options};
 use load::Stop;
 
-fn twice(options: &Options, against_itself: bool) -> Result<lab::trials::Outcome, CompareError> {
+fn twice(options: &Options, against_itself: bool) -> Result<lab::trials::Outcome, CannotBegin> {
     let wanted = Wanted {
         trials: 2,
         against_itself,

@@ -82,18 +82,13 @@ pub fn lines(
     series: &[Series],
     marks: &[Line],
 ) -> Markup {
-    let Some(frame) = fit((x, y), series, HEIGHT) else {
-        return html! {};
-    };
-    html! {
-        figure.plot {
-            figcaption { (title) @if !more.is_empty() { small { (more) } } }
-            (legend(series))
-            p.upwards { "↑ " (y.name) }
-            (chart(&format!("{title}. {}", spoken(series, y)), &frame, series, marks))
-            p.along { (x.name) " →" }
+    figure(title, more, (x, y), series, HEIGHT, |frame| {
+        let name = format!("{title}. {}", spoken(series, y));
+        Drawn {
+            legend: legend(series),
+            chart: chart(&name, frame, series, marks),
         }
-    }
+    })
 }
 
 /// Distributions: for each series shares of all exchanges, from 0 to below 1, and the time within
@@ -126,23 +121,49 @@ pub fn multiples(
     series: &[Series],
     marks: &[Line],
 ) -> Markup {
-    let Some(frame) = fit((x, y), series, HEIGHT_SMALL) else {
-        return html! {};
-    };
-    html! {
-        figure.plot {
-            figcaption { (title) @if !more.is_empty() { small { (more) } } }
-            p.upwards { "↑ " (y.name) }
+    figure(title, more, (x, y), series, HEIGHT_SMALL, |frame| Drawn {
+        legend: html! {},
+        chart: html! {
             div.multiples {
                 @for one in series {
                     @let one = std::slice::from_ref(one);
                     @let name = format!("{}: {title}. {}", one[0].name, spoken(one, y));
                     div {
                         p.legend { (style::swatch(one[0].style, &one[0].name)) }
-                        (chart(&name, &frame, one, marks))
+                        (chart(&name, frame, one, marks))
                     }
                 }
             }
+        },
+    })
+}
+
+/// What stands between the axes of a figure, and above them.
+struct Drawn {
+    legend: Markup,
+    chart: Markup,
+}
+
+/// A figure with its title and the names of its axes, around what is drawn in a frame that is
+/// `height` high and holds all series. Empty where there is nothing to show.
+fn figure(
+    title: &str,
+    more: &str,
+    (x, y): (&Axis, &Axis),
+    series: &[Series],
+    height: f64,
+    draw: impl FnOnce(&Frame<'_>) -> Drawn,
+) -> Markup {
+    let Some(frame) = fit((x, y), series, height) else {
+        return html! {};
+    };
+    let Drawn { legend, chart } = draw(&frame);
+    html! {
+        figure.plot {
+            figcaption { (title) @if !more.is_empty() { small { (more) } } }
+            (legend)
+            p.upwards { "↑ " (y.name) }
+            (chart)
             p.along { (x.name) " →" }
         }
     }

@@ -103,7 +103,7 @@ fn try_often(
     });
     drop(talk);
     let outcome = outcome?;
-    terminal::print(&outcome.trials.words())
+    terminal::print(&trials::terminal(&outcome.trials))
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
     terminal::say(&format!("trials: {}", outcome.folder.display()));
     for what in &outcome.unwritten {

@@ -16,6 +16,8 @@ use crate::round::Round;
 pub(crate) const MANIFEST: &str = "comparison.json";
 /// The file of what a sweep found.
 pub(crate) const SWEEP: &str = "sweep.json";
+/// The file of what trials came to.
+pub(crate) const TRIALS: &str = "trials.json";
 /// The comparison's file as it was read.
 pub(crate) const ASKED: &str = "comparison.toml";
 

@@ -5,6 +5,8 @@
 //! be found, and intervals must hold it. What came of each is written to `trials.json` as soon as
 //! it is known. Knows nothing of how a comparison is made.
 
+mod text;
+
 use std::path::{Path, PathBuf};
 
 use load::{Signal, Stop};
@@ -13,20 +15,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::{self, Place};
 use crate::comparison::Comparison;
+use crate::document;
 use crate::event::{Event, Observer};
-use crate::report::Report;
+use crate::report::{Report, indented};
 use crate::statistics::{Ratio, Spread};
-use crate::store::{self, Store};
+use crate::store::{self, Store, TRIALS};
 use crate::verdict::Kind;
 use crate::{CannotBegin, End, Options};
+
+pub use text::{csv, html, markdown, terminal};
+pub(crate) use text::{question, said};
 
 /// The version of `trials.json`.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// More trials than this are a mistake.
 pub const TRIALS_MAX: u32 = 1000;
-
-const FILE: &str = "trials.json";
 
 /// Which trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,7 +157,7 @@ pub fn trials(
     let name = format!("{}-trials", comparison.name);
     let mut store =
         Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
-    if store.folder().join(FILE).exists() {
+    if store.folder().join(TRIALS).exists() {
         let folder = store.folder().display();
         let what = format!("{folder} already holds trials; name another folder with -o");
         return Err(CannotBegin::Impossible(what));
@@ -175,7 +179,7 @@ pub fn trials(
     for number in 1..=wanted.trials {
         let mut comparison = comparison.clone();
         comparison.seed = comparison.seed.wrapping_add(u64::from(number));
-        let folder = store.folder().join(format!("trial-{number:03}"));
+        let folder = store.folder().join(folder(number));
         let place = Place::New(Some(&folder));
         let since = Time::now();
         // What is the same in each is told once.
@@ -196,7 +200,9 @@ pub fn trials(
             trials: wanted.trials,
         });
         trials.add(trial);
-        store.put_json(Path::new(FILE), &trials);
+        for (name, text) in files(&trials) {
+            store.put(Path::new(name), text.into_bytes());
+        }
     }
     Ok(Outcome {
         trials,
@@ -221,8 +227,24 @@ fn read(options: &Options, wanted: &Wanted) -> Result<(Comparison, Vec<u8>), Can
     Ok((comparison, file))
 }
 
+/// The folder of a trial's comparison.
+pub(crate) fn folder(number: u32) -> String {
+    format!("trial-{number:03}")
+}
+
+/// Every file of a folder of trials, by its name; each trial has a folder besides.
+pub(crate) fn files(trials: &Trials) -> [(&'static str, String); 4] {
+    [
+        (TRIALS, indented(trials)),
+        ("report.html", html(trials)),
+        ("report.md", markdown(trials)),
+        ("report.csv", csv(trials)),
+    ]
+}
+
 impl Trial {
-    fn of(number: u32, seconds: f64, report: &Report) -> Trial {
+    /// What a comparison said that took so many seconds.
+    pub(crate) fn of(number: u32, seconds: f64, report: &Report) -> Trial {
         let cpu = |name: &str| {
             let row = report.subjects.iter().find(|row| row.name == name)?;
             let cpu = row.figures.as_ref()?.server_cpu_us_per_exchange?;
@@ -253,13 +275,26 @@ impl Trial {
 }
 
 impl Trials {
+    /// Reads `trials.json`. A newer schema and what are no trials are told apart in a sentence.
+    pub fn from_json(text: &str) -> Result<Trials, String> {
+        document::versioned(text, SCHEMA_VERSION, "record of trials")
+    }
+
+    /// The same trials, each judged anew by what `again` says of it.
+    pub(crate) fn judged(mut self, mut again: impl FnMut(Trial) -> Trial) -> Trials {
+        for trial in std::mem::take(&mut self.trials) {
+            self.add(again(trial));
+        }
+        self
+    }
+
     fn add(&mut self, trial: Trial) {
         self.trials.push(trial);
         self.summary = Summary::of(&self.trials, self.truth);
     }
 
-    /// The trials in a few lines for people.
-    pub fn words(&self) -> String {
+    /// What they came to, in a few sentences.
+    pub(crate) fn words(&self) -> Vec<String> {
         let summary = &self.summary;
         let kind = match self.against_itself {
             true => "of the baseline with itself",
@@ -303,7 +338,7 @@ impl Trials {
                 seconds.median, seconds.highest
             ));
         }
-        lines.join("\n") + "\n"
+        lines
     }
 }
 
@@ -404,7 +439,7 @@ mod tests {
             (summary.said_the_truth, summary.held_the_truth),
             (Some(1), Some(3))
         );
-        let words = found.words();
+        let words = terminal(&found);
         assert!(
             words.contains("said 2 times, 1 of them in the direction of the truth"),
             "{words}"
@@ -422,9 +457,9 @@ mod tests {
         assert_eq!(found.summary.said_the_truth, Some(0));
         assert_eq!(found.summary.held_the_truth, Some(1));
         assert!(
-            found.words().contains("of the baseline with itself"),
+            terminal(&found).contains("of the baseline with itself"),
             "{}",
-            found.words()
+            terminal(&found)
         );
     }
 
@@ -432,8 +467,10 @@ mod tests {
     fn without_a_known_truth_nothing_is_held_against_it() {
         let found = trials(None, vec![finding(Kind::Higher, 1.2)]);
         assert_eq!(found.summary.held_the_truth, None);
-        assert!(!found.words().contains("true"), "{}", found.words());
-        let text = serde_json::to_string(&found).expect("serialises");
-        assert_eq!(serde_json::from_str::<Trials>(&text).expect("reads"), found);
+        let words = terminal(&found);
+        assert!(!words.contains("true"), "{words}");
+        let again = Trials::from_json(&indented(&found)).expect("what was written");
+        assert_eq!(again, found);
+        assert_eq!(again.judged(|trial| trial), found);
     }
 }

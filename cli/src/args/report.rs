@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 const NOTES: &str = "\
 The report is made from the records in the directory alone and written there again in every format:
-that of a comparison, of a sweep with each of its points, or of a search for capacities. Several
-directories get a page that leads to all of them.
+that of a comparison, of a sweep or of trials with each of their parts, or of a search for
+capacities. Several directories get a page that leads to all of them.
 Exit codes: 0 done; 2 a directory holds nothing that can be read; 3 a file could not be written.";
 
 /// Arguments of `ringside report`.

@@ -9,8 +9,9 @@ use super::capacity::MODEL as CAPACITY;
 use super::{Enclosed, Look, Report, capacity, csv, html, indented, json, markdown, terminal};
 use crate::capacity::Capacities;
 use crate::profile::PROFILES;
-use crate::store::{Kept, MANIFEST, SWEEP, Store, read_with};
+use crate::store::{Kept, MANIFEST, SWEEP, Store, TRIALS, read_with};
 use crate::sweep::{self, Sweep};
+use crate::trials::{self, Trial, Trials};
 
 /// The file of the comparison as it was read.
 const COMPARISON: &str = "comparison.toml";
@@ -35,6 +36,8 @@ pub enum Model {
     Capacity(Box<Capacities>),
     /// A comparison at several values of a setting.
     Sweep(Box<Sweep>),
+    /// The same comparison again and again, whose outcome is known.
+    Trials(Box<Trials>),
 }
 
 impl Model {
@@ -44,6 +47,7 @@ impl Model {
             Model::Comparison(report) => terminal(report, look),
             Model::Capacity(found) => capacity::terminal(found, look),
             Model::Sweep(sweep) => sweep::terminal(sweep, look),
+            Model::Trials(trials) => trials::terminal(trials),
         }
     }
 
@@ -53,6 +57,7 @@ impl Model {
             Model::Comparison(report) => markdown(report),
             Model::Capacity(found) => capacity::markdown(found),
             Model::Sweep(sweep) => sweep::markdown(sweep),
+            Model::Trials(trials) => trials::markdown(trials),
         }
     }
 
@@ -62,6 +67,7 @@ impl Model {
             Model::Comparison(report) => json(report),
             Model::Capacity(found) => found.json(),
             Model::Sweep(sweep) => indented(sweep),
+            Model::Trials(trials) => indented(trials),
         }
     }
 
@@ -71,6 +77,7 @@ impl Model {
             Model::Comparison(report) => csv(report),
             Model::Capacity(found) => capacity::csv(found),
             Model::Sweep(sweep) => sweep::csv(sweep),
+            Model::Trials(trials) => trials::csv(trials),
         }
     }
 
@@ -80,12 +87,14 @@ impl Model {
             Model::Comparison(report) => files(report, enclosed),
             Model::Capacity(found) => capacity::files(found),
             Model::Sweep(sweep) => sweep::files(sweep),
+            Model::Trials(trials) => trials::files(trials),
         }
     }
 }
 
 /// Makes the report of a folder again from its records alone, and writes it there in every format:
-/// that of a comparison, of a search for capacities, or of a sweep with all its points.
+/// that of a comparison, of a search for capacities, or of a sweep or of trials with all their
+/// parts.
 ///
 /// # Errors
 /// The folder holds none of them that can be read; the sentence names the file.
@@ -104,13 +113,17 @@ pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
     })
 }
 
-/// What the records of a folder say. Of a sweep the points' own reports are made again, too: what
-/// of those cannot be written is added to `unwritten`.
+/// What the records of a folder say. Of a sweep and of trials the parts' own reports are made
+/// again, too: what of those cannot be written is added to `unwritten`.
 fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
     let holds = |name| folder.join(name).is_file();
     if holds(SWEEP) {
         let sweep = read_sweep(folder, unwritten)?;
         return Ok(Model::Sweep(Box::new(sweep)));
+    }
+    if holds(TRIALS) {
+        let trials = read_trials(folder, unwritten)?;
+        return Ok(Model::Trials(Box::new(trials)));
     }
     if holds(CAPACITY) {
         let mut found = read_with(&folder.join(CAPACITY), Capacities::from_json)?;
@@ -123,8 +136,8 @@ fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
         return Ok(Model::Comparison(Box::new(report)));
     }
     Err(format!(
-        "{} holds no report: neither {MANIFEST} nor {CAPACITY} nor {SWEEP} is there; give a \
-         directory that ringside compare or ringside capacity has written",
+        "{} holds no report: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; give \
+         a directory that ringside compare or ringside capacity has written",
         folder.display()
     ))
 }
@@ -134,18 +147,47 @@ fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
 fn read_sweep(folder: &Path, unwritten: &mut Vec<String>) -> Result<Sweep, String> {
     let mut sweep = read_with(&folder.join(SWEEP), Sweep::from_json)?;
     for value in sweep.order.clone() {
-        let inside = sweep.key.folder(value);
-        if !folder.join(&inside).join(MANIFEST).is_file() {
-            continue;
-        }
-        let point = rebuild(&folder.join(&inside))?;
-        let within = |what: &String| format!("{inside}/{what}");
-        unwritten.extend(point.unwritten.iter().map(within));
-        if let Model::Comparison(report) = &point.model {
-            sweep.add(value, report);
+        if let Some(report) = part(folder, &sweep.key.folder(value), unwritten)? {
+            sweep.add(value, &report);
         }
     }
     Ok(sweep)
+}
+
+/// Trials from the records of each; how long one took is known from nowhere else.
+fn read_trials(folder: &Path, unwritten: &mut Vec<String>) -> Result<Trials, String> {
+    let trials = read_with(&folder.join(TRIALS), Trials::from_json)?;
+    let mut reports = BTreeMap::new();
+    for trial in &trials.trials {
+        let report = part(folder, &trials::folder(trial.number), unwritten)?;
+        reports.insert(trial.number, report);
+    }
+    Ok(trials.judged(|trial| {
+        let report = reports.get(&trial.number).and_then(Option::as_ref);
+        match report {
+            Some(report) => Trial::of(trial.number, trial.seconds, report),
+            None => trial,
+        }
+    }))
+}
+
+/// The comparison in a folder inside, made again; none where there is none.
+fn part(
+    folder: &Path,
+    inside: &str,
+    unwritten: &mut Vec<String>,
+) -> Result<Option<Report>, String> {
+    let place = folder.join(inside);
+    if !place.join(MANIFEST).is_file() {
+        return Ok(None);
+    }
+    let part = rebuild(&place)?;
+    let within = |what: &String| format!("{inside}/{what}");
+    unwritten.extend(part.unwritten.iter().map(within));
+    Ok(match part.model {
+        Model::Comparison(report) => Some(*report),
+        _ => None,
+    })
 }
 
 /// The report in each of its formats, with the name of its file.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::capacity::finding::tests::{capacities, searched};
-use crate::report::{Outcome, index};
 use crate::report::tests::{kept, rounds, row, setup};
+use crate::report::{Outcome, index};
 use crate::sweep::Key;
 
 /// A folder of its own that is gone after the test.
@@ -59,6 +59,22 @@ impl Place {
         for (value, rate) in [(4, 200_000.0), (16, 400_000.0)] {
             self.compare(&format!("{folder}/connections-{value}"), rate);
         }
+    }
+
+    /// Trials of this comparison that came to this.
+    fn trials(&self, folder: &str, trials: Vec<Trial>) {
+        let trials = Trials {
+            schema_version: 1,
+            comparison: "often".into(),
+            began: "2026-11-21T20:12:54Z".into(),
+            ringside: "0.1.0".into(),
+            wanted: 2,
+            against_itself: true,
+            truth: Some(1.0),
+            summary: trials::Summary::default(),
+            trials,
+        };
+        self.put(&format!("{folder}/trials.json"), &indented(&trials));
     }
 }
 
@@ -122,18 +138,46 @@ fn a_sweep_is_made_again_from_the_records_of_its_points() {
 }
 
 #[test]
+fn trials_are_judged_again_from_the_records_of_each() {
+    let place = Place::new("trials");
+    place.compare("trial-001", 200_000.0);
+    let compared = again(&place, "trial-001");
+    let Model::Comparison(report) = &compared.model else {
+        panic!("no comparison: {compared:?}");
+    };
+    let before = Trial {
+        findings: Vec::new(),
+        ..Trial::of(1, 2.5, report)
+    };
+    // The folder of the second is not there any more, and what was said of it stands.
+    let lost = Trial::of(2, 3.5, report);
+    place.trials(".", vec![before, lost.clone()]);
+    let rebuilt = again(&place, ".");
+    let Model::Trials(trials) = &rebuilt.model else {
+        panic!("no trials: {rebuilt:?}");
+    };
+    assert_eq!(trials.trials, [Trial::of(1, 2.5, report), lost]);
+    assert_eq!(trials.summary.verdicts, 2);
+    assert_eq!(rebuilt.model.csv().lines().count(), 1 + 2);
+    let page = place.read("report.html");
+    assert!(page.contains("trial-001/report.html"), "{page}");
+}
+
+#[test]
 fn folders_of_every_kind_stand_on_one_page() {
     let place = Place::new("kinds");
+    place.trials("tried", Vec::new());
     place.compare("compared", 200_000.0);
     place.sweep("swept");
     let found = capacities(vec![searched("alone", 10_000.0)]);
     place.put("searched/capacity.json", &found.json());
-    let rebuilt = ["compared", "swept", "searched"].map(|folder| again(&place, folder));
+    let rebuilt = ["compared", "swept", "searched", "tried"].map(|folder| again(&place, folder));
     let page = index(&rebuilt, &place.0.join("index.html"));
     for part in [
         "href=\"compared/report.html\"",
         "href=\"swept/report.html\"",
         "href=\"searched/report.html\"",
+        "href=\"tried/report.html\"",
         "alone holds 9,",
         "other beside ours, requests/s over connections: 0.667 × at 4, 1.333 × at 16.",
     ] {

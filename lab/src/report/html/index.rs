@@ -6,6 +6,7 @@ use maud::html;
 
 use super::page::{Found, Section, kicker, page, verdicts};
 use crate::report::{Model, Rebuilt, capacity};
+use crate::trials;
 
 /// The page, to be written at `place`: what was found in each folder, with a link to its report.
 pub fn index(reports: &[Rebuilt], place: &Path) -> String {
@@ -69,6 +70,13 @@ fn entry(model: &Model) -> Entry<'_> {
             began: &sweep.began,
             load: format!("{} values of {}", sweep.points.len(), sweep.key.name()),
             found: crate::sweep::said(sweep),
+        },
+        Model::Trials(trials) => Entry {
+            name: &trials.comparison,
+            question: trials::question(trials),
+            began: &trials.began,
+            load: format!("{} comparisons", trials.trials.len()),
+            found: trials::said(trials),
         },
     }
 }

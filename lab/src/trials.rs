@@ -305,6 +305,10 @@ impl Trials {
             self.comparison, summary.trials, summary.verdicts
         )];
         lines.push(match summary.said_the_truth {
+            Some(_) if self.truth == Some(1.0) => format!(
+                "a difference was said {} times; there is none",
+                summary.said_a_difference
+            ),
             Some(right) => format!(
                 "a difference was said {} times, {right} of them in the direction of the truth",
                 summary.said_a_difference
@@ -456,11 +460,9 @@ mod tests {
         let found = trials(Some(1.0), findings);
         assert_eq!(found.summary.said_the_truth, Some(0));
         assert_eq!(found.summary.held_the_truth, Some(1));
-        assert!(
-            terminal(&found).contains("of the baseline with itself"),
-            "{}",
-            terminal(&found)
-        );
+        let words = terminal(&found);
+        assert!(words.contains("of the baseline with itself"), "{words}");
+        assert!(words.contains("said 1 times; there is none"), "{words}");
     }
 
     #[test]

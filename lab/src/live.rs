@@ -171,6 +171,7 @@ fn wrong(what: String, process: &Process) -> Trouble {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) process: Process,
+    pub(crate) port: u16,
     pub(crate) watch: Watch,
     /// The load of one round.
     pub(crate) plan: Plan,
@@ -202,6 +203,7 @@ impl Live {
             Ok((plan, answer, watch)) => Ok(Live {
                 watch,
                 process,
+                port,
                 plan,
                 answer,
             }),

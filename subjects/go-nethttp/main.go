@@ -7,6 +7,8 @@ import (
 	"flag"
 	"log"
 	"net/http"
+	"net/http/pprof"
+	"runtime"
 	"time"
 )
 
@@ -44,6 +46,8 @@ type Item struct {
 }
 
 func main() {
+	// With net/http/pprof linked in Go would sample allocations, too, which nobody asks for here.
+	runtime.MemProfileRate = 0
 	secure := flag.Bool("tls", false, "serve over TLS, with a certificate made at the start")
 	routes := flag.String("routes", "mux", "who finds the handler: mux, or router (made by hand)")
 	compress := flag.Bool("gzip", false, "compress answers for clients that accept it")
@@ -83,9 +87,16 @@ func find(routes string) http.Handler {
 		mux.HandleFunc("/wait10", wait)
 		mux.HandleFunc("GET /shop/item/{id}", showItem)
 		mux.HandleFunc("POST /orders/price", price)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		return mux
 	case "router":
-		return router{"/": sayHello, "/json": sayOK, "/status": tellStatus, "/wait10": wait}
+		return router{
+			"/":                    sayHello,
+			"/json":                sayOK,
+			"/status":              tellStatus,
+			"/wait10":              wait,
+			"/debug/pprof/profile": pprof.Profile,
+		}
 	default:
 		log.Fatalf("-routes %s: mux or router was expected", routes)
 		return nil

@@ -54,8 +54,8 @@ pub(crate) struct Compare {
     #[arg(long, overrides_with = "ceiling")]
     pub(crate) no_ceiling: bool,
 
-    /// Load each subject once more after the last round, untimed, under perf: a flame graph of what
-    /// it does, and its system calls for each exchange
+    /// Load each subject again after the last round, untimed, under perf or its own profiler (its
+    /// [watch] profile): a flame graph of what it does, and its system calls for each exchange
     #[arg(long)]
     pub(crate) profile: bool,
 

@@ -14,6 +14,7 @@ pub(crate) mod cgroup;
 pub(crate) mod flame;
 pub mod host;
 pub mod network;
+pub(crate) mod pprof;
 pub mod scrape;
 pub mod subject;
 
@@ -42,6 +43,11 @@ pub struct Wanted {
     /// The path of its own metrics, in the text format of Prometheus over HTTP/1.1.
     #[serde(default)]
     pub metrics: Option<UrlPath>,
+    /// The path at which it makes a profile of itself in the format of pprof, for as many seconds
+    /// as the query's `seconds` says, such as `/debug/pprof/profile` of Go. `compare --profile`
+    /// asks for it.
+    #[serde(default)]
+    pub profile: Option<UrlPath>,
 }
 
 /// What was seen while a round's window was open.

@@ -2,13 +2,13 @@
 //! measured for a moment. One that is not installed is skipped aloud; where `CI` is `true` that is
 //! a failure.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lab::report::Outcome as How;
-use lab::{Event, Options};
+use lab::{Event, Options, Outcome};
 use load::Stop;
 
-use crate::support::{alone, left_behind};
+use crate::support::{Arena, alone, left_behind};
 
 const COMPARISON: &str = r#"
 name = "real"
@@ -27,30 +27,8 @@ warm_up = "50ms"
 #[test]
 fn nginx_go_and_node_are_built_verified_and_measured() {
     let _alone = alone();
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = std::env::temp_dir().join(format!("ringside-real-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let file = folder.join("real.toml");
-    std::fs::write(&file, COMPARISON).expect("writable");
-    let options = Options {
-        file,
-        out: Some(folder.join("out")),
-        subjects: Some(repository.join("subjects")),
-        // Kept between runs of the tests, and outside the source: Go takes its time.
-        cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("builds")),
-        ringside: PathBuf::from("/nonexistent/ringside"),
-        ceiling: Some(false),
-        ..Options::default()
-    };
-    let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
-        println!("{event}")
-    })
-    .expect("the comparison can be read");
-    assert_eq!(
-        left_behind(),
-        Vec::<u32>::new(),
-        "processes were left behind"
-    );
+    let arena = Arena::new("real");
+    let outcome = compare(&arena, COMPARISON, false);
     let mut skipped = Vec::new();
     for row in &outcome.report.subjects {
         match &row.outcome {
@@ -68,8 +46,57 @@ fn nginx_go_and_node_are_built_verified_and_measured() {
             other => panic!("{}: {other:?}", row.name),
         }
     }
-    std::fs::remove_dir_all(&folder).expect("its own folder");
-    for sentence in &skipped {
+    say_what_was_skipped(&skipped);
+}
+
+#[test]
+fn go_draws_its_own_flame_graph_while_it_is_loaded() {
+    let _alone = alone();
+    let arena = Arena::new("pprof");
+    let text = COMPARISON.replace(r#"["nginx", "go-nethttp", "node-http"]"#, r#"["go-nethttp"]"#);
+    let outcome = compare(&arena, &text.replace("rounds = 3", "rounds = 1"), true);
+    let row = &outcome.report.subjects[0];
+    if let How::Missing { install } = &row.outcome {
+        return say_what_was_skipped(&[format!("{}: {install}", row.name)]);
+    }
+    let kept = |end: &str| {
+        let file = outcome.folder.join(format!("profiles/go-nethttp.{end}"));
+        std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    let manifest = std::fs::read_to_string(outcome.folder.join("comparison.json"));
+    let manifest = manifest.expect("what is known of the rows");
+    assert!(manifest.contains("profiles/go-nethttp.pprof"), "{manifest}");
+    assert_eq!(kept("pprof")[..2], [0x1f, 0x8b], "gzip, as `go tool pprof` takes it");
+    let folded = String::from_utf8(kept("folded")).expect("names are text");
+    assert!(folded.contains("net/http.(*conn).serve;"), "{folded}");
+    assert!(folded.contains("main.sayOK"), "the handler: {folded}");
+    let picture = String::from_utf8(kept("svg")).expect("text");
+    assert!(picture.contains("net/http.(*conn).serve"), "{picture}");
+}
+
+/// Compares subjects of the repository.
+fn compare(arena: &Arena, text: &str, profile: bool) -> Outcome {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let options = Options {
+        subjects: Some(repository.join("subjects")),
+        // Kept between runs of the tests, and outside the source: Go takes its time.
+        cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("builds")),
+        profile,
+        ..arena.comparison(text)
+    };
+    let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+        println!("{event}")
+    });
+    assert_eq!(
+        left_behind(),
+        Vec::<u32>::new(),
+        "processes were left behind"
+    );
+    outcome.expect("the comparison can be read")
+}
+
+fn say_what_was_skipped(skipped: &[String]) {
+    for sentence in skipped {
         println!("SKIPPED {sentence}");
     }
     let all_needed = std::env::var("CI").is_ok_and(|value| value == "true");

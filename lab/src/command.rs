@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use measure::process::{TreeWatch, peak_bytes};
+use measure::process::{Listing, TreeWatch, peak_bytes};
 use measure::time::Time;
 
 use crate::companion;
@@ -16,7 +16,7 @@ use crate::live::{Setting, Trouble, start, write_files};
 use crate::process::{GRACE, Process, ending};
 use crate::subject::{Subject, Values};
 use crate::watch::subject::SubjectUse;
-use crate::watch::{HostWatch, Watched};
+use crate::watch::{Companions, HostWatch, Watched};
 
 /// How often its memory is looked at: the peak is gone from /proc when it exits.
 const LOOK: Duration = Duration::from_millis(10);
@@ -31,6 +31,7 @@ pub(crate) struct TimedCommand {
     subject: Subject,
     values: Values,
     companions: Vec<Process>,
+    beside: Companions,
 }
 
 impl TimedCommand {
@@ -47,10 +48,12 @@ impl TimedCommand {
             ..setting.values(subject)
         };
         let companions = companion::raise(subject, &mut values, setting)?;
+        let pids: Vec<u32> = companions.iter().map(Process::pid).collect();
         let command = TimedCommand {
             subject: subject.clone(),
             values,
             companions,
+            beside: Companions::new(&pids),
         };
         write_files(&command.subject, &command.values)
             .map_err(|what| Trouble::Failed(what, Vec::new()))?;
@@ -62,11 +65,12 @@ impl TimedCommand {
     /// that, and is none of a command that is quicker.
     pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<Watched, Trouble> {
         self.values.padding = setting.values(&self.subject).padding;
-        let host = HostWatch::open();
+        let host = HostWatch::open(&mut self.beside);
         let began = Time::now();
         let mut process = start(&self.subject, &self.values, &setting.placement.server)?;
         let ran = watch(&mut process, began, setting);
-        let ran = ran.map(|(used, status)| (host.close(used), status));
+        let root = process.pid();
+        let ran = ran.map(|(used, status)| (host.close(used, root, &mut self.beside), status));
         let output = process.output();
         let lines = process.last_lines();
         process.end(GRACE);
@@ -85,6 +89,13 @@ impl TimedCommand {
                 shown(expected.as_bytes())
             ))),
         }
+    }
+}
+
+impl TimedCommand {
+    /// Processor time of what stands beside it until now.
+    pub(crate) fn idle_cpu_ns(&mut self) -> u64 {
+        self.beside.cpu_ns(&Listing::take())
     }
 }
 

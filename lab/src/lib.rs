@@ -35,6 +35,8 @@ mod resume;
 pub mod round;
 mod rounds;
 pub mod sample;
+#[cfg(test)]
+mod snapshot;
 pub mod statistics;
 mod store;
 pub mod subject;

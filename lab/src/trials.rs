@@ -246,7 +246,7 @@ impl Trial {
     /// What a comparison said that took so many seconds.
     pub(crate) fn of(number: u32, seconds: f64, report: &Report) -> Trial {
         let cpu = |name: &str| {
-            let row = report.subjects.iter().find(|row| row.name == name)?;
+            let row = report.subjects.iter().find(|row| row.facts.name == name)?;
             let cpu = row.figures.as_ref()?.server_cpu_us_per_exchange?;
             (cpu.median > 0.0).then_some(cpu.median)
         };
@@ -263,11 +263,13 @@ impl Trial {
             seconds,
             findings: judged
                 .map(|row| Finding {
-                    subject: row.name.clone(),
+                    subject: row.facts.name.clone(),
                     kind: row.verdict.kind,
                     sentence: row.verdict.sentence.clone(),
                     ratio: row.ratio,
-                    cpu_ratio: cpu(&row.name).zip(baseline).map(|(own, base)| own / base),
+                    cpu_ratio: cpu(&row.facts.name)
+                        .zip(baseline)
+                        .map(|(own, base)| own / base),
                 })
                 .collect(),
         }

@@ -9,8 +9,10 @@
 use crate::host::{entry, kibibytes};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 
 /// What a tree of processes has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,10 +147,7 @@ pub fn cpu_ns(pid: u32) -> Option<u64> {
 
 /// The memory of `pids` together, now.
 pub fn memory(pids: &[u32]) -> Memory {
-    let mut sum = Memory {
-        proportional_bytes: Some(0),
-        ..Memory::default()
-    };
+    let mut sum = Memory::default();
     for pid in pids {
         // A process may exit between the listing and here: it has no memory any more.
         let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
@@ -158,15 +157,29 @@ pub fn memory(pids: &[u32]) -> Memory {
         sum.resident_bytes += bytes("VmRSS");
         sum.anonymous_bytes += bytes("RssAnon");
         sum.peak_bytes += bytes("VmHWM");
-        let share = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
-            .ok()
-            .and_then(|text| entry(&text, "Pss").and_then(kibibytes));
-        sum.proportional_bytes = sum
-            .proportional_bytes
-            .zip(share)
-            .map(|(sum, one)| sum + one);
     }
+    sum.proportional_bytes = proportional_bytes(pids);
     sum
+}
+
+/// Resident memory of `pids` together with each shared page divided among all processes that have
+/// it, in bytes (proc(5), smaps_rollup, Pss); none if it may not be read for one of them. It costs
+/// the kernel a walk over their page tables.
+pub fn proportional_bytes(pids: &[u32]) -> Option<u64> {
+    let own = |pid: &u32| match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+        Ok(text) => entry(&text, "Pss").and_then(kibibytes),
+        Err(error) if is_gone(&error) => Some(0),
+        Err(_) => None,
+    };
+    pids.iter().map(own).sum()
+}
+
+/// Whether a file of a process could not be read because the process has exited.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::SRCH].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| gone.contains(&code))
 }
 
 /// Resident memory of `pids` together in bytes, as the kernel's own estimate (proc(5), statm):
@@ -260,7 +273,6 @@ pub struct TreeWatch {
     wait: Ledger<(u32, u32)>,
     voluntary: Ledger<(u32, u32)>,
     involuntary: Ledger<(u32, u32)>,
-    memory_peak: Memory,
 }
 
 impl TreeWatch {
@@ -274,7 +286,6 @@ impl TreeWatch {
             wait: Ledger::default(),
             voluntary: Ledger::default(),
             involuntary: Ledger::default(),
-            memory_peak: Memory::default(),
         }
     }
 
@@ -342,22 +353,6 @@ impl TreeWatch {
             voluntary: self.voluntary.total(),
             involuntary: self.involuntary.total(),
         }
-    }
-
-    /// The memory of the tree now. The largest values of all calls are in [`TreeWatch::peak`].
-    pub fn memory(&mut self) -> Memory {
-        let now = memory(&tree(self.root));
-        let peak = &mut self.memory_peak;
-        peak.resident_bytes = peak.resident_bytes.max(now.resident_bytes);
-        peak.anonymous_bytes = peak.anonymous_bytes.max(now.anonymous_bytes);
-        peak.proportional_bytes = peak.proportional_bytes.max(now.proportional_bytes);
-        peak.peak_bytes = peak.peak_bytes.max(now.peak_bytes);
-        now
-    }
-
-    /// The largest memory that was seen, each field for itself.
-    pub fn peak(&self) -> Memory {
-        self.memory_peak
     }
 }
 

@@ -20,6 +20,10 @@ pub struct Lap {
     pub counts: bool,
     /// What is compared, in this round.
     pub figure: f64,
+    /// Mean memory in it, in bytes.
+    pub memory_mean_bytes: Option<u64>,
+    /// What each connection took beyond the idle memory, in bytes.
+    pub memory_per_connection_bytes: Option<u64>,
     /// Completed exchanges a second over the round, by seconds from its begin; empty where the
     /// window is too short for that.
     pub rates: Vec<(f64, f64)>,
@@ -39,6 +43,8 @@ impl Lap {
                 at_s: round.began_unix_s.saturating_sub(began_unix_s) as f64,
                 counts: round.sample.void().is_none(),
                 figure: metric.of(&round.sample)?,
+                memory_mean_bytes: round.watched.subject.memory_mean_bytes,
+                memory_per_connection_bytes: round.watched.subject.memory_per_connection_bytes,
                 rates: rates(round),
             })
         };

@@ -6,9 +6,12 @@ use crate::sample::Sample;
 
 const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_us,p99_us,\
                       server_cpu_us_per_exchange,server_busy,server_waited,generator_busy,\
-                      memory_peak_bytes,bytes_per_exchange,completed,failed,others_busy,findings\n";
+                      memory_peak_bytes,memory_mean_bytes,memory_per_connection_bytes,\
+                      system_calls_per_exchange,bytes_per_exchange,completed,failed,others_busy,\
+                      findings\n";
 
-/// Every round. Where there is no value the field is empty.
+/// Every round. Where there is no value the field is empty. System calls were counted once for a
+/// row, in a round of their own, and stand in each of its lines.
 pub fn csv(report: &Report) -> String {
     let mut text = String::from(HEADER);
     for row in &report.subjects {
@@ -28,8 +31,8 @@ fn line(row: &Row, sample: &Sample) -> String {
         .map(|finding| finding.sentence.as_str())
         .collect();
     let fields = [
-        quoted(&row.name),
-        row.role.name().to_owned(),
+        quoted(&row.facts.name),
+        row.facts.role.name().to_owned(),
         sample.round.to_string(),
         field(lap.map(|lap| lap.start)),
         field(lap.map(|lap| lap.at_s)),
@@ -42,6 +45,9 @@ fn line(row: &Row, sample: &Sample) -> String {
         sample.server_waited.to_string(),
         field(sample.generator_busy),
         field(sample.memory_peak_bytes),
+        field(lap.and_then(|lap| lap.memory_mean_bytes)),
+        field(lap.and_then(|lap| lap.memory_per_connection_bytes)),
+        field(row.system_calls().map(|calls| calls.per_exchange)),
         field(sample.bytes_per_exchange),
         sample.completed.to_string(),
         sample.failed.to_string(),

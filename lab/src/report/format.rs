@@ -86,6 +86,7 @@ pub(crate) fn ascii(text: &str) -> String {
             'µ' => plain.push('u'),
             '±' => plain.push_str("+-"),
             '≥' => plain.push_str(">="),
+            '≤' => plain.push_str("<="),
             '×' => plain.push('x'),
             '–' | '−' | '─' => plain.push('-'),
             '…' => plain.push_str("..."),

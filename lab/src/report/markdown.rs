@@ -4,8 +4,9 @@
 use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
 use super::figures::{Column, columns};
-use super::plot::plot;
-use super::{Figures, Outcome, Report, Resources, Row};
+use super::plot::{confidence, plot};
+use super::resources::Table;
+use super::{Figures, Outcome, Report, Row};
 use crate::finding::Severity;
 use crate::validity::Line;
 use crate::verdict::Kind;
@@ -23,8 +24,12 @@ pub fn markdown(report: &Report) -> String {
     text.push_str(&table(&report.subjects));
     text.push_str(
         "\nEach figure is the median of the rounds, with the lowest and the highest round in \
-         brackets. The ratio is to the baseline, with its 95 % interval.\n\n",
+         brackets.",
     );
+    if let Some(confidence) = confidence(&report.subjects) {
+        text.push_str(&format!(" Ratios are to the baseline's, {confidence}."));
+    }
+    text.push_str("\n\n");
     let picture = plot(&report.subjects, &report.setup.baseline);
     if !picture.is_empty() {
         text.push_str(&format!(
@@ -79,7 +84,7 @@ fn table(rows: &[Row]) -> String {
         "--:|".repeat(columns.len())
     );
     for row in rows {
-        let mut cells = vec![escape(&row.name)];
+        let mut cells = vec![escape(&row.facts.name)];
         match &row.figures {
             Some(found) => {
                 cells.push(ratio(row));
@@ -87,7 +92,7 @@ fn table(rows: &[Row]) -> String {
                 cells.push(found.errors().to_string());
             }
             None => {
-                let state = match row.outcome {
+                let state = match row.facts.outcome {
                     Outcome::Missing { .. } => "not installed",
                     Outcome::Failed { .. } => "failed",
                     Outcome::Measured | Outcome::NotReached => "not measured",
@@ -131,7 +136,7 @@ fn notes(rows: &[Row]) -> Vec<String> {
         .flat_map(|row| {
             row.notes
                 .iter()
-                .map(move |note| format!("{}: {note}", row.name))
+                .map(move |note| format!("{}: {note}", row.facts.name))
         })
         .collect()
 }
@@ -140,7 +145,7 @@ fn notes(rows: &[Row]) -> Vec<String> {
 fn phases(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| !row.phases.is_empty()) {
-        text.push_str(&format!("## Phases of {}\n\n", escape(&row.name)));
+        text.push_str(&format!("## Phases of {}\n\n", escape(&row.facts.name)));
         for phase in &row.phases {
             text.push_str(&format!("- {}\n", escape(&phase.words())));
         }
@@ -151,30 +156,22 @@ fn phases(rows: &[Row]) -> String {
 
 /// What the subjects used: a line for each figure, since there are more figures than subjects.
 fn resources(rows: &[Row]) -> String {
-    let columns = super::resources::columns(rows);
-    let used: Vec<(&str, &Resources)> = rows
-        .iter()
-        .filter_map(|row| Some((row.name.as_str(), row.resources.as_ref()?)))
-        .collect();
-    if columns.is_empty() || used.is_empty() {
+    let Some(used) = Table::of(rows) else {
         return String::new();
-    }
-    let names: Vec<String> = used.iter().map(|(name, _)| escape(name)).collect();
+    };
+    let names: Vec<String> = used.rows.iter().map(|name| escape(name)).collect();
     let mut text = format!(
         "## Resources\n\n| | {} |\n|---|{}\n",
         names.join(" | "),
-        "--:|".repeat(used.len())
+        "--:|".repeat(names.len())
     );
-    for column in columns {
-        let figure = |(_, used): &(&str, &Resources)| {
-            let spread = (column.of)(used);
-            spread.map_or("–".to_owned(), |spread| (column.write)(spread.median))
-        };
-        let figures: Vec<String> = used.iter().map(figure).collect();
-        text.push_str(&format!("| {} | {} |\n", column.name, figures.join(" | ")));
+    for line in &used.lines {
+        let figures: Vec<&str> = line.cells.iter().map(|cell| cell.figure.as_str()).collect();
+        text.push_str(&format!("| {} | {} |\n", line.name, figures.join(" | ")));
     }
-    text.push('\n');
-    text
+    let counted =
+        "System calls are counted by `compare --profile`, in a round that is never timed.";
+    text + "\n" + counted + "\n\n"
 }
 
 /// Every check, each once.
@@ -205,9 +202,13 @@ fn checks(lines: &[Line]) -> String {
 fn failures(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
-        match &row.outcome {
+        match &row.facts.outcome {
             Outcome::Failed { what, log } => {
-                text.push_str(&format!("## {} failed\n\n{}.\n\n", row.name, escape(what)));
+                text.push_str(&format!(
+                    "## {} failed\n\n{}.\n\n",
+                    row.facts.name,
+                    escape(what)
+                ));
                 if !log.is_empty() {
                     text.push_str("The last lines that it wrote:\n\n");
                     log.iter()
@@ -218,7 +219,7 @@ fn failures(rows: &[Row]) -> String {
             Outcome::Missing { install } => {
                 text.push_str(&format!(
                     "## {} is not installed\n\n{install}\n\n",
-                    row.name
+                    row.facts.name
                 ));
             }
             Outcome::Measured | Outcome::NotReached => {}
@@ -231,8 +232,8 @@ fn environment(report: &Report) -> String {
     let mut rows = machine(&report.host);
     rows.extend(procedure(&report.setup));
     for row in &report.subjects {
-        if let Some(version) = &row.version {
-            rows.push((&row.name, version.clone()));
+        if let Some(version) = &row.facts.version {
+            rows.push((&row.facts.name, version.clone()));
         }
     }
     let mut table = String::from("## Environment\n\n| | |\n|---|---|\n");

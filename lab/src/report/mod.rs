@@ -43,7 +43,6 @@ pub use terminal::{Look, terminal};
 
 pub use crate::manifest::{Outcome, Setup};
 
-use crate::binaries::Binary;
 use crate::finding::{Finding, Severity};
 use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
@@ -95,20 +94,9 @@ pub struct Report {
 /// A subject's part of the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// What it is there for.
-    pub role: Role,
-    /// What it is.
-    pub description: String,
-    /// Its version, as it says.
-    pub version: Option<String>,
-    /// How it is started, before placeholders are filled in.
-    pub command: String,
-    /// The program that is started, and the executables of its build.
-    pub binaries: Vec<Binary>,
-    /// How it went.
-    pub outcome: Outcome,
+    /// What is known of it besides its rounds; in JSON its fields stand among these.
+    #[serde(flatten)]
+    pub facts: RowFacts,
     /// The rounds put together; null where none was measured.
     pub figures: Option<Figures>,
     /// Its figure as a multiple of the baseline's.
@@ -160,7 +148,7 @@ impl Report {
             host: manifest.host.clone(),
             cautions: manifest.cautions.clone(),
             checks: validity::all(manifest, rounds),
-            unseen: unseen(rounds),
+            unseen: unseen(manifest, rounds),
             noise_floor: noise_floor(&measured, setup),
             subjects,
         }
@@ -172,8 +160,8 @@ impl Report {
             && !self
                 .subjects
                 .iter()
-                .filter(|row| row.role != Role::Ceiling)
-                .any(|row| matches!(row.outcome, Outcome::Failed { .. }))
+                .filter(|row| row.facts.role != Role::Ceiling)
+                .any(|row| matches!(row.facts.outcome, Outcome::Failed { .. }))
     }
 
     /// Whether anything was measured at all.
@@ -255,13 +243,7 @@ impl<'a> Measured<'a> {
     fn row(&self, judged: Judged) -> Row {
         let figures = Figures::of(&self.samples);
         Row {
-            name: self.facts.name.clone(),
-            role: self.facts.role,
-            description: self.facts.description.clone(),
-            version: self.facts.version.clone(),
-            command: self.facts.command.clone(),
-            binaries: self.facts.binaries.clone(),
-            outcome: self.facts.outcome.clone(),
+            facts: self.facts.clone(),
             notes: self.notes(figures.as_ref()),
             figures,
             ratio: judged.ratio,
@@ -366,13 +348,15 @@ fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
     measured.iter().map(&mut judge).collect()
 }
 
-/// What could not be seen, each once.
-fn unseen(rounds: &[Round]) -> Vec<String> {
-    let all = rounds.iter().flat_map(|round| &round.watched.missing);
-    all.cloned()
-        .collect::<BTreeSet<String>>()
-        .into_iter()
-        .collect()
+/// What could not be seen, each once: in rounds, and of a row besides them.
+fn unseen(manifest: &Manifest, rounds: &[Round]) -> Vec<String> {
+    let in_rounds = rounds.iter().flat_map(|round| &round.watched.missing);
+    let besides = manifest.rows.iter().flat_map(|row| {
+        let missing = row.profile.iter().flat_map(|profile| &profile.missing);
+        missing.map(|what| format!("{}: {what}", row.name))
+    });
+    let all = in_rounds.cloned().chain(besides);
+    all.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// What the baseline seems to differ from itself by.

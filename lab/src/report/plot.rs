@@ -1,6 +1,7 @@
 //! Intervals as a picture of text: a dot for the ratio, whiskers for its interval.
 
 use super::Row;
+use crate::statistics::Spread;
 
 /// Columns of the axis.
 const WIDTH: usize = 56;
@@ -14,23 +15,38 @@ pub(super) fn plot(rows: &[Row], baseline: &str) -> Vec<String> {
     };
     let label = rows
         .iter()
-        .map(|row| row.name.chars().count())
+        .map(|row| row.facts.name.chars().count())
         .max()
         .unwrap_or(0);
     let mut lines = vec![format!("{:label$}  {}", "", axis.scale())];
     for row in rows {
         let cells = match &row.ratio {
             Some(ratio) => axis.whiskers(ratio.low, ratio.centre, ratio.high),
-            None if row.name == baseline && row.figures.is_some() => axis.whiskers(1.0, 1.0, 1.0),
+            None if row.facts.name == baseline && row.figures.is_some() => {
+                axis.whiskers(1.0, 1.0, 1.0)
+            }
             None => continue,
         };
         lines.push(
-            format!("{:label$}  {cells}", row.name)
+            format!("{:label$}  {cells}", row.facts.name)
                 .trim_end()
                 .to_owned(),
         );
     }
     lines
+}
+
+/// How sure the rows' intervals are, in words that end a sentence; none where there is no interval.
+/// Several subjects and early looks widen some of them.
+pub(super) fn confidence(rows: &[Row]) -> Option<String> {
+    let of = |row: &Row| Some(100.0 * row.ratio.as_ref()?.confidence);
+    let found = Spread::of(rows.iter().filter_map(of))?;
+    let percent = |confidence: f64| number((100.0 * confidence).round() / 100.0);
+    let (lowest, highest) = (percent(found.lowest), percent(found.highest));
+    Some(match lowest == highest {
+        true => format!("with {lowest} % intervals"),
+        false => format!("with intervals of {lowest} % to {highest} %"),
+    })
 }
 
 struct Axis {

@@ -4,9 +4,10 @@
 use super::checks::{State, count_in_words, summaries};
 use super::figures::{Column, columns};
 use super::format::{ascii, digits, give_or_take};
-use super::plot::plot;
+use super::plot::{confidence, plot};
 use super::{Outcome, Report, Row};
 use crate::cores::List;
+use crate::manifest::Role;
 use crate::verdict::{Kind, Metric};
 
 /// Sentences are not broken at fewer columns.
@@ -44,7 +45,7 @@ pub fn terminal(report: &Report, look: Look) -> String {
     }
     for row in &report.subjects {
         for phase in &row.phases {
-            let text = format!("{}, {}", row.name, phase.words());
+            let text = format!("{}, {}", row.facts.name, phase.words());
             wrap(&text, width, "", "    ")
                 .iter()
                 .for_each(|line| push(line));
@@ -54,9 +55,10 @@ pub fn terminal(report: &Report, look: Look) -> String {
     if !picture.is_empty() {
         push("");
         push(&format!(
-            "{} as a multiple of {}'s, with 95 % intervals",
+            "{} as a multiple of {}'s, {}",
             report.setup.metric.name(),
-            report.setup.baseline
+            report.setup.baseline,
+            confidence(&report.subjects).unwrap_or_default()
         ));
         picture.iter().for_each(|line| push(line));
     }
@@ -64,6 +66,7 @@ pub fn terminal(report: &Report, look: Look) -> String {
         ("Caution", &report.cautions),
         ("What can be concluded", &report.conclusions),
         ("What cannot be concluded", &report.limits),
+        ("What they used", &used(report)),
         ("Checks", &checks(report)),
     ] {
         under(heading, sentences, look)
@@ -72,6 +75,13 @@ pub fn terminal(report: &Report, look: Look) -> String {
     }
     // Escape sequences and line ends are ASCII themselves.
     if look.unicode { text } else { ascii(&text) }
+}
+
+/// What the rows that are compared used; the whole table is in the other reports.
+fn used(report: &Report) -> Vec<String> {
+    let compared = |row: &&Row| row.facts.role == Role::Subject;
+    let rows = report.subjects.iter().filter(compared);
+    rows.filter_map(Row::used_in_words).collect()
 }
 
 /// How the checks went; what exactly they found is in the other reports.
@@ -203,10 +213,10 @@ pub(crate) fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
 
 /// A row's figures, and the spreads that stand under them.
 fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
-    let mut figures = vec![row.name.clone()];
+    let mut figures = vec![row.facts.name.clone()];
     let mut spreads = vec![String::new()];
     let Some(found) = &row.figures else {
-        let state = match row.outcome {
+        let state = match row.facts.outcome {
             Outcome::Missing { .. } => "not installed",
             Outcome::Failed { .. } => "failed",
             Outcome::Measured | Outcome::NotReached => "not measured",
@@ -252,15 +262,20 @@ fn ratio_cells(row: &Row) -> (String, String) {
 fn troubles(row: &Row, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |what: &str| {
-        lines.extend(wrap(&format!("{}: {what}", row.name), width, "", "    "));
+        lines.extend(wrap(
+            &format!("{}: {what}", row.facts.name),
+            width,
+            "",
+            "    ",
+        ));
     };
-    match &row.outcome {
+    match &row.facts.outcome {
         Outcome::Missing { install } => say(install),
         Outcome::Failed { what, .. } => say(what),
         Outcome::Measured | Outcome::NotReached => {}
     }
     row.notes.iter().for_each(|note| say(note));
-    if let Outcome::Failed { log, .. } = &row.outcome {
+    if let Outcome::Failed { log, .. } = &row.facts.outcome {
         lines.extend(log.iter().map(|line| format!("    | {line}")));
     }
     lines

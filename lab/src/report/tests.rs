@@ -1,20 +1,20 @@
-//! The reports of a fixed set of samples, compared with what is kept in `snapshots/`. After a
-//! change that is meant, run with `BLESS=1` and read the difference before keeping it.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+//! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
 
 use measure::record::{EndedBy, Facts, Generator};
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::html::stands_alone;
 use super::*;
 use crate::finding::{Check, Finding, Severity};
 use crate::manifest::{self, Asked, Role};
+use crate::profile::Profile;
 use crate::round::{self, Watched};
+use crate::snapshot;
 use crate::verdict::Metric;
+use crate::watch::calls::Calls;
+use crate::watch::subject::SharedPages;
 
 pub(crate) fn setup() -> Setup {
     Setup {
@@ -162,6 +162,21 @@ pub(crate) fn kept(
     (manifest, rounds.concat())
 }
 
+/// What was seen of so many processes of a row.
+fn used(rounds: &mut [Round], processes: u32) {
+    for round in rounds {
+        let subject = &mut round.watched.subject;
+        subject.processes = processes;
+        subject.memory_idle_bytes = Some(5_000_000);
+        subject.memory_mean_bytes = Some(6_000_000 + u64::from(round.round));
+        subject.memory_peak_bytes = Some(6_400_000);
+        subject.memory_per_connection_bytes = Some(5_000);
+        if processes > 1 {
+            subject.shared_pages = SharedPages::Divided;
+        }
+    }
+}
+
 /// One subject for each kind of row.
 fn example() -> Report {
     let mut limited = rounds(410_000.0, 0.61);
@@ -188,14 +203,28 @@ fn example() -> Report {
     let similar = similar
         .map(|(sample, round)| Sample { round, ..sample })
         .collect();
+    let mut ours = row("ours", Outcome::Measured, rounds(300_000.0, 0.99));
+    used(&mut ours.1, 1);
+    ours.0.profile = Some(Profile {
+        calls: Some(Calls {
+            per_exchange: 1.5,
+            by_name: [("read", 1.0), ("futex", 0.001), ("write", 0.5)]
+                .map(|(name, each)| (name.to_owned(), each))
+                .into(),
+        }),
+        missing: vec!["no flame graph: perf saw ours on no processor".into()],
+        ..Profile::default()
+    });
+    let mut similar = row("similar", Outcome::Measured, similar);
+    used(&mut similar.1, 3);
     let mut again = row("ours-again", Outcome::Measured, rounds(299_500.0, 0.99));
     again.0.role = Role::Again;
     report(
         setup(),
         vec!["Something else was running.".into()],
         vec![
-            row("ours", Outcome::Measured, rounds(300_000.0, 0.99)),
-            row("similar", Outcome::Measured, similar),
+            ours,
+            similar,
             row("limited", Outcome::Measured, limited),
             row("slow", Outcome::Measured, flawed),
             row("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
@@ -206,19 +235,7 @@ fn example() -> Report {
 }
 
 fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src/report/snapshots")
-        .join(name);
-    if std::env::var_os("BLESS").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
-        fs::write(&path, text).expect("writable");
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == text,
-        "{} differs; with BLESS=1 it becomes:\n{text}",
-        path.display()
-    );
+    snapshot::check("report", name, text);
 }
 
 #[test]
@@ -265,12 +282,42 @@ fn markdown_shows_every_kind_of_row() {
 }
 
 #[test]
+fn what_was_used_is_told_with_how_it_was_counted_or_that_it_was_not() {
+    let text = markdown(&example());
+    let line = |name: &str| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with(&format!("| {name} |")));
+        line.unwrap_or_else(|| panic!("no line `{name}` in {text}"))
+    };
+    let calls = line("system calls per exchange");
+    assert!(calls.contains("| 1.50 | not measured |"), "{calls}");
+    let pages = line("shared pages in memory");
+    assert!(pages.contains("| one process | divided (PSS) |"), "{pages}");
+    let peak = line("memory, peak");
+    assert!(peak.contains("| 6.10 MiB | ≤ 6.10 MiB |"), "{peak}");
+    assert!(line("memory, mean").contains("| 5.72 MiB | 5.72 MiB |"));
+    assert!(line("memory per connection").contains("| 4.88 KiB | 4.88 KiB |"));
+    let page = html(&example(), &Enclosed::default());
+    assert!(
+        page.contains("1.50<small>read 1.00</small><small>write 0.500</small>"),
+        "{page}"
+    );
+    let unseen = "ours: no flame graph: perf saw ours on no processor";
+    assert!(page.contains(unseen), "{page}");
+}
+
+#[test]
 fn json_holds_everything() {
     let text = json(&example());
     check("report.json", &text);
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(value["schema_version"], SCHEMA_VERSION);
     assert_eq!(value["subjects"][4]["outcome"]["state"], "failed");
+    assert_eq!(value["subjects"][0]["name"], "ours");
+    assert_eq!(
+        value["subjects"][0]["profile"]["calls"]["per_exchange"],
+        1.5
+    );
 }
 
 #[test]
@@ -332,7 +379,7 @@ fn what_stands_in_a_folder_cannot_break_out_of_the_page() {
     let svg = "<svg onload=\"alert(1)\"><script>\"'%</script></svg>";
     let enclosed = Enclosed {
         file: "</code></pre><script>".into(),
-        flames: [(report.subjects[0].name.clone(), svg.into())].into(),
+        flames: [(report.subjects[0].facts.name.clone(), svg.into())].into(),
     };
     let page = html(&report, &enclosed);
     stands_alone(&page);

@@ -180,15 +180,16 @@ impl Entry {
     }
 }
 
-/// Processor time of all live entries but one.
+/// Processor time of all that is alive but one entry, with what stands beside it.
 pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
     let mut sum = 0;
     for (at, entry) in entries.iter_mut().enumerate() {
-        if at != but
-            && let State::Live(live) = &mut entry.state
-        {
-            sum += live.watch.cpu_ns();
-        }
+        sum += match &mut entry.state {
+            _ if at == but => 0,
+            State::Live(live) => live.watch.cpu_ns(),
+            State::Timed(command) => command.idle_cpu_ns(),
+            State::Waiting | State::Missing(_) | State::Failed(..) => 0,
+        };
     }
     sum
 }

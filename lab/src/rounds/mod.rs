@@ -217,7 +217,7 @@ impl Rounds<'_> {
         let widths = report
             .subjects
             .iter()
-            .filter(|row| is_subject(&row.name))
+            .filter(|row| is_subject(&row.facts.name))
             .filter_map(|row| Some(row.ratio?.half_width()));
         let widest = widths.reduce(f64::max);
         let enough = widest.is_some_and(|widest| widest <= precision);

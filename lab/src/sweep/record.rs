@@ -96,7 +96,7 @@ impl Sweep {
         let row = |row: &crate::report::Row| {
             let kind = row.verdict.kind;
             Some(RowFound {
-                name: row.name.clone(),
+                name: row.facts.name.clone(),
                 role: role(kind),
                 figures: row.figures.clone()?,
                 ratio: row.ratio,

@@ -23,7 +23,7 @@ use std::fs;
 use std::sync::Arc;
 
 use load::Plan;
-use measure::process::{Listing, TreeWatch, resident_bytes};
+use measure::process::{Listing, TreeWatch, peak_bytes, proportional_bytes, resident_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Placement;
@@ -32,7 +32,7 @@ use crate::subject::UrlPath;
 use self::cgroup::{Group, GroupTime};
 use self::host::{Attributed, HostUse};
 use self::scrape::{Change, Metrics, Scrape};
-use self::subject::SubjectUse;
+use self::subject::{SharedPages, SubjectUse};
 
 pub use self::cgroup::GroupUse;
 
@@ -74,10 +74,11 @@ pub struct Watched {
 pub(crate) struct Watch {
     root: u32,
     tree: TreeWatch,
-    companions: Vec<(u32, TreeWatch)>,
+    companions: Companions,
     group: Option<Arc<Group>>,
     scrape: Option<Scrape>,
-    idle_bytes: u64,
+    /// Before the first load.
+    idle: Memory,
     round: Seen,
 }
 
@@ -89,9 +90,30 @@ struct Seen {
     closed: Option<Edge>,
     /// The subject's processes at the window's beginning.
     pids: Vec<u32>,
-    resident_bytes: Vec<u64>,
+    memory: Vec<Memory>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
+}
+
+/// The memory of a tree at one moment, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    resident: u64,
+    /// With shared pages divided; under load it is read at edges only, and only of several
+    /// processes, since that keeps them from changing their memory meanwhile.
+    divided: Option<u64>,
+}
+
+impl Memory {
+    fn at_an_edge(pids: &[u32]) -> Memory {
+        Memory {
+            resident: resident_bytes(pids),
+            divided: match pids.len() {
+                0 | 1 => None,
+                _ => proportional_bytes(pids),
+            },
+        }
+    }
 }
 
 /// One edge of a window.
@@ -107,15 +129,17 @@ impl Watch {
     /// Watches the tree below `root`, which has not been loaded yet. What `companions` use is told
     /// apart from it.
     pub(crate) fn new(root: u32, companions: &[u32], group: Option<Arc<Group>>) -> Watch {
-        let listing = Listing::take();
-        let companion = |pid: &u32| (*pid, TreeWatch::new(*pid));
+        let pids = Listing::take().tree(root);
         Watch {
             root,
             tree: TreeWatch::new(root),
-            companions: companions.iter().map(companion).collect(),
+            companions: Companions::new(companions),
             group,
             scrape: None,
-            idle_bytes: resident_bytes(&listing.tree(root)),
+            idle: Memory {
+                resident: resident_bytes(&pids),
+                divided: proportional_bytes(&pids),
+            },
             round: Seen::default(),
         }
     }
@@ -125,9 +149,10 @@ impl Watch {
         self.scrape = Some(Scrape::new(metrics));
     }
 
-    /// Processor time of the subject until now.
+    /// Processor time of the subject and its companions until now.
     pub(crate) fn cpu_ns(&mut self) -> u64 {
-        self.tree.sample().cpu_ns
+        let listing = Listing::take();
+        self.tree.sample_of(&listing).cpu_ns + self.companions.cpu_ns(&listing)
     }
 
     /// Before a round's load.
@@ -144,8 +169,10 @@ impl Watch {
         match self.round.opened {
             None => self.open(),
             Some(_) if self.round.closed.is_none() => {
-                let bytes = resident_bytes(&self.round.pids);
-                self.round.resident_bytes.push(bytes);
+                self.round.memory.push(Memory {
+                    resident: resident_bytes(&self.round.pids),
+                    divided: None,
+                });
             }
             Some(_) => {}
         }
@@ -159,9 +186,9 @@ impl Watch {
             .iter()
             .map(|pid| measure::process::threads(*pid).count() as u32);
         let threads = threads.sum();
-        self.round.resident_bytes = vec![resident_bytes(&pids)];
+        self.round.memory = vec![Memory::at_an_edge(&pids)];
         self.round.pids = pids;
-        let companions_ns = companions_ns(&mut self.companions, &listing);
+        let companions_ns = self.companions.cpu_ns(&listing);
         let group = self.group.as_ref().map(|group| group.time());
         let subject = subject::Reading::before(&mut self.tree, &listing, threads);
         self.round.opened = Some(Edge {
@@ -180,8 +207,9 @@ impl Watch {
         let listing = Listing::take();
         let subject = subject::Reading::after(&mut self.tree, &listing);
         let group = self.group.as_ref().map(|group| group.time());
-        let companions_ns = companions_ns(&mut self.companions, &listing);
+        let companions_ns = self.companions.cpu_ns(&listing);
         let pids = listing.tree(self.root);
+        self.round.memory.push(Memory::at_an_edge(&pids));
         self.round.descriptors = pids
             .iter()
             .map(|pid| measure::process::descriptors(*pid))
@@ -201,32 +229,24 @@ impl Watch {
         let (Some(opened), Some(closed)) = (round.opened, round.closed) else {
             return Watched::default();
         };
-        let memory = self.tree.memory();
         let pids = closed.host.listing.tree(self.root);
         let group = self.group.as_ref().zip(opened.group.zip(closed.group));
-        let resident = *round
-            .resident_bytes
-            .last()
-            .unwrap_or(&0)
-            .max(&memory.resident_bytes);
-        let mean =
-            round.resident_bytes.iter().sum::<u64>() / round.resident_bytes.len().max(1) as u64;
         let mut subject = SubjectUse {
-            memory_peak_bytes: (memory.peak_bytes > 0).then_some(memory.peak_bytes),
-            memory_mean_bytes: (mean > 0).then_some(mean),
-            memory_idle_bytes: (self.idle_bytes > 0).then_some(self.idle_bytes),
-            memory_per_connection_bytes: (self.idle_bytes > 0 && connections > 0)
-                .then(|| resident.saturating_sub(self.idle_bytes) / u64::from(connections)),
+            memory_peak_bytes: peak_bytes(self.root),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &placement.generator_only()),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
             ..closed.subject.since(&opened.subject)
         };
+        in_memory(&mut subject, self.idle, &round.memory, connections);
         let group = group.map(|(group, (from, to))| group.used(from, to));
         if let Some(group) = &group {
             subject.prefer(group);
         }
-        let known = self.known(&round.pids, &pids, &closed.host.listing);
+        let listing = &closed.host.listing;
+        let companions = self.companions.pids(listing);
+        let own = [std::process::id()];
+        let known = [&own[..], &round.pids, &pids, &companions].concat();
         let attributed = Attributed {
             cpu_ns: subject.cpu_ns + subject.companions_ns,
             pids: &known,
@@ -251,40 +271,92 @@ impl Watch {
             missing,
         }
     }
+}
 
-    /// Who is no stranger: we, the subject and its companions.
-    fn known(&self, opened: &[u32], closed: &[u32], listing: &Listing) -> Vec<u32> {
-        let companions = self
-            .companions
-            .iter()
-            .flat_map(|(pid, _)| listing.tree(*pid));
-        let mut known = vec![std::process::id()];
-        known.extend(opened.iter().chain(closed));
-        known.extend(companions);
-        known
+/// Puts what was read of the memory of one start together, where there were so many `connections`.
+/// Shared pages are divided where they could be before the first load and at both edges.
+fn in_memory(subject: &mut SubjectUse, idle: Memory, readings: &[Memory], connections: u32) {
+    let divided: Vec<u64> = readings
+        .iter()
+        .filter_map(|memory| memory.divided)
+        .collect();
+    let (shared, idle, readings) = match idle.divided {
+        Some(idle) if divided.len() > 1 => (SharedPages::Divided, idle, divided),
+        _ => {
+            let resident = readings.iter().map(|memory| memory.resident);
+            (SharedPages::Repeated, idle.resident, resident.collect())
+        }
+    };
+    let mean = readings.iter().sum::<u64>() / readings.len().max(1) as u64;
+    let last = readings.last().copied().unwrap_or(0);
+    subject.shared_pages = shared;
+    subject.memory_mean_bytes = (mean > 0).then_some(mean);
+    subject.memory_idle_bytes = (idle > 0).then_some(idle);
+    subject.memory_per_connection_bytes =
+        (idle > 0 && connections > 0).then(|| last.saturating_sub(idle) / u64::from(connections));
+}
+
+/// Watches what a subject has beside it, so that its work is not called somebody else's.
+#[derive(Debug)]
+pub(crate) struct Companions(Vec<(u32, TreeWatch)>);
+
+impl Companions {
+    /// Watches the trees below these processes.
+    pub(crate) fn new(roots: &[u32]) -> Companions {
+        let watch = |root: &u32| (*root, TreeWatch::new(*root));
+        Companions(roots.iter().map(watch).collect())
+    }
+
+    /// Processor time of all of them until now.
+    pub(crate) fn cpu_ns(&mut self, listing: &Listing) -> u64 {
+        let trees = self.0.iter_mut();
+        trees.map(|(_, tree)| tree.sample_of(listing).cpu_ns).sum()
+    }
+
+    fn pids(&self, listing: &Listing) -> Vec<u32> {
+        let roots = self.0.iter();
+        roots.flat_map(|(root, _)| listing.tree(*root)).collect()
     }
 }
 
 /// Watches the host while something runs that is over when it is looked at, such as a command.
 #[derive(Debug)]
 pub(crate) struct HostWatch {
+    companions_ns: u64,
     opened: host::Reading,
 }
 
 impl HostWatch {
-    pub(crate) fn open() -> HostWatch {
+    /// Before it is started, beside these `companions`.
+    pub(crate) fn open(companions: &mut Companions) -> HostWatch {
+        let listing = Listing::take();
         HostWatch {
-            opened: host::Reading::take(Listing::take()),
+            companions_ns: companions.cpu_ns(&listing),
+            opened: host::Reading::take(listing),
         }
     }
 
-    /// What was seen, where this is known of the `subject`.
-    pub(crate) fn close(self, subject: SubjectUse) -> Watched {
-        let attributed = Attributed {
-            cpu_ns: subject.cpu_ns,
-            pids: &[std::process::id()],
+    /// What was seen, where this is known of the `subject`, whose processes are those below
+    /// `root`.
+    pub(crate) fn close(
+        self,
+        subject: SubjectUse,
+        root: u32,
+        companions: &mut Companions,
+    ) -> Watched {
+        let listing = Listing::take();
+        let companions_ns = companions.cpu_ns(&listing);
+        let subject = SubjectUse {
+            companions_ns: companions_ns.saturating_sub(self.companions_ns),
+            ..subject
         };
-        let closed = host::Reading::take(Listing::take());
+        let own = vec![std::process::id()];
+        let known = [own, listing.tree(root), companions.pids(&listing)].concat();
+        let attributed = Attributed {
+            cpu_ns: subject.cpu_ns + subject.companions_ns,
+            pids: &known,
+        };
+        let closed = host::Reading::take(listing);
         let host = closed.since(&self.opened, attributed);
         Watched {
             missing: missing(&subject, None, &host),
@@ -293,11 +365,6 @@ impl HostWatch {
             ..Watched::default()
         }
     }
-}
-
-fn companions_ns(companions: &mut [(u32, TreeWatch)], listing: &Listing) -> u64 {
-    let trees = companions.iter_mut();
-    trees.map(|(_, tree)| tree.sample_of(listing).cpu_ns).sum()
 }
 
 /// Starts the peak of resident memory anew (proc(5), clear_refs, value 5), so that the peak is one
@@ -335,9 +402,57 @@ fn missing(subject: &SubjectUse, group: Option<&GroupUse>, host: &HostUse) -> Ve
             subject.memory_peak_bytes.is_none(),
             "the subject's memory (/proc/PID/status)",
         ),
+        (
+            subject.processes > 1 && subject.shared_pages == SharedPages::Repeated,
+            "how processes share pages (/proc/PID/smaps_rollup): they count in each",
+        ),
     ];
     let hidden = facts.iter().filter(|(missing, _)| *missing);
     hidden
         .map(|(_, what)| format!("not seen here: {what}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(resident: u64, divided: Option<u64>) -> Memory {
+        Memory { resident, divided }
+    }
+
+    #[test]
+    fn shared_pages_are_divided_only_where_they_are_at_every_edge() {
+        let idle = reading(1000, Some(400));
+        let window = [
+            reading(2000, Some(600)),
+            reading(9000, None),
+            reading(3000, Some(1000)),
+        ];
+        let mut used = SubjectUse::default();
+        in_memory(&mut used, idle, &window, 3);
+        assert_eq!(used.shared_pages, SharedPages::Divided);
+        assert_eq!(used.memory_idle_bytes, Some(400));
+        assert_eq!(used.memory_mean_bytes, Some(800));
+        assert_eq!(used.memory_per_connection_bytes, Some(200));
+        for (idle, window) in [
+            (reading(1000, None), window),
+            (idle, [window[0], window[1], reading(3000, None)]),
+        ] {
+            in_memory(&mut used, idle, &window, 4);
+            assert_eq!(used.shared_pages, SharedPages::Repeated);
+            assert_eq!(used.memory_idle_bytes, Some(1000));
+            assert_eq!(used.memory_mean_bytes, Some(14_000 / 3));
+            assert_eq!(used.memory_per_connection_bytes, Some(500));
+        }
+    }
+
+    #[test]
+    fn memory_that_could_not_be_read_is_none() {
+        let mut used = SubjectUse::default();
+        in_memory(&mut used, Memory::default(), &[Memory::default()], 4);
+        assert_eq!(used, SubjectUse::default());
+        in_memory(&mut used, Memory::default(), &[], 0);
+        assert_eq!(used, SubjectUse::default());
+    }
 }

@@ -109,7 +109,11 @@ pub(crate) fn fold(bytes: &[u8]) -> Result<Folded, String> {
         total = total
             .checked_add(count)
             .ok_or("sent a profile with more samples than can be counted")?;
-        let functions = sample.location_id.iter().rev().filter_map(|id| names.get(id));
+        let functions = sample
+            .location_id
+            .iter()
+            .rev()
+            .filter_map(|id| names.get(id));
         let stack: Vec<&str> = functions
             .flatten()
             .map(String::as_str)
@@ -199,13 +203,24 @@ mod tests {
     /// As Go writes it: a handler that was inlined, and a system call; counts, then nanoseconds.
     fn example() -> Profile {
         let texts = [
-            "", "samples", "count", "cpu", "nanoseconds", "main.serve", "main.hello", "write",
-            "/usr/lib/libc.so.6", "a;b\n",
+            "",
+            "samples",
+            "count",
+            "cpu",
+            "nanoseconds",
+            "main.serve",
+            "main.hello",
+            "write",
+            "/usr/lib/libc.so.6",
+            "a;b\n",
         ];
         let location = |id, functions: &[u64]| Location {
             id,
             mapping_id: 1,
-            line: functions.iter().map(|id| Line { function_id: *id }).collect(),
+            line: functions
+                .iter()
+                .map(|id| Line { function_id: *id })
+                .collect(),
         };
         let sample = |locations: &[u64], count| Sample {
             location_id: locations.to_vec(),
@@ -229,7 +244,10 @@ mod tests {
                 location(3, &[3]),
                 location(4, &[]),
             ],
-            function: (1..).zip([5, 6, 7, 9]).map(|(id, name)| Function { id, name }).collect(),
+            function: (1..)
+                .zip([5, 6, 7, 9])
+                .map(|(id, name)| Function { id, name })
+                .collect(),
             string_table: texts.map(str::to_owned).to_vec(),
         }
     }
@@ -258,7 +276,10 @@ mod tests {
         let whole = packed(&example());
         for end in 2..whole.len() {
             let error = fold(&whole[..end]).expect_err("it is not whole");
-            assert!(error.starts_with("sent a profile that is damaged"), "{end}: {error}");
+            assert!(
+                error.starts_with("sent a profile that is damaged"),
+                "{end}: {error}"
+            );
         }
         // Without packing a cut between two fields cannot be seen; none may do harm.
         let plain = example().encode_to_vec();
@@ -267,8 +288,16 @@ mod tests {
 
     #[test]
     fn what_is_no_profile_is_a_sentence() {
-        for bytes in [&b"<html>404</html>"[..], b"\x1f\x8b", b"\xff\xff\xff\xff", b"\x0a\x7f"] {
-            assert!(fold(bytes).expect_err("no profile").starts_with("sent "), "{bytes:?}");
+        for bytes in [
+            &b"<html>404</html>"[..],
+            b"\x1f\x8b",
+            b"\xff\xff\xff\xff",
+            b"\x0a\x7f",
+        ] {
+            assert!(
+                fold(bytes).expect_err("no profile").starts_with("sent "),
+                "{bytes:?}"
+            );
         }
         assert_eq!(fold(b""), Err("sent a profile without samples".to_owned()));
     }
@@ -278,10 +307,19 @@ mod tests {
         let mut profile = example();
         profile.sample_type[1].unit = i64::MIN;
         profile.function[0].name = i64::MAX;
-        profile.sample.iter_mut().for_each(|sample| sample.value = vec![i64::MAX]);
+        profile
+            .sample
+            .iter_mut()
+            .for_each(|sample| sample.value = vec![i64::MAX]);
         let error = fold(&profile.encode_to_vec()).expect_err("they cannot be added up");
-        assert!(error.contains("more samples than can be counted"), "{error}");
-        profile.sample.iter_mut().for_each(|sample| sample.value = vec![-1]);
+        assert!(
+            error.contains("more samples than can be counted"),
+            "{error}"
+        );
+        profile
+            .sample
+            .iter_mut()
+            .for_each(|sample| sample.value = vec![-1]);
         assert!(fold(&profile.encode_to_vec()).is_err());
         let bomb = Profile {
             string_table: vec!["x".repeat(BYTES_MAX as usize)],

@@ -14,6 +14,17 @@ use super::cgroup::GroupUse;
 /// take longer than a window's edge may.
 const THREADS_ASKED_MAX: u32 = 64;
 
+/// How memory counts a page that several processes have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedPages {
+    /// In each of them: resident memory (VmRSS).
+    #[default]
+    Repeated,
+    /// Divided among all who have it: proportional memory (Pss).
+    Divided,
+}
+
 /// What a subject's processes used in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -28,11 +39,15 @@ pub struct SubjectUse {
     pub wait_ns: u64,
     /// Length of the time it was taken over, in nanoseconds.
     pub wall_ns: u64,
-    /// Peak resident memory of the tree in bytes, if it could be read.
+    /// Peak resident memory of the tree in bytes, if it could be read: the sum of each process's
+    /// own peak, which counts shared pages in each. Of several processes it is an upper bound.
     pub memory_peak_bytes: Option<u64>,
-    /// Mean resident memory in bytes, of readings at the edges and twice a second.
+    /// How the figures of memory below count a page that several processes have: divided where
+    /// there are several and the kernel tells, else repeated.
+    pub shared_pages: SharedPages,
+    /// Mean memory in bytes, of readings at the edges, and of resident memory also twice a second.
     pub memory_mean_bytes: Option<u64>,
-    /// Resident memory before the first load, in bytes.
+    /// Memory before the first load, in bytes.
     pub memory_idle_bytes: Option<u64>,
     /// What each connection took beyond that, in bytes.
     pub memory_per_connection_bytes: Option<u64>,

@@ -13,8 +13,8 @@ fn outcome(arena: &Arena, comparison: &str, subject: &str) -> How {
     })
     .expect("the comparison begins");
     let rows = &outcome.report.subjects;
-    let row = rows.iter().find(|row| row.name == subject);
-    row.expect("it is a row").outcome.clone()
+    let row = rows.iter().find(|row| row.facts.name == subject);
+    row.expect("it is a row").facts.outcome.clone()
 }
 
 fn requires(check: &str) -> String {

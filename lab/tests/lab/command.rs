@@ -1,7 +1,8 @@
 //! Commands that are timed, and what subjects have beside them.
 
-use crate::support::{Arena, alone, left_behind, tiny};
+use crate::support::{Arena, BURNS, alone, left_behind, tiny};
 use lab::report::{Outcome as How, Row};
+use lab::round::Round;
 use lab::subject::Subject;
 use lab::verdict::{Kind, Metric};
 use lab::{Event, Outcome};
@@ -38,7 +39,7 @@ fn compare(arena: &Arena, subjects: &[&str]) -> Outcome {
 
 fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
     let mut rows = outcome.report.subjects.iter();
-    rows.find(|row| row.name == name).expect("a row")
+    rows.find(|row| row.facts.name == name).expect("a row")
 }
 
 #[test]
@@ -66,8 +67,8 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
         ("wrong", "wrote `other`; expected `done`"),
         ("fails", "it exited with status 3"),
     ] {
-        let How::Failed { what, .. } = &row(&outcome, name).outcome else {
-            panic!("{name}: {:?}", row(&outcome, name).outcome);
+        let How::Failed { what, .. } = &row(&outcome, name).facts.outcome else {
+            panic!("{name}: {:?}", row(&outcome, name).facts.outcome);
         };
         assert_eq!(what, expected);
     }
@@ -91,8 +92,32 @@ fn a_companion_is_up_before_its_subject_and_gone_after_it() {
         row(&outcome, "asks").samples.len(),
         3,
         "{:?}",
-        row(&outcome, "asks").outcome
+        row(&outcome, "asks").facts.outcome
     );
+}
+
+#[test]
+fn what_a_companion_of_a_command_uses_is_nobody_elses() {
+    let _alone = alone();
+    let arena = Arena::new("busy-companion");
+    let script = command("sleep 0.2; echo done", "done\n", &arena.burning_companion());
+    arena.subject("busy", &script);
+    let outcome = compare(&arena, &["busy"]);
+    let file = outcome.folder.join("rounds/busy/001.json");
+    let text = std::fs::read_to_string(file).expect("its round");
+    let seen = Round::from_json(&text).expect("a round").watched;
+    assert!(
+        seen.subject.companions_ns > 20_000_000,
+        "{:?}",
+        seen.subject
+    );
+    let strangers: Vec<&str> = seen
+        .host
+        .others
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert!(!strangers.contains(&BURNS), "{strangers:?}");
 }
 
 #[test]
@@ -109,8 +134,8 @@ fn a_server_has_companions_too_and_one_that_fails_is_named() {
     let outcome = lab::compare(&options, &Stop::new(), tell).expect("it can be read");
     assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
     assert_eq!(row(&outcome, "good").samples.len(), 3);
-    let How::Failed { what, .. } = &row(&outcome, "bad").outcome else {
-        panic!("{:?}", row(&outcome, "bad").outcome);
+    let How::Failed { what, .. } = &row(&outcome, "bad").facts.outcome else {
+        panic!("{:?}", row(&outcome, "bad").facts.outcome);
     };
     let expected = "store, which it needs, ended before it was ready: it exited with status 4";
     assert_eq!(what, expected);

@@ -23,12 +23,12 @@ fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
         .report
         .subjects
         .iter()
-        .find(|row| row.name == name)
+        .find(|row| row.facts.name == name)
         .expect("one of the subjects")
 }
 
 fn what_failed<'a>(outcome: &'a Outcome, name: &str) -> (&'a str, &'a [String]) {
-    match &row(outcome, name).outcome {
+    match &row(outcome, name).facts.outcome {
         How::Failed { what, log } => (what, log),
         other => panic!("{name} should have failed, and is {other:?}"),
     }
@@ -205,8 +205,8 @@ fn a_missing_program_alone_is_no_failure() {
         .subject("missing", &tiny("", missing));
     let outcome = compare(&arena.comparison(&quick(&["good", "missing"], 3))).expect("it runs");
     assert_eq!(outcome.end().exit_code(), 0);
-    let How::Missing { install } = &row(&outcome, "missing").outcome else {
-        panic!("{:?}", row(&outcome, "missing").outcome);
+    let How::Missing { install } = &row(&outcome, "missing").facts.outcome else {
+        panic!("{:?}", row(&outcome, "missing").facts.outcome);
     };
     assert_eq!(
         install,
@@ -281,7 +281,7 @@ fn a_stop_while_something_is_built_ends_the_build() {
     .expect("it began");
     assert_eq!(left_behind(), Vec::<u32>::new());
     assert_eq!(outcome.end().exit_code(), 143);
-    assert_eq!(row(&outcome, "endless").outcome, How::NotReached);
+    assert_eq!(row(&outcome, "endless").facts.outcome, How::NotReached);
 }
 
 #[test]

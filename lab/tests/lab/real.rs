@@ -31,19 +31,23 @@ fn nginx_go_and_node_are_built_verified_and_measured() {
     let outcome = compare(&arena, COMPARISON, false);
     let mut skipped = Vec::new();
     for row in &outcome.report.subjects {
-        match &row.outcome {
+        match &row.facts.outcome {
             How::Measured => {
                 let figures = row.figures.as_ref().expect("measured");
-                assert_eq!(figures.rounds, 3, "{}", row.name);
-                assert_eq!(figures.failed, 0, "{}: {:?}", row.name, figures.errors);
+                assert_eq!(figures.rounds, 3, "{}", row.facts.name);
+                assert_eq!(
+                    figures.failed, 0,
+                    "{}: {:?}",
+                    row.facts.name, figures.errors
+                );
                 assert!(
-                    row.version.is_some(),
+                    row.facts.version.is_some(),
                     "{} does not say its version",
-                    row.name
+                    row.facts.name
                 );
             }
-            How::Missing { install } => skipped.push(format!("{}: {install}", row.name)),
-            other => panic!("{}: {other:?}", row.name),
+            How::Missing { install } => skipped.push(format!("{}: {install}", row.facts.name)),
+            other => panic!("{}: {other:?}", row.facts.name),
         }
     }
     say_what_was_skipped(&skipped);
@@ -53,11 +57,14 @@ fn nginx_go_and_node_are_built_verified_and_measured() {
 fn go_draws_its_own_flame_graph_while_it_is_loaded() {
     let _alone = alone();
     let arena = Arena::new("pprof");
-    let text = COMPARISON.replace(r#"["nginx", "go-nethttp", "node-http"]"#, r#"["go-nethttp"]"#);
+    let text = COMPARISON.replace(
+        r#"["nginx", "go-nethttp", "node-http"]"#,
+        r#"["go-nethttp"]"#,
+    );
     let outcome = compare(&arena, &text.replace("rounds = 3", "rounds = 1"), true);
     let row = &outcome.report.subjects[0];
-    if let How::Missing { install } = &row.outcome {
-        return say_what_was_skipped(&[format!("{}: {install}", row.name)]);
+    if let How::Missing { install } = &row.facts.outcome {
+        return say_what_was_skipped(&[format!("{}: {install}", row.facts.name)]);
     }
     let kept = |end: &str| {
         let file = outcome.folder.join(format!("profiles/go-nethttp.{end}"));
@@ -66,7 +73,11 @@ fn go_draws_its_own_flame_graph_while_it_is_loaded() {
     let manifest = std::fs::read_to_string(outcome.folder.join("comparison.json"));
     let manifest = manifest.expect("what is known of the rows");
     assert!(manifest.contains("profiles/go-nethttp.pprof"), "{manifest}");
-    assert_eq!(kept("pprof")[..2], [0x1f, 0x8b], "gzip, as `go tool pprof` takes it");
+    assert_eq!(
+        kept("pprof")[..2],
+        [0x1f, 0x8b],
+        "gzip, as `go tool pprof` takes it"
+    );
     let folded = String::from_utf8(kept("folded")).expect("names are text");
     assert!(folded.contains("net/http.(*conn).serve;"), "{folded}");
     assert!(folded.contains("main.sayOK"), "the handler: {folded}");

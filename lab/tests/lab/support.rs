@@ -152,6 +152,22 @@ impl Arena {
     }
 }
 
+/// What the companion of [`Arena::burning_companion`] is called in lists of processes.
+pub(crate) const BURNS: &str = "burns-besides";
+
+impl Arena {
+    /// A companion that keeps a processor busy, under a name that nobody else has.
+    pub(crate) fn burning_companion(&self) -> String {
+        let program = self.folder.join(BURNS);
+        fs::copy("/bin/sh", &program).expect("a shell");
+        format!(
+            "[[companion]]\nname = \"burns\"\n\
+             command = [{program:?}, \"-c\", \"while :; do :; done\"]\n\
+             ready = {{ command = [\"true\"] }}\n"
+        )
+    }
+}
+
 impl Drop for Arena {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);

@@ -3,9 +3,10 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Arena, alone, free_port, left_behind, quick, tiny};
+use crate::support::{Arena, BURNS, alone, free_port, left_behind, quick, tiny};
 use lab::finding::{Check, Finding, Severity};
 use lab::round::Round;
+use lab::watch::subject::SharedPages;
 use lab::{Event, Outcome};
 use load::Stop;
 
@@ -28,7 +29,7 @@ fn compare(arena: &Arena, subjects: &[&str], rounds: u32) -> Outcome {
 fn findings<'a>(outcome: &'a Outcome, name: &str) -> &'a [Finding] {
     let mut rows = outcome.report.subjects.iter();
     let row = rows
-        .find(|row| row.name == name)
+        .find(|row| row.facts.name == name)
         .expect("one of the subjects");
     &row.samples.first().expect("it was measured").findings
 }
@@ -36,6 +37,13 @@ fn findings<'a>(outcome: &'a Outcome, name: &str) -> &'a [Finding] {
 fn found<'a>(outcome: &'a Outcome, name: &str, check: Check) -> Option<&'a Finding> {
     let mut findings = findings(outcome, name).iter();
     findings.find(|finding| finding.check == check)
+}
+
+/// The first round of a row, as it was kept.
+fn first_round(outcome: &Outcome, name: &str) -> Round {
+    let file = outcome.folder.join(format!("rounds/{name}/001.json"));
+    let text = std::fs::read_to_string(file).expect("its round");
+    Round::from_json(&text).expect("a round")
 }
 
 /// The description of the tiny server behind a shell that does something else first.
@@ -153,12 +161,7 @@ fn a_subject_that_has_metrics_of_its_own_is_asked_for_them_around_a_round() {
     let blind = tiny("", "") + "\n[watch]\nmetrics = \"/\"\n";
     arena.subject("watched", &watched).subject("blind", &blind);
     let outcome = compare(&arena, &["watched", "blind"], 1);
-    let round = |name: &str| {
-        let file = outcome.folder.join(format!("rounds/{name}/001.json"));
-        let text = std::fs::read_to_string(file).expect("its round");
-        Round::from_json(&text).expect("a round")
-    };
-    let seen = round("watched");
+    let seen = first_round(&outcome, "watched");
     let change = seen
         .watched
         .scraped
@@ -169,7 +172,7 @@ fn a_subject_that_has_metrics_of_its_own_is_asked_for_them_around_a_round() {
         change.after - change.before >= completed,
         "{change:?}, {completed}"
     );
-    let blind = round("blind").watched;
+    let blind = first_round(&outcome, "blind").watched;
     assert!(blind.scraped.is_empty());
     let why = |sentence: &String| sentence.contains("Prometheus");
     assert!(blind.missing.iter().any(why), "{:?}", blind.missing);
@@ -178,4 +181,49 @@ fn a_subject_that_has_metrics_of_its_own_is_asked_for_them_around_a_round() {
     assert!(subject.memory_peak_bytes.is_some() && subject.descriptors.is_some());
     let host = seen.watched.host;
     assert!(host.wall_ns >= 400_000_000, "{host:?}");
+}
+
+#[test]
+fn what_companions_use_is_nobody_elses_and_pages_of_several_processes_are_divided() {
+    let _alone = alone();
+    let arena = Arena::new("beside");
+    let several = behind("sleep 1000 & ") + &arena.burning_companion();
+    arena.subject("several", &several).tiny("plain", "");
+    // In the first of two rounds both are alive.
+    let outcome = compare(&arena, &["several", "plain"], 2);
+    let seen = first_round(&outcome, "several").watched;
+    assert!(
+        seen.subject.companions_ns > 20_000_000,
+        "{:?}",
+        seen.subject
+    );
+    let strangers: Vec<&str> = seen
+        .host
+        .others
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert!(!strangers.contains(&BURNS), "{strangers:?}");
+    // While the other was measured, this one's companion should have been idle.
+    let idle = found(&outcome, "plain", Check::IdleSubjects).expect("it was not");
+    assert!(idle.sentence.contains("of a core"), "{idle:?}");
+    assert_eq!(seen.subject.processes, 2, "{:?}", seen.subject);
+    if std::path::Path::new("/proc/self/smaps_rollup").exists() {
+        assert_eq!(seen.subject.shared_pages, SharedPages::Divided);
+        let (mean, peak) = (
+            seen.subject.memory_mean_bytes,
+            seen.subject.memory_peak_bytes,
+        );
+        assert!(
+            mean < peak,
+            "both have the pages of libc: {:?}",
+            seen.subject
+        );
+    }
+    let plain = first_round(&outcome, "plain").watched.subject;
+    assert_eq!(
+        plain.shared_pages,
+        SharedPages::Repeated,
+        "it is one process"
+    );
 }

@@ -205,9 +205,22 @@ fn memory_that_is_used_is_seen() {
             .is_none_or(|bytes| bytes <= after.peak_bytes)
     );
     assert!(own_peak_bytes().expect("our own") >= after.anonymous_bytes);
-    let mut watch = TreeWatch::new(std::process::id());
-    let now = watch.memory();
-    assert!(watch.peak().resident_bytes >= now.resident_bytes);
+}
+
+#[test]
+fn pages_that_several_processes_have_are_divided_among_them() {
+    let own = std::process::id();
+    let Some(alone) = proportional_bytes(&[own]) else {
+        println!("SKIPPED this kernel does not say how pages are shared");
+        return;
+    };
+    assert!(alone > 0 && alone <= memory(&[own]).peak_bytes);
+    assert_eq!(
+        proportional_bytes(&[u32::MAX]),
+        Some(0),
+        "nobody has nothing"
+    );
+    assert_eq!(proportional_bytes(&[]), Some(0));
 }
 
 #[test]

@@ -1,13 +1,10 @@
-//! The pages of a fixed ledger, compared with what is kept in `snapshots/`. After a change that is
-//! meant, run with `BLESS=1` and read the difference before keeping it.
-
-use std::fs;
-use std::path::Path;
+//! The pages of a fixed ledger, compared with what is kept in `snapshots/`.
 
 use super::*;
 use crate::claims::judge::Interval;
 use crate::claims::little::PublishedRow;
 use crate::claims::{Judgement, Run, Test};
+use crate::snapshot;
 
 fn claim(id: &str, artefact: Option<&str>) -> Claim {
     Claim {
@@ -69,19 +66,7 @@ fn entries() -> Vec<Entry> {
 }
 
 fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src/claims/snapshots")
-        .join(name);
-    if std::env::var_os("BLESS").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
-        fs::write(&path, text).expect("writable");
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == text,
-        "{} differs; with BLESS=1 it becomes:\n{text}",
-        path.display()
-    );
+    snapshot::check("claims", name, text);
 }
 
 #[test]

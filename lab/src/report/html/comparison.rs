@@ -177,12 +177,12 @@ fn figures(report: &Report) -> Option<Section> {
 }
 
 fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell> {
-    let under = match row.role {
-        Role::Subject => row.version.clone().unwrap_or_default(),
+    let under = match row.facts.role {
+        Role::Subject => row.facts.version.clone().unwrap_or_default(),
         Role::Again => "the baseline once more, to see what is noise".to_owned(),
         Role::Ceiling => "our own server, to see what the generator can do".to_owned(),
     };
-    let mut cells = vec![Cell::of(swatch(at, &row.name)).under(under)];
+    let mut cells = vec![Cell::of(swatch(at, &row.facts.name)).under(under)];
     match &row.figures {
         Some(found) => {
             cells.push(ratio_cell(row));
@@ -196,7 +196,7 @@ fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell
             cells.push(Cell::text(found.errors().to_string()));
         }
         None => {
-            let state = match row.outcome {
+            let state = match row.facts.outcome {
                 Outcome::Missing { .. } => badge(Tone::Void, "not installed"),
                 Outcome::Failed { .. } => badge(Tone::Bad, "failed"),
                 Outcome::Measured | Outcome::NotReached => badge(Tone::Void, "not measured"),
@@ -271,7 +271,7 @@ fn interval((at, row): (usize, &Row)) -> Interval {
     };
     let more = row.ratio.as_ref();
     Interval {
-        name: row.name.clone(),
+        name: row.facts.name.clone(),
         style: at,
         range: ends,
         value,
@@ -349,7 +349,7 @@ fn phases(report: &Report) -> Option<Section> {
         report
             .subjects
             .iter()
-            .map(|row| (row.name.as_str(), Stand::Words)),
+            .map(|row| (row.facts.name.as_str(), Stand::Words)),
     );
     let row = |phase: &PhaseFound| {
         let mut cells = vec![Cell::text(&phase.name).under(phase.asked())];
@@ -389,10 +389,10 @@ fn phase_cell(phase: &PhaseFound) -> Cell {
 fn distributions(report: &Report) -> Option<Section> {
     let series: Vec<Series> = (0..)
         .zip(&report.subjects)
-        .filter(|(_, row)| row.role == Role::Subject)
+        .filter(|(_, row)| row.facts.role == Role::Subject)
         .filter_map(|(at, row)| {
             let distribution = row.distribution.as_ref()?;
-            Some(Series::new(&row.name, at, distribution.points()))
+            Some(Series::new(&row.facts.name, at, distribution.points()))
         })
         .collect();
     if series.is_empty() {
@@ -465,7 +465,7 @@ fn course_of(at: usize, row: &Row, metric: Metric) -> Option<Series> {
     let middle = middle(&row.course)?;
     let away = |figure: f64| figure / middle - 1.0;
     let minutes = |seconds: f64| seconds / 60.0;
-    let name = format!("{}, middle {}", row.name, metric.write()(middle));
+    let name = format!("{}, middle {}", row.facts.name, metric.write()(middle));
     let mut series = Series::new(name, at, Vec::new());
     series.curves.clear();
     for lap in &row.course {
@@ -492,8 +492,17 @@ fn flames(report: &Report, enclosed: &Enclosed) -> Option<Section> {
         return None;
     }
     let picture = |row: &Row| {
-        let svg = enclosed.flames.get(&row.name)?;
-        let name = format!("Where the processor time of {} went", row.name);
+        let svg = enclosed.flames.get(&row.facts.name)?;
+        let own = row
+            .facts
+            .profile
+            .as_ref()
+            .and_then(|seen| seen.pprof.as_ref());
+        let by = match own {
+            Some(file) => format!("as it saw itself ({})", file.display()),
+            None => "as perf saw it".to_owned(),
+        };
+        let name = format!("Where the processor time of {} went, {by}", row.facts.name);
         Some(html! {
             figure.plot {
                 figcaption { (name) }
@@ -542,7 +551,7 @@ fn single(report: &Report) -> Option<Section> {
     let told = |row: &&Row| {
         !row.notes.is_empty()
             || matches!(
-                row.outcome,
+                row.facts.outcome,
                 Outcome::Failed { .. } | Outcome::Missing { .. }
             )
     };
@@ -553,9 +562,9 @@ fn single(report: &Report) -> Option<Section> {
     let body = html! {
         @for row in rows {
             div.prose {
-                h3 { (row.name) }
+                h3 { (row.facts.name) }
                 @if !row.notes.is_empty() { (sentences(&row.notes)) }
-                @match &row.outcome {
+                @match &row.facts.outcome {
                     Outcome::Missing { install } => {
                         (note(Tone::Void, "Not installed.", install))
                     }
@@ -585,7 +594,7 @@ fn setup(report: &Report) -> Option<Section> {
             .map(|(name, value)| (name, html! { (value) }))
             .collect()
     };
-    let described = |row: &Row| (row.name.clone(), described(row));
+    let described = |row: &Row| (row.facts.name.clone(), described(row));
     let subjects: Vec<(String, Markup)> = report.subjects.iter().map(described).collect();
     let order: Vec<Vec<Cell>> = (1..)
         .zip(&report.setup.order)
@@ -615,10 +624,10 @@ fn setup(report: &Report) -> Option<Section> {
 /// What a subject is, how it is started, and which programs those were.
 fn described(row: &Row) -> Markup {
     html! {
-        (row.description)
-        @if let Some(version) = &row.version { div { (version) } }
-        @if !row.command.is_empty() { div { code { (row.command) } } }
-        @for binary in &row.binaries {
+        (row.facts.description)
+        @if let Some(version) = &row.facts.version { div { (version) } }
+        @if !row.facts.command.is_empty() { div { code { (row.facts.command) } } }
+        @for binary in &row.facts.binaries {
             div.hash {
                 (binary.path.display()) ", " (bytes(binary.bytes as f64)) ", SHA-256 "
                 code { (binary.sha256) }

@@ -10,6 +10,9 @@ use super::style::{self, SHEET};
 /// A page that somebody else's words got into could not run or fetch anything either.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
+/// A table of more columns than this stands closer.
+const COLUMNS_ROOMY_MAX: usize = 8;
+
 /// A part of a page under a heading.
 #[derive(Clone, Debug)]
 pub struct Section {
@@ -252,7 +255,7 @@ pub fn table(caption: &str, headings: &[(&str, Column)], rows: &[Vec<Cell>]) -> 
         Column::Figures => "number",
     };
     html! {
-        div.scroll.cards tabindex="0" {
+        div.scroll.cards.dense[headings.len() > COLUMNS_ROOMY_MAX] tabindex="0" {
             table {
                 @if !caption.is_empty() { caption { (caption) } }
                 thead {

@@ -8,47 +8,36 @@ use super::page::{
 };
 use crate::finding::Severity;
 use crate::report::checks::{self as summed, count_in_words, summaries};
-use crate::report::format::{digits, give_or_take};
-use crate::report::resources::{Column, columns};
-use crate::report::{Report, Resources, Row};
+use crate::report::format::digits;
+use crate::report::resources::{self as used, Line, Table};
+use crate::report::{Report, Row};
 
 /// The heading of the section about checks, which the top of the page leads to.
 const TRUST: &str = "Can this be trusted?";
 
 /// What the subjects used.
 pub(super) fn resources(report: &Report) -> Option<Section> {
-    let columns = columns(&report.subjects);
-    if columns.is_empty() {
-        return None;
-    }
-    // A line for each figure: there are more figures than subjects.
-    let measured: Vec<(&str, &Resources)> = report
-        .subjects
-        .iter()
-        .filter_map(|row| Some((row.name.as_str(), row.resources.as_ref()?)))
-        .collect();
+    let whole = Table::of(&report.subjects)?;
     let mut headings = vec![("", Stand::Wide)];
-    headings.extend(measured.iter().map(|(name, _)| (*name, Stand::Figures)));
-    let cell = |column: &Column, used: &Resources| match (column.of)(used) {
-        Some(spread) => Cell::text((column.write)(spread.median)).under(give_or_take(&spread)),
-        None => Cell::text("–"),
+    headings.extend(whole.rows.iter().map(|name| (*name, Stand::Figures)));
+    let figure = |cell: &used::Cell| {
+        Cell::of(html! { (cell.figure) @for more in &cell.more { small { (more) } } })
     };
-    let rows: Vec<Vec<Cell>> = columns
-        .iter()
-        .map(|column| {
-            let figures = measured.iter().map(|(_, used)| cell(column, used));
-            std::iter::once(Cell::text(column.name))
-                .chain(figures)
-                .collect()
-        })
-        .collect();
-    let lead = "Of the whole process tree, in the measured windows only. This is where a \
-                difference comes from.";
+    let line = |line: &Line| {
+        let figures = line.cells.iter().map(figure);
+        std::iter::once(Cell::text(line.name))
+            .chain(figures)
+            .collect()
+    };
+    let rows: Vec<Vec<Cell>> = whole.lines.iter().map(line).collect();
+    let lead = "Of the whole process tree, in the measured windows only; system calls in an extra \
+                round that is never timed (compare --profile). This is where a difference comes \
+                from.";
     let body = html! {
         (table("", &headings, &rows))
         @for row in &report.subjects {
             @if !row.scraped.is_empty() {
-                (details(&format!("{}: its own metrics in the last round", row.name), scraped(row)))
+                (details(&format!("{}: its own metrics in the last round", row.facts.name), scraped(row)))
             }
         }
     };

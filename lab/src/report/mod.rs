@@ -414,6 +414,14 @@ impl Measured<'_> {
                 figures.completed + figures.failed
             ));
         }
+        if self
+            .resources
+            .as_ref()
+            .is_some_and(Resources::several_processes)
+        {
+            let what = "its peak memory is an upper bound: the sum of the peaks of its processes";
+            notes.push(what.to_owned());
+        }
         let void: Vec<&Sample> = samples
             .iter()
             .filter(|sample| sample.void().is_some())

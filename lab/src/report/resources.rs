@@ -191,7 +191,8 @@ impl<'a> Table<'a> {
 }
 
 impl Resources {
-    fn several_processes(&self) -> bool {
+    /// Whether its peak of memory is a sum of several peaks.
+    pub(super) fn several_processes(&self) -> bool {
         self.processes.is_some_and(|count| count.highest > 1.0)
     }
 
@@ -295,7 +296,21 @@ impl Column {
         };
         Cell {
             figure: format!("{bound}{}", (self.write)(spread.median)),
-            more: vec![give_or_take(&spread)],
+            more: self.spread(&spread).into_iter().collect(),
+        }
+    }
+}
+
+impl Column {
+    /// How far the rounds are apart, if they are; in percent as long as that says something.
+    fn spread(&self, spread: &Spread) -> Option<String> {
+        match spread.share() {
+            _ if spread.lowest == spread.highest => None,
+            share if share <= 1.0 && spread.median > 0.0 => Some(give_or_take(spread)),
+            _ => {
+                let (lowest, highest) = ((self.write)(spread.lowest), (self.write)(spread.highest));
+                Some(format!("{lowest} to {highest}"))
+            }
         }
     }
 }

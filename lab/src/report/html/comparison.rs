@@ -25,6 +25,9 @@ use crate::verdict::{Kind, Metric, Verdict};
 /// A reason that is longer than this does not stand in large letters.
 const REASON_MAX: usize = 40;
 
+/// A comparison that takes longer is drawn in minutes.
+const SECONDS_MAX: f64 = 180.0;
+
 /// What stands in a comparison's folder beside the records and belongs into its page.
 #[derive(Clone, Debug, Default)]
 pub struct Enclosed {
@@ -145,7 +148,8 @@ fn divided(sentence: &str) -> (String, String) {
     }
 }
 
-/// The interval that a verdict rests on; its rounds and starts are in its own words.
+/// The interval that a verdict rests on; its rounds, its starts and how sure the interval is are in
+/// its own words.
 fn rests(report: &Report, ratio: &Ratio) -> String {
     let method = match ratio.method {
         Method::Bootstrap => "bootstrap",
@@ -153,12 +157,11 @@ fn rests(report: &Report, ratio: &Ratio) -> String {
         Method::Welch => "Welch's t",
     };
     format!(
-        "{} [{}, {}] × {}, {} % interval by {method}.",
+        "{} [{}, {}] × {}, by {method}.",
         ratio_figure(ratio.centre),
         ratio_figure(ratio.low),
         ratio_figure(ratio.high),
         report.setup.baseline,
-        digits(100.0 * ratio.confidence),
     )
 }
 
@@ -426,16 +429,27 @@ fn distributions(report: &Report) -> Option<Section> {
 /// Every round of every row on one time. Each is drawn as its distance from the middle of its row,
 /// since rows differ by far more than their rounds do.
 fn course(report: &Report) -> Option<Section> {
+    let laps = report.subjects.iter().flat_map(|row| &row.course);
+    let last_s = laps.map(|lap| lap.at_s).fold(0.0, f64::max);
+    let (unit, unit_s) = match last_s {
+        ..SECONDS_MAX => ("seconds", 1.0),
+        _ => ("minutes", 60.0),
+    };
     let series: Vec<Series> = (0..)
         .zip(&report.subjects)
-        .filter_map(|(at, row)| course_of(at, row, report.setup.metric))
+        .filter_map(|(at, row)| course_of(at, row, report.setup.metric, unit_s))
         .collect();
     if series.is_empty() {
         return None;
     }
-    let x = Axis::new("minutes since the first round", Scale::Linear, |minutes| {
-        format!("{minutes:.2}")
-    });
+    let x = Axis::new(
+        format!("{unit} since the first round"),
+        Scale::Linear,
+        |time| {
+            let text = format!("{time:.1}");
+            text.trim_end_matches(".0").to_owned()
+        },
+    );
     let y = Axis::new(
         format!(
             "{}, from the middle of its rounds",
@@ -461,22 +475,22 @@ fn course(report: &Report) -> Option<Section> {
     Some(Section::new("Every round", lead, picture))
 }
 
-fn course_of(at: usize, row: &Row, metric: Metric) -> Option<Series> {
+fn course_of(at: usize, row: &Row, metric: Metric, unit_s: f64) -> Option<Series> {
     let middle = middle(&row.course)?;
     let away = |figure: f64| figure / middle - 1.0;
-    let minutes = |seconds: f64| seconds / 60.0;
+    let time = |seconds: f64| seconds / unit_s;
     let name = format!("{}, middle {}", row.facts.name, metric.write()(middle));
     let mut series = Series::new(name, at, Vec::new());
     series.curves.clear();
     for lap in &row.course {
         series.curves.push(Curve {
-            points: vec![(minutes(lap.at_s), away(lap.figure))],
+            points: vec![(time(lap.at_s), away(lap.figure))],
             hollow: !lap.counts,
             ..Curve::default()
         });
         if metric == Metric::RequestsPerSecond && !lap.rates.is_empty() {
             let within = lap.rates.iter();
-            let point = |(at_s, rate): &(f64, f64)| (minutes(lap.at_s + at_s), away(*rate));
+            let point = |(at_s, rate): &(f64, f64)| (time(lap.at_s + at_s), away(*rate));
             series.curves.push(Curve {
                 points: within.map(point).collect(),
                 plain: true,

@@ -112,13 +112,31 @@ impl Condition {
             measured => measured.join(", "),
         };
         let held = match self.met {
-            met if met == self.rounds => "met",
-            0 => "not met",
-            _ => "not always met",
+            met if met == self.rounds => "met in every round".to_owned(),
+            0 => "met in no round".to_owned(),
+            met => format!("met in {met} of {} rounds", self.rounds),
         };
-        format!(
-            "{}: {held} in {} of {} rounds ({found})",
-            self.wanted, self.met, self.rounds
-        )
+        format!("{}: {held} ({found})", self.wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_says_in_how_many_rounds_it_was_met() {
+        let words = |met| {
+            let condition = Condition {
+                wanted: "p99<20ms".to_owned(),
+                met,
+                rounds: 2,
+                measured: vec![Some("5.18ms".to_owned()), None],
+            };
+            condition.words()
+        };
+        assert_eq!(words(0), "p99<20ms: met in no round (5.18ms)");
+        assert_eq!(words(1), "p99<20ms: met in 1 of 2 rounds (5.18ms)");
+        assert_eq!(words(2), "p99<20ms: met in every round (5.18ms)");
     }
 }

@@ -304,7 +304,10 @@ fn unmeasured(
     ratio.ok_or_else(|| {
         let (found, what) = (pairs.len(), metric.name());
         let why = match found < ROUNDS_MIN {
-            true => format!("{found} rounds in common, and {ROUNDS_MIN} are needed"),
+            true => format!(
+                "{found} {} in common, and {ROUNDS_MIN} are needed",
+                if found == 1 { "round" } else { "rounds" }
+            ),
             false => "a round without one has no ratio".to_owned(),
         };
         let sentence = format!("no interval for the {what} of {both}: {why}");

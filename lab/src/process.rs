@@ -5,7 +5,7 @@
 //! that was made for it, and by a mark in the environment it was started with. The last finds what
 //! left the group and lost its parent. The child is not reaped before its group is empty, so its
 //! number cannot come to mean somebody else meanwhile. Should this program itself be killed, a
-//! shell that waits for that ends the group.
+//! shell that waits for that ends the same processes: whoever resumes the work finds none of them.
 //!
 //! Knows nothing of subjects or of what a process serves.
 
@@ -106,6 +106,7 @@ impl Process {
         if let Some(group) = &group {
             group.take(child.id());
         }
+        let _guard = Guard::new(pid, &mark, group.as_deref()).ok();
         Ok(Process {
             child,
             pid,
@@ -117,7 +118,7 @@ impl Process {
             companions: Vec::new(),
             left_behind: BTreeSet::new(),
             group,
-            _guard: Guard::new(pid).ok(),
+            _guard,
         })
     }
 
@@ -268,17 +269,37 @@ impl Drop for Process {
     }
 }
 
-/// A shell that kills a process group when this program is gone, however that came: its standard
-/// input ends then. (prctl(PR_SET_PDEATHSIG) would need code between fork and exec.)
+/// A shell that kills a process and all that it started when this program is gone, however that
+/// came: its standard input ends then. (prctl(PR_SET_PDEATHSIG) would need code between fork and
+/// exec, and would not reach grandchildren.)
 #[derive(Debug)]
 struct Guard(Child);
 
+/// Kills the group `$1`, and who has left it: all who were started with the mark `$2` or are in the
+/// lists of a control group that follow. What is killed takes a moment to be gone, so it looks again,
+/// which takes longer. The control group can be removed then.
+const GUARD: &str = r#"
+while read -r _; do :; done
+kill -s KILL -- "-$1"
+mark=$2
+shift 2
+for again in 1 2 3 4 5; do
+    marked=$(grep -lsxzF "$mark" /proc/[0-9]*/environ | tr -cd '0-9\n')
+    for pid in $marked $(cat "$@" /dev/null); do
+        [ "$pid" = 0 ] || kill -s KILL "$pid"
+    done
+done
+for list; do rmdir "${list%/*}"; done
+"#;
+
 impl Guard {
-    fn new(group: Pid) -> io::Result<Guard> {
-        let script = "while read -r _; do :; done; kill -s KILL -- \"-$1\"";
+    fn new(leader: Pid, mark: &str, group: Option<&Group>) -> io::Result<Guard> {
         Command::new("/bin/sh")
-            .args(["-c", script, "ringside-guard", &group.to_string()])
+            .args(["-c", GUARD, "ringside-guard", &leader.to_string()])
+            .arg(format!("{MARK}={mark}"))
+            .args(group.into_iter().flat_map(Group::lists))
             .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -487,18 +508,21 @@ mod tests {
     }
 
     #[test]
-    fn the_group_ends_when_this_program_is_gone() {
+    fn all_of_it_ends_when_this_program_is_gone() {
         let folder = Folder::new("guarded");
-        let mut process = folder.start("echo up; sleep 1000 & wait");
-        until_written(&process, "up");
+        let script = "setsid sh -c 'echo orphan $$; exec sleep 1000' & sleep 1000 & wait";
+        let mut process = folder.start(script);
+        until_written(&process, "orphan");
+        let orphan = number_after(&process, "orphan");
         // What the kernel does to the pipe of a program that was killed.
         let guard = process._guard.as_mut().expect("/bin/sh starts");
         drop(guard.0.stdin.take());
         let deadline = Time::now() + Duration::from_secs(10);
-        while process.exited().is_none() && Time::now() < deadline {
+        while (process.exited().is_none() || alive(orphan)) && Time::now() < deadline {
             sleep_until(Time::now() + LOOK_AGAIN);
         }
         assert_eq!(process.exited().and_then(|status| status.signal()), Some(9));
+        assert!(!alive(orphan), "who left the group is still there");
         assert_eq!(process.end(GRACE), Vec::<u32>::new());
     }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use measure::time::{Time, sleep_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -237,6 +238,23 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Waits until `happened` is true, which it looks at again and again.
+#[track_caller]
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Time::now() + PATIENCE;
+    while !happened() {
+        assert!(Time::now() < deadline, "within {PATIENCE:?}: {what}");
+        sleep_until(Time::now() + Duration::from_millis(2));
+    }
+}
+
+/// Whether a process is there and not only an entry that nobody has reaped yet (proc(5), state).
+pub(crate) fn alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
+    !matches!(state, None | Some("Z" | "X"))
 }
 
 /// Asserts that `text` has `part` in it, and shows both where not.

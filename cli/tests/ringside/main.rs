@@ -14,6 +14,7 @@ mod interop;
 mod output;
 mod peers;
 mod record;
+mod resume;
 mod serve;
 mod signals;
 mod subjects;

@@ -93,14 +93,17 @@ impl Group {
         }
     }
 
+    /// The files that list who is in it, each in a folder of the group.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter();
+        folders.map(|(_, folder)| folder.join("cgroup.procs"))
+    }
+
     /// Everybody who is in it.
     pub(crate) fn members(&self) -> Vec<u32> {
-        let text = |folder: &Path| fs::read_to_string(folder.join("cgroup.procs"));
-        let lists = self
-            .folders
-            .iter()
-            .filter_map(|(_, folder)| text(folder).ok());
-        let mut members: Vec<u32> = lists
+        let mut members: Vec<u32> = self
+            .lists()
+            .filter_map(|list| fs::read_to_string(list).ok())
             .flat_map(|list| {
                 list.lines()
                     .filter_map(|line| line.parse().ok())

@@ -3,6 +3,7 @@
 //!
 //! Compares nothing and times nothing.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io;
@@ -19,6 +20,7 @@ use crate::event::{Event, Observer};
 use crate::live::{Serving, Setting, Trouble};
 use crate::process::GRACE;
 use crate::subject::{Kind, Subject, Values};
+use crate::validity;
 
 /// With what subjects are built and started.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +134,7 @@ fn run_to_the_end(
     });
     let mut command = TimedCommand::raise(subject, &values.build, &values.dir, setting)?;
     command.run_once(setting)?;
-    Ok(())
+    tidy(command.end())
 }
 
 fn serve_and_end(
@@ -152,9 +154,17 @@ fn serve_and_end(
     } else if let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
         format!("was ended, but its port {port} is still taken: {error}")
     } else {
-        return Ok(());
+        return tidy(process.left_behind());
     };
     Err(Found::Failed(what, process.last_lines()))
+}
+
+/// Nobody may be left when a subject has ended.
+fn tidy(left_behind: &BTreeSet<String>) -> Result<(), Found> {
+    match validity::rows::left(left_behind) {
+        None => Ok(()),
+        Some(sentence) => Err(broken(sentence)),
+    }
 }
 
 /// Builds a subject in a run directory that is gone afterwards, and does with it what `then` says.

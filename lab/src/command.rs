@@ -4,6 +4,7 @@
 //!
 //! Knows nothing of rounds or of what a command computes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -32,6 +33,7 @@ pub(crate) struct TimedCommand {
     values: Values,
     companions: Vec<Process>,
     beside: Companions,
+    left_behind: BTreeSet<String>,
 }
 
 impl TimedCommand {
@@ -54,6 +56,7 @@ impl TimedCommand {
             values,
             companions,
             beside: Companions::new(&pids),
+            left_behind: BTreeSet::new(),
         };
         write_files(&command.subject, &command.values)
             .map_err(|what| Trouble::Failed(what, Vec::new()))?;
@@ -74,6 +77,8 @@ impl TimedCommand {
         let output = process.output();
         let lines = process.last_lines();
         process.end(GRACE);
+        self.left_behind
+            .extend(process.left_behind().iter().cloned());
         let (run, status) = ran?;
         if !status.success() {
             return Err(Trouble::Failed(ending(status), lines));
@@ -90,9 +95,18 @@ impl TimedCommand {
             ))),
         }
     }
-}
 
-impl TimedCommand {
+    /// Ends what stands beside it. The names of those who were still there when a run, or a
+    /// companion, had ended.
+    pub(crate) fn end(&mut self) -> &BTreeSet<String> {
+        while let Some(mut companion) = self.companions.pop() {
+            companion.end(GRACE);
+            self.left_behind
+                .extend(companion.left_behind().iter().cloned());
+        }
+        &self.left_behind
+    }
+
     /// Processor time of what stands beside it until now.
     pub(crate) fn idle_cpu_ns(&mut self) -> u64 {
         self.beside.cpu_ns(&Listing::take())
@@ -101,9 +115,7 @@ impl TimedCommand {
 
 impl Drop for TimedCommand {
     fn drop(&mut self) {
-        while let Some(mut companion) = self.companions.pop() {
-            companion.end(GRACE);
-        }
+        self.end();
     }
 }
 

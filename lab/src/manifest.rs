@@ -188,7 +188,7 @@ pub struct RowFacts {
     /// The type of content that it answers with, if it names one.
     #[serde(default)]
     pub content_type: Option<String>,
-    /// Processes that were still there when it had ended, by name.
+    /// Processes that were still there when it, or what it needs beside it, had ended, by name.
     #[serde(default)]
     pub left_behind: BTreeSet<String>,
     /// What was seen of it besides its rounds; null where nobody asked for it.

@@ -69,7 +69,7 @@ pub(crate) struct Process {
     ended: bool,
     /// What it needs beside it, in the order of starting.
     companions: Vec<Process>,
-    /// The names of those who were still there when it had ended.
+    /// The names of those who were still there when it, or a companion, had ended.
     left_behind: BTreeSet<String>,
     /// The kernel's account of it, where one can be had. Removed when the process has ended.
     group: Option<Arc<Group>>,
@@ -179,11 +179,14 @@ impl Process {
         let _ = kill_process_group(self.pid, Signal::CONT);
     }
 
-    /// Ends it and everything that it started: asks, waits for `grace`, kills. Who is still there
-    /// a moment after it has ended itself was left behind, and is named. Returns who is there
-    /// after all of that, which the kernel has to be asked about.
+    /// Ends it and everything that it started, then its companions: asks, waits for `grace`, kills.
+    /// Who is still there a moment after it has ended itself was left behind, and is named. Returns
+    /// who is there after all of that, which the kernel has to be asked about.
     pub(crate) fn end(&mut self, grace: Duration) -> Vec<u32> {
-        self.ask_to_end();
+        // If it has ended already, nobody has asked its children: they shall have followed it.
+        if self.exited().is_none() {
+            self.ask_to_end();
+        }
         let deadline = Time::now() + grace;
         if self.wait_until(deadline, |process| process.exited().is_some()) {
             let soon = (Time::now() + FOLLOWING).min(deadline);
@@ -192,6 +195,7 @@ impl Process {
                 self.left_behind.extend(left.into_iter().filter_map(name));
             }
         }
+        self.ask_to_end();
         for pid in self.members() {
             signal(pid, Signal::TERM);
         }
@@ -209,11 +213,12 @@ impl Process {
         self.ended = true;
         while let Some(mut companion) = self.companions.pop() {
             left.extend(companion.end(grace));
+            self.left_behind.append(&mut companion.left_behind);
         }
         left
     }
 
-    /// The names of those who were still there when it had been asked to end and had ended.
+    /// The names of those who were still there when it, or a companion, had ended.
     pub(crate) fn left_behind(&self) -> &BTreeSet<String> {
         &self.left_behind
     }
@@ -493,6 +498,19 @@ mod tests {
         assert!(alive(orphan), "the test needs an orphan");
         assert_eq!(process.end(GRACE), Vec::<u32>::new());
         assert!(!alive(orphan));
+        let left: Vec<&str> = process.left_behind().iter().map(String::as_str).collect();
+        assert_eq!(left, ["sleep"]);
+    }
+
+    #[test]
+    fn a_child_that_outlives_one_that_ends_by_itself_was_left_behind() {
+        let folder = Folder::new("survivor");
+        let mut process = folder.start("sleep 1000 & echo child $!");
+        until_written(&process, "child");
+        let child = number_after(&process, "child");
+        assert!(process.wait(GRACE).is_some_and(|status| status.success()));
+        assert_eq!(process.end(GRACE), Vec::<u32>::new());
+        assert!(!alive(child));
         let left: Vec<&str> = process.left_behind().iter().map(String::as_str).collect();
         assert_eq!(left, ["sleep"]);
     }

@@ -20,6 +20,7 @@ use crate::rounds::run::{self, At};
 use crate::rounds::{Entry, State, lower};
 use crate::sample::Sample;
 use crate::store::Store;
+use crate::validity;
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -107,6 +108,15 @@ impl Seeker {
             lower(std::slice::from_mut(&mut **entry));
         }
         self.failed = Some((what, log));
+    }
+
+    /// A sentence about processes of it that were still there when they should have ended.
+    pub(super) fn left_behind(&self) -> Option<String> {
+        let Who::Row(entry) = &self.who else {
+            return None;
+        };
+        let sentence = validity::rows::left(&entry.left_behind)?;
+        Some(format!("{}: {sentence}.", self.name))
     }
 
     pub(super) fn into_row(self) -> RowCapacity {
@@ -309,7 +319,7 @@ impl<'a> Course<'a> {
                 match run::run(live, plan, setting, when) {
                     Ok((record, watched)) => (record, Some(watched)),
                     Err(Trouble::Failed(what, _)) if live.process.exited().is_some() => {
-                        entry.state = State::Waiting;
+                        lower(std::slice::from_mut(&mut **entry));
                         return Ok(Ran::Died(what));
                     }
                     Err(trouble) => return Err(trouble),

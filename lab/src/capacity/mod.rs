@@ -293,6 +293,8 @@ fn finish(
     found.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop".to_owned());
+    let left_behind = seekers.iter().filter_map(Seeker::left_behind);
+    found.cautions.extend(left_behind);
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();
     found.conclude();
     let store = course.store;

@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) rounds_max: u32,
     /// What it answered to the row's question, when it was verified.
     pub(crate) answer: Option<load::Answer>,
-    /// Who was still there when its processes had ended, by name.
+    /// Who was still there when its processes, or its companions, had ended, by name.
     pub(crate) left_behind: BTreeSet<String>,
     /// What was seen of it besides its rounds.
     pub(crate) profile: Option<Profile>,
@@ -141,13 +141,7 @@ impl Entry {
 
     /// Takes it out of the comparison, or only ends it where somebody asked to stop.
     pub(super) fn fail(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
-        // Dropping what was live here ends its processes.
-        let live = std::mem::replace(&mut self.state, State::Waiting);
-        if let State::Live(mut live) = live {
-            live.process.end(GRACE);
-            self.left_behind
-                .extend(live.process.left_behind().iter().cloned());
-        }
+        lower(std::slice::from_mut(self));
         if let Trouble::Failed(what, log) = trouble {
             observer.event(&Event::Failed {
                 subject: &self.row.name,
@@ -198,13 +192,12 @@ pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
 pub(crate) fn lower(entries: &mut [Entry]) {
     let mut ending: Vec<(usize, Process)> = Vec::new();
     for (at, entry) in entries.iter_mut().enumerate() {
-        if let State::Timed(_) = entry.state {
-            entry.state = State::Waiting; // Which ends what stood beside it.
-        }
-        if let State::Live(_) = entry.state
-            && let State::Live(live) = std::mem::replace(&mut entry.state, State::Waiting)
-        {
-            ending.push((at, live.process));
+        match std::mem::replace(&mut entry.state, State::Waiting) {
+            State::Live(live) => ending.push((at, live.process)),
+            State::Timed(mut command) => {
+                entry.left_behind.extend(command.end().iter().cloned());
+            }
+            other => entry.state = other,
         }
     }
     ending.iter().for_each(|(_, process)| process.ask_to_end());
@@ -250,7 +243,10 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         subject: entry.row.subject.name.clone(),
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),
-        left_behind: entry.left_behind.clone(),
+        left_behind: {
+            let before = entry.before.iter().flat_map(|facts| &facts.left_behind);
+            before.chain(&entry.left_behind).cloned().collect()
+        },
         profile: entry
             .profile
             .clone()

@@ -272,21 +272,20 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
 }
 
 fn left_behind(row: &Rows<'_>) -> Looked {
-    let left: Vec<String> = row
-        .facts
-        .left_behind
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    match left.is_empty() {
-        true => Looked::Passed("none".to_owned()),
-        false => Looked::Found(
-            Severity::Caution,
-            format!(
-                "processes of it were still there when it had ended, and had to be ended one by \
-                 one: {}",
-                left.join(", ")
-            ),
-        ),
+    match left(&row.facts.left_behind) {
+        None => Looked::Passed("none".to_owned()),
+        Some(sentence) => Looked::Found(Severity::Caution, sentence),
     }
+}
+
+/// A sentence about those who were still there when they should have ended, by name.
+pub(crate) fn left(behind: &BTreeSet<String>) -> Option<String> {
+    let names: Vec<String> = behind.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "processes of it, or of what it needs beside it, were still there when it had ended, \
+             and had to be ended one by one: {}",
+            names.join(", ")
+        )
+    })
 }

@@ -1,9 +1,11 @@
 //! Commands that are timed, and what subjects have beside them.
 
 use crate::support::{Arena, BURNS, alone, left_behind, tiny};
+use lab::finding::{Check, Severity};
 use lab::report::{Outcome as How, Row};
 use lab::round::Round;
 use lab::subject::Subject;
+use lab::validity::Looked;
 use lab::verdict::{Kind, Metric};
 use lab::{Event, Outcome};
 use load::Stop;
@@ -139,6 +141,46 @@ fn a_server_has_companions_too_and_one_that_fails_is_named() {
     };
     let expected = "store, which it needs, ended before it was ready: it exited with status 4";
     assert_eq!(what, expected);
+}
+
+/// The processes that a row left behind, and the sentence of the check.
+fn left_of(outcome: &Outcome, name: &str) -> Option<String> {
+    let lines = outcome.report.checks.iter();
+    let mut own = lines.filter(|line| line.row.as_deref() == Some(name));
+    let line = own.find(|line| line.check == Check::LeftBehind)?;
+    match &line.looked {
+        Looked::Found(Severity::Caution, sentence) => Some(sentence.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
+    let _alone = alone();
+    let arena = Arena::new("leaves");
+    let daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
+    // Has a process of its own do the work, as a daemon does, and is gone itself.
+    let program = std::env::current_exe().expect("this program has a path");
+    let forks = companion("forks").replacen(
+        &format!("[{program:?}, "),
+        &format!("[\"/bin/sh\", \"-c\", \"setsid \\\"$@\\\" &\", \"-\", {program:?}, "),
+        1,
+    );
+    // Its port is served by somebody who is not its child, so the sign must be patient.
+    let forks = forks.replacen("path = \"/\"", "command = [\"true\"]", 1);
+    arena
+        .subject("tidy", &command("sleep 0.01 & wait; echo done", "done\n", ""))
+        .subject("leaves", &command(daemon, "done\n", ""))
+        .subject("needs", &command("echo done", "done\n", &forks));
+    let outcome = compare(&arena, &["tidy", "leaves", "needs"]);
+    assert_eq!(left_of(&outcome, "tidy"), None);
+    let left = left_of(&outcome, "leaves").expect("it left somebody");
+    assert!(left.ends_with("`sleep`"), "{left}");
+    let left = left_of(&outcome, "needs").expect("its companion left somebody");
+    assert!(left.contains("of what it needs beside it"), "{left}");
+    for row in &outcome.report.subjects {
+        assert_eq!(row.samples.len(), 3, "{}: {:?}", row.name, row.outcome);
+    }
 }
 
 #[test]

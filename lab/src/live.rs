@@ -444,12 +444,44 @@ fn check(
             shown(&content_type)
         ));
     }
+    check_length(expected, question, &answer)?;
     if expected.lasting(&answer.body) != expected.lasting(expected.body.as_bytes()) {
         let body = String::from_utf8_lossy(&answer.body);
         let expected = shown(&expected.body);
         return Err(format!("with `{}`; expected `{expected}`", shown(&body)));
     }
     Ok(())
+}
+
+/// The length of a body has to be right where it is said, and said in HTTP/1.1 where the answer is
+/// not declared to come in chunks (RFC 9112, 6; RFC 9113, 8.1.1).
+fn check_length(
+    expected: &subject::Answer,
+    question: &Question,
+    answer: &Answer,
+) -> Result<(), String> {
+    let said = answer.field("content-length");
+    let said = said.map(|length| String::from_utf8_lossy(length).into_owned());
+    let bodiless = question.method.as_deref() == Some("HEAD") || [204, 304].contains(&answer.status);
+    if bodiless || question.protocol == Protocol::WebSocket {
+        return Ok(());
+    }
+    match said {
+        Some(_) if expected.chunked => {
+            Err("with a Content-Length; it is declared as `chunked = true`".to_owned())
+        }
+        Some(said) if said != answer.body.len().to_string() => Err(format!(
+            "with Content-Length {}, and a body of {} bytes",
+            shown(&said),
+            answer.body.len()
+        )),
+        None if !expected.chunked && question.protocol == Protocol::Http1 => Err(
+            "without Content-Length, which costs other bytes and other work than with it: have it \
+             say the length, or write `chunked = true` into its [[answer]] if that is meant"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// A call has to end with OK, and its messages have to mean what was declared.

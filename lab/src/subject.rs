@@ -176,6 +176,10 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// The expected body or message; of gRPC the messages as JSON, compared as JSON.
     pub body: String,
+    /// It comes in chunks, and its length is not said beforehand, on purpose. Otherwise an answer
+    /// over HTTP/1.1 has to have a `Content-Length`: chunks are other bytes and other work.
+    #[serde(default)]
+    pub chunked: bool,
     /// Any digit may stand where `body` has one, as in the time of day. The length is fixed.
     #[serde(default)]
     pub digits_vary: bool,

@@ -69,6 +69,43 @@ fn a_wrong_answer_a_missing_program_and_an_early_end_are_told_apart() {
 }
 
 #[test]
+fn an_answer_says_its_length_or_is_declared_to_come_in_chunks() {
+    let _alone = alone();
+    let arena = Arena::new("check-length");
+    let declared = |fault: &str| tiny(fault, "") + "chunked = true\n";
+    arena
+        .tiny("silent", "chunks")
+        .subject("chunks", &declared("chunks"))
+        .subject("says", &declared(""));
+    assert_eq!(checked(&arena, "chunks"), Found::Good(None));
+    for (name, words) in [
+        ("silent", "write `chunked = true` into its [[answer]]"),
+        ("says", "with a Content-Length; it is declared as `chunked"),
+    ] {
+        match checked(&arena, name) {
+            Found::Failed(what, _) => assert!(what.contains(words), "{what}"),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_subject_that_leaves_somebody_behind_is_not_well() {
+    let _alone = alone();
+    let arena = Arena::new("check-left");
+    let script = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
+    let command = format!(
+        "description = \"a script\"\nkind = \"command\"\noutput = \"done\\n\"\n[start]\n\
+         command = [\"/bin/sh\", \"-c\", {script:?}]\n"
+    );
+    arena.subject("leaves", &command);
+    match checked(&arena, "leaves") {
+        Found::Failed(what, _) => assert!(what.ends_with("`sleep`"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_build_is_kept_and_a_broken_one_shows_what_it_wrote() {
     let arena = Arena::new("check-build");
     let built = |script: &str| {

@@ -98,9 +98,14 @@ fn answer(head: &[u8], fault: &str) -> String {
         _ => "Hello, World!".to_owned(),
     };
     let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
+    let (framing, body) = match fault {
+        "chunks" => (
+            "Transfer-Encoding: chunked".to_owned(),
+            format!("{length:x}\r\n{body}\r\n0\r\n\r\n"),
+        ),
+        _ => (format!("Content-Length: {length}"), body),
+    };
+    format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n{framing}\r\n\r\n{body}")
 }
 
 /// A port that nobody listens on now.

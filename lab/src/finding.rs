@@ -72,6 +72,8 @@ pub enum Check {
     Ports,
     /// The largest packet of the loopback interface.
     Mtu,
+    /// Whether packets over the loopback interface are held back.
+    Queueing,
     /// The congestion control of TCP.
     CongestionControl,
     /// How the processor's clock is governed.

@@ -1,9 +1,12 @@
 //! Facts about the machine that a figure depends on. Reading never fails: what a kernel, a
 //! container or a permission hides is null. Nothing here names the machine or its owner.
 
+mod queueing;
+
 use rustix::process::{Resource, getrlimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -41,6 +44,10 @@ pub struct Host {
     pub descriptor_limit: Option<u64>,
     /// The largest packet on the loopback interface in bytes.
     pub loopback_mtu: Option<u32>,
+    /// The queueing disciplines of each network interface, as `tc qdisc` names them; null where the
+    /// kernel does not tell.
+    #[serde(default)]
+    pub queueing: Option<BTreeMap<String, Vec<String>>>,
     /// kernel.io_uring_disabled: 0 for everyone, 1 for privileged processes, 2 for nobody.
     pub io_uring_disabled: Option<u32>,
 }
@@ -78,8 +85,23 @@ impl Host {
                 .and_then(|text| port_range(&text)),
             descriptor_limit: getrlimit(Resource::Nofile).current,
             loopback_mtu: number("/sys/class/net/lo/mtu"),
+            queueing: queueing::read(),
             io_uring_disabled: number("/proc/sys/kernel/io_uring_disabled"),
         }
+    }
+}
+
+impl Host {
+    /// The queueing disciplines of the loopback interface; none if they are not known.
+    pub fn loopback_queueing(&self) -> Option<&[String]> {
+        let loopback = self.queueing.as_ref()?.get("lo")?;
+        Some(loopback)
+    }
+
+    /// The first of them that delays packets or limits their rate, if one does.
+    pub fn loopback_shaper(&self) -> Option<&str> {
+        let mut own = self.loopback_queueing()?.iter();
+        own.find(|kind| queueing::shapes(kind)).map(String::as_str)
     }
 }
 

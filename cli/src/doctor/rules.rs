@@ -33,6 +33,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         time_wait,
         congestion,
         loopback,
+        queueing,
     ];
     rules.iter().map(|rule| rule(facts)).collect()
 }
@@ -284,6 +285,21 @@ fn loopback(facts: &Facts) -> Finding {
     }
 }
 
+fn queueing(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "loopback queueing");
+    let Some(kinds) = facts.host.loopback_queueing() else {
+        return finding.unknown();
+    };
+    match facts.host.loopback_shaper() {
+        None => finding.ok(&kinds.join(", ")),
+        Some(kind) => finding.warn(
+            kind,
+            "It delays packets over loopback or limits their rate, in every figure.",
+            "tc qdisc del dev lo root",
+        ),
+    }
+}
+
 impl Finding {
     fn new(area: &'static str, name: &str) -> Finding {
         Finding {
@@ -357,6 +373,7 @@ mod tests {
         host.port_range = Some((1024, 65535));
         host.congestion_control = Some("cubic".to_string());
         host.loopback_mtu = Some(65536);
+        host.queueing = Some([("lo".to_string(), vec!["noqueue".to_string()])].into());
         facts
     }
 
@@ -377,13 +394,13 @@ mod tests {
             .iter()
             .filter(|finding| finding.state == State::Unknown)
             .count();
-        assert_eq!(unknown, 13);
+        assert_eq!(unknown, 14);
     }
 
     #[test]
     fn each_thing_that_costs_is_a_warning_that_says_what() {
         type Spoil = fn(&mut Facts);
-        let table: [(&str, Spoil); 13] = [
+        let table: [(&str, Spoil); 14] = [
             ("clocksource", |facts| {
                 facts.host.clocksource = Some("acpi_pm".to_string())
             }),
@@ -408,6 +425,10 @@ mod tests {
             ("TIME_WAIT reuse", |facts| facts.time_wait_reuse = Some(0)),
             ("congestion control", |facts| {
                 facts.host.congestion_control = Some("bbr".to_string());
+            }),
+            ("loopback queueing", |facts| {
+                let shaped = vec!["netem".to_string()];
+                facts.host.queueing = Some([("lo".to_string(), shaped)].into());
             }),
         ];
         for (name, spoil) in table {

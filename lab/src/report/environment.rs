@@ -16,6 +16,9 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
         Some(false) => "no",
         None => "unknown",
     };
+    let queueing = host
+        .loopback_queueing()
+        .map_or("unknown".to_owned(), |kinds| kinds.join(", "));
     let memory = host.memory_bytes.map(|size| bytes(size as f64));
     vec![
         ("kernel", text(&host.kernel)),
@@ -28,6 +31,7 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
         ("mitigations", text(&host.mitigations)),
         ("congestion control", text(&host.congestion_control)),
         ("loopback MTU", number(host.loopback_mtu.map(u64::from))),
+        ("queueing on loopback", queueing),
         (
             "listen backlog limit",
             number(host.somaxconn.map(u64::from)),

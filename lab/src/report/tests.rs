@@ -54,6 +54,7 @@ fn host() -> Host {
         cpus_online: Some(2),
         congestion_control: Some("cubic".into()),
         loopback_mtu: Some(65536),
+        queueing: Some([("lo".into(), vec!["noqueue".into()])].into()),
         virtualised: Some(true),
         ..Host::default()
     }

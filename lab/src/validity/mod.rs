@@ -99,6 +99,7 @@ impl Check {
             Check::PacketDrops => "no packet was dropped",
             Check::Ports => "ports enough",
             Check::Mtu => "packets over loopback are as large as usual",
+            Check::Queueing => "packets over loopback are not held back",
             Check::CongestionControl => "no pacing by TCP",
             Check::Governor => "a steady clock of the processor",
         }
@@ -173,6 +174,7 @@ pub fn host(host: &Host, pressure_before: Option<f64>) -> Vec<(Check, Looked)> {
     vec![
         (Check::PressureBefore, pressure(pressure_before)),
         (Check::Mtu, mtu(host)),
+        (Check::Queueing, queueing(host)),
         (Check::CongestionControl, congestion_control(host)),
         (Check::Governor, governor(host)),
     ]
@@ -216,6 +218,23 @@ fn mtu(host: &Host) -> Looked {
             format!(
                 "the loopback interface takes {other} bytes at once, not {LOOPBACK_MTU} as usual: \
                  larger answers cost more packets here than elsewhere"
+            ),
+        ),
+    }
+}
+
+fn queueing(host: &Host) -> Looked {
+    let Some(kinds) = host.loopback_queueing() else {
+        return Looked::Unknown("the kernel does not show it".to_owned());
+    };
+    match host.loopback_shaper() {
+        None => Looked::Passed(kinds.join(", ")),
+        Some(kind) => Looked::Found(
+            Severity::Caution,
+            format!(
+                "the loopback interface has the queueing discipline {kind}, which delays packets \
+                 or limits their rate: every figure is partly its; take it away with `tc qdisc del \
+                 dev lo root`, unless it is meant"
             ),
         ),
     }

@@ -487,12 +487,19 @@ fn who_was_left_behind_is_named() {
     assert!(sentence.ends_with("`sleep`, `worker`"), "{sentence}");
 }
 
+/// These disciplines on the loopback interface.
+fn loopback(kinds: &[&str]) -> Option<BTreeMap<String, Vec<String>>> {
+    let kinds = kinds.iter().map(|kind| (*kind).to_owned());
+    Some([("lo".to_owned(), kinds.collect())].into())
+}
+
 #[test]
 fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
     let usual = Host {
         congestion_control: Some("cubic".into()),
         governor: Some("performance".into()),
         loopback_mtu: Some(65_536),
+        queueing: loopback(&["noqueue"]),
         ..Host::default()
     };
     let found = |facts: &Host, pressure: Option<f64>| -> Vec<Check> {
@@ -507,10 +514,21 @@ fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
         congestion_control: Some("bbr".into()),
         governor: Some("powersave".into()),
         loopback_mtu: Some(1500),
+        queueing: loopback(&["prio", "netem"]),
         ..Host::default()
     };
+<<<<<<< HEAD
     let expected = [Check::Mtu, Check::CongestionControl, Check::Governor];
     assert_eq!(found(&special, Some(0.01)), expected);
+=======
+    let expected = [
+        Check::Mtu,
+        Check::Queueing,
+        Check::CongestionControl,
+        Check::Governor,
+    ];
+    assert_eq!(found(&special), expected);
+>>>>>>> 989c589 (measure, lab, cli: the queueing of the loopback interface is a fact)
 }
 
 #[test]
@@ -537,6 +555,6 @@ fn every_check_has_a_line_and_the_worst_of_its_rounds_stands_in_it() {
     let mut seen: Vec<Check> = lines.iter().map(|line| line.check).collect();
     assert!(seen.is_sorted());
     seen.dedup();
-    assert_eq!(seen.len(), 28, "{seen:?}");
+    assert_eq!(seen.len(), 29, "{seen:?}");
     assert!(seen.iter().all(|check| !check.asks().is_empty()));
 }

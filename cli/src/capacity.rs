@@ -31,7 +31,9 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let text = report::capacity::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
-    let kept = keep(&outcome.folder, &outcome.unwritten, || outcome.found.json());
+    let way_out = "make room before the next search; this one is whole on standard output";
+    let json = || outcome.found.json();
+    let kept = keep(&outcome.folder, &outcome.unwritten, way_out, json);
     printed.and(kept)?;
     let reached = reached(arguments, &outcome, Paint::for_stderr(no_color));
     Ok(match outcome.end().into() {

@@ -10,7 +10,7 @@ use lab::claims::page::{self, Entry};
 use lab::claims::{self, Begun, Claim, Id, Options};
 
 use crate::args::claims::{Action, Claims};
-use crate::compare::Talk;
+use crate::compare::{Talk, say_unwritten};
 use crate::exit::{Exit, Failure};
 use crate::output::{table, terminal};
 
@@ -123,9 +123,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
         let names: Vec<String> = ids.iter().map(Id::to_string).collect();
         terminal::say(&format!("{}: {what}", names.join(", ")));
     }
-    for what in &ran.unwritten {
-        terminal::say(&format!("not written: {what}"));
-    }
+    say_unwritten(&ran.unwritten);
     Ok(ran.end(stop.requested()).into())
 }
 

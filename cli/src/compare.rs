@@ -19,6 +19,9 @@ use crate::this_program;
 const QUICK_ROUNDS: u32 = 3;
 const QUICK_WINDOW: Duration = Duration::from_millis(200);
 
+/// So many files that could not be written are named.
+const UNWRITTEN_NAMED_MAX: usize = 4;
+
 /// Columns of the report where the environment does not say how many there are.
 const WIDTH: usize = 100;
 
@@ -42,9 +45,12 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
-    let kept = keep(&outcome.folder, &outcome.unwritten, || {
-        report::json(&outcome.report)
-    });
+    let way_out = format!(
+        "make room, then go on with --resume {}: rounds that are not there are measured again",
+        outcome.folder.display()
+    );
+    let json = || report::json(&outcome.report);
+    let kept = keep(&outcome.folder, &outcome.unwritten, &way_out, json);
     printed.and(kept)?;
     Ok(outcome.end().into())
 }
@@ -58,9 +64,7 @@ fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
         "comparisons, records and reports: {}",
         swept.folder.display()
     ));
-    for what in &swept.unwritten {
-        terminal::say(&format!("not written: {what}"));
-    }
+    say_unwritten(&swept.unwritten);
     Ok(swept.end().into())
 }
 
@@ -106,9 +110,7 @@ fn try_often(
     terminal::print(&trials::terminal(&outcome.trials))
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
     terminal::say(&format!("trials: {}", outcome.folder.display()));
-    for what in &outcome.unwritten {
-        terminal::say(&format!("not written: {what}"));
-    }
+    say_unwritten(&outcome.unwritten);
     Ok(outcome.end().into())
 }
 
@@ -136,22 +138,34 @@ pub(crate) fn look(paint: Paint) -> Look {
     }
 }
 
-/// Says where the results are. What could not be written goes to standard output, as `json`.
+/// Says where the results are. If something could not be written, also what to do, and what was
+/// found goes to standard output, as `json`.
 pub(crate) fn keep(
     folder: &Path,
     unwritten: &[String],
+    way_out: &str,
     json: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     terminal::say(&format!("records and reports: {}", folder.display()));
     if unwritten.is_empty() {
         return Ok(());
     }
-    for what in unwritten {
-        terminal::say(&format!("not written: {what}"));
-    }
+    say_unwritten(unwritten);
     terminal::say("the report as JSON is on standard output instead");
+    terminal::say(way_out);
     terminal::print(&json())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
+}
+
+/// Says what could not be written: the first few by name, since a full disk refuses them all.
+pub(crate) fn say_unwritten(unwritten: &[String]) {
+    for what in unwritten.iter().take(UNWRITTEN_NAMED_MAX) {
+        terminal::say(&format!("not written: {what}"));
+    }
+    let more = unwritten.len().saturating_sub(UNWRITTEN_NAMED_MAX);
+    if more > 0 {
+        terminal::say(&format!("not written: {more} more"));
+    }
 }
 
 /// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what

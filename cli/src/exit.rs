@@ -12,7 +12,8 @@ Exit codes:
   0    done
   1    nothing could be measured, or the server broke
   2    wrong use: a flag, a value, a file
-  3    compare, capacity: a subject failed, the others were measured
+  3    compare, capacity: a subject failed, or a file could not be written; the
+       rest was measured
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
        diff: a regression is proven
   130  ended early by SIGINT, with a report of what was measured
@@ -27,7 +28,7 @@ pub(crate) enum Exit {
     Failed,
     /// A flag, a value or a file is wrong.
     Usage,
-    /// A subject of a comparison failed.
+    /// A subject of a comparison failed, or a file could not be written.
     SubjectFailed,
     /// A threshold was crossed.
     Threshold,

@@ -23,9 +23,9 @@ FILE the load is what it says, every row is searched in turn, and edges are conf
 that were started for that; conditions may stand in it: [capacity] slo = ['p99<10ms'].
 Arrivals are random (Poisson) unless --arrivals constant: users do not come evenly.
 Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
-Exit codes: 0 searched; 1 nothing could be measured; 2 wrong use; 3 a row failed and the others were
-measured; 99 --at-least was not reached; 130 and 143 ended early by SIGINT or SIGTERM, with a report
-of what was found.";
+Exit codes: 0 searched; 1 nothing could be measured; 2 wrong use; 3 a row failed, or a file could
+not be written, and the rest was measured; 99 --at-least was not reached; 130 and 143 ended early by
+SIGINT or SIGTERM, with a report of what was found.";
 
 /// Arguments of `ringside capacity`.
 #[derive(Debug, Args)]

@@ -12,8 +12,8 @@ A subject whose runtime is missing is a row that says what to install. Records a
 written to the directory, every round as soon as it is measured. A file with a [sweep] is a
 comparison for each of its values, each in a directory of its own inside.
 Exit codes: 0 every subject that can run here was measured; 1 nothing could be measured; 2 wrong
-use; 3 a subject failed and the others were measured; 130 and 143 ended early by SIGINT or SIGTERM,
-with a report of what was measured.";
+use; 3 a subject failed, or a file could not be written, and the rest was measured; 130 and 143
+ended early by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside compare`.
 #[derive(Debug, Args)]

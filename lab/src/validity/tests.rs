@@ -517,18 +517,13 @@ fn a_host_that_paces_packets_or_changes_its_clock_is_seen() {
         queueing: loopback(&["prio", "netem"]),
         ..Host::default()
     };
-<<<<<<< HEAD
-    let expected = [Check::Mtu, Check::CongestionControl, Check::Governor];
-    assert_eq!(found(&special, Some(0.01)), expected);
-=======
     let expected = [
         Check::Mtu,
         Check::Queueing,
         Check::CongestionControl,
         Check::Governor,
     ];
-    assert_eq!(found(&special), expected);
->>>>>>> 989c589 (measure, lab, cli: the queueing of the loopback interface is a fact)
+    assert_eq!(found(&special, Some(0.01)), expected);
 }
 
 #[test]

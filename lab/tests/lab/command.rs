@@ -179,7 +179,7 @@ fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
     let left = left_of(&outcome, "needs").expect("its companion left somebody");
     assert!(left.contains("of what it needs beside it"), "{left}");
     for row in &outcome.report.subjects {
-        assert_eq!(row.samples.len(), 3, "{}: {:?}", row.name, row.outcome);
+        assert_eq!(row.samples.len(), 3, "{}: {:?}", row.facts.name, row.facts.outcome);
     }
 }
 

@@ -104,7 +104,12 @@ fn what_cannot_be_searched_is_said_before_anything_is_written() {
     let folder = Folder::new();
     let out = folder.path("out");
     let slo = "--slo=p99<1s";
+    let timed = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../comparisons/claims/fib.toml"
+    );
     for (words, code, part) in [
+        (vec![timed, slo, "-d", "1s"], 2, "a comparison of servers"),
         (vec!["http://127.0.0.1:1/", slo], 1, "127.0.0.1:1"),
         (vec!["http://127.0.0.1:1/"], 2, "--slo 'p99<10ms'"),
         (

@@ -231,6 +231,12 @@ fn of_rows(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
+    if comparison.is_timed() {
+        return impossible(
+            "a comparison of commands that are timed has no load whose rate could be searched: \
+             name a comparison of servers",
+        );
+    }
     if !comparison.points.is_empty() || !comparison.phases.is_empty() {
         return impossible(
             "a comparison with [sweep] or [[phase]] has no one load whose rate could be searched: \

@@ -462,7 +462,8 @@ fn check_length(
 ) -> Result<(), String> {
     let said = answer.field("content-length");
     let said = said.map(|length| String::from_utf8_lossy(length).into_owned());
-    let bodiless = question.method.as_deref() == Some("HEAD") || [204, 304].contains(&answer.status);
+    let bodiless =
+        question.method.as_deref() == Some("HEAD") || [204, 304].contains(&answer.status);
     if bodiless || question.protocol == Protocol::WebSocket {
         return Ok(());
     }

@@ -54,9 +54,8 @@ fn a_comparison_that_was_killed_leaves_nobody_and_goes_on_with_what_it_had() {
     // Each start tells its process id and its port, and leaves a process that is no longer of its
     // group.
     let said = folder.path("said");
-    let before = format!(
-        "setsid sh -c 'echo $$ 0 >>{said}; exec sleep 1000' & echo $$ {{port}} >>{said};"
-    );
+    let before =
+        format!("setsid sh -c 'echo $$ 0 >>{said}; exec sleep 1000' & echo $$ {{port}} >>{said};");
     let (file, out) = (comparison(&folder, 20, &before), folder.path("out"));
     let running = start(&mut command(&["compare", &file, "-o", &out]));
     until("a round is measured", || !rounds(&out).is_empty());

@@ -169,7 +169,10 @@ fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
     // Its port is served by somebody who is not its child, so the sign must be patient.
     let forks = forks.replacen("path = \"/\"", "command = [\"true\"]", 1);
     arena
-        .subject("tidy", &command("sleep 0.01 & wait; echo done", "done\n", ""))
+        .subject(
+            "tidy",
+            &command("sleep 0.01 & wait; echo done", "done\n", ""),
+        )
         .subject("leaves", &command(daemon, "done\n", ""))
         .subject("needs", &command("echo done", "done\n", &forks));
     let outcome = compare(&arena, &["tidy", "leaves", "needs"]);
@@ -179,7 +182,13 @@ fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
     let left = left_of(&outcome, "needs").expect("its companion left somebody");
     assert!(left.contains("of what it needs beside it"), "{left}");
     for row in &outcome.report.subjects {
-        assert_eq!(row.samples.len(), 3, "{}: {:?}", row.facts.name, row.facts.outcome);
+        assert_eq!(
+            row.samples.len(),
+            3,
+            "{}: {:?}",
+            row.facts.name,
+            row.facts.outcome
+        );
     }
 }
 

@@ -210,7 +210,11 @@ mod tests {
     #[test]
     fn what_holds_packets_back_is_told_from_what_only_orders_them() {
         assert!(["netem", "tbf", "htb"].into_iter().all(shapes));
-        assert!(!["noqueue", "pfifo_fast", "fq_codel", "fq", "mq"].into_iter().any(shapes));
+        assert!(
+            !["noqueue", "pfifo_fast", "fq_codel", "fq", "mq"]
+                .into_iter()
+                .any(shapes)
+        );
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! baseline, none is called different in 95 of 100 comparisons.
 
 /// The level at which each is judged by itself, so that all together keep to `alpha`. An interval
-/// with the confidence 1 − level leaves out "no difference" just where that is shown: after the first
-/// that is not, all that follow share its level. `at_look` says
-/// what is left of a level at this look, where there are several (see [`super::sequential`]).
+/// with the confidence 1 − level leaves out "no difference" just where that is shown: after the
+/// first that is not, all that follow share its level. `at_look` says what is left of a level at
+/// this look, where there are several (see [`super::sequential`]).
 pub fn levels(p_values: &[f64], alpha: f64, at_look: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut levels = vec![alpha; p_values.len()];
     let mut stopped: Option<f64> = None;

@@ -168,8 +168,8 @@ impl Line {
     }
 }
 
-/// What about the machine makes figures special, whoever is measured. `pressure_before` is the share
-/// of a moment before the start in which somebody waited for a processor.
+/// What about the machine makes figures special, whoever is measured. `pressure_before` is the
+/// share of a moment before the start in which somebody waited for a processor.
 pub fn host(host: &Host, pressure_before: Option<f64>) -> Vec<(Check, Looked)> {
     vec![
         (Check::PressureBefore, pressure(pressure_before)),

@@ -37,7 +37,8 @@ pub(super) fn resources(report: &Report) -> Option<Section> {
         (table("", &headings, &rows))
         @for row in &report.subjects {
             @if !row.scraped.is_empty() {
-                (details(&format!("{}: its own metrics in the last round", row.facts.name), scraped(row)))
+                @let name = &row.facts.name;
+                (details(&format!("{name}: its own metrics in the last round"), scraped(row)))
             }
         }
     };

@@ -69,7 +69,8 @@ impl Store {
         if !folder.join(MANIFEST).is_file() {
             let folder = folder.display();
             return Err(format!(
-                "{folder} holds no comparison that could be resumed"
+                "{folder} holds no comparison that could be resumed: give the directory that \
+                 ringside compare wrote into"
             ));
         }
         let kept = Kept::read(folder)?;

@@ -113,7 +113,7 @@ fn what_cannot_be_searched_is_said_before_anything_is_written() {
         (vec!["http://127.0.0.1:1/", slo], 1, "127.0.0.1:1"),
         (vec!["http://127.0.0.1:1/"], 2, "--slo 'p99<10ms'"),
         (
-            vec!["http://127.0.0.1:1/", slo, "--from", "9", "--to", "5"],
+            vec!["http://127.0.0.1:1/", slo, "--from", "900", "--to", "500"],
             2,
             "a lower --from",
         ),

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use load::check::Threshold;
 use load::schedule::Schedule;
 use load::{Plan, Record, Stop};
 use measure::record::EndedBy;
@@ -362,12 +363,11 @@ impl<'a> Course<'a> {
     /// The load of one probe.
     fn plan(&self, base: &Plan, rate: f64, number: u32) -> Plan {
         let goal = self.goal;
-        let needed_s = slo::exchanges_min(&goal.slo) as f64 / rate;
+        let needed_s = exchanges_needed(&goal.slo) / rate;
         let window_s = goal.window.as_secs_f64();
         Plan {
             schedule: Schedule::open(rate, goal.arrivals),
-            // Poisson arrivals bring a tenth fewer now and then.
-            duration_s: Some((1.1 * needed_s).clamp(window_s, WINDOWS_MAX * window_s)),
+            duration_s: Some(needed_s.clamp(window_s, WINDOWS_MAX * window_s)),
             count: None,
             warm_up_s: goal.settle.as_secs_f64(),
             seed: goal.seed.wrapping_add(u64::from(number)),
@@ -381,6 +381,18 @@ impl<'a> Course<'a> {
             sleep_until(until.min(Time::now() + LOOK));
         }
     }
+}
+
+/// Exchanges that a window must bring for its conditions to be judged. Poisson arrivals bring a
+/// tenth fewer now and then.
+fn exchanges_needed(slo: &[Threshold]) -> f64 {
+    1.1 * slo::exchanges_min(slo) as f64
+}
+
+/// The lowest rate that can be judged, exchanges per second: below it even the longest window
+/// brings too few.
+pub(super) fn lowest_rate(slo: &[Threshold], window: Duration) -> f64 {
+    exchanges_needed(slo) / (WINDOWS_MAX * window.as_secs_f64())
 }
 
 fn give_up(seeker: &mut Seeker, trouble: Trouble) {

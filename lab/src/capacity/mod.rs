@@ -329,18 +329,19 @@ fn goal(
         true => written.slo,
         false => options.slo.clone(),
     };
-    let from = options.from.or(written.from).unwrap_or(FROM);
+    let window = options.window.unwrap_or(window);
+    let judged = course::lowest_rate(&slo, window);
+    let from = options.from.or(written.from).unwrap_or(FROM).max(judged);
     let to = options.to.or(written.to);
     let limits = Limits {
         from,
-        lowest: from / LOWER_MAX,
+        lowest: (from / LOWER_MAX).max(judged),
         to: to.unwrap_or(load::schedule::RATE_MAX),
         precision: options.precision.unwrap_or(PRECISION),
         repeats: options.repeats.unwrap_or(REPEATS),
         confirmations: options.confirmations.unwrap_or(CONFIRMATIONS),
         probes_max: PROBES_MAX,
     };
-    let window = options.window.unwrap_or(window);
     let wrong = wrong(&limits, &slo, window, &options.scaling);
     match wrong {
         Some(what) => Err(CannotBegin::Impossible(what)),
@@ -362,6 +363,13 @@ fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) 
         let what = "what must hold is not said: give conditions such as --slo 'p99<10ms' --slo \
                     'errors<0.1%', or write `[capacity] slo = [...]` into the file";
         return Some(what.to_owned());
+    }
+    if limits.lowest > limits.to {
+        return Some(format!(
+            "at {}/s a probe brings too few exchanges to judge the conditions: give a longer \
+             --duration or a higher --to",
+            limits.to
+        ));
     }
     if limits.from > limits.to {
         return Some(format!(

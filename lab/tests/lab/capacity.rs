@@ -156,6 +156,9 @@ fn what_cannot_be_searched_is_refused_with_a_way_out() {
     assert!(refused(&none).contains("--slo"));
     let bad = options(&arena, &["one"], "\n[capacity]\nslo = [\"p99\"]\n");
     assert!(refused(&bad).contains("test.toml:"), "{}", refused(&bad));
+    // Of a thousand exchanges one may fail, and the longest probe has a third of that.
+    let few = options(&arena, &["one"], "\n[capacity]\nslo = [\"errors<0.1%\"]\n");
+    assert!(refused(&few).contains("a longer --duration"));
     let sweep = "\n[capacity]\nslo = [\"p99<1s\"]\n[sweep]\nconnections = [1, 2]\n";
     assert!(refused(&options(&arena, &["one"], sweep)).contains("[sweep]"));
 }

@@ -69,7 +69,7 @@ pub(crate) enum Verb {
     Diff(diff::Diff),
     /// Run published claims here, and say what holds
     Claims(claims::Claims),
-    /// Write the reports of comparisons again, from their records
+    /// Write reports again, from their records
     Report(report::Report),
     /// Say what this host costs a measurement, and the command that changes it
     Doctor(doctor::Doctor),

@@ -3,12 +3,14 @@
 use maud::{Markup, html};
 
 use super::record::Sweep;
+use super::text::written;
 use super::{Key, RowFound};
 use crate::report::format;
 use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{Axis, Curve, Scale, Series, lines};
 use crate::report::html::swatch;
 use crate::statistics::Spread;
+use crate::verdict::Kind;
 
 /// What a curve is drawn of.
 type Figure = fn(&RowFound) -> Option<Spread>;
@@ -24,28 +26,31 @@ pub fn page(sweep: &Sweep) -> String {
         h1 { (sweep.question) }
         (page::verdicts(&said(sweep)))
     };
-    let curves: [(&str, Written, Figure); 4] = [
-        ("requests a second", format::count, |row| {
+    let curves: [(&str, &str, Written, Figure); 4] = [
+        ("Throughput", "requests a second", format::count, |row| {
             Some(row.figures.requests_per_second)
         }),
-        ("response time p99", format::time_us, |row| {
+        ("Response time", "99th percentile", format::time_us, |row| {
             row.figures.p99_us
         }),
         (
-            "the server's processor time per exchange",
+            "Processor time",
+            "of the server, per exchange",
             format::time_us,
             |row| row.figures.server_cpu_us_per_exchange,
         ),
-        ("peak memory of the server", format::bytes, |row| {
-            row.figures.memory_peak_bytes
+        ("Memory", "peak of the server", mebibytes, |row| {
+            row.figures.memory_peak_bytes.map(in_mebibytes)
         }),
     ];
     let plots = html! {
-        @for (name, write, figure) in curves { (plot(sweep, name, write, figure)) }
+        @for (title, name, write, figure) in curves {
+            (plot(sweep, title, name, write, figure))
+        }
     };
     let read = "Each point is the median of its rounds, the band reaches from the lowest to the \
                 highest. Hollow points are the generator's as much as the subject's, or void.";
-    let sections = [
+    let mut sections = vec![
         Section::new("Curves", read, plots),
         Section::new(
             "Figures",
@@ -53,21 +58,40 @@ pub fn page(sweep: &Sweep) -> String {
             table(sweep),
         ),
     ];
+    let refused = sweep.refused();
+    if !refused.is_empty() {
+        let body = page::sentences(&refused);
+        sections.push(Section::new("What cannot be concluded", "", body));
+    }
     page::page(&sweep.name, lead, &sections)
 }
 
 /// What its points make of it together.
 pub(crate) fn said(sweep: &Sweep) -> Vec<Found> {
-    let one = |says| Found {
-        tone: Tone::Calm,
-        sign: "=",
+    let one = |(settled, says): (bool, String)| Found {
+        tone: if settled { Tone::Good } else { Tone::Warn },
+        sign: if settled { "=" } else { "?" },
         says,
         rests: String::new(),
     };
-    sweep.conclusions().into_iter().map(one).collect()
+    sweep.concluded().into_iter().map(one).collect()
 }
 
-fn plot(sweep: &Sweep, name: &str, write: fn(f64) -> String, figure: Figure) -> Markup {
+/// Even steps of an axis are even in the unit that is written.
+fn in_mebibytes(bytes: Spread) -> Spread {
+    const MIB: f64 = 1_048_576.0;
+    Spread {
+        median: bytes.median / MIB,
+        lowest: bytes.lowest / MIB,
+        highest: bytes.highest / MIB,
+    }
+}
+
+fn mebibytes(mib: f64) -> String {
+    format!("{} MiB", format::digits(mib))
+}
+
+fn plot(sweep: &Sweep, title: &str, name: &str, write: Written, figure: Figure) -> Markup {
     let x = Axis::new(sweep.key.name(), scale(sweep), number(sweep.key));
     let y = Axis::new(name, Scale::FromZero, write);
     let names = sweep.names();
@@ -76,7 +100,7 @@ fn plot(sweep: &Sweep, name: &str, write: fn(f64) -> String, figure: Figure) -> 
         .enumerate()
         .map(|(style, name)| series(sweep, name, style, figure))
         .collect();
-    lines(name, "", (&x, &y), &series, &[])
+    lines(title, "", (&x, &y), &series, &[])
 }
 
 /// One curve: sound points are joined, doubtful ones stand hollow by themselves.
@@ -127,8 +151,8 @@ fn number(key: Key) -> fn(f64) -> String {
 
 fn table(sweep: &Sweep) -> Markup {
     let headings = [
-        (sweep.key.name(), Column::Figures),
         ("subject", Column::Words),
+        (sweep.key.name(), Column::Figures),
         ("requests/s", Column::Figures),
         ("p50", Column::Figures),
         ("p99", Column::Figures),
@@ -145,13 +169,18 @@ fn table(sweep: &Sweep) -> Markup {
             let figures = &row.figures;
             let rate = &figures.requests_per_second;
             rows.push(vec![
-                Cell::of(html! { a href={ (point.folder) "/report.html" } { (point.value) } }),
                 Cell::of(swatch(style, name)),
+                Cell::of(html! {
+                    a href={ (point.folder) "/report.html" } { (written(sweep.key, point.value)) }
+                }),
                 Cell::text(format::count(rate.median)).under(format::give_or_take(rate)),
                 time(figures.p50_us),
                 time(figures.p99_us),
                 time(figures.server_cpu_us_per_exchange),
-                Cell::text(row.verdict.as_str()),
+                Cell::text(match row.kind {
+                    Kind::Baseline => "baseline",
+                    _ => row.verdict.as_str(),
+                }),
             ]);
         }
     }

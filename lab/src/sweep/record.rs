@@ -159,25 +159,34 @@ impl Sweep {
         }
     }
 
-    /// What the points make of it together, in sentences.
-    pub fn conclusions(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = Vec::new();
+    /// What the points allow to say together, in sentences, and whether that is all of what was asked.
+    pub(super) fn concluded(&self) -> Vec<(bool, String)> {
+        let mut sentences: Vec<(bool, String)> = Vec::new();
         if let Some(why) = &self.ended_early {
-            sentences.push(format!(
+            let says = format!(
                 "The sweep ended early: {why}. {} of {} points were measured.",
                 self.points.len(),
                 self.order.len()
-            ));
+            );
+            sentences.push((false, says));
         }
         let names = self.names();
         let others = names.iter().filter(|name| **name != self.baseline);
         sentences.extend(others.map(|name| self.beside(name)));
-        sentences.extend(self.laws.iter().map(|law| law.sentence(self.key)));
+        let laws = self.laws.iter().filter(|law| law.law.is_some());
+        sentences.extend(laws.map(|law| (true, law.sentence(self.key))));
         sentences
     }
 
-    /// What was said of a row at each value, values with the same answer together.
-    fn beside(&self, name: &str) -> String {
+    /// Of which rows no law can be said, and why.
+    pub(super) fn refused(&self) -> Vec<String> {
+        let laws = self.laws.iter().filter(|law| law.law.is_none());
+        laws.map(|law| law.sentence(self.key)).collect()
+    }
+
+    /// What was said of a row at each value, values with the same answer together, and whether
+    /// something was said at each.
+    fn beside(&self, name: &str) -> (bool, String) {
         let (mut differ, mut same, mut open): (Vec<String>, Vec<String>, Vec<String>) =
             Default::default();
         for (value, row) in self.of(name) {
@@ -206,13 +215,14 @@ impl Sweep {
         if !open.is_empty() {
             parts.push(format!("undecided at {}", open.join(", ")));
         }
-        format!(
+        let says = format!(
             "{name} beside {}, {} over {}: {}.",
             self.baseline,
             self.metric.name(),
             self.key.name(),
             parts.join("; ")
-        )
+        );
+        (open.is_empty(), says)
     }
 }
 

@@ -15,7 +15,8 @@ pub fn terminal(sweep: &Sweep, look: Look) -> String {
     let mut lines = wrap(&sweep.question, look.width, "", "");
     lines.push(String::new());
     lines.extend(aligned(table(sweep), look));
-    lines.extend(under("What can be concluded", &sweep.conclusions(), look));
+    lines.extend(under("What can be concluded", &concluded(sweep), look));
+    lines.extend(under("What cannot be concluded", &sweep.refused(), look));
     plain(&lines, look)
 }
 
@@ -23,7 +24,8 @@ pub fn terminal(sweep: &Sweep, look: Look) -> String {
 pub fn markdown(sweep: &Sweep) -> String {
     let mut text = format!("# {}\n\n{}\n\n", sweep.name, escape(&sweep.question));
     rows(&mut text, &table(sweep));
-    list(&mut text, "What can be concluded", &sweep.conclusions());
+    list(&mut text, "What can be concluded", &concluded(sweep));
+    list(&mut text, "What cannot be concluded", &sweep.refused());
     let order: Vec<String> = sweep.order.iter().map(ToString::to_string).collect();
     text.push_str(&format!(
         "## How it was measured\n\n- began {}\n- each value in a comparison of its own, in the \
@@ -32,6 +34,11 @@ pub fn markdown(sweep: &Sweep) -> String {
         order.join(", ")
     ));
     text
+}
+
+fn concluded(sweep: &Sweep) -> Vec<String> {
+    let concluded = sweep.concluded().into_iter();
+    concluded.map(|(_, says)| says).collect()
 }
 
 fn table(sweep: &Sweep) -> Vec<Vec<String>> {

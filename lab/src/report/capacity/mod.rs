@@ -40,12 +40,15 @@ fn conditions(found: &Capacities) -> String {
         load::schedule::Arrivals::Poisson => "Poisson",
     };
     let limits = &found.limits;
+    let windows = match limits.repeats {
+        1 => "a window".to_owned(),
+        repeats => format!("most of {repeats} windows"),
+    };
     format!(
-        "A rate holds if {} in most of {} windows of {} s or more with {arrivals} arrivals, and \
-         what was due was answered. The last rate that held and the first that failed are \
-         confirmed by {} probes each and lie within {} %.",
+        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and what was \
+         due was answered. The last rate that held and the first that failed are confirmed by {} \
+         probes each and lie within {} %.",
         found.slo.join(" and "),
-        limits.repeats,
         digits(found.window_s),
         limits.confirmations,
         digits(100.0 * limits.precision),

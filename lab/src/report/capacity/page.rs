@@ -29,7 +29,7 @@ pub fn html(found: &Capacities) -> String {
     };
     let mut sections = vec![Section::new(
         "Capacities",
-        conditions(found),
+        conditions(found) + " Response times are shown at 80 % of the capacity.",
         capacities(found),
     )];
     let curves = curves(found);
@@ -67,13 +67,15 @@ pub(crate) fn said(found: &Capacities) -> Vec<Said> {
         let mut found = row.found.iter();
         found.all(crate::capacity::search::Found::is_exact)
     });
-    let tone = match exact {
-        true => Tone::Good,
-        false => Tone::Warn,
+    let known = found.rows.iter().any(|row| row.capacity().is_some());
+    let (tone, sign) = match (exact, known) {
+        (true, _) => (Tone::Good, "="),
+        (false, true) => (Tone::Warn, "≥"),
+        (false, false) => (Tone::Warn, "?"),
     };
     let one = |conclusion: &Conclusion| Said {
         tone,
-        sign: if exact { "=" } else { "≥" },
+        sign,
         says: conclusion.says.clone(),
         rests: conclusion.rests.clone(),
     };
@@ -85,8 +87,8 @@ fn capacities(found: &Capacities) -> Markup {
         ("subject", Column::Words),
         ("holds", Column::Figures),
         ("fails at", Column::Figures),
-        ("p50 at 80 %", Column::Figures),
-        ("p99 at 80 %", Column::Figures),
+        ("p50 at 80\u{a0}%", Column::Figures),
+        ("p99 at 80\u{a0}%", Column::Figures),
         ("server CPU per exchange", Column::Figures),
         ("knee (heuristic)", Column::Words),
     ];
@@ -242,7 +244,7 @@ fn setup(found: &Capacities) -> Markup {
         (
             "search",
             text(format!(
-                "from {}, precision {} %, {} probes a rate, {} to confirm an edge, seed {}",
+                "from {}, precision {} %, probes of a rate: {}, to confirm an edge: {}, seed {}",
                 per_second(limits.from),
                 100.0 * limits.precision,
                 limits.repeats,

@@ -62,8 +62,18 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s));
     }
-    signs.extend(kept_waiting(&mut verdict));
+    if signs.is_empty() {
+        signs.extend(kept_waiting(&mut verdict));
+    }
     verdict.limited = !signs.is_empty();
+    if verdict.limited && !open {
+        verdict.warnings.push(
+            "the rate is a lower bound of what the server holds, unless the server's own CPU was \
+             full, too; with more threads (-t) on CPUs of their own (--cpus) the generator asks \
+             for more"
+                .to_owned(),
+        );
+    }
     verdict.reason = if verdict.limited {
         signs.join("; ")
     } else {
@@ -96,14 +106,15 @@ fn kept_waiting(verdict: &mut Verdict) -> Option<String> {
         .run_queue_share_max
         .filter(|share| *share > RUN_QUEUE_SHARE_WARN)?;
     let sentence = format!(
-        "a worker was kept from its CPU by other threads for {:.1} % of the time; give the \
-         generator CPUs of its own (--cpus)",
+        "a worker was kept from its CPU by other threads for {:.1} % of the time",
         share * 100.0
     );
     if share > RUN_QUEUE_SHARE_MAX {
         return Some(sentence);
     }
-    verdict.warnings.push(sentence);
+    verdict.warnings.push(format!(
+        "{sentence}; give the generator CPUs of its own (--cpus)"
+    ));
     None
 }
 
@@ -118,9 +129,9 @@ fn busy(
         .is_some_and(|share| share > CPU_SHARE_MAX);
     match verdict.cpu_share_max {
         Some(share) if never_idle => signs.push(format!(
-            "the busiest worker used {:.0} % of its CPU and was never idle, so the rate is a lower \
-             bound of what the server holds, unless the server's own CPU was full, too",
-            share * 100.0
+            "the busiest worker was never idle: it used {:.0} % of its CPU and waited {:.0} % for it",
+            share * 100.0,
+            verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
             "the busiest worker used {:.0} % of its CPU, close to being the limit; \
@@ -173,7 +184,7 @@ fn late(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) -> Option<Stri
     (p99 > allowed).then(|| {
         format!(
             "1 % of the exchanges that could be sent at once were sent {:.0} µs late or more \
-             (allowed: {:.0} µs); ask for a lower rate or add threads (-t)",
+             (allowed: {:.0} µs)",
             p99 / 1000.0,
             allowed / 1000.0
         )
@@ -240,7 +251,10 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
         void.push("not one exchange was completed, so there is nothing to compare");
     }
     if open && verdict.limited {
-        void.push("the generator did not keep to the schedule, so the times are not the server's");
+        void.push(
+            "the generator did not keep to the schedule, so the times are not the server's; ask \
+             for a lower rate or add threads (-t)",
+        );
     }
     if outcomes
         .iter()
@@ -312,6 +326,9 @@ mod tests {
         let (signs, _) = closed(600, 110);
         assert!(signs[0].contains("for 11.0 % of the time"), "{signs:?}");
         let (signs, _) = closed(900, 60);
-        assert!(signs[0].contains("never idle"), "{signs:?}");
+        assert!(
+            signs[0].ends_with("used 90 % of its CPU and waited 6 % for it"),
+            "{signs:?}"
+        );
     }
 }

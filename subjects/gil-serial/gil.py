@@ -5,7 +5,7 @@ import multiprocessing
 import sys
 import threading
 
-TURNS = 8_000_000
+TURNS = 24_000_000
 
 
 def work():

@@ -48,13 +48,14 @@ pub(crate) fn time_us(us: f64) -> String {
     }
 }
 
-/// `6.10 MiB`, `812 KiB`.
+/// `6.10 MiB`, `812 KiB`, `35 B`.
 pub(crate) fn bytes(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes / KIB {
         kib if kib >= KIB * KIB => format!("{} GiB", digits(kib / KIB / KIB)),
         kib if kib >= KIB => format!("{} MiB", digits(kib / KIB)),
-        kib => format!("{} KiB", digits(kib)),
+        kib if kib >= 1.0 => format!("{} KiB", digits(kib)),
+        _ => format!("{bytes:.0} B"),
     }
 }
 
@@ -115,7 +116,8 @@ mod tests {
         assert_eq!(time_us(1520.0), "1.52 ms");
         assert_eq!(time_us(2_100_000.0), "2.10 s");
         assert_eq!(bytes(6.1 * 1024.0 * 1024.0), "6.10 MiB");
-        assert_eq!(bytes(0.0), "0 KiB");
+        assert_eq!(bytes(0.0), "0 B");
+        assert_eq!(bytes(35.2), "35 B");
         assert_eq!([ratio(0.3331), ratio(3.162)], ["0.333", "3.16"]);
     }
 

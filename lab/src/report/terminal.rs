@@ -247,7 +247,8 @@ fn ratio_cells(row: &Row) -> (String, String) {
         (Some(ratio), kind) => {
             let bound = match kind {
                 Kind::AtLeast => "≥ ",
-                Kind::Undecided | Kind::AtMost => "? ",
+                Kind::AtMost => "≤ ",
+                Kind::Undecided => "? ",
                 _ => "",
             };
             let interval = format!("{:.3}–{:.3}", ratio.low, ratio.high);

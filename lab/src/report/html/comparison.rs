@@ -243,7 +243,8 @@ fn ratio_cell(row: &Row) -> Cell {
         (Some(ratio), kind) => {
             let bound = match kind {
                 Kind::AtLeast => "≥ ",
-                Kind::Undecided | Kind::AtMost => "? ",
+                Kind::AtMost => "≤ ",
+                Kind::Undecided => "? ",
                 _ => "",
             };
             let text = format!("{bound}{}", ratio_figure(ratio.centre));

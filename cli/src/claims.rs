@@ -128,6 +128,12 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
 }
 
 fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
+    if !records.is_dir() {
+        return Err(Failure::usage(format!(
+            "{} is no directory of records; `ringside claims run` makes one",
+            records.display()
+        )));
+    }
     let command = format!("ringside claims page {}", records.display());
     let entries = entries(claims, records);
     let pages = [

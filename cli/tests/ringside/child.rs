@@ -240,6 +240,23 @@ impl Drop for Folder {
     }
 }
 
+/// Writes a comparison whose only subject is our server into `folder`, and gives its path. Each
+/// start of the server has the shell run `before` first; `rest` follows the subjects in the file.
+pub(crate) fn comparison_of_ours(folder: &Folder, before: &str, rest: &str) -> String {
+    let script = format!("{before} exec {{ringside}} serve --addr 127.0.0.1:{{port}}");
+    let subject = format!(
+        "description = \"ours\"\nkind = \"server\"\n[start]\n\
+         command = [\"sh\", \"-c\", \"{script}\"]\n[ready]\npath = \"/health\"\n\
+         [[answer]]\npath = \"/\"\nstatus = 200\nbody = \"Hello, World!\"\n"
+    );
+    fs::create_dir_all(folder.path("subjects/ours")).unwrap();
+    fs::write(folder.path("subjects/ours/subject.toml"), subject).unwrap();
+    let file = folder.path("test.toml");
+    let text = format!("name = \"test\"\nquestion = \"?\"\nsubjects = [\"ours\"]\n{rest}");
+    fs::write(&file, text).unwrap();
+    file
+}
+
 /// Waits until `happened` is true, which it looks at again and again.
 #[track_caller]
 pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {

@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Folder, assert_says, command, ringside, start};
+use super::child::{Folder, assert_says, command, comparison_of_ours, ringside, start};
 
 /// Writes a comparison of `subjects` into `folder` and gives its path.
 fn comparison(folder: &Folder, subjects: &str) -> String {
@@ -121,18 +121,8 @@ fn ctrl_c_ends_a_comparison_with_130_and_leaves_nobody_behind() {
             .success()
     );
     // The subject tells its process id before it becomes the server.
-    let script = format!("echo $$ >{pipe}; exec {{ringside}} serve --addr 127.0.0.1:{{port}}");
-    let subject = format!(
-        "description = \"ours\"\nkind = \"server\"\n[start]\n\
-         command = [\"sh\", \"-c\", \"{script}\"]\n[ready]\npath = \"/health\"\n\
-         [[answer]]\npath = \"/\"\nstatus = 200\nbody = \"Hello, World!\"\n"
-    );
-    fs::create_dir_all(folder.path("subjects/ours")).unwrap();
-    fs::write(folder.path("subjects/ours/subject.toml"), subject).unwrap();
-    let file = folder.path("test.toml");
-    let text = "name = \"test\"\nquestion = \"?\"\nsubjects = [\"ours\"]\nrounds = 9\n\
-                [workload]\npath = \"/\"\nconnections = 4\nwindow = \"60s\"\n";
-    fs::write(&file, text).unwrap();
+    let rest = "rounds = 9\n[workload]\npath = \"/\"\nconnections = 4\nwindow = \"60s\"\n";
+    let file = comparison_of_ours(&folder, &format!("echo $$ >{pipe};"), rest);
     let running = start(&mut command(&["compare", &file, "-o", &folder.path("out")]));
     // Ends when the subject has written and closed the other end.
     let pid = start(Command::new("cat").arg(&pipe)).end().stdout;

@@ -9,28 +9,19 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use super::child::{Folder, alive, assert_says, command, ringside, start, until};
+use super::child::{
+    Folder, alive, assert_says, command, comparison_of_ours, ringside, start, until,
+};
 use super::peers::answers;
 
 /// Writes a comparison of our server alone into `folder`, of so many rounds, and gives its path.
 /// Each start of the server has the shell run `before` first.
 fn comparison(folder: &Folder, rounds: u32, before: &str) -> String {
-    let script = format!("{before} exec {{ringside}} serve --addr 127.0.0.1:{{port}}");
-    let subject = format!(
-        "description = \"ours\"\nkind = \"server\"\n[start]\n\
-         command = [\"sh\", \"-c\", \"{script}\"]\n[ready]\npath = \"/health\"\n\
-         [[answer]]\npath = \"/\"\nstatus = 200\nbody = \"Hello, World!\"\n"
+    let rest = format!(
+        "rounds = {rounds}\naa = false\nceiling = false\n[workload]\npath = \"/\"\n\
+         connections = 2\nwindow = \"100ms\"\nsettle = \"20ms\"\nwarm_up = \"20ms\"\n"
     );
-    fs::create_dir_all(folder.path("subjects/ours")).unwrap();
-    fs::write(folder.path("subjects/ours/subject.toml"), subject).unwrap();
-    let file = folder.path("test.toml");
-    let text = format!(
-        "name = \"test\"\nquestion = \"?\"\nsubjects = [\"ours\"]\nrounds = {rounds}\naa = false\n\
-         ceiling = false\n[workload]\npath = \"/\"\nconnections = 2\nwindow = \"100ms\"\n\
-         settle = \"20ms\"\nwarm_up = \"20ms\"\n"
-    );
-    fs::write(&file, text).unwrap();
-    file
+    comparison_of_ours(folder, before, &rest)
 }
 
 /// The rounds of `ours` in the comparison in `out`, as they are on the disk.
@@ -193,8 +184,8 @@ fn a_full_disk_costs_a_capacity_no_figure() {
         return;
     };
     disk.run(
-        "code=0; $ringside capacity $file -o $disk/out --slo 'p99<1s' -d 100ms --from 100 --to \
-         200 --repeats 1 --confirmations 1 --precision 20% >full.out 2>full.err || code=$?\n\
+        "code=0; $ringside capacity $file -o $disk/out --slo 'p99<1s' -d 100ms --from 4k --to \
+         8k --repeats 1 --confirmations 1 --precision 20% >full.out 2>full.err || code=$?\n\
          echo $code >full.code; cp -r $disk/out full",
     );
     let (said, out) = (disk.read("full.err"), disk.read("full.out"));

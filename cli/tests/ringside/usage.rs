@@ -94,3 +94,14 @@ fn a_name_without_an_address_is_a_failure_that_says_so() {
     assert_says(&ended.stderr, "nowhere.invalid");
     assert_says(&ended.stderr, "check the name");
 }
+
+#[test]
+fn what_is_not_there_is_named_with_what_to_give() {
+    refused("claims page /nowhere", "`ringside claims run` makes one");
+    refused("claims run Z9", "`ringside claims` lists them");
+    refused(
+        "diff /nowhere /nowhere",
+        "give a directory of ringside compare",
+    );
+    refused("report /nowhere", "/nowhere holds no report");
+}

@@ -56,7 +56,12 @@ impl Measured {
             row: Option<String>,
         }
         let named = |what: String| format!("{}: {what}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            named(format!(
+                "{error}; give a directory of ringside compare, or what ringside run --format json \
+                 wrote"
+            ))
+        })?;
         let kind = serde_json::from_str::<Kind>(&text);
         let kind = kind.map_err(|error| named(format!("neither a round nor a record: {error}")))?;
         match kind.row {

@@ -1,6 +1,6 @@
 //! Commands that are timed, and what subjects have beside them.
 
-use crate::support::{Arena, BURNS, alone, left_behind, tiny};
+use crate::support::{Arena, alone, assert_companions_are_known, left_behind, tiny};
 use lab::finding::{Check, Severity};
 use lab::report::{Outcome as How, Row};
 use lab::round::Round;
@@ -108,18 +108,7 @@ fn what_a_companion_of_a_command_uses_is_nobody_elses() {
     let file = outcome.folder.join("rounds/busy/001.json");
     let text = std::fs::read_to_string(file).expect("its round");
     let seen = Round::from_json(&text).expect("a round").watched;
-    assert!(
-        seen.subject.companions_ns > 20_000_000,
-        "{:?}",
-        seen.subject
-    );
-    let strangers: Vec<&str> = seen
-        .host
-        .others
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert!(!strangers.contains(&BURNS), "{strangers:?}");
+    assert_companions_are_known(&seen);
 }
 
 #[test]

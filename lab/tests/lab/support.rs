@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use lab::Options;
+use lab::round::Watched;
 use measure::time::{Time, sleep_until};
 
 /// Serves until it is killed, if the environment says so. Called by a test of that name.
@@ -158,7 +159,7 @@ impl Arena {
 }
 
 /// What the companion of [`Arena::burning_companion`] is called in lists of processes.
-pub(crate) const BURNS: &str = "burns-besides";
+const BURNS: &str = "burns-besides";
 
 impl Arena {
     /// A companion that keeps a processor busy, under a name that nobody else has.
@@ -171,6 +172,19 @@ impl Arena {
              ready = {{ command = [\"true\"] }}\n"
         )
     }
+}
+
+/// Asserts that what the companion of [`Arena::burning_companion`] used is on its account, and not
+/// on that of strangers.
+#[track_caller]
+pub(crate) fn assert_companions_are_known(seen: &Watched) {
+    let used = seen.subject.companions_ns;
+    assert!(used > 20_000_000, "{used} ns");
+    let strangers = &seen.host.others;
+    assert!(
+        strangers.iter().all(|one| one.name != BURNS),
+        "{strangers:?}"
+    );
 }
 
 impl Drop for Arena {

@@ -3,7 +3,9 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Arena, BURNS, alone, free_port, left_behind, quick, tiny};
+use crate::support::{
+    Arena, alone, assert_companions_are_known, free_port, left_behind, quick, tiny,
+};
 use lab::finding::{Check, Finding, Severity};
 use lab::round::Round;
 use lab::watch::subject::SharedPages;
@@ -192,18 +194,7 @@ fn what_companions_use_is_nobody_elses_and_pages_of_several_processes_are_divide
     // In the first of two rounds both are alive.
     let outcome = compare(&arena, &["several", "plain"], 2);
     let seen = first_round(&outcome, "several").watched;
-    assert!(
-        seen.subject.companions_ns > 20_000_000,
-        "{:?}",
-        seen.subject
-    );
-    let strangers: Vec<&str> = seen
-        .host
-        .others
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert!(!strangers.contains(&BURNS), "{strangers:?}");
+    assert_companions_are_known(&seen);
     // While the other was measured, this one's companion should have been idle.
     let idle = found(&outcome, "plain", Check::IdleSubjects).expect("it was not");
     assert!(idle.sentence.contains("of a core"), "{idle:?}");

@@ -281,8 +281,8 @@ impl Drop for Process {
 struct Guard(Child);
 
 /// Kills the group `$1`, and who has left it: all who were started with the mark `$2` or are in the
-/// lists of a control group that follow. What is killed takes a moment to be gone, so it looks again,
-/// which takes longer. The control group can be removed then.
+/// lists of a control group that follow. What is killed takes a moment to be gone, so it looks
+/// again, which takes longer. The control group can be removed then.
 const GUARD: &str = r#"
 while read -r _; do :; done
 kill -s KILL -- "-$1"

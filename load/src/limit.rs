@@ -129,7 +129,8 @@ fn busy(
         .is_some_and(|share| share > CPU_SHARE_MAX);
     match verdict.cpu_share_max {
         Some(share) if never_idle => signs.push(format!(
-            "the busiest worker was never idle: it used {:.0} % of its CPU and waited {:.0} % for it",
+            "the busiest worker was never idle: it used {:.0} % of its CPU and waited {:.0} % for \
+             it",
             share * 100.0,
             verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
         )),

@@ -110,7 +110,8 @@ impl Disk {
         let (disk, filled) = (folder.path("disk"), folder.path("filled"));
         fs::create_dir(&disk).unwrap();
         let before = format!(
-            "( until [ -e {disk}/out/rounds/ours/001.json ] || [ -e {filled} ]; do sleep 0.01; done; \
+            "( until [ -e {disk}/out/rounds/ours/001.json ] || [ -e {filled} ]; \
+             do sleep 0.01; done; \
              [ -e {filled} ] || cat /dev/zero >{disk}/ballast; touch {filled} ) & "
         );
         let file = comparison(&folder, 8, &before);

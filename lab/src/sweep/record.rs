@@ -159,7 +159,8 @@ impl Sweep {
         }
     }
 
-    /// What the points allow to say together, in sentences, and whether that is all of what was asked.
+    /// What the points allow to say together, in sentences, and whether that is all of what was
+    /// asked.
     pub(super) fn concluded(&self) -> Vec<(bool, String)> {
         let mut sentences: Vec<(bool, String)> = Vec::new();
         if let Some(why) = &self.ended_early {

@@ -97,8 +97,14 @@ fn a_name_without_an_address_is_a_failure_that_says_so() {
 
 #[test]
 fn what_is_not_there_is_named_with_what_to_give() {
-    refused("claims page /nowhere", "`ringside claims run` makes one");
-    refused("claims run Z9", "`ringside claims` lists them");
+    refused(
+        "claims page --dir ../claims /nowhere",
+        "`ringside claims run` makes one",
+    );
+    refused(
+        "claims run --dir ../claims Z9",
+        "`ringside claims` lists them",
+    );
     refused(
         "diff /nowhere /nowhere",
         "give a directory of ringside compare",

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
+use crate::arrivals;
 use crate::cores::Choice;
 use crate::document::{self, BadFile, Document, nearest};
 use crate::phase::{self, Phase};
@@ -241,14 +242,17 @@ impl Comparison {
         let points = sweep::read(sweep, &document)?;
         reader.check_sweep(sweep, &points, &wanted)?;
         let mut comparisons = Vec::new();
-        for point in points {
+        for (at, point) in points.into_iter().enumerate() {
             let mut workload = workload.clone();
             point.apply(&mut workload);
             let rows = reader.rows(wanted.clone(), &workload)?;
             reader.check_followed(sweep, point, &rows)?;
-            comparisons.push((point, reader.comparison(workload, rows)));
+            let mut comparison = reader.comparison(workload, rows);
+            comparison.seed = arrivals::seed_of_point(written.seed, at);
+            comparisons.push((point, comparison));
         }
         let mut whole = comparisons[0].1.clone();
+        whole.seed = written.seed;
         whole.points = comparisons;
         Ok((whole, document.bytes()))
     }

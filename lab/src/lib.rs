@@ -10,6 +10,7 @@
 //! other, and `{ringside}` in its description is the path of the program that is running.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 pub mod binaries;
 mod build;
 pub mod capacity;

@@ -85,6 +85,7 @@ impl Course<'_> {
             duration_s: Some(self.goal.window.as_secs_f64()),
             count: None,
             warm_up_s: self.goal.settle.as_secs_f64(),
+            seed: self.goal.seed.wrapping_add(u64::from(number)),
             ..base.clone()
         };
         let when = format!("over {connections} connections");

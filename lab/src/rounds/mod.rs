@@ -144,7 +144,6 @@ impl Rounds<'_> {
         let (began, began_unix_s) = (Time::now(), unix_seconds());
         let entry = &mut entries[at];
         let (name, rounds) = (entry.row.name.clone(), self.comparison.rounds);
-        let when = format!("in round {round}");
         let phases = &self.comparison.phases;
         let mut start = entry.start;
         let measuring = Event::Measuring {
@@ -155,7 +154,7 @@ impl Rounds<'_> {
         let ran = match &mut entry.state {
             State::Live(live) => {
                 self.observer.event(&measuring);
-                run::all(live, phases, &self.setting, &when)
+                run::all(live, phases, &self.setting, round)
             }
             State::Timed(command) => {
                 self.observer.event(&measuring);

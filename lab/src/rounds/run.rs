@@ -9,6 +9,7 @@ use load::schedule::Schedule;
 use load::{Plan, Progress, Record, RunError};
 use measure::record::EndedBy;
 
+use crate::arrivals;
 use crate::live::{Live, Setting, Trouble};
 use crate::phase::Phase;
 use crate::round::{self, PhaseRun, Round};
@@ -127,22 +128,27 @@ pub(crate) struct At<'a> {
     pub(crate) cores: usize,
 }
 
-/// One round on a subject that serves: one window, or the phases one after the other. `when` ends
-/// the sentence about what may go wrong, as in "died in round 3".
+/// One round on a subject that serves: one window, or the phases one after the other.
 pub(super) fn all(
     live: &mut Live,
     phases: &[Phase],
     setting: &Setting<'_>,
-    when: &str,
+    round: u32,
 ) -> Result<Ran, Trouble> {
+    // Ends the sentence about what may go wrong, as in "died in round 3".
+    let when = format!("in round {round}");
+    let drawn = |plan: &Plan, phase| Plan {
+        seed: arrivals::seed(setting.seed, round, phase),
+        ..plan.clone()
+    };
     let plan = live.plan.clone();
     if phases.is_empty() {
-        let (record, watched) = run(live, &plan, setting, when)?;
+        let (record, watched) = run(live, &drawn(&plan, 0), setting, &when)?;
         return Ok(Ran::of(record, watched));
     }
     let mut ran = Ran::timed(Watched::default());
-    for phase in phases {
-        let plan = of_phase(&plan, phase);
+    for (at, phase) in phases.iter().enumerate() {
+        let plan = drawn(&of_phase(&plan, phase), at);
         let when = format!("{when}, phase {}", phase.name);
         let (record, watched) = run(live, &plan, setting, &when)?;
         if phase.compared {

@@ -1,6 +1,7 @@
 //! The lab as its users see it: files in, processes started and ended, reports out.
 
 mod answers;
+mod arrivals;
 mod capacity;
 mod check;
 mod claims;

@@ -16,6 +16,7 @@ use crate::run::assign;
 use crate::schedule::Schedule;
 use crate::worker::{Outcome, Worker, sockets_for};
 
+mod connections;
 mod http2;
 
 const MS: u64 = 1_000_000;
@@ -63,13 +64,25 @@ fn plan(schedule: Schedule, connections: u32, seconds: f64) -> Plan {
 }
 
 fn run(plan: &Plan, seed: u64, faults: Faults, server: impl Peer + 'static) -> Outcome {
+    let sockets = sockets_for(plan.connections as usize);
+    run_within(plan, seed, faults, sockets, server)
+}
+
+/// A run whose driver has so many sockets.
+fn run_within(
+    plan: &Plan,
+    seed: u64,
+    faults: Faults,
+    sockets: usize,
+    server: impl Peer + 'static,
+) -> Outcome {
     plan.validate().unwrap();
     let network = Network::new(seed, faults);
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     network.serve(&address, server);
     let assignment = assign(plan, 0, &[address]).unwrap();
     let driver = network.driver(&Config {
-        sockets: sockets_for(assignment.sessions),
+        sockets,
         ..Config::default()
     });
     let gate = Gate::new(1);

@@ -47,6 +47,8 @@ impl Exchange {
 pub(crate) enum State {
     /// No socket; a timer or the next exchange opens one.
     Down,
+    /// No socket was free for it since then: the others are still closing.
+    Waiting(Time),
     /// Connecting since then.
     Connecting(Time),
     /// Connecting since then; the socket stands, and the peer has yet to say what its protocol

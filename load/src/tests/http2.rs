@@ -16,7 +16,7 @@ use crate::schedule::Schedule;
 use crate::worker::Outcome;
 
 /// What a server does with a request.
-enum Fate {
+pub(super) enum Fate {
     /// A whole answer after so long.
     Answer(u64),
     Never,
@@ -33,7 +33,7 @@ struct Served {
 }
 
 /// An HTTP/2 server that answers as many requests at once as come.
-struct Server<L> {
+pub(super) struct Server<L> {
     config: Config,
     connections: BTreeMap<Connection, Served>,
     requests: u64,
@@ -43,7 +43,7 @@ struct Server<L> {
 }
 
 impl<L: FnMut(u64, Time) -> Fate> Server<L> {
-    fn new(law: L) -> Server<L> {
+    pub(super) fn new(law: L) -> Server<L> {
         Server {
             config: Config {
                 streams: 1000,

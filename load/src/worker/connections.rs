@@ -19,6 +19,8 @@ const BACK_OFF: BackOff = BackOff {
 };
 /// How long a retired connection waits for the peer to close first.
 const LINGER_NS: u64 = 50_000_000;
+/// How soon a connection that found no free socket looks for one again.
+const SOCKET_WAIT_NS: u64 = 1_000_000;
 
 impl<D: Driver> Worker<'_, D> {
     /// Before the load begins: opens the next connections, not too many at once.
@@ -36,6 +38,15 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Starts to connect a session that is down.
     pub(super) fn open(&mut self, index: usize, now: Time) {
+        if self.waiting > 0 {
+            // The others were here first.
+            return self.wait_for_socket(index, now, now);
+        }
+        self.connect(index, now, now);
+    }
+
+    /// Starts to connect, on the first socket that is free `since` then.
+    fn connect(&mut self, index: usize, since: Time, now: Time) {
         let share = &self.assignment;
         let number = index + self.assignment.worker as usize;
         let mut options = share.options.clone();
@@ -52,14 +63,39 @@ impl<D: Driver> Worker<'_, D> {
                 self.connecting += 1;
                 self.set_timer(index, now.plus(self.assignment.timeout_ns));
             }
-            // Sockets that are still closing hold the last slots: the back-off gives them time.
-            Err(Refused::SocketsFull) => self.retry_later(index, now),
-            Err(Refused::Kernel(fault)) => {
+            Err(Refused::SocketsFull) => self.wait_for_socket(index, since, now),
+            Err(refused) => {
+                let kind = match refused {
+                    Refused::Kernel(fault) => error_kind(fault),
+                    _ => ErrorKind::Other,
+                };
                 self.connecting += 1; // `lose` takes it off again.
                 self.sessions[index].state = State::Connecting(now);
-                self.lose(index, error_kind(fault), now);
+                self.lose(index, kind, now);
             }
-            Err(_) => self.lose(index, ErrorKind::Other, now),
+        }
+    }
+
+    /// Sockets that are still closing hold the last slots. The attempt goes on when one of them is
+    /// free, and an exchange that waits for the connection stays where it is.
+    fn wait_for_socket(&mut self, index: usize, since: Time, now: Time) {
+        self.sessions[index].state = State::Waiting(since);
+        self.waiting += 1;
+        let deadline = since.plus(self.assignment.timeout_ns);
+        self.set_timer(index, now.plus(SOCKET_WAIT_NS).min(deadline));
+    }
+
+    /// A connection that waits for a socket looks for one again, unless it has waited for too long
+    /// or nothing is left to be sent on it.
+    pub(super) fn look_for_socket(&mut self, index: usize, since: Time, now: Time) {
+        let has_exchange = self.sessions[index].ring.unanswered() > 0;
+        if since.plus(self.assignment.timeout_ns) <= now {
+            return self.lose(index, ErrorKind::ConnectTimeout, now);
+        }
+        self.waiting -= 1;
+        self.sessions[index].state = State::Down;
+        if has_exchange || self.may_begin() {
+            self.connect(index, since, now);
         }
     }
 
@@ -148,7 +184,9 @@ impl<D: Driver> Worker<'_, D> {
                 }
             }
             State::Greeting(_) => self.lose(index, ErrorKind::EarlyClose, now),
-            State::Down | State::Connecting(_) | State::Closing => self.closed(index, now),
+            State::Down | State::Waiting(_) | State::Connecting(_) | State::Closing => {
+                self.closed(index, now);
+            }
         }
     }
 
@@ -162,15 +200,31 @@ impl<D: Driver> Worker<'_, D> {
 
     /// A connection has ended in good order; the next one may begin.
     pub(super) fn closed(&mut self, index: usize, now: Time) {
-        self.drop_socket(index, Close::Graceful);
+        // The rest of a request whose answer has come already is not wanted.
+        let how = if self.sessions[index].sending {
+            Close::Reset
+        } else {
+            Close::Graceful
+        };
+        self.drop_socket(index, how);
         self.revive(index, now);
     }
 
     /// A connection is lost, and every exchange on it has failed.
     pub(super) fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
         let session = &mut self.sessions[index];
-        if matches!(session.state, State::Connecting(_) | State::Greeting(_)) {
-            self.connecting -= 1;
+        let was_tried = match session.state {
+            State::Connecting(_) | State::Greeting(_) => {
+                self.connecting -= 1;
+                true
+            }
+            State::Waiting(_) => {
+                self.waiting -= 1;
+                true
+            }
+            State::Down | State::Open | State::Closing => false,
+        };
+        if was_tried {
             if session.ring.unanswered() == 0 {
                 self.recorder.tally.error(kind);
             }
@@ -202,12 +256,23 @@ impl<D: Driver> Worker<'_, D> {
 
     /// A session that is down may be used again.
     pub(super) fn revive(&mut self, index: usize, now: Time) {
+        if !self.may_begin() {
+            return;
+        }
+        if self.assignment.keep_alive {
+            self.open(index, now);
+        } else {
+            self.more(index, now);
+        }
+    }
+
+    /// Whether an exchange may still have to be sent. After the window those are left that were due
+    /// in it, and those that a peer has refused.
+    fn may_begin(&self) -> bool {
         match self.phase {
-            Phase::Done => {}
-            // No exchange can come any more, unless the schedule still owes some.
-            Phase::Draining { .. } if self.due.is_none() => {}
-            _ if self.assignment.keep_alive => self.open(index, now),
-            _ => self.more(index, now),
+            Phase::Connecting { .. } | Phase::Loading => true,
+            Phase::Draining { .. } => self.due.is_some() || !self.again.is_empty(),
+            Phase::Done => false,
         }
     }
 

@@ -282,7 +282,7 @@ impl<D: Driver> Worker<'_, D> {
             State::Down if !self.assignment.keep_alive && session.timer.is_none() => 1,
             _ => 0,
         };
-        let most = self.left_to_send();
+        let most = self.left_to_send(now);
         count = u64::from(count).min(most) as u32;
         if count == 0 {
             return;
@@ -297,11 +297,12 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Closed loop: how many exchanges may be sent, the refused ones among them.
     #[inline]
-    fn left_to_send(&self) -> u64 {
+    fn left_to_send(&self, now: Time) -> u64 {
         let refused = self.again.len() as u64;
-        match (self.phase, self.assignment.quota) {
+        match (self.phase, self.left_of_quota()) {
             (Phase::Loading, None) => u64::MAX,
-            (Phase::Loading, Some(quota)) => quota - self.begun + refused,
+            (Phase::Loading, Some(_)) if now < self.recorder.window().0 => u64::MAX,
+            (Phase::Loading, Some(left)) => left + refused,
             (Phase::Draining { .. }, _) => refused,
             _ => 0,
         }
@@ -323,7 +324,7 @@ impl<D: Driver> Worker<'_, D> {
         match session.state {
             State::Open => self.room(session) > 0,
             State::Down => !self.assignment.keep_alive && session.timer.is_none(),
-            State::Connecting(_) | State::Greeting(_) | State::Closing => false,
+            State::Waiting(_) | State::Connecting(_) | State::Greeting(_) | State::Closing => false,
         }
     }
 
@@ -399,10 +400,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Finds out when the next exchange is due.
     pub(super) fn look_ahead(&mut self) {
-        let over = self
-            .assignment
-            .quota
-            .is_some_and(|quota| self.begun >= quota);
+        let over = self.left_of_quota() == Some(0);
         let (_, end) = self.recorder.window();
         self.due = match self.assignment.marks.as_mut().filter(|_| !over) {
             Some(marks) => marks.peek().map(|offset| self.origin.plus(offset)),
@@ -443,6 +441,8 @@ impl<D: Driver> Worker<'_, D> {
         let exchange = Exchange::new(intended, Time::NEVER);
         self.recorder.begun(&exchange);
         self.begun += 1;
+        let (start, _) = self.recorder.window();
+        self.begun_before += u64::from(intended < start);
         exchange
     }
 

@@ -176,10 +176,14 @@ pub(crate) struct Worker<'a, D: Driver> {
     due: Option<Time>,
     /// An exchange was due at this time and no connection was free.
     blocked_at: Time,
-    /// Exchanges sent of the quota.
+    /// Exchanges that have begun, and those of them that were due before the measured window: the
+    /// warm-up uses nothing of the quota up.
     begun: u64,
+    begun_before: u64,
     next_to_open: usize,
     connecting: usize,
+    /// Connections that wait for a free socket.
+    waiting: usize,
     /// Sessions whose first connection attempt has ended, either way.
     settled: usize,
     /// Connections that stand, and when the last one did.
@@ -242,8 +246,10 @@ impl<'a, D: Driver> Worker<'a, D> {
             due: None,
             blocked_at: Time(0),
             begun: 0,
+            begun_before: 0,
             next_to_open: 0,
             connecting: 0,
+            waiting: 0,
             settled: 0,
             connected: 0,
             last_connected: now,
@@ -321,7 +327,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 } else if now >= end {
                     let until = now.plus(self.assignment.timeout_ns);
                     self.drain(end, until, self.assignment.time_end);
-                } else if self.nothing_left_to_begin() {
+                } else if self.opened && self.left_of_quota() == Some(0) {
                     // Every exchange is begun: the window ends with the last answer.
                     if self.under_way() == 0 {
                         self.drain(now, now, EndedBy::Count);
@@ -419,11 +425,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.flights.total() + self.again.len() as u64
     }
 
-    /// The quota is used up; only answers are missing.
-    fn nothing_left_to_begin(&self) -> bool {
-        self.assignment
-            .quota
-            .is_some_and(|quota| self.begun >= quota)
+    /// What of the quota has not begun; none where no count ends the run.
+    #[inline]
+    fn left_of_quota(&self) -> Option<u64> {
+        let quota = self.assignment.quota?;
+        Some(quota.saturating_sub(self.begun - self.begun_before))
     }
 
     /// The measured window ends at `end`; its answers are awaited until `until`.
@@ -575,6 +581,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         session.timer = None;
         match session.state {
             State::Down => self.revive(index, now),
+            State::Waiting(since) => self.look_for_socket(index, since, now),
             State::Connecting(since) | State::Greeting(since) => {
                 let deadline = since.plus(self.assignment.timeout_ns);
                 if deadline <= now {

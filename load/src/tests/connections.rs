@@ -1,0 +1,169 @@
+//! How connections come and go, and what becomes of the exchanges that wait for one.
+
+use std::collections::BTreeSet;
+
+use engine::sim::{Connection, Faults, Peer, Replies};
+use measure::counters::ErrorKind;
+use measure::time::Time;
+
+use super::{ANSWER, MS, Server, plan, run, run_within};
+use crate::plan::Plan;
+use crate::protocol::{Http2, Protocol};
+use crate::schedule::Schedule;
+
+/// Answers each connection at the first byte of its request, and reads no further.
+struct Hasty {
+    answered: BTreeSet<Connection>,
+    /// How long an answer takes.
+    delay_ns: u64,
+}
+
+impl Hasty {
+    fn new(delay_ns: u64) -> Hasty {
+        Hasty {
+            answered: BTreeSet::new(),
+            delay_ns,
+        }
+    }
+}
+
+impl Peer for Hasty {
+    fn received(&mut self, id: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        if self.answered.insert(id) {
+            replies.stop_reading(0);
+            replies.send(self.delay_ns, ANSWER);
+        }
+    }
+}
+
+/// Each exchange has a connection of its own, and its request is longer than what is under way.
+fn uploads(schedule: Schedule, connections: u32) -> Plan {
+    let mut plan = plan(schedule, connections, 5.0);
+    plan.keep_alive = false;
+    plan.request.method = "POST".to_owned();
+    plan.request.body = vec![b'x'; 2 << 20];
+    plan
+}
+
+#[test]
+fn where_answers_come_before_the_request_is_taken_no_exchange_is_lost() {
+    for (schedule, connections) in [
+        (Schedule::Closed, 1),
+        (Schedule::Closed, 3),
+        (Schedule::Constant { rate: 50.0 }, 4),
+    ] {
+        let plan = uploads(schedule, connections);
+        let tally = run(&plan, 1, Faults::none(), Hasty::new(MS)).recorder.tally;
+        assert_eq!(tally.intended, tally.completed, "{:?}", tally.errors);
+        // More than there are sockets: those of early answers do not stay behind.
+        assert!(tally.completed > 75, "{}", tally.completed);
+        assert_eq!(tally.errors.total(), 0);
+    }
+}
+
+#[test]
+fn an_exchange_whose_connection_finds_no_socket_waits_for_one() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 200.0 }] {
+        // Three connections share two sockets.
+        let mut plan = plan(schedule, 3, 2.0);
+        plan.keep_alive = false;
+        let law = |_, _| 4 * MS;
+        let tally = run_within(&plan, 1, Faults::none(), 2, Server::new(law))
+            .recorder
+            .tally;
+        assert_eq!(tally.intended, tally.completed, "{:?}", tally.errors);
+        assert!(tally.completed > 300, "{}", tally.completed);
+        assert_eq!(tally.errors.total(), 0);
+    }
+}
+
+#[test]
+fn an_exchange_that_waits_for_a_socket_in_vain_times_out() {
+    // One connection holds the only socket for as long as the run lasts.
+    let mut plan = plan(Schedule::Constant { rate: 20.0 }, 2, 1.0);
+    (plan.keep_alive, plan.timeout_s) = (false, 0.2);
+    let law = |_, _| 3_600_000 * MS;
+    let tally = run_within(&plan, 1, Faults::none(), 1, Server::new(law))
+        .recorder
+        .tally;
+    assert_eq!((tally.intended, tally.completed), (20, 0));
+    assert_eq!(tally.failed + tally.unfinished, 20);
+    for kind in [ErrorKind::Timeout, ErrorKind::ConnectTimeout] {
+        assert!(tally.errors.count(kind) > 0, "{:?}", tally.errors);
+    }
+}
+
+/// Speaks HTTP/2: the first connection is left with GOAWAY after a while, and nothing on it was
+/// processed; the others are answered at once.
+struct Leaver {
+    first: Option<Connection>,
+    after_ns: u64,
+    others: super::http2::Server<fn(u64, Time) -> super::http2::Fate>,
+}
+
+impl Peer for Leaver {
+    fn opened(&mut self, id: Connection, now: Time, replies: &mut Replies) {
+        if self.first.is_some() {
+            return self.others.opened(id, now, replies);
+        }
+        self.first = Some(id);
+        // SETTINGS without any, and GOAWAY whose last stream is 0 (RFC 9113 §6.8).
+        replies.send(0, [0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        let mut goodbye = vec![0, 0, 8, 7, 0, 0, 0, 0, 0];
+        goodbye.extend([0; 8]);
+        replies.send(self.after_ns, goodbye);
+        replies.close(self.after_ns + 1_000);
+    }
+
+    fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+        if self.first != Some(id) {
+            self.others.received(id, bytes, now, replies);
+        }
+    }
+}
+
+#[test]
+fn what_a_peer_refuses_after_the_window_is_sent_on_a_new_connection() {
+    for (schedule, seconds) in [
+        (Schedule::Closed, 1.0),
+        (Schedule::Constant { rate: 10.0 }, 1.0),
+    ] {
+        let mut plan = plan(schedule, 1, seconds);
+        let http2 = Http2 {
+            streams: 10,
+            ..Http2::default()
+        };
+        plan.protocol = Protocol::Http2 { http2 };
+        let server = Leaver {
+            first: None,
+            after_ns: 1_300 * MS,
+            others: super::http2::Server::new(|_, _| super::http2::Fate::Answer(MS)),
+        };
+        let tally = run(&plan, 1, Faults::none(), server).recorder.tally;
+        assert_eq!((tally.intended, tally.completed), (10, 10));
+        assert_eq!((tally.unfinished, tally.reconnects), (0, 1));
+        let slowest_ms = tally.response.max() / MS;
+        assert!((1_290..1_400).contains(&slowest_ms), "{slowest_ms} ms");
+    }
+}
+
+#[test]
+fn the_warm_up_uses_nothing_of_the_count_up() {
+    for (schedule, count) in [
+        (Schedule::Closed, 1_000),
+        (Schedule::Closed, 1),
+        (Schedule::Constant { rate: 2_000.0 }, 1_000),
+        (Schedule::Poisson { rate: 2_000.0 }, 3),
+    ] {
+        let mut plan = plan(schedule, 4, 1.0);
+        (plan.duration_s, plan.count, plan.warm_up_s) = (None, Some(count), 1.0);
+        let outcome = run(&plan, 1, Faults::none(), Server::new(|_, _| MS / 10));
+        let tally = &outcome.recorder.tally;
+        assert_eq!((tally.intended, tally.completed), (count, count));
+        assert_eq!(tally.response.count(), count);
+        assert_eq!(outcome.ended_by, crate::worker::EndedBy::Count);
+        // The window begins behind the warm-up, which takes its whole second.
+        let start_ms = outcome.start.0 / MS;
+        assert!((2_000..2_100).contains(&start_ms), "{start_ms} ms");
+    }
+}

@@ -17,6 +17,7 @@ use crate::schedule::Schedule;
 use crate::worker::{Outcome, Worker, sockets_for};
 
 mod connections;
+mod greetings;
 mod http2;
 
 const MS: u64 = 1_000_000;

@@ -5,11 +5,13 @@
 //! Each rule is a file in `rules/`, a pure function from the files to its complaints. What a rule
 //! lets through is named in `tables.rs`, and a name that is no longer needed is a complaint too.
 //!
-//! `cargo xtask bench` measures ringside beside its peers; `bench/` says how.
+//! `cargo xtask bench` measures ringside beside its peers, and `cargo xtask nonsense` holds whole
+//! programs against peers that make no sense; `bench/` and `nonsense/` say how.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod documents;
+mod nonsense;
 mod rules;
 mod tables;
 mod workspace;
@@ -21,13 +23,15 @@ use workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask tidy   check imports, unsafe, sizes, the clock, words, generated documents
        cargo xtask docs   write the generated documents anew
-       cargo xtask bench  measure ringside beside its peers (--help says how)";
+       cargo xtask bench  measure ringside beside its peers (--help says how)
+       cargo xtask nonsense  hold whole programs against peers that make no sense";
 
 fn main() -> ExitCode {
     let verbs: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match verbs.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
         ["bench", ..] => return bench::run(&verbs[1..]),
+        ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
         ["docs"] => documents::write(&workspace::root()),
         _ => {
             eprintln!("{USAGE}");

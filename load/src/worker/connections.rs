@@ -193,6 +193,10 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer announced that it closes after this answer, or each exchange has a connection of
     /// its own. Requests behind it were not read (RFC 9112 §9.6).
     pub(super) fn retire(&mut self, index: usize, now: Time) {
+        if matches!(self.sessions[index].state, State::Greeting(_)) {
+            // It greeted and took its leave in one breath, so that no exchange could begin.
+            return self.lose(index, ErrorKind::EarlyClose, now);
+        }
         self.fail_all(index, ErrorKind::EarlyClose, now);
         self.sessions[index].state = State::Closing;
         self.set_timer(index, now.plus(LINGER_NS));

@@ -147,6 +147,14 @@ impl<D: Driver> Worker<'_, D> {
             }
             Ok(()) if session.wire.is_over(session.ring.unanswered()) => self.retire(index, now),
             Ok(()) if ready => self.usable(index, now),
+            // Whoever had no stream to use may have been granted one by settings.
+            Ok(())
+                if answered + ended == 0
+                    && session.state == State::Open
+                    && session.ring.unanswered() == 0 =>
+            {
+                self.go_on(index, now);
+            }
             Ok(()) if answered + ended == 0 => {}
             Ok(()) => self.freed(index, now),
         }
@@ -501,6 +509,11 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The connection that an exchange waited for can be used. It is the only one there.
     pub(super) fn send_waiting(&mut self, index: usize, now: Time) {
+        if self.sessions[index].wire.room() == 0 {
+            // The peer's settings allow no stream (RFC 9113 §6.5.2), and the connection is for this
+            // exchange alone.
+            return self.lose(index, ErrorKind::StreamRefused, now);
+        }
         if self.appends {
             self.prepare(index);
         }

@@ -150,6 +150,9 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     fn try_again(&mut self, index: usize, now: Time) {
+        if self.is_over() {
+            return; // What stood at the end was counted then, and nothing begins any more.
+        }
         let session = &mut self.sessions[index];
         let nth = session.failures;
         session.failures = nth.saturating_add(1);

@@ -1,0 +1,96 @@
+//! Servers of HTTP/2 whose first words leave no room for an exchange.
+
+use engine::sim::{Connection, Faults, Peer, Replies};
+use measure::counters::ErrorKind;
+use measure::time::Time;
+
+use super::{MS, plan, run};
+use crate::plan::Plan;
+use crate::protocol::{Http2, Protocol};
+use crate::schedule::Schedule;
+
+/// SETTINGS (RFC 9113 §6.5) that allow so many concurrent streams.
+fn settings(streams: u8) -> Vec<u8> {
+    [&[0, 0, 6, 4, 0, 0, 0, 0, 0][..], &[0, 3, 0, 0, 0, streams]].concat()
+}
+
+const GO_AWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// Says its pieces, each after so many nanoseconds, and answers each HEADERS frame with 204.
+struct Greeter(Vec<(u64, Vec<u8>)>);
+
+impl Peer for Greeter {
+    fn opened(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        for (delay_ns, bytes) in &self.0 {
+            replies.send(*delay_ns, bytes.clone());
+        }
+    }
+
+    fn received(&mut self, _: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
+        // Without faults the client's frames come as they were sent, the preface before the first.
+        let mut rest = bytes
+            .strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .unwrap_or(bytes);
+        while let [_, high, low, kind, _, a, b, c, d, after @ ..] = rest {
+            if *kind == 1 {
+                replies.send(MS, [0, 0, 1, 1, 5, *a, *b, *c, *d, 0x89]);
+            }
+            rest = &after[usize::from(*high) << 8 | usize::from(*low)..];
+        }
+    }
+}
+
+fn plan_http2(schedule: Schedule) -> Plan {
+    let mut plan = plan(schedule, 2, 1.0);
+    let http2 = Http2::default();
+    plan.protocol = Protocol::Http2 { http2 };
+    plan.timeout_s = 0.2;
+    plan
+}
+
+#[test]
+fn a_server_that_greets_and_takes_its_leave_at_once_is_a_failed_attempt() {
+    let greeting = [settings(9), GO_AWAY.to_vec()].concat();
+    for keep_alive in [true, false] {
+        let mut plan = plan_http2(Schedule::Constant { rate: 100.0 });
+        plan.keep_alive = keep_alive;
+        let peer = Greeter(vec![(0, greeting.clone())]);
+        let tally = run(&plan, 1, Faults::none(), peer).recorder.tally;
+        assert_eq!((tally.intended, tally.completed), (100, 0));
+        assert_eq!(tally.failed + tally.unfinished, 100);
+        // Where an exchange waits for the connection, it is what has failed.
+        let kind = match keep_alive {
+            true => ErrorKind::EarlyClose,
+            false => ErrorKind::StreamRefused,
+        };
+        assert!(tally.errors.count(kind) > 0);
+        assert_eq!(tally.errors.total(), tally.errors.count(kind));
+    }
+}
+
+#[test]
+fn a_connection_for_one_exchange_that_is_allowed_no_stream_fails_it() {
+    let mut plan = plan_http2(Schedule::Closed);
+    plan.keep_alive = false;
+    (plan.duration_s, plan.count) = (None, Some(20));
+    let peer = Greeter(vec![(0, settings(0))]);
+    let tally = run(&plan, 1, Faults::none(), peer).recorder.tally;
+    assert_eq!((tally.completed, tally.failed), (0, 20));
+    assert_eq!(tally.errors.count(ErrorKind::StreamRefused), 20);
+}
+
+#[test]
+fn streams_that_a_server_grants_later_are_used() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 100.0 }] {
+        let plan = plan_http2(schedule);
+        let peer = Greeter(vec![(0, settings(0)), (100 * MS, settings(9))]);
+        let tally = run(&plan, 1, Faults::none(), peer).recorder.tally;
+        assert!(
+            tally.completed >= 90,
+            "{}: {:?}",
+            tally.completed,
+            plan.schedule
+        );
+        assert_eq!(tally.errors.total(), 0);
+    }
+}

@@ -38,6 +38,8 @@ pub struct Completions {
     arena_loans: Vec<Range<usize>>,
     /// Where the lent buffers lie. `None` until the first turn.
     pool: Option<Rc<Pool>>,
+    /// The waker was used, which is the owner's business even where nothing else is.
+    woken: bool,
 }
 
 /// Marks the index of a loan in the arena. No driver has as many buffers.
@@ -105,6 +107,7 @@ impl Completions {
     /// Begins a turn of the driver that owns `pool`: empties the list and ends its loans.
     pub(crate) fn begin(&mut self, pool: &Rc<Pool>) {
         self.list.clear();
+        self.woken = false;
         self.end_loans();
         if !self
             .pool
@@ -119,6 +122,18 @@ impl Completions {
     #[inline]
     pub(crate) fn push(&mut self, socket: Token, event: Event) {
         self.list.push(Completion { socket, event });
+    }
+
+    /// Notes that the turn brought a wake.
+    #[inline]
+    pub(crate) fn note_wake(&mut self) {
+        self.woken = true;
+    }
+
+    /// Whether the turn brought a wake. A driver around another one may not sleep over it.
+    #[inline]
+    pub(crate) fn has_wake(&self) -> bool {
+        self.woken
     }
 
     /// Exchanges the list with an empty one, for the completions of an inner driver to be worked

@@ -37,6 +37,9 @@ use crate::waker::Waker;
 /// low, at most three quiet sends may be unanswered. A buffer that the kernel sizes holds many.
 pub const QUIET_BYTES_MAX: usize = 2048;
 
+/// [`Config::linger_ns`] where nobody says otherwise.
+pub const LINGER_NS: u64 = 30_000_000_000;
+
 /// Names one socket: a slot and the generation of its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
@@ -70,6 +73,8 @@ pub struct Config {
     pub buffers: usize,
     /// Bytes in each receive buffer.
     pub buffer_bytes: usize,
+    /// How long a gracefully closed socket may take to send what is left.
+    pub linger_ns: u64,
 }
 
 impl Default for Config {
@@ -78,6 +83,7 @@ impl Default for Config {
             sockets: 1024,
             buffers: 256,
             buffer_bytes: 16 * 1024,
+            linger_ns: LINGER_NS,
         }
     }
 }
@@ -168,6 +174,7 @@ pub enum Payload {
 pub enum Close {
     /// Everything sent so far is delivered, then FIN. Where bytes of the peer lie in the kernel
     /// that were never received, TCP sends a reset instead (RFC 1122 §4.2.2.13): read to the end.
+    /// An unfinished send has [`Config::linger_ns`] to end; then it is a reset after all.
     Graceful,
     /// RST, and nothing more is delivered.
     Reset,
@@ -276,6 +283,18 @@ pub enum Until {
     Event,
 }
 
+impl Until {
+    /// The same, but no later than `time`.
+    pub(crate) fn or_before(self, time: Time) -> Until {
+        match self {
+            Until::Now => Until::Now,
+            Until::Event if time == Time::NEVER => Until::Event,
+            Until::Event => Until::Time(time),
+            Until::Time(deadline) => Until::Time(deadline.min(time)),
+        }
+    }
+}
+
 /// The driver itself broke: no more can be done with it. The text says what and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken(pub String);
@@ -375,9 +394,13 @@ pub trait Driver {
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused>;
 
     /// One turn: submits, sleeps as allowed, reports. Empties `completions` first, which ends the
-    /// loan of its bytes. Returns the time read after sleeping. A signal or a wake may end the
-    /// sleep early with nothing to report.
+    /// loan of its bytes. Returns the time read after sleeping. A signal, a wake or the driver's
+    /// own business may end the sleep early with nothing to report. A wake always ends it, whatever
+    /// else the turn brings.
     fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken>;
+
+    /// [`Config::linger_ns`] of what it was opened with.
+    fn linger_ns(&self) -> u64;
 
     /// What TLS agreed on for a connection that stands; `None` where there is no TLS.
     fn secured(&self, socket: Token) -> Option<Secured> {

@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod descriptors;
 pub mod driver;
 pub mod epoll;
+mod lingering;
 mod payloads;
 mod pool;
 pub mod probe;

@@ -128,6 +128,7 @@ fn small() -> Config {
         sockets: 8,
         buffers: 8,
         buffer_bytes: 64,
+        ..Config::default()
     }
 }
 

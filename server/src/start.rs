@@ -66,6 +66,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 sockets,
                 buffers: BUFFERS,
                 buffer_bytes: BUFFER_BYTES,
+                ..engine::Config::default()
             },
             tls: tls.clone(),
             settings: settings(&config, &running.address, &buckets),

@@ -25,7 +25,7 @@
 //! A socket that fails while bytes of the peer still lie in its receive buffer, as after an answer
 //! sent early and a reset, is read empty before the failure is reported. A gracefully closed
 //! socket with bytes left to send keeps its slot until they are sent, the peer is gone or
-//! [`LINGER_NS`] have passed.
+//! [`Config::linger_ns`] have passed.
 //!
 //! The parts: `sleep` looks for events, `turn` makes completions of them, `send` sends.
 
@@ -47,6 +47,7 @@ use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
     OpenError, Payload, Refused, SocketOptions, Template, Token, Until,
 };
+use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
 use crate::pool::Pool;
 use crate::slots::Slots;
@@ -54,8 +55,6 @@ use crate::socket;
 use crate::waker::Waker;
 use sleep::Poller;
 
-/// How long a gracefully closed socket may take to send what is left.
-const LINGER_NS: u64 = 30_000_000_000;
 /// How long to wait before a connect to a full unix(7) listener is tried again: the kernel has no
 /// event for it.
 const RETRY_NS: u64 = 1_000_000;
@@ -84,8 +83,8 @@ pub struct Epoll {
     queued: Vec<(Token, Event)>,
     /// Sockets that may have more to give, each at most once, in the order of their turns.
     ready: VecDeque<Token>,
-    /// Closed sockets with bytes left to send, and when their patience ends, in that order.
-    lingering: VecDeque<(Time, Token)>,
+    /// Closed sockets with bytes left to send.
+    lingering: Lingering,
     /// Connects to unix(7) listeners whose backlog was full.
     retries: VecDeque<(Token, Address)>,
     retry_at: Time,
@@ -170,7 +169,7 @@ pub fn open(config: &Config) -> Result<Epoll, OpenError> {
         payloads: Payloads::default(),
         queued: Vec::new(),
         ready: VecDeque::new(),
-        lingering: VecDeque::new(),
+        lingering: Lingering::new(config.linger_ns),
         retries: VecDeque::new(),
         retry_at: Time(0),
         now: Time::now(),
@@ -364,6 +363,10 @@ impl Driver for Epoll {
         self.waker.clone()
     }
 
+    fn linger_ns(&self) -> u64 {
+        self.lingering.each_ns()
+    }
+
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
@@ -409,13 +412,9 @@ impl Epoll {
 
     /// Keeps a retired socket until its last send has ended or its time is up.
     fn linger(&mut self, token: Token) {
-        if self.lingering.len() > 2 * self.sockets.taken() {
-            // Behind one that is stuck stand many that have ended. Half of it goes at least.
-            let sockets = &mut self.sockets;
-            self.lingering
-                .retain(|(_, token)| matches!(sockets.closing_mut(*token), Some(Some(_))));
-        }
-        self.lingering.push_back((self.now.plus(LINGER_NS), token));
+        let (taken, sockets) = (self.sockets.taken(), &mut self.sockets);
+        self.lingering
+            .push(self.now, token, taken, |token| lingers(sockets, token));
     }
 
     fn forget_listener(&mut self, token: Token) {
@@ -477,6 +476,11 @@ impl Socket {
 #[inline]
 fn find(sockets: &mut Slots<Option<Socket>>, token: Token) -> Option<&mut Socket> {
     sockets.get_mut(token)?.as_mut()
+}
+
+/// Whether a closed socket still sends; released ones leave nothing in their slot.
+fn lingers(sockets: &mut Slots<Option<Socket>>, token: Token) -> bool {
+    matches!(sockets.closing_mut(token), Some(Some(_)))
 }
 
 /// What a connection is watched for.

@@ -3,12 +3,13 @@
 //! First every event only leaves a note on its socket, or ends a connect or a send; then the list
 //! of ready sockets is served in order, what is left over from the last turn before what is new.
 
-use measure::time::Time;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, sockopt};
 
-use super::{Epoll, RETRY_NS, Sending, Socket, Stage, data, fault, find, interest};
+use super::{
+    Epoll, RETRY_NS, Sending, Socket, Stage, WAKER_DATA, data, fault, find, interest, lingers,
+};
 use crate::completions::Completions;
 use crate::driver::{Event, Fault, Token, Until};
 use crate::socket;
@@ -55,27 +56,24 @@ impl Epoll {
 
     /// `until`, or earlier where something in here waits for a time.
     pub(super) fn earlier(&self, until: Until) -> Until {
-        let lingering = self.lingering.front().map_or(Time::NEVER, |(end, _)| *end);
-        let retry = if self.retries.is_empty() {
-            Time::NEVER
+        let until = self.lingering.earlier(until);
+        if self.retries.is_empty() {
+            until
         } else {
-            self.retry_at
-        };
-        let bound = lingering.min(retry);
-        match until {
-            Until::Event if bound < Time::NEVER => Until::Time(bound),
-            Until::Time(deadline) => Until::Time(deadline.min(bound)),
-            other => other,
+            until.or_before(self.retry_at)
         }
     }
 
     /// Takes one event of epoll down.
     #[inline]
     pub(super) fn note(&mut self, data: u64, flags: EventFlags, completions: &mut Completions) {
-        // The waker and the timer of sleeps name no slot that exists. That they have ended the
-        // sleep is all they are for; being edge-triggered, they need not be read.
+        // The waker and the timer of sleeps name no slot that exists. They are to end a sleep;
+        // being edge-triggered, they need not be read.
         let token = Token::new(data as u32, (data >> 32) as u32);
         let Some(socket) = find(&mut self.sockets, token) else {
+            if data == WAKER_DATA {
+                return completions.note_wake();
+            }
             return self.continue_lingering(token);
         };
         let stage = socket.stage;
@@ -262,16 +260,17 @@ impl Epoll {
 
     #[cold]
     fn end_lingering(&mut self) {
-        while let Some(&(end, token)) = self.lingering.front() {
+        loop {
+            let sockets = &mut self.sockets;
+            let late = self
+                .lingering
+                .next_late(self.now, |token| lingers(sockets, token));
+            let Some(token) = late else { return };
             if let Some(Some(socket)) = self.sockets.closing_mut(token) {
-                if self.now < end {
-                    return;
-                }
                 // Where the option cannot be set it still closes, and the kernel lingers instead.
                 let _ = socket::reset_on_close(&socket.descriptor);
-                self.release(token);
             }
-            self.lingering.pop_front();
+            self.release(token);
         }
     }
 

@@ -13,6 +13,7 @@ use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
     Payload, Refused, SocketOptions, Template, Token, Until,
 };
+use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
 use crate::pool::Pool;
 use crate::slots::Slots;
@@ -36,6 +37,8 @@ pub struct Sim {
     queued: Vec<(Token, Event)>,
     /// Sockets that may have more to give, each at most once, in the order of their turns.
     ready: VecDeque<Token>,
+    /// Closed sockets with bytes left to send.
+    lingering: Lingering,
     now: Time,
     waker: Waker,
     capabilities: Capabilities,
@@ -98,6 +101,7 @@ impl Sim {
             payloads: Payloads::default(),
             queued: Vec::new(),
             ready: VecDeque::new(),
+            lingering: Lingering::new(config.linger_ns),
             now,
             waker: Waker::flag(),
             capabilities: Capabilities {
@@ -260,6 +264,19 @@ impl Sim {
         }
     }
 
+    /// Resets the closed sockets that have not sent what was left in time.
+    fn end_lingering(&mut self) {
+        let now = self.world.borrow().now;
+        loop {
+            let sockets = &mut self.sockets;
+            let late = self
+                .lingering
+                .next_late(now, |token| lingers(sockets, token));
+            let Some(token) = late else { return };
+            self.release(token, Close::Reset);
+        }
+    }
+
     /// Ends a retired socket in the network and frees its slot.
     fn release(&mut self, token: Token, how: Close) {
         let Some(socket) = self.sockets.closing_mut(token).and_then(Option::take) else {
@@ -401,6 +418,7 @@ impl Sim {
         };
         loop {
             if self.waker.take_flag() {
+                completions.note_wake();
                 return Ok(());
             }
             let bound = {
@@ -542,7 +560,7 @@ impl Driver for Sim {
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
         let state = self.sockets.retire(socket).ok_or(Refused::Stale)?;
         let found = state.as_mut().ok_or(Refused::Stale)?;
-        let lingers = matches!(
+        let has_rest = matches!(
             (&found.kind, &found.sending, how),
             (
                 Kind::Connection { stands: true, .. },
@@ -550,9 +568,13 @@ impl Driver for Sim {
                 Close::Graceful
             )
         );
-        if !lingers || found.dead {
+        if !has_rest || found.dead {
             self.release(socket, how);
+            return Ok(());
         }
+        let (taken, sockets) = (self.sockets.taken(), &mut self.sockets);
+        self.lingering
+            .push(self.now, socket, taken, |socket| lingers(sockets, socket));
         Ok(())
     }
 
@@ -567,10 +589,11 @@ impl Driver for Sim {
         self.report_queued(completions);
         self.collect(completions);
         let slept = if completions.is_empty() && self.ready.is_empty() {
-            self.sleep(until, completions)
+            self.sleep(self.lingering.earlier(until), completions)
         } else {
             Ok(())
         };
+        self.end_lingering();
         let mut world = self.world.borrow_mut();
         world.turns += 1;
         let turn = world.turns;
@@ -582,6 +605,10 @@ impl Driver for Sim {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn linger_ns(&self) -> u64 {
+        self.lingering.each_ns()
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -616,6 +643,11 @@ impl Drop for Sim {
 /// The open socket that a token names. Takes the table alone, so that the rest stays free.
 fn find(sockets: &mut Slots<Option<Socket>>, token: Token) -> Option<&mut Socket> {
     sockets.get_mut(token)?.as_mut()
+}
+
+/// Whether a closed socket still sends; released ones leave nothing in their slot.
+fn lingers(sockets: &mut Slots<Option<Socket>>, token: Token) -> bool {
+    matches!(sockets.closing_mut(token), Some(Some(_)))
 }
 
 /// Reports that a socket is dead, and nothing of it from then on.

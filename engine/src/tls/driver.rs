@@ -21,8 +21,7 @@ use crate::driver::{
 use crate::payloads::Payloads;
 use crate::waker::Waker;
 
-/// How long the handshake of an accepted connection may take, and how long a closed connection may
-/// take to send what is left.
+/// How long the handshake of an accepted connection may take.
 pub const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// How long a client that leaves before it has heard anything waits for the tickets that a server
@@ -198,16 +197,21 @@ impl<D: Driver> Driver for Tls<D> {
             self.reported.clear();
             self.end_patience(now);
             self.completions += completions.len() as u64;
-            // What was only this module's business does not end the owner's sleep.
+            // What was only this module's business does not end the owner's sleep; a wake does,
+            // and it comes but once.
             let early = match until {
                 Until::Now => false,
                 Until::Time(deadline) => now < deadline,
                 Until::Event => true,
             };
-            if !(worked && early && completions.is_empty()) {
+            if !(worked && early && completions.is_empty()) || completions.has_wake() {
                 return Ok(now);
             }
         }
+    }
+
+    fn linger_ns(&self) -> u64 {
+        self.inner.linger_ns()
     }
 
     #[inline]
@@ -314,7 +318,7 @@ impl<D: Driver> Tls<D> {
         };
         hand_over(&mut self.inner, found);
         let patience_ns = if !found.ciphertext.is_empty() || found.outgoing.is_some() {
-            PATIENCE_NS
+            self.inner.linger_ns()
         } else if found.awaits_tickets() {
             TICKETS_NS
         } else {
@@ -350,10 +354,9 @@ impl<D: Driver> Tls<D> {
     /// `until`, or earlier where the patience with somebody ends before.
     #[inline]
     fn earlier(&mut self, until: Until) -> Until {
-        match (until, self.next_to_wait()) {
-            (Until::Event, Some((time, _))) => Until::Time(time),
-            (Until::Time(deadline), Some((time, _))) => Until::Time(deadline.min(time)),
-            (until, _) => until,
+        match self.next_to_wait() {
+            Some((time, _)) => until.or_before(time),
+            None => until,
         }
     }
 

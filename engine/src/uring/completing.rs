@@ -26,8 +26,13 @@ impl Uring {
                     self.files.release(File(socket.slot() as u32));
                     self.retry_accepts();
                 }
-                Kind::Wake if !completed.more => self.watch_waker(),
-                Kind::Wake | Kind::Ignored | Kind::CancelAll => {}
+                Kind::Wake => {
+                    completions.note_wake();
+                    if !completed.more {
+                        self.watch_waker();
+                    }
+                }
+                Kind::Ignored | Kind::CancelAll => {}
             }
         }
         self.counters.completions += completions.len() as u64;

@@ -66,7 +66,7 @@
 //!
 //! `OP_CLOSE` takes the file out of the table at once, but the connection ends with the last
 //! reference to it, and an armed receive holds one; so closing cancels it. A graceful close waits
-//! for an unfinished send, a reset sets `SO_LINGER` to zero by an operation, as setsockopt(2)
+//! for an unfinished send, for [`Config::linger_ns`] at most; a reset sets `SO_LINGER` to zero by an operation, as setsockopt(2)
 //! cannot reach a file that has no number. `OP_SHUTDOWN` is not used: the kernel hands it to a
 //! thread of its own.
 //!
@@ -104,6 +104,7 @@ use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, OpenError,
     Payload, Refused, SocketOptions, Template, Token, Until,
 };
+use crate::lingering::Lingering;
 use crate::payloads::Payloads;
 use crate::slots::Slots;
 use crate::socket as sockets;
@@ -130,6 +131,8 @@ pub struct Uring {
     parked: VecDeque<(Token, File)>,
     /// Sockets that found no receive buffer.
     starved: Vec<Token>,
+    /// Closed sockets with an unfinished send.
+    lingering: Lingering,
     /// Operations whose last completion has not come, the waker's poll and quiet sends aside.
     unfinished: usize,
     waker: Waker,
@@ -276,7 +279,9 @@ impl Driver for Uring {
             state.phase = Phase::Finishing;
         }
         // What was sent must leave first: a send that still waits for room keeps the socket open.
-        if !sending || how == Close::Reset {
+        if sending && how == Close::Graceful {
+            self.linger(socket);
+        } else {
             self.close_retired(socket, how);
         }
         Ok(())
@@ -287,14 +292,21 @@ impl Driver for Uring {
         if self.buffers.refill() {
             self.feed_starved();
         }
-        self.enter(until).map_err(broken)?;
+        self.enter(self.lingering.earlier(until)).map_err(broken)?;
         self.now = Time::now();
         self.complete(completions);
+        if !self.lingering.is_empty() {
+            self.end_lingering();
+        }
         Ok(self.now)
     }
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn linger_ns(&self) -> u64 {
+        self.lingering.each_ns()
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -341,6 +353,27 @@ impl Uring {
             (Phase::Connected | Phase::Ended, None) => Ok(()),
             (Phase::Connected | Phase::Ended, Some(_)) => Err(Refused::SendUnfinished),
             _ => Err(Refused::Stale),
+        }
+    }
+
+    /// Keeps a retired socket until its send has ended or its time is up.
+    fn linger(&mut self, socket: Token) {
+        let (taken, sockets) = (self.sockets.taken(), &mut self.sockets);
+        self.lingering
+            .push(self.now, socket, taken, |socket| lingers(sockets, socket));
+    }
+
+    /// Resets the closed sockets whose send has not ended in time.
+    #[cold]
+    fn end_lingering(&mut self) {
+        loop {
+            let sockets = &mut self.sockets;
+            let late = self
+                .lingering
+                .next_late(self.now, |socket| lingers(sockets, socket));
+            let Some(socket) = late else { return };
+            self.cancel(Kind::Send, socket);
+            self.close_retired(socket, Close::Reset);
         }
     }
 
@@ -392,6 +425,12 @@ impl Drop for Uring {
         }
         self.close_files();
     }
+}
+
+/// Whether a closed socket still waits for its send.
+fn lingers(sockets: &mut Slots<Socket>, socket: Token) -> bool {
+    let closing = sockets.closing_mut(socket);
+    closing.is_some_and(|state| state.phase == Phase::Finishing)
 }
 
 fn refused(error: Errno) -> Refused {

@@ -16,6 +16,7 @@ use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
 use crate::descriptors;
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError};
+use crate::lingering::Lingering;
 use crate::payloads::Payloads;
 use crate::pool::Pool;
 use crate::slots::Slots;
@@ -61,6 +62,7 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         accepts: Vec::new(),
         parked: VecDeque::new(),
         starved: Vec::new(),
+        lingering: Lingering::new(config.linger_ns),
         unfinished: 0,
         waker,
         now: Time::now(),

@@ -98,6 +98,25 @@ impl<D: Driver> Bench<D> {
             .expect("a connection begins")
     }
 
+    /// A listener in a full driver, as soon as one of its sockets has ended.
+    pub fn slot_for_another(&mut self) -> Token {
+        let listen = Listen {
+            address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
+            share_port: false,
+            backlog: 1,
+            options: SocketOptions::default(),
+        };
+        let deadline = self.driver.clock().plus(CASE_NS_MAX);
+        loop {
+            match self.driver.listen(&listen) {
+                Err(Refused::SocketsFull) => {}
+                other => return other.expect("a listener"),
+            }
+            assert!(self.driver.now() < deadline, "no slot within 20 s");
+            self.turn();
+        }
+    }
+
     /// Two ends of one connection: who connected and who accepted.
     pub fn pair(&mut self) -> (Token, Token) {
         self.pair_with(&SocketOptions::default())

@@ -293,6 +293,7 @@ pub fn many_sockets_and_few_buffers_lose_nothing<D: Driver>(open: Open<'_, D>) {
         sockets: 1_200,
         buffers: 8,
         buffer_bytes: 256,
+        ..Config::default()
     };
     let mut bench = Bench::with(open, config);
     let pairs = bench.pairs(500);

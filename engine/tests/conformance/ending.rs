@@ -50,6 +50,54 @@ pub fn a_graceful_close_delivers_what_was_sent_before<D: Driver>(open: Open<'_, 
     assert_same(&bench.story(server).received, &bytes, "before the end");
 }
 
+pub fn a_graceful_close_behind_a_stuck_send_ends_in_time<D: Driver>(open: Open<'_, D>) {
+    const LINGER_NS: u64 = 300_000_000;
+    let mut bench = Bench::with(
+        open,
+        Config {
+            sockets: 3,
+            linger_ns: LINGER_NS,
+            ..Config::default()
+        },
+    );
+    assert_eq!(bench.driver.linger_ns(), LINGER_NS);
+    let small = SocketOptions {
+        send_buffer_bytes: Some(4_608),
+        receive_buffer_bytes: Some(4_096),
+        ..SocketOptions::default()
+    };
+    let (_, address) = bench.listen_with(small.clone());
+    for round in 0..3 {
+        let client = bench.connect_with(&address, &small);
+        bench.until("both ends", |bench| {
+            bench.story(client).connected && bench.accepted.len() == round + 1
+        });
+        let server = bench.accepted[round];
+        bench
+            .driver
+            .arm_receive(server, false)
+            .expect("an open connection");
+        bench.some_turns();
+        bench.send(client, &pattern(1_000_000, 13));
+        bench.some_turns();
+        assert_eq!(bench.story(client).sent, 0, "the peer does not read");
+        bench.close(client, Close::Graceful);
+        // It has its time, and its slot for as long: all three are taken.
+        let until = bench.driver.now().plus(LINGER_NS);
+        let another = bench.slot_for_another();
+        assert!(bench.driver.now() >= until, "it was given no time to end");
+        bench.close(another, Close::Graceful);
+        bench
+            .driver
+            .arm_receive(server, true)
+            .expect("an open connection");
+        bench.until("the reset", |bench| bench.story(server).failed.is_some());
+        assert_eq!(bench.story(server).failed, Some(Fault::Reset));
+        bench.close(server, Close::Reset);
+        bench.some_turns();
+    }
+}
+
 pub fn a_reset_shows_as_one<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
     let (client, server) = bench.pair();

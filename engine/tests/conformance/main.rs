@@ -107,6 +107,7 @@ macro_rules! every_driver {
             ending:
                 the_end_is_seen_after_all_bytes,
                 a_graceful_close_delivers_what_was_sent_before,
+                a_graceful_close_behind_a_stuck_send_ends_in_time,
                 a_reset_shows_as_one,
                 the_option_to_reset_makes_every_close_one,
                 sending_to_one_who_left_fails_once,
@@ -123,6 +124,7 @@ macro_rules! every_driver {
                 a_wait_for_now_does_not_sleep_and_time_goes_on,
                 a_wait_ends_as_soon_as_something_happens,
                 a_wake_before_the_sleep_ends_it,
+                a_wake_ends_the_sleep_whatever_else_the_turn_brings,
             ;
         }
     };

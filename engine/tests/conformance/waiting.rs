@@ -1,6 +1,6 @@
 //! Time, sleeping and waking.
 
-use engine::{Driver, Until};
+use engine::{Close, Driver, Until};
 use measure::time::Time;
 
 use crate::bench::{Bench, Open};
@@ -83,6 +83,27 @@ pub fn a_wake_before_the_sleep_ends_it<D: Driver>(open: Open<'_, D>) {
         bench.turn_until(Until::Time(deadline));
         turns += 1;
         assert!(turns < 100, "an old wake ends every sleep");
+    }
+}
+
+pub fn a_wake_ends_the_sleep_whatever_else_the_turn_brings<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_, address) = bench.listen();
+    for round in 1..=10 {
+        let client = bench.connect(&address);
+        // What only a driver within this one has to do, such as shaking hands, is no completion;
+        // a wake that comes in the same turn is the owner's all the same.
+        let mut turns_after = 0;
+        while turns_after < 8 {
+            bench.driver.waker().wake();
+            let deadline = bench.driver.clock().plus(10_000_000_000);
+            bench.turn_until(Until::Time(deadline));
+            assert!(bench.driver.now() < deadline, "the wake was lost");
+            let stands = bench.story(client).connected && bench.accepted.len() == round;
+            turns_after += u32::from(stands);
+        }
+        bench.close(client, Close::Graceful);
+        bench.close(bench.accepted[round - 1], Close::Graceful);
     }
 }
 

@@ -110,6 +110,7 @@ impl Stage {
             sockets: 64,
             buffers: 64,
             buffer_bytes: 4096,
+            ..Config::default()
         });
         let address = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 80)));
         let settings = Settings {

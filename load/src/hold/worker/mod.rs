@@ -209,6 +209,7 @@ impl Job for Assignment {
             sockets: self.sockets,
             buffers: BUFFERS,
             buffer_bytes: BUFFER_BYTES,
+            ..Config::default()
         }
     }
 

@@ -44,6 +44,12 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let paint = Paint::for_stderr(no_color);
     let crossed = thresholds::say_crossed(&arguments.thresholds, &record, paint);
     written.map_err(Failure::running)?;
+    if record.connections.survival.is_none() && arguments.format != Format::Text {
+        // The text says it itself; other forms are read by programs.
+        for warning in &record.warnings {
+            terminal::say(warning);
+        }
+    }
     exit(&record, crossed)
 }
 

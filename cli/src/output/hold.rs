@@ -73,13 +73,22 @@ fn head(record: &Record) -> String {
         Protocol::WebSocket { .. } => "a ping of WebSocket",
         Protocol::Grpc { .. } => "a health check of gRPC",
     };
+    let every = wrk_time_us(plan.heartbeat_s * 1e6);
+    let opening = wrk_time_us(record.opening_s * 1e6);
+    if record.connections.survival.is_none() {
+        return format!(
+            "Held nothing @ {}\n  {} of {} connections stood after {opening} of opening\n",
+            plan.target.url(),
+            record.connections.standing,
+            plan.connections,
+        );
+    }
     format!(
-        "Held {} connections for {} @ {}\n  opened in {}; {heartbeat} every {} on each\n",
+        "Held {} connections for {} @ {}\n  opened in {opening}; {heartbeat} every {every} on \
+         each\n",
         plan.connections,
         wrk_time_s(record.duration_s),
         plan.target.url(),
-        wrk_time_us(record.opening_s * 1e6),
-        wrk_time_us(plan.heartbeat_s * 1e6),
     )
 }
 
@@ -122,8 +131,9 @@ fn figures(record: &Record, paint: Paint) -> String {
             "write failures".to_string(),
             percent(heartbeats.failure_share),
             format!(
-                "{} of {} heartbeats; {} unfinished",
-                heartbeats.failed, heartbeats.sent, heartbeats.unfinished
+                "{} of {} heartbeats sent; {} more were due while the connection was down; {} \
+                 unfinished",
+                heartbeats.failed, heartbeats.sent, heartbeats.skipped_down, heartbeats.unfinished
             ),
         ],
     ];

@@ -1,7 +1,7 @@
 //! Long connections against servers that stay, die, come back, close and refuse.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use rustix::process::Signal;
@@ -120,20 +120,73 @@ fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
     assert_eq!(connections["reconnects"], 20, "{connections}");
     assert_eq!(connections["standing"], 20, "{connections}");
     assert_eq!(connections["given_up"], 0, "{connections}");
+    let heartbeats = &record["heartbeats"];
+    let count = |name: &str| heartbeats[name].as_u64().unwrap();
+    assert_eq!(
+        count("due"),
+        count("sent") + count("skipped"),
+        "{heartbeats}"
+    );
     // The first wait is at least 75 ms.
     assert!(record["re_establish_time_us"]["min"].as_f64().unwrap() >= 75_000.0);
 }
 
 #[test]
 fn sigterm_ends_a_hold_with_a_report_and_143() {
-    let server = Server::start(&[]);
-    let url = server.at("/health");
-    let running = start(&mut command(&["hold", "-c5", "-d10m", &url]));
-    until_established(server.authority(), 5);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (beat, beats) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let beat = beat.clone();
+            std::thread::spawn(move || {
+                while stream.read(&mut [0; 1024]).is_ok_and(|length| length > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                    let _ = beat.send(());
+                }
+            });
+        }
+    });
+    let words = ["hold", "-c5", "-t1", "-d10m", "--heartbeat", "50ms", &url];
+    let running = start(&mut command(&words));
+    // Of fifteen heartbeats one is the third on its connection, and the hold has begun by then.
+    for _ in 0..15 {
+        beats.recv_timeout(PATIENCE).unwrap();
+    }
     running.signal(Signal::TERM);
     let ended = running.end();
     assert_eq!(ended.code, Some(143), "{}", ended.stderr);
     assert_says(&ended.stdout, "Held 5 connections");
+}
+
+#[test]
+fn a_hold_that_is_interrupted_while_it_opens_says_that_it_held_nothing() {
+    let server = Server::start(&[]);
+    let url = server.at("/health");
+    let words = "hold -c 1000 -t 3 --open-rate 20 -d 10m --format";
+    for format in ["json", "text"] {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.extend([format, &url]);
+        let running = start(&mut command(&words));
+        until_established(server.authority(), 9);
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        let said = "nothing was held: it was interrupted while connections were still being opened";
+        if format == "text" {
+            assert_says(&ended.stdout, "Held nothing @ ");
+            assert_says(&ended.stdout, said);
+            assert_says(&ended.stdout, "survival        -");
+            continue;
+        }
+        assert_says(&ended.stderr, said);
+        let record = record(&ended);
+        assert_eq!(record["valid"], false);
+        assert_eq!(record["duration_s"], 0.0);
+        assert_eq!(record["connections"]["survival"], Value::Null);
+        assert_eq!(record["connections"]["survived"], 0);
+        assert!(record["connections"]["standing"].as_u64().unwrap() >= 9);
+    }
 }
 
 #[test]

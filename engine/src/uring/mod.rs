@@ -66,9 +66,9 @@
 //!
 //! `OP_CLOSE` takes the file out of the table at once, but the connection ends with the last
 //! reference to it, and an armed receive holds one; so closing cancels it. A graceful close waits
-//! for an unfinished send, for [`Config::linger_ns`] at most; a reset sets `SO_LINGER` to zero by an operation, as setsockopt(2)
-//! cannot reach a file that has no number. `OP_SHUTDOWN` is not used: the kernel hands it to a
-//! thread of its own.
+//! for an unfinished send, for [`Config::linger_ns`] at most; a reset sets `SO_LINGER` to zero by
+//! an operation, as setsockopt(2) cannot reach a file that has no number. `OP_SHUTDOWN` is not
+//! used: the kernel hands it to a thread of its own.
 //!
 //! # The end
 //!

@@ -28,12 +28,19 @@ pub(super) fn record(
         .map(|outcome| outcome.origin)
         .min()
         .unwrap_or_default();
-    let start = all().map(|outcome| outcome.start).min().unwrap_or_default();
     let end = all().map(|outcome| outcome.end).max().unwrap_or_default();
+    // Workers see a signal one after the other, so one may have begun to hold when another gave
+    // up opening. Together they have held nothing.
+    let began = all().all(|outcome| outcome.began);
+    let starts = all().map(|outcome| outcome.start);
+    let start = if began { starts.min() } else { Some(end) }.unwrap_or_default();
     let whole_s = (end - origin).as_secs_f64();
     let times = || all().map(|outcome| outcome.cpu);
     let mut tally = Tally::new();
     all().for_each(|outcome| tally.merge(&outcome.tally));
+    if !began {
+        tally.survived = 0;
+    }
     let cpu_seconds = times().map(|time| time.map(|time| time.run_ns as f64 / 1e9));
     let run_queue_share_max = limit::share_max(times(), whole_s, |time| time.wait_ns);
     let late = lateness(&tally, run_queue_share_max);
@@ -53,9 +60,9 @@ pub(super) fn record(
         counters: engine_counters(all().map(|outcome| &outcome.counters)),
     };
     let held = (end - start).as_secs_f64();
-    let void = void(&tally, held, all());
+    let void = void(&tally, plan.connections, held, all());
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64());
-    warnings.extend(void.iter().map(|text| (*text).to_owned()));
+    warnings.extend(void.iter().cloned());
     if let Some(violation) = all().find_map(|outcome| outcome.violation.as_ref()) {
         warnings.push(format!("the server broke the protocol: {violation}"));
     }
@@ -101,19 +108,41 @@ fn lateness(tally: &Tally, run_queue_share_max: Option<f64>) -> Option<String> {
 /// Why the figures do not mean what they say.
 fn void<'a>(
     tally: &Tally,
+    asked: u32,
     held_s: f64,
     mut outcomes: impl Iterator<Item = &'a Outcome>,
-) -> Vec<&'static str> {
+) -> Vec<String> {
     let mut void = Vec::new();
     if tally.counts.opened == 0 {
-        void.push("not one connection came about, so nothing was held");
+        void.push("not one connection came about, so nothing was held".to_owned());
     } else if held_s <= 0.0 {
-        void.push("it was ended while connections were still being opened, so nothing was held");
+        void.push(format!(
+            "nothing was held: it was interrupted while connections were still being opened ({} \
+             of {asked} stood); let it run until all have been tried, or open faster (--open-rate)",
+            tally.standing
+        ));
     }
     if outcomes.any(|outcome| outcome.counters.overflows > 0) {
-        void.push("the completion queue overflowed; hold fewer connections per worker (-t)");
+        void.push("the completion queue overflowed; hold fewer connections per worker (-t)".into());
     }
+    void.extend(unbalanced(tally));
     void
+}
+
+/// What the plan makes due is told apart from what was done, and each end of a heartbeat is counted
+/// where it happens. Where the two do not agree a heartbeat was lost in here.
+fn unbalanced(tally: &Tally) -> Option<String> {
+    let (due, sent, skipped) = (tally.due, tally.sent, tally.skipped);
+    let (answered, failed) = (tally.counts.answered, tally.counts.failed);
+    let unfinished = tally.unfinished;
+    let balances = due == sent + skipped && sent == answered + failed + unfinished;
+    (!balances).then(|| {
+        format!(
+            "the heartbeats don't add up: {due} due, {sent} sent, {skipped} skipped; {answered} \
+             answered, {failed} failed, {unfinished} unfinished. This is a bug in ringside: please \
+             report it"
+        )
+    })
 }
 
 fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
@@ -146,10 +175,16 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
              lost is in no figure"
         ));
     }
-    if tally.skipped > 0 {
+    let busy = tally.skipped - tally.skipped_down;
+    if busy > 0 {
         warnings.push(format!(
-            "{} heartbeats were not sent because the one before was still unanswered",
-            tally.skipped
+            "{busy} heartbeats were not sent because the one before was still unanswered"
+        ));
+    }
+    if tally.skipped_down > 0 {
+        warnings.push(format!(
+            "{} heartbeats were due while their connection was down; they count as write failures",
+            tally.skipped_down
         ));
     }
     warnings

@@ -7,12 +7,15 @@ use std::rc::Rc;
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
-use engine::{Address, Driver as _};
+use engine::{
+    Address, Broken, Capabilities, Close, Completions, Driver, EngineCounters, Listen, Payload,
+    Refused, SocketOptions, Template, Token, Until, Waker,
+};
 use measure::hold::Memory;
 use measure::time::Time;
 
 use super::prepare::{Place, assign};
-use super::worker::{Assignment, Worker};
+use super::worker::{Assignment, Outcome, Worker};
 use super::{Plan, Record, judge};
 use crate::crew::Job;
 use crate::gate::Gate;
@@ -106,13 +109,18 @@ fn hold_on(plan: &Plan, network: &Network) -> Record {
         .unwrap()
         .run()
         .unwrap();
+    record_of(plan, vec![outcome])
+}
+
+fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
     let ground = Ground {
         kind: Kind::Epoll,
         engine_reason: "simulated".into(),
         addresses: vec![address()],
         tls: None,
     };
-    judge::record(plan.clone(), &ground, 1, Memory::default(), vec![outcome])
+    let workers = outcomes.len() as u32;
+    judge::record(plan.clone(), &ground, workers, Memory::default(), outcomes)
 }
 
 fn hold(plan: &Plan, seed: u64, faults: Faults, server: impl Peer + 'static) -> Record {
@@ -348,6 +356,48 @@ fn a_server_that_dies_and_comes_back_gets_everybody_back() {
 }
 
 #[test]
+fn what_is_due_while_a_connection_is_down_is_counted() {
+    // The server is away for one and a half seconds: it resets whoever speaks, and refuses nobody,
+    // so that a connection is lost with its next heartbeat and again with each first one.
+    let mut plan = plan(200, 6.0);
+    (plan.heartbeat_s, plan.open_rate) = (0.5, 1e6);
+    (plan.back_off.first_s, plan.back_off.most_s) = (0.4, 0.8);
+    let away = |now: Time| (3000..4500).contains(&(now.0 / MS));
+    let server = Server::new(move |_, _, now| if away(now) { Deed::Reset } else { well(MS) });
+    let record = hold(&plan, 5, Faults::none(), server);
+    assert!(record.valid, "{:?}", record.warnings);
+    let heartbeats = record.heartbeats;
+    // 200 connections, 6 s, two a second on each; the opening takes no time here.
+    assert!((2400..=2600).contains(&heartbeats.due), "{heartbeats:?}");
+    assert_eq!(heartbeats.due, heartbeats.sent + heartbeats.skipped);
+    assert!(heartbeats.skipped_down > 0, "{heartbeats:?}");
+    assert_eq!(heartbeats.skipped, heartbeats.skipped_down);
+    // Of three that were due on each in that time none was answered.
+    let in_vain = heartbeats.failed + heartbeats.skipped_down;
+    assert!((595..=800).contains(&in_vain), "{heartbeats:?}");
+    let share = in_vain as f64 / heartbeats.due as f64;
+    let said = heartbeats.failure_share.unwrap();
+    assert!((said - share).abs() < 0.01, "{said}, not {share}");
+    let warned = |part: &str| record.warnings.iter().any(|text| text.contains(part));
+    assert!(warned("their connection was down"), "{:?}", record.warnings);
+}
+
+#[test]
+fn on_connections_that_never_come_about_every_heartbeat_is_skipped() {
+    let mut plan = plan(10, 5.0);
+    plan.open_rate = 1e6;
+    let faults = Faults {
+        refuse: 1.0,
+        ..Faults::none()
+    };
+    let record = hold(&plan, 1, faults, Server::new(|_, _, _| well(MS)));
+    let heartbeats = record.heartbeats;
+    assert!((45..=60).contains(&heartbeats.due), "{heartbeats:?}");
+    assert_eq!((heartbeats.sent, heartbeats.due), (0, heartbeats.skipped));
+    assert_eq!(heartbeats.failure_share, Some(1.0));
+}
+
+#[test]
 fn the_same_seed_brings_the_same_record_and_another_seed_another() {
     let record = |seed| {
         let mut plan = plan(50, 20.0);
@@ -400,6 +450,12 @@ fn under_faults_every_connection_and_every_heartbeat_is_accounted_for() {
         let heartbeats = record.heartbeats;
         let ended = heartbeats.answered + heartbeats.failed + heartbeats.unfinished;
         assert_eq!(heartbeats.sent, ended, "seed {seed}: {heartbeats:?}");
+        assert_eq!(
+            heartbeats.due,
+            heartbeats.sent + heartbeats.skipped,
+            "seed {seed}: {heartbeats:?}"
+        );
+        assert!(record.valid, "seed {seed}: {:?}", record.warnings);
         let rows = &record.series;
         assert_eq!(
             rows.iter().map(|row| row.lost).sum::<u64>(),
@@ -436,4 +492,147 @@ fn a_signal_ends_a_hold_with_what_was_measured() {
     let held_s = (outcome.end - outcome.start).as_secs_f64();
     assert!((4.0..8.0).contains(&held_s), "{held_s}");
     assert_eq!(outcome.tally.survived, 10);
+}
+
+/// What a worker brings back that saw a signal at once while it opened, and one that had begun to
+/// hold by then: the gate took the first one's leaving for its arrival.
+#[test]
+fn a_hold_that_not_every_worker_began_held_nothing() {
+    let plan = plan(10, 3600.0);
+    let network = Network::new(1, Faults::none());
+    network.serve(&address(), Server::new(|_, _, _| well(MS)));
+    let outcomes = [false, true].map(|begins| {
+        let assignment = assignment(&plan, network.now());
+        let driver = network.driver(&assignment.config());
+        let (gate, stop) = (Gate::new(1 + u32::from(!begins)), Stop::new());
+        let ending = stop.clone();
+        let peer = Server::new(move |_, before, _| {
+            if before == 1 {
+                ending.request(engine::signal::Signal::Terminate);
+            }
+            well(MS)
+        });
+        let other = Address::Tcp("127.0.0.1:81".parse().unwrap());
+        let assignment = Assignment {
+            addresses: vec![other.clone()],
+            ..assignment
+        };
+        let again = network.clone();
+        if begins {
+            again.serve(&other, peer);
+        } else {
+            stop.request(engine::signal::Signal::Terminate);
+        }
+        let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
+        worker.run().unwrap()
+    });
+    assert!(!outcomes[0].began && outcomes[1].began);
+    let record = record_of(&plan, outcomes.into());
+    assert!(!record.valid);
+    assert_eq!(record.duration_s, 0.0);
+    assert_eq!(record.connections.survival, None);
+    assert_eq!(record.connections.survived, 0);
+    let said = record.warnings.join("; ");
+    assert!(said.contains("nothing was held"), "{said}");
+}
+
+/// A driver on which each close takes a millisecond, as it may where there are very many.
+struct SlowToClose<D>(D);
+
+const CLOSE_NS: u64 = MS;
+
+impl<D: Driver> Driver for SlowToClose<D> {
+    fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
+        let until = self.0.clock().plus(CLOSE_NS);
+        while self.0.clock() < until {}
+        self.0.close(socket, how)
+    }
+
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    fn clock(&self) -> Time {
+        self.0.clock()
+    }
+
+    fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
+        self.0.listen(listen)
+    }
+
+    fn local_address(&self, socket: Token) -> Option<Address> {
+        self.0.local_address(socket)
+    }
+
+    fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
+        self.0.connect(to, options)
+    }
+
+    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+        self.0.register(bytes)
+    }
+
+    fn buffer(&mut self) -> Vec<u8> {
+        self.0.buffer()
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.0.recycle(buffer);
+    }
+
+    fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        self.0.send(socket, payload)
+    }
+
+    fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
+        self.0.arm_receive(socket, armed)
+    }
+
+    fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken> {
+        self.0.wait(until, completions)
+    }
+
+    fn linger_ns(&self) -> u64 {
+        self.0.linger_ns()
+    }
+
+    fn waker(&self) -> Waker {
+        self.0.waker()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn counters(&self) -> EngineCounters {
+        self.0.counters()
+    }
+}
+
+#[test]
+fn a_hold_ends_soon_however_long_its_connections_take_to_close() {
+    let mut plan = plan(10_000, 3600.0);
+    (plan.open_rate, plan.heartbeat_s) = (1e5, 10.0);
+    let network = Network::new(1, Faults::none());
+    let stop = Stop::new();
+    let ending = stop.clone();
+    let server = Server::new(move |_, before, _| {
+        if before == 2 {
+            ending.request(engine::signal::Signal::Terminate);
+        }
+        well(MS)
+    });
+    network.serve(&address(), server);
+    let assignment = assignment(&plan, network.now());
+    let driver = SlowToClose(network.driver(&assignment.config()));
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
+    let outcome = worker.run().unwrap();
+    // To close all of them would take ten seconds.
+    let after_s = (network.now() - outcome.end).as_secs_f64();
+    assert!(after_s < 2.0, "it ended {after_s} s after the hold");
+    assert_eq!(
+        (outcome.tally.standing, outcome.tally.survived),
+        (10_000, 10_000)
+    );
 }

@@ -8,7 +8,11 @@
 //!   when it left a heartbeat unanswered. What ends only because the hold is over is not lost.
 //! - It *survives* if it stood when the hold began and was never lost, from its first moment on.
 //! - A *reconnect* is a connection that stands again in the place of one that was lost.
-//! - A heartbeat is due only on a connection that stands.
+//! - A heartbeat is *due* once in each interval on every connection, from the end of its first
+//!   attempt to the end of the hold. It is *sent*, or *skipped* because the one before is still
+//!   unanswered or the connection is down: due = sent + skipped, always.
+//! - A *write failure* is a heartbeat that was sent in vain, or that was due on a connection that
+//!   was down.
 
 mod record;
 mod tally;
@@ -19,4 +23,4 @@ mod tests;
 pub use record::{
     Connections, Facts, Heartbeats, Histograms, Memory, Record, Row, SCHEMA_VERSION, schema_json,
 };
-pub use tally::{Counts, Tally};
+pub use tally::{Counts, Skipped, Tally};

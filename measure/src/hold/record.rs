@@ -96,7 +96,11 @@ pub struct Connections {
 /// What became of the heartbeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Heartbeats {
-    /// Heartbeats that were sent, or that could not be.
+    /// Due: one in each interval on every connection, from the end of its first attempt to the end
+    /// of the hold. Always `sent` + `skipped`.
+    #[serde(default)]
+    pub due: u64,
+    /// Heartbeats that were sent, or that could not be written.
     pub sent: u64,
     /// Answered as they should be.
     pub answered: u64,
@@ -107,9 +111,13 @@ pub struct Heartbeats {
     pub unfinished: u64,
     /// Of those that failed or are unfinished: in the histogram with a lower bound.
     pub censored: u64,
-    /// Not sent because the one before was still unanswered.
+    /// Due and not sent: the one before was still unanswered, or the connection was down.
     pub skipped: u64,
-    /// `failed` ÷ (`answered` + `failed`), 0 to 1: the share of write failures; null without any.
+    /// Of those: the connection was down.
+    #[serde(default)]
+    pub skipped_down: u64,
+    /// (`failed` + `skipped_down`) ÷ (`answered` + `failed` + `skipped_down`), 0 to 1: the share of
+    /// write failures; null without any.
     pub failure_share: Option<f64>,
 }
 
@@ -292,14 +300,17 @@ impl Heartbeats {
         let Counts {
             answered, failed, ..
         } = tally.counts;
+        let in_vain = failed + tally.skipped_down;
         Heartbeats {
+            due: tally.due,
             sent: tally.sent,
             answered,
             failed,
             unfinished: tally.unfinished,
             censored: tally.censored,
             skipped: tally.skipped,
-            failure_share: ratio(failed as f64, (answered + failed) as f64),
+            skipped_down: tally.skipped_down,
+            failure_share: ratio(in_vain as f64, (answered + in_vain) as f64),
         }
     }
 }

@@ -38,8 +38,13 @@ pub struct Tally {
     pub unfinished: u64,
     /// Samples of heartbeats that are only lower bounds.
     pub censored: u64,
-    /// Heartbeats that were not sent because the one before was still unanswered.
+    /// Heartbeats that the plan made due: one in each interval, on every connection from the end
+    /// of its first attempt to the end of the hold. Always `sent` + `skipped`.
+    pub due: u64,
+    /// Heartbeats that were due and were not sent.
     pub skipped: u64,
+    /// Of those: the connection was down.
+    pub skipped_down: u64,
     /// Bytes that came in.
     pub bytes_received: u64,
     /// Bytes that went out.
@@ -48,6 +53,15 @@ pub struct Tally {
     pub counts: Counts,
     /// The same over time.
     pub series: Series<Counts>,
+}
+
+/// Why a heartbeat that was due was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// The one before was still unanswered, or not even written.
+    Busy,
+    /// There was no connection to send it on.
+    Down,
 }
 
 /// What the rows of a hold count.
@@ -110,7 +124,9 @@ impl Tally {
             sent: 0,
             unfinished: 0,
             censored: 0,
+            due: 0,
             skipped: 0,
+            skipped_down: 0,
             bytes_received: 0,
             bytes_sent: 0,
             counts: Counts::default(),
@@ -143,6 +159,14 @@ impl Tally {
     pub fn sent(&mut self, late_ns: u64) {
         self.sent += 1;
         self.lateness.record(late_ns);
+    }
+
+    /// `number` heartbeats were due and were not sent.
+    pub fn skip(&mut self, number: u64, why: Skipped) {
+        self.skipped += number;
+        if why == Skipped::Down {
+            self.skipped_down += number;
+        }
     }
 
     /// A heartbeat was answered as it should be, after `nanoseconds`.
@@ -204,7 +228,9 @@ impl Tally {
         self.sent += other.sent;
         self.unfinished += other.unfinished;
         self.censored += other.censored;
+        self.due += other.due;
         self.skipped += other.skipped;
+        self.skipped_down += other.skipped_down;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
         self.counts.add(&other.counts);

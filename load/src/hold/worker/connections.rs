@@ -2,6 +2,7 @@
 
 use engine::{Close, Driver, Fault, Payload, Refused};
 use measure::counters::ErrorKind;
+use measure::hold::Skipped;
 use measure::time::Time;
 
 use super::{CONNECTING_MAX, State, Worker};
@@ -86,7 +87,7 @@ impl<D: Driver> Worker<'_, D> {
         let lost_ns = (lost_at != Time::NEVER).then(|| now.since(lost_at));
         self.tally.stands(now.since(since), lost_ns);
         self.standing += 1;
-        self.tried(index);
+        self.tried(index, now);
         self.schedule_heartbeat(index, now);
     }
 
@@ -120,12 +121,17 @@ impl<D: Driver> Worker<'_, D> {
     fn attempt_failed(&mut self, index: usize, kind: ErrorKind, now: Time) {
         self.tally.attempts.add(kind);
         self.drop_socket(index, Close::Reset);
-        self.tried(index);
+        self.tried(index, now);
         self.try_again(index, now);
     }
 
     /// A connection that stood has ended, and an unanswered heartbeat on it has failed.
     fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
+        let why = match self.sessions[index].sent {
+            Time::NEVER => Skipped::Down,
+            _ => Skipped::Busy,
+        };
+        self.skip_missed(index, now, why);
         let session = &mut self.sessions[index];
         session.lost = true;
         session.lost_at = now;
@@ -205,9 +211,11 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Each connection's first attempt ends once.
-    fn tried(&mut self, index: usize) {
-        if !std::mem::replace(&mut self.sessions[index].tried, true) {
+    fn tried(&mut self, index: usize, now: Time) {
+        if self.sessions[index].tried == Time::NEVER {
+            self.sessions[index].tried = now;
             self.settled += 1;
+            self.begin_heartbeats(index, now);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use engine::{Driver, Payload, QUIET_BYTES_MAX};
 use measure::counters::ErrorKind;
+use measure::hold::Skipped;
 use measure::time::Time;
 use proto::Violation;
 
-use super::{Heartbeat, Worker};
+use super::{Heartbeat, Phase, State, Worker};
 use crate::session::{Happening, Outcome};
 
 /// What the bytes that came in one piece have brought.
@@ -67,33 +68,89 @@ impl Brought {
 }
 
 impl<D: Driver> Worker<'_, D> {
-    /// A connection stands anew: finds its place among the heartbeats of all.
-    pub(super) fn schedule_heartbeat(&mut self, index: usize, now: Time) {
+    /// The first time at which a heartbeat of this connection could be due, whether it is or not:
+    /// its place among the heartbeats of all.
+    fn first_due(&self, index: usize) -> Time {
         let share = &self.assignment;
-        let interval_ns = share.heartbeat_ns;
         let (number, all) = (
             u128::from(self.number(index)),
             u128::from(share.connections),
         );
-        let phase_ns = (u128::from(interval_ns) * number / all) as u64;
-        let first = share.origin.plus(phase_ns);
-        let due = if first > now {
-            first
-        } else {
-            let rounds = now.since(first) / interval_ns + 1;
-            first.plus(rounds * interval_ns)
-        };
-        self.sessions[index].due = due;
+        let phase_ns = (u128::from(share.heartbeat_ns) * number / all) as u64;
+        share.origin.plus(phase_ns)
+    }
+
+    /// How many times of heartbeats lie up to `time`, from the first on. It tells from the plan
+    /// alone what is due, so that what was done can be held against it.
+    fn dues_until(&self, index: usize, time: Time) -> u64 {
+        let first = self.first_due(index);
+        if time < first {
+            return 0;
+        }
+        time.since(first) / self.assignment.heartbeat_ns + 1
+    }
+
+    /// How many heartbeats the plan makes due on this connection: from its first attempt's end to
+    /// the hold's, whether it stands or not.
+    pub(super) fn dues(&self, index: usize) -> u64 {
+        let tried = self.sessions[index].tried;
+        if tried == Time::NEVER || tried >= self.end {
+            return 0;
+        }
+        self.dues_until(index, self.end) - self.dues_until(index, tried)
+    }
+
+    /// The first attempt at a connection has ended: from now on heartbeats are due on it.
+    pub(super) fn begin_heartbeats(&mut self, index: usize, now: Time) {
+        let rounds = self.dues_until(index, now);
+        let after_ns = rounds * self.assignment.heartbeat_ns;
+        self.sessions[index].due = self.first_due(index).plus(after_ns);
+    }
+
+    /// A connection stands, for the first time or anew.
+    pub(super) fn schedule_heartbeat(&mut self, index: usize, now: Time) {
+        self.skip_missed(index, now, Skipped::Down);
+        let due = self.sessions[index].due;
         self.set_timer(index, due);
+    }
+
+    /// Counts the heartbeats that were due until `time` and could not be sent. What is due after
+    /// the hold is none of its business, and the end itself settles what was due before.
+    pub(super) fn skip_missed(&mut self, index: usize, time: Time, why: Skipped) {
+        let time = match self.phase {
+            Phase::Opening { .. } => time,
+            Phase::Holding { until } => time.min(until),
+            Phase::Draining { .. } | Phase::Done => return,
+        };
+        let session = &mut self.sessions[index];
+        if session.due > time {
+            return;
+        }
+        let interval_ns = self.assignment.heartbeat_ns;
+        let missed = time.since(session.due) / interval_ns + 1;
+        session.due = session.due.plus(missed * interval_ns);
+        self.tally.skip(missed, why);
+    }
+
+    /// The hold ends at `end`: counts what was due on each connection and has not been sent.
+    pub(super) fn settle_heartbeats(&mut self, end: Time) {
+        for index in 0..self.sessions.len() {
+            let why = match self.sessions[index].state {
+                State::Standing => Skipped::Busy,
+                _ => Skipped::Down,
+            };
+            self.skip_missed(index, end, why);
+        }
     }
 
     /// A heartbeat is due on a connection that stands, and none is unanswered.
     pub(super) fn beat(&mut self, index: usize, now: Time) {
-        if self.is_over() {
+        let due = self.sessions[index].due;
+        let is_past = matches!(self.phase, Phase::Holding { until } if due > until);
+        if is_past || self.is_over() {
             return;
         }
         let session = &mut self.sessions[index];
-        let due = session.due;
         session.due = due.plus(self.assignment.heartbeat_ns);
         // What was to be sent before finds no room, although its answer came; or the peer allows
         // no stream at all.
@@ -103,7 +160,7 @@ impl<D: Driver> Worker<'_, D> {
             Heartbeat::Ping => false,
         };
         if no_room {
-            self.tally.skipped += 1;
+            self.tally.skip(1, Skipped::Busy);
             let next = session.due;
             return self.set_timer(index, next);
         }
@@ -212,13 +269,11 @@ impl<D: Driver> Worker<'_, D> {
                 }
             }
         }
-        let session = &mut self.sessions[index];
-        if session.due <= now {
-            let missed = now.since(session.due) / self.assignment.heartbeat_ns + 1;
-            session.due = session.due.plus(missed * self.assignment.heartbeat_ns);
-            self.tally.skipped += missed;
+        if self.is_over() {
+            return;
         }
-        let due = session.due;
+        self.skip_missed(index, now, Skipped::Busy);
+        let due = self.sessions[index].due;
         self.set_timer(index, due);
     }
 

@@ -45,6 +45,10 @@ const BUFFER_BYTES: usize = 4096;
 const CONNECTING_MAX: usize = 512;
 /// How long an interrupted hold waits for the answers that are on their way.
 const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
+/// How long a hold that is over goes on closing connections, and after how many it looks at the
+/// time.
+const FAREWELL_NS: u64 = 1_000_000_000;
+const FAREWELLS: usize = 64;
 /// How often a worker looks for the others while it waits for the hold to begin.
 const GATE_POLL_NS: u64 = 1_000_000;
 
@@ -96,6 +100,8 @@ pub(crate) struct Outcome {
     /// When the hold began and ended; the same time where it never began.
     pub start: Time,
     pub end: Time,
+    /// The hold began: every connection of every worker had been tried.
+    pub began: bool,
     /// When the first connection of all was to be opened.
     pub origin: Time,
     pub ended_by: Option<Signal>,
@@ -159,8 +165,8 @@ struct Session {
     sending: bool,
     /// It stands in the worker's list of those that have something to send.
     listed: bool,
-    /// Its first attempt has ended, either way.
-    tried: bool,
+    /// When its first attempt ended, either way; [`Time::NEVER`] before.
+    tried: Time,
     /// It stood when the hold began.
     at_start: bool,
     /// It has been lost, once at least.
@@ -188,6 +194,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     phase: Phase,
     start: Time,
     end: Time,
+    began: bool,
     ended_by: Option<Signal>,
     next_to_open: usize,
     /// Connections that are to be tried again and wait for others to come about.
@@ -249,6 +256,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             phase: Phase::Opening { announced: false },
             start: Time::NEVER,
             end: Time::NEVER,
+            began: false,
             ended_by: None,
             next_to_open: 0,
             waiting: VecDeque::new(),
@@ -347,6 +355,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         if let Some(start) = self.gate.start().filter(|start| *start <= now) {
             self.start = start;
+            self.began = true;
             self.phase = Phase::Holding {
                 until: start.plus(self.assignment.duration_ns),
             };
@@ -359,6 +368,7 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// The hold ends at `end`; the answers of heartbeats that were sent are awaited until `until`.
     fn drain(&mut self, end: Time, until: Time) {
         self.end = end;
+        self.settle_heartbeats(end);
         self.tally.tick(end);
         self.tally.standing = self.standing;
         self.phase = Phase::Draining { until };
@@ -435,6 +445,29 @@ impl<'a, D: Driver> Worker<'a, D> {
         session.timer = Some(self.timers.insert(at, index as u32));
     }
 
+    /// Closes connections for as long as there is time, each with the words that its protocol has
+    /// for that. The others end with the driver, as when a process ends: their peers see the same
+    /// FIN. So a hold ends soon whatever its size, since closing a million connections takes the
+    /// kernel minutes.
+    fn take_leave_of_all(&mut self) -> Result<(), Broken> {
+        let mut completions = Completions::new();
+        let until = self.driver.clock().plus(FAREWELL_NS);
+        let mut closed = 0;
+        for index in 0..self.sessions.len() {
+            closed += usize::from(self.sessions[index].socket.is_some());
+            self.drop_socket(index, Close::Graceful);
+            if closed == FAREWELLS {
+                closed = 0;
+                let now = self.driver.wait(Until::Now, &mut completions)?;
+                if now >= until {
+                    return Ok(());
+                }
+            }
+        }
+        self.driver.wait(Until::Now, &mut completions)?;
+        Ok(())
+    }
+
     /// Counts what was never answered, closes every connection and hands the tally over.
     fn finish(mut self, cpu_at_start: Option<ThreadTime>) -> Result<Outcome, Broken> {
         let now = self.driver.now();
@@ -450,17 +483,17 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.tally.censored(now.since(session.sent));
             }
             self.tally.survived += u64::from(session.at_start && !session.lost);
-            self.drop_socket(index, Close::Graceful);
+            self.tally.due += self.dues(index);
         }
         let counters = self.driver.counters();
         self.tally.bytes_received = counters.bytes_received;
         self.tally.bytes_sent = counters.bytes_sent;
         self.tally.finish(self.end);
-        let mut completions = Completions::new();
-        self.driver.wait(Until::Now, &mut completions)?;
+        self.take_leave_of_all()?;
         Ok(Outcome {
             start: self.start,
             end: self.end,
+            began: self.began,
             origin: self.assignment.origin,
             ended_by: self.ended_by,
             cpu: ThreadTime::between(cpu_at_start, own_time()),
@@ -485,7 +518,7 @@ impl Session {
             failures: 0,
             sending: false,
             listed: false,
-            tried: false,
+            tried: Time::NEVER,
             at_start: false,
             lost: false,
         }

@@ -27,7 +27,7 @@ pub struct Sample {
     pub p50_us: Option<f64>,
     /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
     pub p99_us: Option<f64>,
-    /// The server's processor time per completed exchange in microseconds.
+    /// The server's processor time per answer, both inside the window, in microseconds.
     pub server_cpu_us_per_exchange: Option<f64>,
     /// The server's processor time as a share of the cores it was given, 0 to 1.
     pub server_busy: f64,
@@ -38,7 +38,7 @@ pub struct Sample {
     pub generator_busy: Option<f64>,
     /// Peak resident memory of the server's processes in bytes.
     pub memory_peak_bytes: Option<u64>,
-    /// Bytes received per completed exchange.
+    /// Bytes received per answer, both inside the window.
     pub bytes_per_exchange: Option<f64>,
     /// Exchanges that completed.
     pub completed: u64,
@@ -56,7 +56,9 @@ impl Sample {
     /// Of a record and what the server used meanwhile on its `cores`, of the first start.
     pub fn new<P>(round: u32, record: &Record<P>, server: SubjectUse, cores: usize) -> Sample {
         let completed = record.exchanges.completed;
-        let each = |sum: f64| (completed > 0).then(|| sum / completed as f64);
+        // What was answered in the drain cost the window neither processor time nor bytes.
+        let answered = record.exchanges.answered_in_window.unwrap_or(completed);
+        let each = |sum: f64| (answered > 0).then(|| sum / answered as f64);
         let wall_ns = server.wall_ns.max(1) as f64;
         let server_busy = server.cpu_ns as f64 / wall_ns / cores.max(1) as f64;
         let generator = &record.generator;
@@ -123,4 +125,54 @@ pub(crate) fn errors_in_words(errors: &BTreeMap<String, u64>) -> Option<String> 
         .map(|(kind, count)| format!("{} {count}", kind.replace('_', " ")))
         .collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use load::Plan;
+    use measure::host::Host;
+    use measure::record::{EndedBy, Facts, Generator};
+    use measure::tally::{Loop, Tally};
+    use measure::time::Time;
+
+    use super::*;
+
+    #[test]
+    fn what_the_window_cost_is_divided_by_what_was_answered_inside_it() {
+        let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+        let mut tally = Tally::new(Loop::Open);
+        tally.start(at(0));
+        tally.carried = 1;
+        (0..9).for_each(|n| tally.completed(at(n), at(n), at(n + 10), 200));
+        tally.bytes_received = 1240;
+        tally.finish(at(1000));
+        // An overload: as many again come in the drain.
+        (0..50).for_each(|n| tally.completed(at(n), at(n), at(2000), 200));
+        tally.completed_late = 50;
+        let facts = Facts {
+            plan: Plan::new("http://127.0.0.1:1/").expect("a URL"),
+            host: Host::default(),
+            generator: Generator::default(),
+            duration_s: 1.0,
+            offered_rate: Some(59.0),
+            grpc_status: BTreeMap::new(),
+            valid: true,
+            warnings: Vec::new(),
+            ended_by: EndedBy::Duration,
+        };
+        let mut record = load::Record::assemble(&tally, facts);
+        let server = SubjectUse {
+            wall_ns: 2_000_000_000,
+            cpu_ns: 1_000_000_000,
+            ..SubjectUse::default()
+        };
+        let sample = Sample::new(1, &record, server, 1);
+        assert_eq!(sample.bytes_per_exchange, Some(124.0));
+        assert_eq!(sample.server_cpu_us_per_exchange, Some(50_000.0));
+        assert_eq!(sample.requests_per_second, 9.0);
+        // A record from before they were counted apart.
+        record.exchanges.answered_in_window = None;
+        let older = Sample::new(1, &record, server, 1);
+        assert_eq!(older.bytes_per_exchange, Some(1240.0 / 59.0));
+    }
 }

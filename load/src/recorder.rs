@@ -20,6 +20,8 @@ pub(crate) struct Recorder {
     pub blocked: u64,
     start: Time,
     end: Time,
+    /// Whether the window is open now.
+    is_open: bool,
     /// When the last exchange of the window was settled.
     pub settled: Time,
     /// How long a gRPC call may take.
@@ -34,6 +36,7 @@ impl Recorder {
             blocked: 0,
             start: Time::NEVER,
             end: Time::NEVER,
+            is_open: false,
             settled: Time(0),
             deadline_ns,
         }
@@ -44,6 +47,17 @@ impl Recorder {
         (self.start, self.end) = (start, end);
         self.settled = start;
         self.tally.start(start);
+    }
+
+    /// The window opens: what happens from now on happens inside it.
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// The window ended at `end`: what happens from now on is of the drain.
+    pub(crate) fn close(&mut self, end: Time) {
+        self.is_open = false;
+        self.tally.finish(end);
     }
 
     /// The window ends sooner than planned.
@@ -64,6 +78,14 @@ impl Recorder {
     #[inline]
     pub(crate) fn begun(&mut self, exchange: &Exchange) {
         self.tally.intended += u64::from(self.measured(exchange));
+    }
+
+    /// An exchange of an open loop was due at `intended`, and is sent only now, or never.
+    #[inline]
+    pub(crate) fn fell_due(&mut self, intended: Time) {
+        if intended >= self.start && intended < self.end {
+            self.tally.due.add(intended);
+        }
     }
 
     /// `count` messages of an exchange were sent.
@@ -90,6 +112,8 @@ impl Recorder {
     #[inline]
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         if !self.measured(exchange) {
+            // The answer cost processor time and bytes of the window, though its times are not.
+            self.tally.carried += u64::from(self.is_open);
             return;
         }
         self.settled = done;
@@ -105,14 +129,20 @@ impl Recorder {
                 tally.messages_received += 1;
                 tally.echoed(intended, sent, done);
             }
-            Outcome::Status(status) => tally.unexpected(intended, sent, done, status),
+            Outcome::Status(status) => {
+                tally.failed_late += u64::from(sent >= self.end);
+                tally.unexpected(intended, sent, done, status);
+            }
             Outcome::Call {
                 http_status,
                 status,
                 messages,
             } => {
-                let late = status == Status::Ok && sent >= self.end;
-                tally.completed_late += u64::from(late);
+                let late = u64::from(sent >= self.end);
+                match status {
+                    Status::Ok => tally.completed_late += late,
+                    _ => tally.failed_late += late,
+                }
                 tally.messages_received += u64::from(messages);
                 tally.called(intended, sent, done, http_status, status as u8);
             }

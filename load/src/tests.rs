@@ -19,6 +19,7 @@ use crate::worker::{Outcome, Worker, sockets_for};
 mod connections;
 mod greetings;
 mod http2;
+mod rows;
 
 const MS: u64 = 1_000_000;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -77,11 +78,23 @@ fn run_within(
     sockets: usize,
     server: impl Peer + 'static,
 ) -> Outcome {
+    run_worker(plan, 0, sockets, Network::new(seed, faults), server)
+}
+
+/// One worker of a plan, alone on its network.
+fn run_worker(
+    plan: &Plan,
+    worker: u32,
+    sockets: usize,
+    network: Network,
+    server: impl Peer + 'static,
+) -> Outcome {
     plan.validate().unwrap();
-    let network = Network::new(seed, faults);
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     network.serve(&address, server);
-    let assignment = assign(plan, 0, &[address]).unwrap();
+    let mut assignment = assign(plan, worker, &[address]).unwrap();
+    // Alone at its gate.
+    assignment.worker = 0;
     let driver = network.driver(&Config {
         sockets,
         ..Config::default()
@@ -227,7 +240,7 @@ fn counts_and_histograms(tally: &Tally) -> (Vec<String>, [u64; 4], Errors, Vec<R
         tally.reconnects,
     ];
     let texts = histograms.map(|histogram| histogram.to_hdr_v2_base64());
-    (texts.into(), counts, tally.errors, tally.series.rows(true))
+    (texts.into(), counts, tally.errors, tally.rows())
 }
 
 #[test]

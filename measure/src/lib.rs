@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counters;
+pub mod due;
 pub mod histogram;
 pub mod hold;
 pub mod host;

@@ -29,13 +29,16 @@ pub struct Record<P> {
     pub generator: Generator,
     /// How the exchanges ended.
     pub exchanges: Exchanges,
+    /// What came after the window's end; null in records from before it was told apart.
+    #[serde(default)]
+    pub drain: Option<Drain>,
     /// Length of the measured window in seconds.
     pub duration_s: f64,
     /// Exchanges per second that the schedule asked for; null in a closed loop.
     pub offered_rate: Option<f64>,
     /// Completed exchanges per second, of those that were sent before the window's end.
     pub achieved_rate: f64,
-    /// Bytes on the wire, as the generator saw them.
+    /// Bytes on the wire inside the window, as the generator saw them.
     pub bytes: Bytes,
     /// From intended to done, in microseconds; censored samples included as lower bounds.
     pub response_time_us: Times,
@@ -83,7 +86,7 @@ pub struct Generator {
     pub threads: u32,
     /// Processor time of all workers in the measured window, in seconds; null if unreadable.
     pub cpu_seconds: Option<f64>,
-    /// Processor time per answered exchange, in microseconds.
+    /// Processor time per answer, both inside the window, in microseconds.
     pub cpu_us_per_exchange: Option<f64>,
     /// Whether the generator, and not what it measured, was the limit.
     pub limited: bool,
@@ -113,6 +116,32 @@ pub struct Exchanges {
     pub unfinished: u64,
     /// Of those that failed or are unfinished: in the histograms with a lower bound.
     pub censored: u64,
+    /// Answers that came inside the window, those to requests from before it among them: what the
+    /// processor time and the bytes of the window went into. Null in older records.
+    #[serde(default)]
+    pub answered_in_window: Option<u64>,
+}
+
+/// What came of the window's exchanges after its end, while their answers were awaited. `exchanges`
+/// counts it, too; the rows of `series` do not, so that rows and drain sum to `exchanges`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drain {
+    /// How long answers were awaited, in seconds.
+    pub seconds: f64,
+    /// Exchanges that were completed.
+    pub completed: u64,
+    /// Of those: sent only after the window's end, so that `achieved_rate` leaves them out.
+    pub completed_sent_late: u64,
+    /// Exchanges that failed.
+    pub failed: u64,
+    /// Of those: sent only after the window's end, and answered with an unexpected status.
+    pub failed_sent_late: u64,
+    /// Exchanges that had neither succeeded nor failed at its end.
+    pub unfinished: u64,
+    /// Bytes that came in.
+    pub bytes_received: u64,
+    /// Bytes that went out.
+    pub bytes_sent: u64,
 }
 
 /// Bytes on the wire.
@@ -243,7 +272,8 @@ impl<P> Record<P> {
     /// The record of a run: `tally` is what all workers recorded, merged.
     pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {
         let mut generator = facts.generator;
-        let answered = tally.answered_exchanges();
+        let inside = tally.inside();
+        let answered = inside.answered;
         generator.cpu_us_per_exchange = generator
             .cpu_seconds
             .filter(|_| answered > 0)
@@ -260,7 +290,9 @@ impl<P> Record<P> {
                 failed: tally.failed,
                 unfinished: tally.unfinished,
                 censored: tally.censored,
+                answered_in_window: Some(answered),
             },
+            drain: Some(Drain::of(tally)),
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
             achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
@@ -282,11 +314,27 @@ impl<P> Record<P> {
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),
             connections: Connections::of(tally),
-            series: tally.series.rows(tally.kind() == Loop::Open),
+            series: tally.rows(),
             histograms: Histograms::of(tally),
             valid: facts.valid,
             warnings: facts.warnings,
             ended_by: facts.ended_by,
+        }
+    }
+}
+
+impl Drain {
+    fn of(tally: &Tally) -> Drain {
+        let inside = tally.inside();
+        Drain {
+            seconds: tally.drain.nanoseconds as f64 / 1e9,
+            completed: tally.completed - inside.completed,
+            completed_sent_late: tally.completed_late,
+            failed: tally.failed - inside.failed,
+            failed_sent_late: tally.failed_late,
+            unfinished: tally.unfinished,
+            bytes_received: tally.drain.bytes_received,
+            bytes_sent: tally.drain.bytes_sent,
         }
     }
 }

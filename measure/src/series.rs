@@ -7,6 +7,7 @@
 //! cannot be averaged. At 3600 rows, or at 4 MiB of packed histograms, neighbours merge and every
 //! row is twice as long from then on.
 
+use crate::due::Due;
 use crate::histogram::{Layout, rank};
 use crate::time::Time;
 use schemars::JsonSchema;
@@ -31,11 +32,11 @@ pub struct Row {
     pub at_s: f64,
     /// The length of this row in seconds.
     pub seconds: f64,
-    /// Exchanges that were completed in this row.
+    /// Exchanges that were completed in this row; those of the drain are in no row.
     pub completed: u64,
-    /// Exchanges that failed in this row.
+    /// Exchanges that failed in this row; likewise.
     pub failed: u64,
-    /// Exchanges that fell due in this row; null in a closed loop.
+    /// Exchanges that fell due in this row, whenever they were sent; null in a closed loop.
     pub offered: Option<u64>,
     /// Bytes received in this row.
     pub bytes_received: u64,
@@ -60,7 +61,6 @@ pub trait Gains: Copy + Default {
 pub struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
-    pub(crate) intended: u64,
     pub(crate) bytes_received: u64,
 }
 
@@ -69,7 +69,6 @@ impl Gains for Counts {
         Counts {
             completed: self.completed.saturating_sub(earlier.completed),
             failed: self.failed.saturating_sub(earlier.failed),
-            intended: self.intended.saturating_sub(earlier.intended),
             bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
         }
     }
@@ -77,7 +76,6 @@ impl Gains for Counts {
     fn add(&mut self, other: &Counts) {
         self.completed += other.completed;
         self.failed += other.failed;
-        self.intended += other.intended;
         self.bytes_received += other.bytes_received;
     }
 }
@@ -130,19 +128,15 @@ impl<C: Gains> Default for Series<C> {
 }
 
 impl Series {
-    /// The rows that are closed, in order; `open_loop` says whether they have an offered rate.
-    pub fn rows(&self, open_loop: bool) -> Vec<Row> {
-        let stretches = self.stretches();
+    /// The rows that are closed, in order, with what was `due` in each; none in a closed loop.
+    pub fn rows(&self, due: Option<&Due>) -> Vec<Row> {
+        let offered = due.map(|due| due.counts(self.width_s, self.closed.len()));
+        let stretches = self.stretches().into_iter().enumerate();
         stretches
-            .into_iter()
-            .map(|stretch| Row::of(stretch, open_loop))
+            .map(|(place, stretch)| {
+                Row::of(stretch, offered.as_ref().map(|offered| offered[place]))
+            })
             .collect()
-    }
-
-    /// The row that was closed last, for whoever watches a run.
-    pub fn last(&self, open_loop: bool) -> Option<Row> {
-        let place = self.closed.len().checked_sub(1)?;
-        Some(Row::of(self.stretch(place, &mut Open::new()), open_loop))
     }
 }
 
@@ -301,13 +295,13 @@ impl<C: Gains> Series<C> {
 }
 
 impl Row {
-    fn of(stretch: Stretch<Counts>, open_loop: bool) -> Row {
+    fn of(stretch: Stretch<Counts>, offered: Option<u64>) -> Row {
         Row {
             at_s: stretch.at_s,
             seconds: stretch.seconds,
             completed: stretch.counts.completed,
             failed: stretch.counts.failed,
-            offered: open_loop.then_some(stretch.counts.intended),
+            offered,
             bytes_received: stretch.counts.bytes_received,
             response_p50_us: stretch.p50_us,
             response_p99_us: stretch.p99_us,

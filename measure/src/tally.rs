@@ -7,8 +7,9 @@
 //! lateness = sent − intended.
 
 use crate::counters::{ErrorKind, Errors, Statuses};
+use crate::due::Due;
 use crate::histogram::Histogram;
-use crate::series::{Counts, Series};
+use crate::series::{Counts, Row, Series};
 use crate::time::Time;
 
 /// Who decides when the next exchange is due.
@@ -68,6 +69,10 @@ pub struct Tally {
     /// Of these: sent only after the measured window was over, because no connection was free
     /// before. They are as good as any but for the rate, which an overload must not raise.
     pub completed_late: u64,
+    /// The same of those that were answered and failed by what the answer said.
+    pub failed_late: u64,
+    /// Answers that came inside the window to exchanges from before it.
+    pub carried: u64,
     /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
     pub failed: u64,
     /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
@@ -80,10 +85,12 @@ pub struct Tally {
     pub connections_opened: u64,
     /// Connections that were set up in the place of one that had died.
     pub reconnects: u64,
-    /// Bytes that came in.
+    /// Bytes that came in, inside the window.
     pub bytes_received: u64,
-    /// Bytes that went out.
+    /// Bytes that went out, inside the window.
     pub bytes_sent: u64,
+    /// What happened when the window was over.
+    pub drain: Drain,
     /// Messages that went out as parts of exchanges: of gRPC, of a WebSocket.
     pub messages_sent: u64,
     /// The same for those that came in.
@@ -96,7 +103,34 @@ pub struct Tally {
     pub errors: Errors,
     /// The same over time.
     pub series: Series,
+    /// What fell due over time; nothing in a closed loop.
+    pub due: Due,
+    /// What had been counted when the window ended, while it is open nothing.
+    inside: Option<Inside>,
     kind: Loop,
+}
+
+/// What happened when the window was over, besides the exchanges, which are what was counted since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drain {
+    /// How long answers were awaited.
+    pub nanoseconds: u64,
+    /// Bytes that came in.
+    pub bytes_received: u64,
+    /// Bytes that went out.
+    pub bytes_sent: u64,
+}
+
+/// What had been counted when the window ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// Exchanges that were completed inside the window.
+    pub completed: u64,
+    /// Exchanges that failed inside it.
+    pub failed: u64,
+    /// Whole answers that came inside it, whatever they said and whenever they were asked for: what
+    /// the processor time and the bytes of the window went into.
+    pub answered: u64,
 }
 
 impl Tally {
@@ -112,6 +146,8 @@ impl Tally {
             ping: Histogram::new(),
             completed: 0,
             completed_late: 0,
+            failed_late: 0,
+            carried: 0,
             failed: 0,
             unfinished: 0,
             censored: 0,
@@ -120,12 +156,15 @@ impl Tally {
             reconnects: 0,
             bytes_received: 0,
             bytes_sent: 0,
+            drain: Drain::default(),
             messages_sent: 0,
             messages_received: 0,
             statuses: Statuses::default(),
             grpc_statuses: [0; GRPC_CODES],
             errors: Errors::default(),
             series: Series::new(),
+            due: Due::new(),
+            inside: None,
             kind,
         }
     }
@@ -136,6 +175,8 @@ impl Tally {
     pub fn start(&mut self, now: Time) {
         let counts = self.counts();
         self.series.start(now, counts);
+        self.due.start(now);
+        self.inside = None;
     }
 
     /// An exchange has its whole answer, and `status` is an expected one.
@@ -250,15 +291,44 @@ impl Tally {
         self.series.due()
     }
 
-    /// Nothing more will be counted: closes the last row, which may be shorter than the others.
-    /// What was counted after the last whole row that ended at `now` goes into that row.
+    /// The window ends at `now`: closes the last row, which may be shorter than the others. What is
+    /// counted from here on is of the drain, and in no row. Only the first call does anything.
     pub fn finish(&mut self, now: Time) {
+        if self.inside.is_some() {
+            return;
+        }
         let counts = self.counts();
         self.series.finish(now, counts);
+        self.inside = Some(self.so_far());
+    }
+
+    /// What was counted inside the window.
+    pub fn inside(&self) -> Inside {
+        self.inside.unwrap_or_else(|| self.so_far())
+    }
+
+    fn so_far(&self) -> Inside {
+        Inside {
+            completed: self.completed,
+            failed: self.failed,
+            answered: self.answered_exchanges() + self.carried,
+        }
+    }
+
+    /// The rows of the window: what was counted inside it, and what fell due.
+    pub fn rows(&self) -> Vec<Row> {
+        self.series
+            .rows((self.kind == Loop::Open).then_some(&self.due))
     }
 
     /// Adds everything that `other` counted. Both are finished. Associative and commutative.
     pub fn merge(&mut self, other: &Tally) {
+        let (mine, theirs) = (self.inside(), other.inside());
+        self.inside = Some(Inside {
+            completed: mine.completed + theirs.completed,
+            failed: mine.failed + theirs.failed,
+            answered: mine.answered + theirs.answered,
+        });
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.lateness.merge(&other.lateness);
@@ -268,6 +338,8 @@ impl Tally {
         self.merge_handshakes(other);
         self.completed += other.completed;
         self.completed_late += other.completed_late;
+        self.failed_late += other.failed_late;
+        self.carried += other.carried;
         self.failed += other.failed;
         self.unfinished += other.unfinished;
         self.censored += other.censored;
@@ -276,6 +348,7 @@ impl Tally {
         self.reconnects += other.reconnects;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
+        self.drain.merge(other.drain);
         self.messages_sent += other.messages_sent;
         self.messages_received += other.messages_received;
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
@@ -284,6 +357,7 @@ impl Tally {
         self.statuses.merge(&other.statuses);
         self.errors.merge(&other.errors);
         self.series.merge(&other.series);
+        self.due.merge(&other.due);
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }
@@ -336,9 +410,16 @@ impl Tally {
         Counts {
             completed: self.completed,
             failed: self.failed,
-            intended: self.intended,
             bytes_received: self.bytes_received,
         }
+    }
+}
+
+impl Drain {
+    fn merge(&mut self, other: Drain) {
+        self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
     }
 }
 
@@ -346,12 +427,11 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::random::Random;
-    use crate::series::Row;
 
     const START: Time = Time(1_000_000_000);
 
     /// Everything that can be seen of a tally.
-    type Seen = ([Histogram; 8], [u64; 28], Vec<(u16, u64)>, Errors, Vec<Row>);
+    type Seen = ([Histogram; 8], [u64; 31], Vec<(u16, u64)>, Errors, Vec<Row>);
 
     fn seen(tally: &Tally) -> Seen {
         let handshakes = tally.handshakes.as_ref().unwrap();
@@ -377,16 +457,19 @@ mod tests {
             tally.bytes_sent,
             tally.messages_sent,
             tally.messages_received,
+            tally.inside().completed,
+            tally.inside().failed,
+            tally.inside().answered,
         ];
-        let mut counters = [0; 28];
-        counters[..11].copy_from_slice(&single);
-        counters[11..].copy_from_slice(&tally.grpc_statuses);
+        let mut counters = [0; 31];
+        counters[..14].copy_from_slice(&single);
+        counters[14..].copy_from_slice(&tally.grpc_statuses);
         (
             histograms.map(Clone::clone),
             counters,
             tally.statuses.iter().collect(),
             tally.errors,
-            tally.series.rows(tally.kind() == Loop::Open),
+            tally.rows(),
         )
     }
 
@@ -407,6 +490,7 @@ mod tests {
             now = now.plus(random.below(5_000_000));
             tally.tick(now);
             tally.intended += 1;
+            tally.due.add(now);
             tally.bytes_received += random.below(1000);
             tally.bytes_sent += 10;
             tally.messages_sent += 1;
@@ -432,6 +516,9 @@ mod tests {
             }
         }
         tally.finish(now.plus(random.below(1_000_000_000)));
+        for _ in 0..random.below(100) {
+            tally.completed(now, now, now.plus(random.length(20)), 200);
+        }
         tally
     }
 
@@ -458,20 +545,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_sum_to_the_totals() {
-        let tally = tally_of(42);
-        let rows = tally.series.rows(true);
+    fn rows_sum_to_what_was_counted_inside_the_window_and_the_drain_is_in_none() {
+        let mut tally = tally_of(42);
+        let rows = tally.rows();
         assert!(rows.len() > 3);
         let sum = |field: fn(&Row) -> u64| rows.iter().map(field).sum::<u64>();
-        assert_eq!(sum(|row| row.completed), tally.completed);
-        assert_eq!(sum(|row| row.failed), tally.failed);
+        let inside = tally.inside();
+        assert!(inside.completed < tally.completed, "nothing was drained");
+        assert_eq!(sum(|row| row.completed), inside.completed);
+        assert_eq!(sum(|row| row.failed), inside.failed);
         assert_eq!(sum(|row| row.offered.unwrap_or(0)), tally.intended);
         assert_eq!(sum(|row| row.bytes_received), tally.bytes_received);
-        let longest = rows.iter().filter_map(|row| row.response_max_us);
-        assert_eq!(
-            longest.fold(0.0, f64::max),
-            tally.response.max() as f64 / 1000.0
-        );
+        tally.unexpected(START, START, Time::NEVER, 404);
+        tally.finish(Time::NEVER);
+        assert_eq!((tally.rows(), tally.inside()), (rows, inside));
     }
 
     #[test]
@@ -546,6 +633,6 @@ mod tests {
         tally.completed(Time(2_000), Time(2_000), Time(3_000), 200);
         tally.finish(START.plus(1));
         assert!(tally.lateness.is_empty());
-        assert_eq!(tally.series.rows(false)[0].offered, None);
+        assert_eq!(tally.rows()[0].offered, None);
     }
 }

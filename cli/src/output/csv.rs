@@ -1,9 +1,10 @@
-//! The time series of a record as CSV (RFC 4180 with plain line feeds), a line for each row.
+//! The time series of a record as CSV (RFC 4180 with plain line feeds), a line for each row, and
+//! one for what came after the window: its `phase` is `drain`, and no row of the window holds it.
 
 use load::Record;
 
 const HEADER: &str = "at_s,seconds,completed,failed,offered,bytes_received,\
-                      response_p50_us,response_p99_us,response_max_us\n";
+                      response_p50_us,response_p99_us,response_max_us,phase\n";
 
 /// The series of `record`. Where there is no value the field is empty.
 pub(crate) fn csv(record: &Record) -> String {
@@ -19,9 +20,22 @@ pub(crate) fn csv(record: &Record) -> String {
             field(row.response_p50_us),
             field(row.response_p99_us),
             field(row.response_max_us),
+            "window".to_owned(),
         ];
         text.push_str(&fields.join(","));
         text.push('\n');
+    }
+    if let Some(drain) = &record.drain {
+        let offered = record.offered_rate.map(|_| 0);
+        text.push_str(&format!(
+            "{},{},{},{},{},{},,,,drain\n",
+            record.duration_s,
+            drain.seconds,
+            drain.completed,
+            drain.failed,
+            field(offered),
+            drain.bytes_received,
+        ));
     }
     text
 }

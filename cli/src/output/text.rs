@@ -1,15 +1,16 @@
 //! A record as text: first wrk's block to the letter, for the scripts that read it, then what wrk
 //! does not say. Everything comes from the record, so a record that was kept can be printed again.
 //!
-//! wrk counts every whole answer as a request, whatever its status; so does its block here. Its
-//! percentiles are response times; those of service time stand in the second part.
+//! wrk counts every whole answer as a request, whatever its status; so does its block here, for
+//! requests that were sent inside the window: they are what the rate counts. Its percentiles are
+//! response times; those of service time stand in the second part.
 
 use std::collections::BTreeMap;
 
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::{Generator, Times, Tls};
+use measure::record::{Drain, Generator, Times, Tls};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::table;
@@ -26,9 +27,13 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
 /// wrk's block, as its wrk.c prints it.
 fn wrk_block(record: &Record, latency: bool) -> String {
     let plan = &record.plan;
-    let strange = count(record, ErrorKind::UnexpectedStatus) + count(record, ErrorKind::GrpcStatus);
-    let answered = record.exchanges.completed + strange;
     let seconds = record.duration_s;
+    let drain = record.drain.unwrap_or_default();
+    let strange = count(record, ErrorKind::UnexpectedStatus) + count(record, ErrorKind::GrpcStatus);
+    let strange = strange.saturating_sub(drain.failed_sent_late);
+    // Requests of an overload that were sent only after the window are answered in the end, and
+    // would raise the rate above what was reached.
+    let answered = (record.achieved_rate * seconds).round() + strange as f64;
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
     let mut text = format!(
         "Running {} test @ {}\n  {} threads and {} connections\n",
@@ -51,9 +56,7 @@ fn wrk_block(record: &Record, latency: bool) -> String {
         wrk_bytes(record.bytes.received as f64),
     ));
     text.push_str(&wrk_errors(record));
-    // Not `answered` over the time: requests of an overload that were sent only after the window
-    // are answered in the end, and would raise the rate above what was reached.
-    let rate = record.achieved_rate + per_second(strange as f64);
+    let rate = per_second(answered);
     text.push_str(&format!("Requests/sec: {rate:>9.2}\n"));
     let transfer = wrk_bytes(per_second(record.bytes.received as f64));
     text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
@@ -275,12 +278,8 @@ fn rates(record: &Record) -> String {
         "; completed {}, failed {}, unfinished {}",
         exchanges.completed, exchanges.failed, exchanges.unfinished
     ));
-    let messages = &record.messages;
-    if messages.sent + messages.received > 0 {
-        text.push_str(&format!(
-            "\nMessages: {} sent, {} received",
-            messages.sent, messages.received
-        ));
+    if let Some(drain) = &record.drain {
+        text.push_str(&after_the_window(drain));
     }
     if exchanges.censored > 0 {
         text.push_str(&format!(
@@ -290,6 +289,22 @@ fn rates(record: &Record) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What came of the window's requests after its end; nothing where nothing was left.
+fn after_the_window(drain: &Drain) -> String {
+    if drain.completed + drain.failed + drain.unfinished == 0 {
+        return String::new();
+    }
+    format!(
+        "\nOf these after the window's end, within {}: completed {} ({} of them sent only then), \
+         failed {}, unfinished {}",
+        wrk_time_us(drain.seconds * 1e6),
+        drain.completed,
+        drain.completed_sent_late,
+        drain.failed,
+        drain.unfinished,
+    )
 }
 
 /// What went wrong, a line for each kind with what it means; nothing where nothing did.
@@ -518,6 +533,36 @@ Transfer/sec:      1.50MB
         );
         assert!(closed.contains("\nAchieved 2.00/s"), "{closed}");
         assert!(open.contains("\n  lateness ") && !closed.contains("\n  lateness "));
+    }
+
+    #[test]
+    fn requests_are_those_of_the_rate_and_the_drain_is_told_apart() {
+        let mut record = record(Loop::Open);
+        // Two of the four answers, and the 404, were to requests sent only after the window.
+        record.achieved_rate = 1.0;
+        record.drain = Some(Drain {
+            seconds: 0.5,
+            completed: 3,
+            completed_sent_late: 2,
+            failed: 1,
+            failed_sent_late: 1,
+            unfinished: 7,
+            ..Drain::default()
+        });
+        let text = text(&record, false, Paint::PLAIN);
+        // One failed gRPC call of the errors was answered, too.
+        assert!(text.contains("\n  3 requests in 2.00s, "), "{text}");
+        assert!(text.contains("\nRequests/sec:      1.50\n"), "{text}");
+        let line = "\nOf these after the window's end, within 500.00ms: completed 3 (2 of them \
+                    sent only then), failed 1, unfinished 7\n";
+        assert!(text.contains(line), "{text}");
+        let csv = crate::output::csv::csv(&record);
+        assert!(csv.ends_with("\n2,0.5,3,1,0,0,,,,drain\n"), "{csv}");
+        assert!(
+            csv.lines()
+                .nth(1)
+                .is_some_and(|line| line.ends_with(",window"))
+        );
     }
 
     #[test]

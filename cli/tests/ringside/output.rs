@@ -94,7 +94,7 @@ fn csv_is_a_line_for_each_second() {
     let sum: u64 = completed.map(|field| field.parse::<u64>().unwrap()).sum();
     assert_eq!(sum, 200);
     assert!(
-        lines.iter().all(|line| line.split(',').count() == 9),
+        lines.iter().all(|line| line.split(',').count() == 10),
         "{}",
         ended.stdout
     );

@@ -127,6 +127,7 @@ mod tests {
                 failed,
                 ..Exchanges::default()
             },
+            drain: None,
             duration_s: 1.0,
             offered_rate: Some(offered as f64),
             achieved_rate: (offered - failed) as f64,

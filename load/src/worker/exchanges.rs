@@ -400,6 +400,7 @@ impl<D: Driver> Worker<'_, D> {
         }
         let intended = self.due.filter(|due| *due <= now)?;
         let was_blocked = intended <= self.blocked_at;
+        self.recorder.fell_due(intended);
         self.recorder.dispatched(intended, now, was_blocked);
         let exchange = self.new_exchange(intended);
         self.look_ahead();
@@ -566,6 +567,7 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn enter_backlog(&mut self, now: Time) {
         let mut entered = 0;
         while let Some(intended) = self.due {
+            self.recorder.fell_due(intended);
             let exchange = self.new_exchange(intended);
             self.recorder.unfinished(&exchange, now);
             entered += 1;

@@ -10,6 +10,7 @@
 mod connections;
 mod exchanges;
 mod pings;
+mod window;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ use engine::{
     Token, Until,
 };
 use measure::counters::ErrorKind;
-use measure::process::{ThreadTime, own_time};
+use measure::process::ThreadTime;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
@@ -195,6 +196,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
     opened: bool,
+    /// When the window, or a row of it, begins or ends next.
+    edge: Time,
     counters_at_start: EngineCounters,
     violation: Option<Violation>,
     /// The status with which an upgrade to WebSocket was first refused.
@@ -258,6 +261,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
+            edge: Time::NEVER,
             counters_at_start: EngineCounters::default(),
             violation: None,
             upgrade_refused: None,
@@ -275,6 +279,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
             self.learn_wake(until, now, completions.is_empty());
+            if now >= self.edge {
+                self.cross(now, &completions);
+            }
             for index in 0..completions.len() {
                 let completion = completions.get(index);
                 let Some(session) = self.owner(completion.socket) else {
@@ -316,27 +323,22 @@ impl<'a, D: Driver> Worker<'a, D> {
         match self.phase {
             Phase::Connecting { announced } => self.step_connecting(announced, now),
             Phase::Loading => {
-                let (start, end) = self.recorder.window();
-                if now >= start && !self.opened {
-                    self.open_window();
-                }
-                self.tick(now);
+                self.publish();
+                let (_, end) = self.recorder.window();
                 if let Some(signal) = self.stop.requested() {
                     let until = now.plus(INTERRUPT_DRAIN_NS.min(self.assignment.timeout_ns));
-                    self.drain(now, until, EndedBy::Signal(signal));
-                } else if now >= end {
-                    let until = now.plus(self.assignment.timeout_ns);
-                    self.drain(end, until, self.assignment.time_end);
+                    // What this turn brought and began is inside.
+                    self.drain(now.plus(1), until, EndedBy::Signal(signal), 0);
                 } else if self.opened && self.left_of_quota() == Some(0) {
                     // Every exchange is begun: the window ends with the last answer.
                     if self.under_way() == 0 {
-                        self.drain(now, now, EndedBy::Count);
+                        self.drain(now, now, EndedBy::Count, 0);
                     }
                 } else if end == Time::NEVER
                     && self.connected == 0
                     && now.since(self.last_connected) > GIVE_UP_NS
                 {
-                    self.drain(now, now, EndedBy::PeerGone);
+                    self.drain(now.plus(1), now, EndedBy::PeerGone, 0);
                 }
             }
             Phase::Draining { until } => {
@@ -392,8 +394,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.recorder.set_window(window, end);
         if window <= now {
             // Before the first burst, which belongs to the window.
-            self.open_window();
+            self.open_window(0);
         }
+        self.edge = self.next_edge();
         if self.assignment.marks.is_some() {
             self.look_ahead();
             for index in 0..self.sessions.len() {
@@ -403,20 +406,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             for index in 0..self.sessions.len() {
                 self.refill(index, now);
             }
-        }
-    }
-
-    /// Notes what had been counted before the measured window.
-    fn open_window(&mut self) {
-        self.opened = true;
-        self.cpu_at_start = own_time();
-        self.counters_at_start = self.driver.counters();
-        // What the warm-up owes is not sent any more: its debt would be paid in the window, and a
-        // subject that cannot hold the rate would never get to the exchanges that are measured.
-        let (start, _) = self.recorder.window();
-        while self.due.is_some_and(|due| due < start) {
-            self.dropped += 1;
-            self.look_ahead();
         }
     }
 
@@ -432,34 +421,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         Some(quota.saturating_sub(self.begun - self.begun_before))
     }
 
-    /// The measured window ends at `end`; its answers are awaited until `until`.
-    fn drain(&mut self, end: Time, until: Time, ended_by: EndedBy) {
-        self.recorder.cut(end);
-        self.ended_by = ended_by;
-        self.cpu_at_end = own_time();
-        self.count_bytes();
-        if self.due.is_some_and(|due| due >= end) {
-            self.due = None;
-        }
-        self.phase = Phase::Draining { until };
-    }
-
-    /// Once a second: the row of the series. Every turn: the counts for the progress line.
-    fn tick(&mut self, now: Time) {
-        if now >= self.recorder.tally.next_tick() {
-            self.count_bytes();
-            self.recorder.tally.tick(now);
-        }
+    /// Every turn: the counts for the progress line.
+    fn publish(&self) {
         let tally = &self.recorder.tally;
         let live = self.gate.live(self.assignment.worker);
         live.publish(tally.completed, tally.failed, self.connected);
-    }
-
-    fn count_bytes(&mut self) {
-        let counters = self.driver.counters();
-        let start = &self.counters_at_start;
-        self.recorder.tally.bytes_received = counters.bytes_received - start.bytes_received;
-        self.recorder.tally.bytes_sent = counters.bytes_sent - start.bytes_sent;
     }
 
     /// How long the driver may sleep before the next turn.
@@ -468,9 +434,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         match self.phase {
             Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
             Phase::Loading => {
-                let (start, end) = self.recorder.window();
-                wake = wake.min(if now < start { start } else { end });
-                wake = wake.min(self.recorder.tally.next_tick());
+                wake = wake.min(self.edge);
                 if let Some(pings) = &self.pings {
                     wake = wake.min(pings.due());
                 }
@@ -530,7 +494,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             EndedBy::Count => self.recorder.settled,
             _ => end.min(now),
         };
-        self.recorder.tally.finish(end);
+        self.recorder.close(end);
+        self.count_drain(now);
         let cpu = ThreadTime::between(self.cpu_at_start, self.cpu_at_end);
         for session in &mut self.sessions {
             if let Some(socket) = session.socket.take() {

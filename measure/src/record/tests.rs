@@ -16,6 +16,7 @@ const RECORD: &[&str] = &[
     "host",
     "generator",
     "exchanges",
+    "drain",
     "duration_s",
     "offered_rate",
     "achieved_rate",
@@ -81,7 +82,26 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
         ("/generator", GENERATOR),
         (
             "/exchanges",
-            &["completed", "failed", "unfinished", "censored"],
+            &[
+                "completed",
+                "failed",
+                "unfinished",
+                "censored",
+                "answered_in_window",
+            ],
+        ),
+        (
+            "/drain",
+            &[
+                "seconds",
+                "completed",
+                "completed_sent_late",
+                "failed",
+                "failed_sent_late",
+                "unfinished",
+                "bytes_received",
+                "bytes_sent",
+            ],
         ),
         ("/bytes", &["received", "sent"]),
         ("/response_time_us", TIMES),
@@ -150,6 +170,7 @@ fn record_of_a_run() -> Record<Plan> {
     for n in 1..=1000 {
         let intended = start.plus(n * ms);
         tally.intended += 1;
+        tally.due.add(intended);
         tally.completed(intended, intended.plus(n), intended.plus(n * 1000), 200);
     }
     tally.unexpected(start, start, start.plus(ms), 404);
@@ -236,9 +257,11 @@ fn a_record_reads_back_as_it_was_written() {
 fn a_record_from_before_there_were_other_protocols_still_reads() {
     let mut older = json(&record_of_a_run());
     let object = older.as_object_mut().expect("an object");
-    for name in ["ping_time_us", "grpc_status", "messages"] {
+    for name in ["ping_time_us", "grpc_status", "messages", "drain"] {
         object.remove(name).expect(name);
     }
+    let exchanges = object["exchanges"].as_object_mut().expect("an object");
+    exchanges.remove("answered_in_window").expect("told");
     let connections = object["connections"].as_object_mut().expect("an object");
     for name in ["tcp_time_us", "tls"] {
         connections.remove(name).expect(name);
@@ -246,6 +269,34 @@ fn a_record_from_before_there_were_other_protocols_still_reads() {
     let record = Record::<Plan>::from_json(&older.to_string()).expect("a record");
     assert_eq!(record.connections.tls, None);
     assert!(record.grpc_status.is_empty());
+    assert_eq!(
+        (record.drain, record.exchanges.answered_in_window),
+        (None, None)
+    );
+}
+
+#[test]
+fn processor_time_is_divided_by_what_was_answered_inside_the_window() {
+    let mut tally = Tally::new(Loop::Open);
+    let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+    tally.start(at(0));
+    // Two were asked for before the window, and one failed by its status.
+    tally.carried = 2;
+    (0..7).for_each(|n| tally.completed(at(n), at(n), at(n + 1), 200));
+    tally.unexpected(at(8), at(8), at(9), 404);
+    tally.finish(at(2000));
+    // Ninety came only in the drain.
+    (0..90).for_each(|_| tally.completed(at(1999), at(1999), at(2500), 200));
+    tally.completed_late = 50;
+    tally.drain.nanoseconds = 500_000_000;
+    let record = Record::assemble(&tally, facts(Some(500.0)));
+    assert_eq!(record.exchanges.answered_in_window, Some(10));
+    assert_eq!(record.generator.cpu_us_per_exchange, Some(50_000.0));
+    let drain = record.drain.expect("it is new");
+    assert_eq!((drain.completed, drain.completed_sent_late), (90, 50));
+    assert_eq!((drain.failed, drain.seconds), (0, 0.5));
+    assert_eq!(record.achieved_rate, 47.0 / 2.0);
+    assert_eq!(record.series[1].completed + record.series[0].completed, 7);
 }
 
 #[test]

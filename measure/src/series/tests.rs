@@ -12,7 +12,6 @@ fn completed(completed: u64) -> Counts {
     Counts {
         completed,
         failed: completed / 10,
-        intended: completed * 2,
         bytes_received: completed * 100,
     }
 }
@@ -44,12 +43,16 @@ fn a_row_is_what_the_counters_gained_while_it_was_open() {
     series.close_due(at(1.001), completed(1100));
     series.record(5 * MS);
     series.finish(at(1.5), completed(1101));
-    let rows = series.rows(true);
+    let mut due = Due::new();
+    due.start(START);
+    let times = [0.0, 0.5, 1.2, 0.9].into_iter();
+    times.for_each(|seconds| due.add(at(seconds)));
+    let rows = series.rows(Some(&due));
     assert_eq!(rows.len(), 2);
     let first = &rows[0];
     assert_eq!((first.at_s, first.seconds), (0.0, 1.0));
     assert_eq!((first.completed, first.failed), (100, 10));
-    assert_eq!((first.offered, first.bytes_received), (Some(200), 10_000));
+    assert_eq!((first.offered, first.bytes_received), (Some(3), 10_000));
     let p50 = first.response_p50_us.expect("a hundred samples");
     let p99 = first.response_p99_us.expect("a hundred samples");
     assert!((50_000.0..50_400.0).contains(&p50), "{p50}");
@@ -61,8 +64,7 @@ fn a_row_is_what_the_counters_gained_while_it_was_open() {
         (1.0, 0.5, 1)
     );
     assert_eq!(second.response_max_us, Some(5_000.0));
-    assert_eq!(series.last(true).as_ref(), Some(second));
-    assert_eq!(series.rows(false)[0].offered, None);
+    assert_eq!(series.rows(None)[0].offered, None);
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn seconds_in_which_nothing_happened_are_rows_without_times() {
     series.record(MS);
     series.close_due(at(4.0), completed(1));
     series.finish(at(4.0), completed(1));
-    let rows = series.rows(true);
+    let rows = series.rows(None);
     let counts: Vec<u64> = rows.iter().map(|row| row.completed).collect();
     assert_eq!(counts, [1, 0, 0, 0]);
     assert_eq!(rows[1].response_p50_us, None);
@@ -87,12 +89,12 @@ fn what_comes_after_the_last_whole_row_belongs_to_it() {
     series.close_due(at(1.0), completed(1));
     series.record(7 * MS);
     series.finish(at(1.0), completed(2));
-    let rows = series.rows(true);
+    let rows = series.rows(None);
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].seconds, rows[0].completed), (1.0, 2));
     assert_eq!(rows[0].response_max_us, Some(7_000.0));
     series.finish(at(9.0), completed(2));
-    assert_eq!(series.rows(true), rows, "finished is finished");
+    assert_eq!(series.rows(None), rows, "finished is finished");
 }
 
 #[test]
@@ -100,8 +102,7 @@ fn a_series_that_never_started_has_no_rows() {
     let mut series = Series::new();
     assert!(!series.is_due(at(1e9)));
     series.finish(at(1.0), completed(3));
-    assert_eq!(series.rows(true), []);
-    assert_eq!(series.last(true), None);
+    assert_eq!(series.rows(None), []);
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_response_longer_than_the_last_cell_keeps_its_length_in_the_maximum() {
     series.start(START, Counts::default());
     series.record(400 * SECOND_NS);
     series.finish(at(1.0), completed(1));
-    let row = &series.rows(true)[0];
+    let row = &series.rows(None)[0];
     assert_eq!(row.response_max_us, Some(400e6));
     assert_eq!(row.response_p99_us, Some(400e6));
 }
@@ -119,7 +120,7 @@ fn a_response_longer_than_the_last_cell_keeps_its_length_in_the_maximum() {
 fn long_runs_double_the_row_and_lose_nothing() {
     for (seconds, width) in [(3599, 1), (3600, 2), (7199, 2), (7200, 4), (20_000, 8)] {
         let (series, sum) = series_of(seconds, seconds);
-        let rows = series.rows(true);
+        let rows = series.rows(None);
         assert!(rows.len() <= ROWS_MAX);
         assert_eq!(series.width_s, width, "{seconds} s");
         assert_eq!(rows.iter().map(|row| row.completed).sum::<u64>(), sum);
@@ -143,7 +144,7 @@ fn a_doubled_row_has_the_percentiles_of_both() {
         series.close_due(at(second as f64), Counts::default());
     }
     series.finish(at(ROWS_MAX as f64), Counts::default());
-    let rows = series.rows(true);
+    let rows = series.rows(None);
     assert_eq!(rows.len(), ROWS_MAX / 2);
     for row in rows {
         let p50 = row.response_p50_us.expect("five samples");
@@ -165,7 +166,7 @@ fn wide_distributions_do_not_grow_beyond_the_limit() {
     }
     series.finish(at(1500.0), completed(15_000_000));
     assert!(series.width_s > 1, "the limit was never reached");
-    let rows = series.rows(true);
+    let rows = series.rows(None);
     assert_eq!(
         rows.iter().map(|row| row.completed).sum::<u64>(),
         15_000_000
@@ -201,7 +202,7 @@ fn merged_rows_are_those_of_one_series_that_saw_everything() {
     }
     let [mut merged, other] = parts;
     merged.merge(&other);
-    assert_eq!(merged.rows(true), both.rows(true));
+    assert_eq!(merged.rows(None), both.rows(None));
 }
 
 #[test]
@@ -221,8 +222,8 @@ fn the_order_of_merging_does_not_matter() {
     left.merge(&parts[1]);
     left.merge(&parts[2]);
     left.merge(&nested);
-    assert_eq!(forward.rows(true), backward.rows(true));
-    assert_eq!(forward.rows(true), left.rows(true));
+    assert_eq!(forward.rows(None), backward.rows(None));
+    assert_eq!(forward.rows(None), left.rows(None));
     assert_eq!(forward.width_s, 4);
     assert_eq!(forward.packed_bytes, backward.packed_bytes);
 }

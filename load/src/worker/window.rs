@@ -1,0 +1,113 @@
+//! The edges of the measured window and of its rows.
+//!
+//! What a turn brings happened at the turn's time, so an edge that has passed is crossed before the
+//! turn's completions are looked at: rows, the window and the drain then hold what happened in
+//! them, and nothing else.
+
+use engine::{Completions, Driver, Event};
+use measure::process::own_time;
+use measure::time::Time;
+
+use super::{EndedBy, Phase, Worker};
+
+impl<D: Driver> Worker<'_, D> {
+    /// An edge has passed: the beginning or the end of the window, or of a row.
+    #[cold]
+    pub(super) fn cross(&mut self, now: Time, completions: &Completions) {
+        let unread = bytes_of(completions);
+        let (start, end) = self.recorder.window();
+        if self.phase == Phase::Loading && now >= start {
+            if !self.opened {
+                self.open_window(unread);
+            }
+            self.count_bytes(unread);
+            self.recorder.tally.tick(now.min(end));
+            if now >= end {
+                let until = now.plus(self.assignment.timeout_ns);
+                self.drain(end, until, self.assignment.time_end, unread);
+            }
+        }
+        self.edge = self.next_edge();
+    }
+
+    /// When an edge is crossed next.
+    pub(super) fn next_edge(&self) -> Time {
+        let (start, end) = self.recorder.window();
+        match self.phase {
+            Phase::Loading if !self.opened => start,
+            Phase::Loading => end.min(self.recorder.tally.next_tick()),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Notes what had been counted before the measured window. `unread`: bytes that the driver has
+    /// counted and nobody has looked at.
+    pub(super) fn open_window(&mut self, unread: u64) {
+        self.opened = true;
+        self.recorder.open();
+        self.cpu_at_start = own_time();
+        self.counters_at_start = self.driver.counters();
+        self.counters_at_start.bytes_received -= unread;
+        // What the warm-up owes is not sent any more: its debt would be paid in the window, and a
+        // subject that cannot hold the rate would never get to the exchanges that are measured.
+        let (start, _) = self.recorder.window();
+        while self.due.is_some_and(|due| due < start) {
+            self.dropped += 1;
+            self.look_ahead();
+        }
+    }
+
+    /// The measured window ends at `end`; its answers are awaited until `until`.
+    pub(super) fn drain(&mut self, end: Time, until: Time, ended_by: EndedBy, unread: u64) {
+        self.recorder.cut(end);
+        self.ended_by = ended_by;
+        self.cpu_at_end = own_time();
+        self.count_bytes(unread);
+        if self.due.is_some_and(|due| due >= end) {
+            self.due = None;
+        }
+        self.recorder.close(match ended_by {
+            EndedBy::Count => self.recorder.settled,
+            _ => end,
+        });
+        self.phase = Phase::Draining { until };
+        self.edge = Time::NEVER;
+    }
+
+    fn count_bytes(&mut self, unread: u64) {
+        if !self.opened {
+            return;
+        }
+        let counters = self.driver.counters();
+        let start = &self.counters_at_start;
+        let tally = &mut self.recorder.tally;
+        tally.bytes_received = counters.bytes_received - unread - start.bytes_received;
+        tally.bytes_sent = counters.bytes_sent - start.bytes_sent;
+    }
+
+    /// At the very end: how long the drain took, and the bytes that came and went in it.
+    pub(super) fn count_drain(&mut self, now: Time) {
+        if !self.opened {
+            return;
+        }
+        let (_, end) = self.recorder.window();
+        let counters = self.driver.counters();
+        let start = &self.counters_at_start;
+        let tally = &mut self.recorder.tally;
+        let received = counters.bytes_received - start.bytes_received;
+        let sent = counters.bytes_sent - start.bytes_sent;
+        tally.drain.nanoseconds = now.since(end);
+        tally.drain.bytes_received = received.saturating_sub(tally.bytes_received);
+        tally.drain.bytes_sent = sent.saturating_sub(tally.bytes_sent);
+    }
+}
+
+/// The bytes that a turn's completions brought. (Over TLS those that were inside: the few that wrap
+/// them are then in the row that ends.)
+fn bytes_of(completions: &Completions) -> u64 {
+    let each = (0..completions.len()).map(|index| match completions.get(index).event {
+        Event::Received(lent) => completions.bytes(lent).len() as u64,
+        _ => 0,
+    });
+    each.sum()
+}

@@ -70,9 +70,11 @@ fn config(arguments: &Serve) -> Result<Config, String> {
             head_bytes: arguments.head_limit,
             body_bytes: arguments.body_limit as u64,
             connections: arguments.connection_limit.map(|limit| limit as usize),
+            memory_bytes: arguments.memory_limit.map(|limit| limit as u64),
         },
         timeouts: Timeouts {
             head: arguments.head_timeout,
+            body: arguments.body_timeout,
             idle: arguments.idle_timeout,
             drain: arguments.drain_timeout,
         },
@@ -159,6 +161,12 @@ fn words(summary: &Summary) -> String {
         if count > 0 {
             text.push_str(&format!(", {count} refused with {status}"));
         }
+    }
+    if counts.relieved > 0 {
+        text.push_str(&format!(
+            ", {} given up for want of memory (--memory-limit)",
+            counts.relieved
+        ));
     }
     if counts.cut > 0 {
         text.push_str(&format!(", {} cut at the end", counts.cut));

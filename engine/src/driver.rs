@@ -402,6 +402,11 @@ pub trait Driver {
     /// [`Config::linger_ns`] of what it was opened with.
     fn linger_ns(&self) -> u64;
 
+    /// When the kernel last took a part of the unfinished send on `socket`, and not all of it:
+    /// [`Event::Sent`] says that. `None` where it has taken none, or nothing is unfinished. So an
+    /// owner can tell a peer that takes a long send slowly from one that takes nothing.
+    fn taken_at(&self, socket: Token) -> Option<Time>;
+
     /// What TLS agreed on for a connection that stands; `None` where there is no TLS.
     fn secured(&self, socket: Token) -> Option<Secured> {
         let _ = socket;

@@ -65,7 +65,15 @@ pub struct Limits {
     /// Connections per worker; more wait in the backlog. `None` takes as many as `RLIMIT_NOFILE`
     /// allows.
     pub connections: Option<usize>,
+    /// Bytes that the bodies, messages and unread answers of all clients may take together. Each
+    /// worker has an equal share, and gives up those that take most where they take more: 503,
+    /// `RESOURCE_EXHAUSTED`, close code 1013, or a reset. `None` takes 512 MiB,
+    /// or four bodies for each worker where that is more.
+    pub memory_bytes: Option<u64>,
 }
+
+/// What [`Limits::memory_bytes`] is where it is not said.
+pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 
 impl Default for Limits {
     fn default() -> Limits {
@@ -73,6 +81,7 @@ impl Default for Limits {
             head_bytes: 16 * 1024,
             body_bytes: 1024 * 1024,
             connections: None,
+            memory_bytes: None,
         }
     }
 }
@@ -82,8 +91,12 @@ impl Default for Limits {
 pub struct Timeouts {
     /// From the first byte of a request head to its last: 408.
     pub head: Duration,
+    /// A request body, or a message of gRPC or WebSocket, from its beginning to its last byte, and
+    /// a second more for each 1,000 bytes of it: 408, `DEADLINE_EXCEEDED`, close code 1001.
+    pub body: Duration,
     /// Without a byte either way: between requests the connection is closed, in a request body it
-    /// is answered with 408, and a client that takes no bytes of its answer is reset.
+    /// is answered with 408, and a client that takes no bytes of its answer is reset. Over HTTP/2
+    /// each stream counts for itself.
     pub idle: Duration,
     /// From the wish to stop until connections that are still busy are cut.
     pub drain: Duration,
@@ -93,6 +106,7 @@ impl Default for Timeouts {
     fn default() -> Timeouts {
         Timeouts {
             head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             drain: Duration::from_secs(10),
         }

@@ -18,7 +18,7 @@ use engine::{epoll, uring};
 
 use proto::http1;
 
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
 use crate::services::Buckets;
 use crate::site::Wall;
 use crate::summary::Summary;
@@ -152,6 +152,8 @@ pub enum StartError {
     NoThreads,
     /// More than one worker was asked for on a Unix socket.
     UnixThreads(usize),
+    /// The memory for all clients is less than a body of each worker, which is so much.
+    Memory(u64),
     /// Somebody listens there already.
     Taken(Address),
     /// No interface of this host has the address.
@@ -180,6 +182,11 @@ impl fmt::Display for StartError {
                 f,
                 "a Unix socket is served by one thread, not {threads}: its connections cannot be \
                  spread over several listeners"
+            ),
+            StartError::Memory(least) => write!(
+                f,
+                "the memory limit is less than one body for each thread: allow at least {least} \
+                 bytes, or shorter bodies"
             ),
             StartError::Taken(Address::Tcp(address)) => write!(
                 f,
@@ -232,6 +239,12 @@ impl std::error::Error for StartError {}
 fn check(config: &Config) -> Result<(), StartError> {
     match &config.address {
         _ if config.threads == 0 => Err(StartError::NoThreads),
+        _ if memory_share(config) < config.limits.body_bytes => Err(StartError::Memory(
+            config
+                .limits
+                .body_bytes
+                .saturating_mul(config.threads as u64),
+        )),
         Address::Unix(_) if config.threads > 1 => Err(StartError::UnixThreads(config.threads)),
         // Listeners that share their port also share it with another server of the same user, who
         // would then silently get half of the connections. One that does not share finds out.
@@ -283,6 +296,14 @@ fn refusal(address: &Address, refused: Refused) -> StartError {
     StartError::Listen(address.clone(), why)
 }
 
+/// What the clients of one worker may take: an equal share, so that workers share no counter.
+fn memory_share(config: &Config) -> u64 {
+    let threads = config.threads.max(1) as u64;
+    let bodies = config.limits.body_bytes.saturating_mul(4 * threads);
+    let all = config.limits.memory_bytes;
+    all.unwrap_or(MEMORY_BYTES_DEFAULT.max(bodies)) / threads
+}
+
 fn settings(config: &Config, address: &Address, buckets: &Arc<Buckets>) -> Settings {
     let Limits {
         head_bytes,
@@ -306,6 +327,7 @@ fn settings(config: &Config, address: &Address, buckets: &Arc<Buckets>) -> Setti
             ..defaults
         },
         timeouts: config.timeouts,
+        memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
         buckets: Arc::clone(buckets),
     }

@@ -30,6 +30,8 @@ pub struct Counts {
     pub idle: u64,
     /// Connections reset because the client took nothing of its answer.
     pub unread: u64,
+    /// Connections on which something was given up because clients took too much memory.
+    pub relieved: u64,
     /// Connections cut at the end of the drain, before their answer was complete.
     pub cut: u64,
     /// Times a listener failed and was opened again.
@@ -99,6 +101,7 @@ impl AddAssign for Counts {
         self.failed += other.failed;
         self.idle += other.idle;
         self.unread += other.unread;
+        self.relieved += other.relieved;
         self.cut += other.cut;
         self.listener_failures += other.listener_failures;
     }

@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) listen: Listen,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
+    /// What all clients of this worker may make it hold.
+    pub(crate) memory_bytes: usize,
     pub(crate) wall: Wall,
     /// What the workers of one server share.
     pub(crate) buckets: Arc<Buckets>,
@@ -57,6 +59,8 @@ pub(crate) struct Worker<D> {
     /// By slot; as long as the highest slot that was ever used.
     connections: Vec<Option<Connection>>,
     open: usize,
+    /// What the clients of all connections make it hold, as far as it was looked at.
+    held_bytes: usize,
     /// Connections to be looked after before the next wait.
     listed: Vec<Token>,
     wheel: Wheel<Alarm>,
@@ -101,6 +105,7 @@ impl<D: Driver> Worker<D> {
             listener: Some(listener),
             connections: Vec::new(),
             open: 0,
+            held_bytes: 0,
             listed: Vec::new(),
             wheel: Wheel::new(now, 64),
             alarms: Vec::new(),
@@ -177,6 +182,7 @@ impl<D: Driver> Worker<D> {
                 let now = self.site.now;
                 if let Some(connection) = find(&mut self.connections, socket) {
                     connection.sending = false;
+                    connection.in_flight = 0;
                     connection.since = now;
                     list(&mut self.listed, connection);
                 }
@@ -205,7 +211,9 @@ impl<D: Driver> Worker<D> {
         let Some(connection) = find(&mut self.connections, socket) else {
             return;
         };
-        connection.since = self.site.now;
+        if !connection.sending {
+            connection.since = self.site.now;
+        }
         supply(&mut self.driver, connection);
         connection.receive(bytes, &mut self.site);
         list(&mut self.listed, connection);
@@ -289,7 +297,12 @@ impl<D: Driver> Worker<D> {
         let Some(connection) = find(&mut self.connections, socket) else {
             return;
         };
-        let (at, overdue) = connection.limit(&timeouts);
+        if connection.sending
+            && let Some(taken) = self.driver.taken_at(socket)
+        {
+            connection.since = connection.since.max(taken);
+        }
+        let (at, overdue) = connection.look(&timeouts, now);
         let limit_reached = at <= now;
         let at = if limit_reached {
             now + timeouts.idle
@@ -307,7 +320,7 @@ impl<D: Driver> Worker<D> {
                 self.close(socket, Close::Graceful);
             }
             Overdue::Refuse => {
-                connection.time_out(&mut self.site);
+                connection.time_out(&timeouts, &mut self.site);
                 list(&mut self.listed, connection);
             }
             Overdue::Wake => {
@@ -343,6 +356,9 @@ impl<D: Driver> Worker<D> {
             // Looking after a connection lists none, so this keeps the memory of the list.
             debug_assert!(self.listed.is_empty());
             self.listed = listed;
+            if self.held_bytes > self.settings.memory_bytes {
+                self.relieve();
+            }
             if self.site.agenda.wakes.is_empty() && self.site.agenda.completed.is_empty() {
                 return;
             }
@@ -405,15 +421,23 @@ impl<D: Driver> Worker<D> {
                 }
             };
             let bytes = payload_bytes(&payload);
+            connection.in_flight = match payload {
+                Payload::Buffer(_) => bytes,
+                Payload::Template { .. } => 0,
+            };
             if self.driver.send(socket, payload).is_err() {
                 return self.close(socket, Close::Reset);
             }
             connection.sending = true;
+            connection.since = self.site.now;
             connection.sent_bytes = connection.sent_bytes.saturating_add(bytes);
         }
         if let Some(buffer) = connection.take_unused_buffer() {
             self.driver.recycle(buffer);
         }
+        let held = u32::try_from(connection.memory()).unwrap_or(u32::MAX);
+        self.held_bytes += held as usize;
+        self.held_bytes -= std::mem::replace(&mut connection.held_bytes, held) as usize;
         let stop_reading = !connection.reads();
         if stop_reading != connection.deaf {
             connection.deaf = stop_reading;
@@ -425,6 +449,38 @@ impl<D: Driver> Worker<D> {
         }
         if let Some(ending) = connection.finished(&self.site) {
             self.end(socket, ending);
+        }
+    }
+
+    /// Clients make this worker hold more than they may: those that take most are given up until
+    /// an eighth is free, so that the next byte does not bring the next search.
+    #[cold]
+    fn relieve(&mut self) {
+        let enough = self.settings.memory_bytes - self.settings.memory_bytes / 8;
+        let all = self.connections.iter().flatten();
+        let heavy = all.filter(|connection| connection.held_bytes > 0);
+        let mut heavy: Vec<(u32, Token)> = heavy
+            .map(|connection| (connection.held_bytes, connection.socket()))
+            .collect();
+        heavy.sort_unstable_by_key(|&(held, _)| std::cmp::Reverse(held));
+        for (held, socket) in heavy {
+            if self.held_bytes <= enough {
+                return;
+            }
+            let Some(connection) = find(&mut self.connections, socket) else {
+                continue;
+            };
+            self.site.counts.relieved += 1;
+            supply(&mut self.driver, connection);
+            if connection.relieve(&mut self.site) {
+                self.look_after(socket);
+            }
+            // Where that has freed too little, it is the answers that the client does not take.
+            if let Some(connection) = find(&mut self.connections, socket)
+                && connection.held_bytes > held / 2
+            {
+                self.close(socket, Close::Reset);
+            }
         }
     }
 
@@ -453,6 +509,7 @@ impl<D: Driver> Worker<D> {
     fn close(&mut self, socket: Token, how: Close) {
         if let Some(connection) = find(&mut self.connections, socket) {
             self.wheel.cancel(connection.timer);
+            self.held_bytes -= connection.held_bytes as usize;
             self.connections[socket.slot()] = None;
             self.open -= 1;
         }

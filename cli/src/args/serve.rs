@@ -90,6 +90,16 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     pub(crate) head_timeout: Duration,
 
+    /// How long a request's body or a message may take, and a second more for each 1,000 bytes of
+    /// it; then it is answered with 408
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
+    pub(crate) body_timeout: Duration,
+
+    /// Memory for the bodies, messages and unread answers of all clients; beyond it the heaviest
+    /// are answered with 503 or reset; 512MiB where it is not given, or four bodies for each thread
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub(crate) memory_limit: Option<usize>,
+
     /// How long a connection may be idle
     #[arg(long, value_name = "TIME", default_value = "75s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,

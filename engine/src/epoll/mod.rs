@@ -131,10 +131,10 @@ enum Sending {
     Idle,
     /// The kernel has taken all; not yet reported.
     Taken,
-    /// The kernel had no room for the rest. Whether it took a part is for the counters.
+    /// The kernel had no room for the rest, and took a part at this time, if any.
     Partial {
         rest: Outgoing,
-        short: bool,
+        taken_at: Option<Time>,
     },
 }
 
@@ -369,6 +369,13 @@ impl Driver for Epoll {
 
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    fn taken_at(&self, socket: Token) -> Option<Time> {
+        match self.sockets.get(socket)?.as_ref()?.sending {
+            Sending::Partial { taken_at, .. } => taken_at,
+            Sending::Idle | Sending::Taken => None,
+        }
     }
 
     fn counters(&self) -> EngineCounters {

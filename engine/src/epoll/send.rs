@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
@@ -29,7 +30,7 @@ impl Epoll {
         if socket.stage == Stage::Connecting {
             socket.sending = Sending::Partial {
                 rest: outgoing,
-                short: false,
+                taken_at: None,
             };
             return;
         }
@@ -63,9 +64,9 @@ impl Epoll {
             return;
         };
         rest.advance(taken);
-        let short = taken > 0;
-        self.counters.short_sends += u64::from(short);
-        socket.sending = Sending::Partial { rest, short };
+        let taken_at = (taken > 0).then_some(self.now);
+        self.counters.short_sends += u64::from(taken > 0);
+        socket.sending = Sending::Partial { rest, taken_at };
         if socket.watches_output {
             return;
         }
@@ -85,7 +86,7 @@ impl Epoll {
         let Some(socket) = find(&mut self.sockets, token) else {
             return;
         };
-        match push_on(socket, &self.payloads, &mut self.counters) {
+        match push_on(socket, &self.payloads, &mut self.counters, self.now) {
             Pushed::Waits => {}
             Pushed::Whole => {
                 if let Sending::Partial { rest, .. } =
@@ -107,7 +108,7 @@ impl Epoll {
         let Some(Some(socket)) = self.sockets.closing_mut(token) else {
             return;
         };
-        match push_on(socket, &self.payloads, &mut self.counters) {
+        match push_on(socket, &self.payloads, &mut self.counters, self.now) {
             Pushed::Waits => {}
             Pushed::Whole | Pushed::Failed(_) => self.release(token),
         }
@@ -136,9 +137,14 @@ impl Epoll {
 }
 
 /// Gives the kernel as much of the rest as it takes.
-fn push_on(socket: &mut Socket, payloads: &Payloads, counters: &mut EngineCounters) -> Pushed {
+fn push_on(
+    socket: &mut Socket,
+    payloads: &Payloads,
+    counters: &mut EngineCounters,
+    now: Time,
+) -> Pushed {
     let descriptor: &OwnedFd = &socket.descriptor;
-    let Sending::Partial { rest, short } = &mut socket.sending else {
+    let Sending::Partial { rest, taken_at } = &mut socket.sending else {
         return Pushed::Waits;
     };
     loop {
@@ -148,8 +154,8 @@ fn push_on(socket: &mut Socket, payloads: &Payloads, counters: &mut EngineCounte
             Ok(taken) if taken == bytes.len() => return Pushed::Whole,
             Ok(taken) => {
                 rest.advance(taken);
-                counters.short_sends += u64::from(!*short);
-                *short = true;
+                counters.short_sends += u64::from(taken_at.is_none());
+                *taken_at = Some(now);
             }
             Err(Errno::AGAIN) => return Pushed::Waits,
             Err(Errno::INTR) => {}

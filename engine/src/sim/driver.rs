@@ -71,7 +71,8 @@ enum Sending {
     /// There was no room for the rest.
     Partial {
         rest: Outgoing,
-        short: bool,
+        /// When a part was taken last.
+        taken_at: Option<Time>,
     },
 }
 
@@ -174,7 +175,7 @@ impl Sim {
             self.counters.short_sends += u64::from(taken > 0);
             socket.sending = Sending::Partial {
                 rest: outgoing,
-                short: taken > 0,
+                taken_at: (taken > 0).then_some(self.now),
             };
             return;
         }
@@ -197,7 +198,7 @@ impl Sim {
         let Kind::Connection { end, .. } = socket.kind else {
             return false;
         };
-        let Sending::Partial { rest, short } = &mut socket.sending else {
+        let Sending::Partial { rest, taken_at } = &mut socket.sending else {
             return false;
         };
         let mut world = self.world.borrow_mut();
@@ -210,8 +211,10 @@ impl Sim {
             return true;
         }
         rest.advance(taken);
-        self.counters.short_sends += u64::from(taken > 0 && !*short);
-        *short |= taken > 0;
+        self.counters.short_sends += u64::from(taken > 0 && taken_at.is_none());
+        if taken > 0 {
+            *taken_at = Some(world.now);
+        }
         false
     }
 
@@ -613,6 +616,13 @@ impl Driver for Sim {
 
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    fn taken_at(&self, socket: Token) -> Option<Time> {
+        match self.sockets.get(socket)?.as_ref()?.sending {
+            Sending::Partial { taken_at, .. } => taken_at,
+            Sending::Idle | Sending::Taken => None,
+        }
     }
 
     fn counters(&self) -> EngineCounters {

@@ -55,6 +55,8 @@ pub(super) struct Connection {
     pub(super) sending: bool,
     /// The end of a send is still to be reported.
     pub(super) owes_sent: bool,
+    /// When a part of it was last taken whole by the inner driver.
+    pub(super) taken_at: Time,
     /// Stands in the list of those with ciphertext.
     pub(super) in_outbox: bool,
     /// The owner wants to receive.
@@ -84,6 +86,7 @@ impl Connection {
             patience: Time::NEVER,
             sending: false,
             owes_sent: false,
+            taken_at: Time::NEVER,
             in_outbox: false,
             armed: true,
             ended: false,

@@ -229,6 +229,15 @@ impl<D: Driver> Driver for Tls<D> {
         &self.capabilities
     }
 
+    /// What is taken is ciphertext: of the send itself, or of one before it that it waits for.
+    fn taken_at(&self, socket: Token) -> Option<Time> {
+        let found = self.connections.get(socket.slot())?.as_deref()?;
+        let known = found.token == socket && found.is_sending();
+        let whole = (found.taken_at != Time::NEVER).then_some(found.taken_at);
+        let part = self.inner.taken_at(socket);
+        known.then_some(part.max(whole))?
+    }
+
     fn counters(&self) -> EngineCounters {
         EngineCounters {
             completions: self.completions,
@@ -473,6 +482,7 @@ impl<D: Driver> Tls<D> {
             return;
         };
         found.sending = false;
+        found.taken_at = self.inner.now();
         if found.outgoing.is_some() && found.stage != Stage::Dead {
             self.encrypt(socket);
         }

@@ -109,6 +109,9 @@ impl Uring {
         // A reset does not wait for what is left.
         if again && state.phase != Phase::Closing {
             state.sending = Some(outgoing);
+            if result > 0 {
+                state.taken_at = self.now;
+            }
             self.submit_send(socket);
             return;
         }

@@ -313,6 +313,12 @@ impl Driver for Uring {
         &self.capabilities
     }
 
+    fn taken_at(&self, socket: Token) -> Option<Time> {
+        let state = self.sockets.get(socket)?;
+        let taken = state.sending.is_some() && state.taken_at != Time::NEVER;
+        taken.then_some(state.taken_at)
+    }
+
     fn counters(&self) -> EngineCounters {
         EngineCounters {
             enters: self.ring.enters(),

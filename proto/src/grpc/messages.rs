@@ -102,6 +102,15 @@ impl Messages {
         }
     }
 
+    /// Whether a message has begun to come, and not all of it is there.
+    pub fn is_within(&self) -> bool {
+        match self.state {
+            State::Prefix { have, .. } => have > 0,
+            State::Message(_) => true,
+            State::Failed(_) => false,
+        }
+    }
+
     /// Says that the peer sends no more.
     ///
     /// # Errors

@@ -12,8 +12,9 @@ use proto::websocket::server as upgrade;
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, Then};
 use super::websocket::WebSocket;
-use super::{Ending, Phase};
+use super::{Arrival, Ending, Phase, TOO_MUCH};
 use crate::answer::{self, Beat, Dribble, Form};
+use crate::config::Timeouts;
 use crate::service::{Dialogue, Reply, Response};
 use crate::site::Site;
 
@@ -194,16 +195,46 @@ impl Http1 {
     }
 
     /// What it is doing.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self, timeouts: &Timeouts) -> Phase {
         if self.talk.out.waits() {
             Phase::Waiting
         } else if self.head_since != Time::NEVER {
             Phase::Head(self.head_since)
         } else if self.talk.ending.is_none() && !self.machine.between_requests() {
-            Phase::Body
+            Phase::Body(self.talk.arrival().until(timeouts))
         } else {
             Phase::Idle
         }
+    }
+
+    /// Since when the limit of a body is to be minded; [`Time::NEVER`] if none is coming.
+    #[inline]
+    pub(super) fn body_since(&self) -> Time {
+        self.talk.arrival().since
+    }
+
+    /// Its time limits were looked at.
+    pub(super) fn looked(&mut self, now: Time) {
+        if let Some(body) = &mut self.talk.body {
+            body.arrival.looked(now);
+        }
+    }
+
+    /// Bytes of memory that the client makes it hold.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        let body = self.talk.body.as_ref().map_or(0, |body| body.memory());
+        body + self.held.capacity() + self.talk.out.bytes()
+    }
+
+    /// Gives up the request whose body is coming. False if there is none.
+    pub(super) fn relieve(&mut self, site: &mut Site) -> bool {
+        if self.talk.body.is_none() || self.talk.out.waits() {
+            return false;
+        }
+        self.held = Vec::new();
+        self.talk.refuse(503, TOO_MUCH.into(), site);
+        true
     }
 
     /// Since when a head is unfinished; [`Time::NEVER`] if none is.
@@ -214,6 +245,14 @@ impl Http1 {
 }
 
 impl Talk {
+    /// The body that is coming, if one is.
+    #[inline]
+    fn arrival(&self) -> Arrival {
+        self.body
+            .as_ref()
+            .map_or(Arrival::NONE, |body| body.arrival)
+    }
+
     #[inline]
     fn request(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
         site.counts.requests += 1;
@@ -286,11 +325,13 @@ impl Talk {
             self.out
                 .append(|out| out.extend_from_slice(response::CONTINUE));
         }
+        incoming.arrival = Arrival::begin(site.now);
         self.body = Some(incoming);
     }
 
     fn body(&mut self, bytes: &[u8]) {
         if let Some(incoming) = &mut self.body {
+            incoming.arrival.bytes += bytes.len() as u64;
             incoming.take(bytes);
         }
     }

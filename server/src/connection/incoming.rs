@@ -2,6 +2,7 @@
 
 use engine::Token;
 
+use super::Arrival;
 use crate::answer::Form;
 use crate::service::{Reply, Request, Response};
 use crate::site::{Found, Site};
@@ -18,6 +19,8 @@ pub(crate) struct Incoming {
     content_type: String,
     /// How the answer is written, where the protocol has several ways.
     pub(super) form: Option<Form>,
+    /// When it began, where it has a connection to itself.
+    pub(super) arrival: Arrival,
 }
 
 /// Who answers a request.
@@ -84,6 +87,11 @@ impl Incoming {
         self.bytes.len()
     }
 
+    /// Memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The body is complete. `number` is that of the ticket the service gets.
     pub(super) fn answer(&mut self, socket: Token, number: u32, site: &mut Site) -> Option<Reply> {
         match self.answerer.take()? {
@@ -107,6 +115,7 @@ impl Incoming {
         self.content_type.clear();
         self.answerer = None;
         self.form = None;
+        self.arrival = Arrival::NONE;
         self.bytes.capacity() <= SPARE_BYTES_MAX
     }
 }

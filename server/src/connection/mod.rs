@@ -36,19 +36,77 @@ const LINGER_NS: u64 = 2_000_000_000;
 /// … and no longer than this after it fell silent.
 const LINGER_SILENCE_NS: u64 = 250_000_000;
 
+/// A body that comes at least so fast may take longer than its time limit says.
+const BODY_BYTES_PER_SECOND: u64 = 1000;
+
+/// The refusal of what would take more memory than all clients may.
+const TOO_MUCH: &str = "this server holds as much for its clients as it may; try again later\n";
+
+/// Something that is coming in pieces, and when it began.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    began: Time,
+    bytes: u64,
+    /// When its limit is to be looked at, counted from here.
+    since: Time,
+}
+
+impl Default for Arrival {
+    fn default() -> Arrival {
+        Arrival::NONE
+    }
+}
+
+impl Arrival {
+    /// Nothing is coming.
+    const NONE: Arrival = Arrival {
+        began: Time::NEVER,
+        bytes: 0,
+        since: Time::NEVER,
+    };
+
+    fn begin(now: Time) -> Arrival {
+        Arrival {
+            began: now,
+            bytes: 0,
+            since: now,
+        }
+    }
+
+    /// Until when the rest has to be there.
+    fn until(&self, timeouts: &Timeouts) -> Time {
+        let earned_ns = self
+            .bytes
+            .saturating_mul(1_000_000_000 / BODY_BYTES_PER_SECOND);
+        (self.began + timeouts.body).plus(earned_ns)
+    }
+
+    /// Its limit was looked at, and is looked at again after as long.
+    fn looked(&mut self, now: Time) {
+        if self.since != Time::NEVER {
+            self.since = now;
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Token,
     /// HTTP/1 until the preface of HTTP/2 has come.
     protocol: Protocol,
-    /// When bytes last came or were last taken by the kernel.
+    /// When bytes last came or were last taken by the kernel; while a send has not finished, when
+    /// that was begun or a part of it taken, whatever comes meanwhile.
     pub(crate) since: Time,
     /// The one timer that watches over all its time limits, and when that is due.
     pub(crate) timer: TimerId,
     pub(crate) timer_at: Time,
     /// Until when it lingers; [`Time::NEVER`] while it does not.
     linger_until: Time,
+    /// Bytes of its own in the send that has not finished.
+    pub(crate) in_flight: u32,
+    /// What it was found to hold when it was last looked after.
+    pub(crate) held_bytes: u32,
     /// Bytes handed to the driver, saturating.
     pub(crate) sent_bytes: u32,
     /// A send has not finished.
@@ -93,8 +151,9 @@ enum Phase {
     Idle,
     /// A head began at this time.
     Head(Time),
-    /// A body is coming.
-    Body,
+    /// A body or a message is coming, or something else is up to the client, and may take until
+    /// this time.
+    Body(Time),
     /// A service has not answered yet.
     Waiting,
     /// A conversation that has no end of its own.
@@ -123,6 +182,8 @@ impl Connection {
             timer: timer.1,
             timer_at: timer.0,
             linger_until: Time::NEVER,
+            in_flight: 0,
+            held_bytes: 0,
             sent_bytes: 0,
             sending: false,
             listed: false,
@@ -244,12 +305,12 @@ impl Connection {
     }
 
     /// What was under way came too slowly.
-    pub(crate) fn time_out(&mut self, site: &mut Site) {
+    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Site) {
         self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(site),
             Protocol::WebSocket(websocket) => websocket.time_out(site),
-            Protocol::Http2(http) => http.time_out(site),
+            Protocol::Http2(http) => http.time_out(timeouts, site),
         }
     }
 
@@ -336,9 +397,15 @@ impl Connection {
     #[inline]
     pub(crate) fn due(&self, timeouts: &Timeouts) -> Time {
         match &self.protocol {
-            Protocol::Http1(http) => http.head_since() + timeouts.head,
-            Protocol::Http2(http) => http.due().min(http.head_since() + timeouts.head),
-            Protocol::WebSocket(_) => Time::NEVER,
+            Protocol::Http1(http) => {
+                let head = http.head_since() + timeouts.head;
+                head.min(http.body_since() + timeouts.body)
+            }
+            Protocol::Http2(http) => {
+                let head = http.head_since() + timeouts.head;
+                http.due().min(head).min(http.body_since() + timeouts.body)
+            }
+            Protocol::WebSocket(websocket) => websocket.body_since() + timeouts.body,
         }
     }
 
@@ -352,11 +419,33 @@ impl Connection {
         }
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self, timeouts: &Timeouts) -> Phase {
         match &self.protocol {
-            Protocol::Http1(http) => http.phase(),
-            Protocol::WebSocket(websocket) => websocket.phase(),
-            Protocol::Http2(http) => http.phase(),
+            Protocol::Http1(http) => http.phase(timeouts),
+            Protocol::WebSocket(websocket) => websocket.phase(timeouts),
+            Protocol::Http2(http) => http.phase(timeouts),
+        }
+    }
+
+    /// Bytes of memory that the client makes it hold: what has come of bodies and messages, what
+    /// was received and not read, and answers that are not taken.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        let protocol = match &self.protocol {
+            Protocol::Http1(http) => http.memory(),
+            Protocol::WebSocket(websocket) => websocket.memory(),
+            Protocol::Http2(http) => http.memory(),
+        };
+        protocol + self.in_flight as usize
+    }
+
+    /// Gives up what takes memory, and says so. False where there is nothing to say it to: the
+    /// client does not even take what was said before.
+    pub(crate) fn relieve(&mut self, site: &mut Site) -> bool {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.relieve(site),
+            Protocol::WebSocket(websocket) => websocket.relieve(),
+            Protocol::Http2(http) => http.relieve(site),
         }
     }
 
@@ -369,6 +458,16 @@ impl Connection {
     /// Whether it only waits for the client to fall silent.
     pub(crate) fn lingers(&self) -> bool {
         self.linger_until != Time::NEVER
+    }
+
+    /// Its timer is due at `now`: the time limit in force, and what happens then.
+    pub(crate) fn look(&mut self, timeouts: &Timeouts, now: Time) -> (Time, Overdue) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.looked(now),
+            Protocol::WebSocket(websocket) => websocket.looked(now),
+            Protocol::Http2(http) => http.looked(now),
+        }
+        self.limit(timeouts)
     }
 
     /// The time limit in force, and what happens then.
@@ -394,11 +493,16 @@ impl Connection {
         if self.sending {
             return (idle, Overdue::Reset);
         }
-        match self.phase() {
+        match self.phase(timeouts) {
             Phase::Idle if matches!(self.protocol, Protocol::Http2(_)) => (idle, Overdue::Refuse),
             Phase::Idle => (idle, Overdue::Close),
             Phase::Head(since) => (since + timeouts.head, Overdue::Refuse),
-            Phase::Body | Phase::Open => (idle, Overdue::Refuse),
+            // What is up to the client on other streams is none of this one's.
+            Phase::Body(until) if matches!(self.protocol, Protocol::Http2(_)) => {
+                (until, Overdue::Refuse)
+            }
+            Phase::Body(until) => (until.min(idle), Overdue::Refuse),
+            Phase::Open => (idle, Overdue::Refuse),
             Phase::Waiting => (Time::NEVER, Overdue::Close),
         }
     }

@@ -107,6 +107,12 @@ impl Outgoing {
         self.front.bytes.len() + self.rest_bytes > BYTES_HIGH || self.rest.len() > ITEMS_HIGH
     }
 
+    /// Bytes that wait to be sent.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.front.bytes.len() + self.rest_bytes
+    }
+
     /// Appends bytes through `write`, which is given the buffer that ends the output.
     #[inline]
     pub(crate) fn append<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {

@@ -4,12 +4,17 @@
 //! gathered in memory that all connections of a worker share, and moves to the connection only if
 //! the rest takes longer to come.
 
+use measure::time::Time;
 use proto::websocket::{self, Event, Failure, Kind, Limits, Opcode, Reader, Role, code};
 
 use super::outgoing::Outgoing;
-use super::{Ending, Phase};
+use super::{Arrival, Ending, Phase};
+use crate::config::Timeouts;
 use crate::service::Dialogue;
 use crate::site::Site;
+
+/// What a server says that is too busy (IANA's registry of close codes).
+const TRY_AGAIN_LATER: u16 = 1013;
 
 /// One connection, from the answer to the upgrade on.
 #[derive(Debug)]
@@ -30,6 +35,7 @@ struct Talk {
     /// The beginning of a message whose end has not come.
     message: Vec<u8>,
     kind: Kind,
+    arrival: Arrival,
     /// A close frame was sent, or none is wanted any more.
     ending: Option<Ending>,
 }
@@ -53,6 +59,7 @@ impl WebSocket {
                 out,
                 message: Vec::new(),
                 kind: Kind::Binary,
+                arrival: Arrival::NONE,
                 ending: None,
             },
             held: received,
@@ -102,6 +109,7 @@ impl WebSocket {
                 }
             }
         }
+        talk.mind_arrival(site.now);
         // Memory that is not in use goes back; that of a message under way stays.
         if talk.message.is_empty() {
             site.keep_message_memory(std::mem::take(&mut talk.message));
@@ -160,12 +168,57 @@ impl WebSocket {
     }
 
     /// What it is doing.
-    pub(super) fn phase(&self) -> Phase {
-        Phase::Open
+    pub(super) fn phase(&self, timeouts: &Timeouts) -> Phase {
+        match self.talk.message.is_empty() {
+            true => Phase::Open,
+            false => Phase::Body(self.talk.arrival.until(timeouts)),
+        }
+    }
+
+    /// Since when the limit of a message is to be minded; [`Time::NEVER`] if none is coming.
+    #[inline]
+    pub(super) fn body_since(&self) -> Time {
+        self.talk.arrival.since
+    }
+
+    /// Its time limits were looked at.
+    pub(super) fn looked(&mut self, now: Time) {
+        self.talk.arrival.looked(now);
+    }
+
+    /// Bytes of memory that the client makes it hold.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        self.talk.message.capacity() + self.held.capacity() + self.talk.out.bytes()
+    }
+
+    /// Gives up the message that is coming. False if there is none.
+    pub(super) fn relieve(&mut self) -> bool {
+        if self.talk.message.is_empty() || self.talk.ending.is_some() {
+            return false;
+        }
+        self.held = Vec::new();
+        self.talk.message = Vec::new();
+        self.talk.arrival = Arrival::NONE;
+        self.talk.close(TRY_AGAIN_LATER, "too much memory in use");
+        true
     }
 }
 
 impl Talk {
+    /// Notes when a message began that is not complete, and how much of it came.
+    #[inline]
+    fn mind_arrival(&mut self, now: Time) {
+        if self.message.is_empty() {
+            self.arrival = Arrival::NONE;
+            return;
+        }
+        if self.arrival.since == Time::NEVER {
+            self.arrival = Arrival::begin(now);
+        }
+        self.arrival.bytes = self.message.len() as u64;
+    }
+
     /// Answers what came; reports whether it completes a message that counts.
     #[inline]
     fn happened(&mut self, event: Event<'_>) -> bool {
@@ -196,6 +249,7 @@ impl Talk {
     /// A message is complete.
     #[inline]
     fn answer(&mut self) {
+        self.arrival = Arrival::NONE;
         match self.dialogue {
             Dialogue::Echo => {
                 let (opcode, message) = (self.kind.into(), &self.message);

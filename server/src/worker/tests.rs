@@ -1,6 +1,7 @@
 //! Whole workers in a simulated network: virtual time, seeded chance, clients that follow scripts.
 
 mod http2;
+mod limits;
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -122,6 +123,7 @@ impl Stage {
             },
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            memory_bytes: 8 << 20,
             wall: Wall::Fixed(784_111_777),
             buckets: Arc::default(),
         };

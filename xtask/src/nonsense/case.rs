@@ -57,7 +57,10 @@ impl Case {
             protocol,
             tls,
             run,
-            server: words("--threads 1 --head-timeout 1s --idle-timeout 1s --drain-timeout 1s"),
+            server: words(
+                "--threads 1 --memory-limit 16MiB --head-timeout 1s --body-timeout 1s \
+                 --idle-timeout 1s --drain-timeout 1s",
+            ),
             client: Vec::new(),
             path: "/",
             unharmed: random.pick(&[0, 2, 2, 2, 2, 4]),

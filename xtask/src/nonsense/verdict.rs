@@ -9,7 +9,8 @@ use super::program::Ended;
 /// More than anything here needs, and far less than what a peer can send or ask for.
 pub(super) const CLIENT_BYTES_MAX: u64 = 64 << 20;
 
-/// The budget that the server is given would be on top.
+/// With the limit that the server is given for its clients, and room for what is twice in memory
+/// for a moment.
 pub(super) const SERVER_BYTES_MAX: u64 = 96 << 20;
 
 /// Longer than anything here takes, also on a busy machine.

@@ -184,7 +184,8 @@ impl Source {
         }
     }
 
-    fn left(&self) -> u64 {
+    /// Bytes that are not sent yet.
+    pub(super) fn left(&self) -> u64 {
         match self {
             Source::Static(bytes) => bytes.len() as u64,
             Source::Bytes { bytes, at } => (bytes.len() - at) as u64,

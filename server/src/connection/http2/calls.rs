@@ -241,6 +241,37 @@ impl Rpc {
         self.pieces.len() + self.replies.bytes.len()
     }
 
+    /// The same with what was set aside for more.
+    pub(super) fn capacity(&self) -> usize {
+        self.pieces.capacity() + self.replies.bytes.capacity()
+    }
+
+    /// Whether the rest of a message has to come, or a message at all: a stream of messages may
+    /// pause between two of them for as long as it likes.
+    pub(super) fn is_coming(&self) -> bool {
+        !self.client_done && (self.single || self.reader.is_within())
+    }
+
+    /// Whether nothing moves until the client sends something or takes something.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.pauses() && (self.is_untaken() || self.is_coming())
+    }
+
+    /// Whether the client does not take what is said.
+    pub(super) fn is_untaken(&self) -> bool {
+        self.sent < self.replies.bytes.len()
+    }
+
+    /// Messages that have come whole.
+    pub(super) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Bytes of replies that are taken so far.
+    pub(super) fn taken(&self) -> usize {
+        self.sent
+    }
+
     /// Whether it goes on by itself after a while.
     pub(super) fn pauses(&self) -> bool {
         self.pause_until != Time::NEVER

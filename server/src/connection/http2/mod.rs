@@ -24,7 +24,8 @@ use proto::http1::server::Limits;
 use proto::http2::server::Server;
 use proto::http2::{self, Config, ErrorCode};
 
-use super::{Ending, Phase, Step};
+use super::{Ending, Phase, Step, TOO_MUCH};
+use crate::config::Timeouts;
 use crate::service::{Http2Fault, Reply, Response, TEXT};
 use crate::site::Site;
 use answering::{Progress, Source};
@@ -142,7 +143,7 @@ impl Http2 {
                 {
                     let bytes = kept.body.clone();
                     let state = State::Sending(Source::Bytes { bytes, at });
-                    self.talk.streams.insert(stream, Stream::new(state, false));
+                    self.talk.wait(stream, state, false, site.now);
                 }
             }
             Next::Speak(stream) => self.speak(stream, site),
@@ -188,8 +189,12 @@ impl Http2 {
             return;
         };
         let (machine, out) = (&mut self.machine, &mut self.out);
+        let before = rpc.taken();
         match rpc.speak(id, site.now, &site.rpcs, machine, out) {
             Ok(calls::Progress::Waiting) => {
+                if rpc.taken() != before {
+                    stream.since = site.now;
+                }
                 self.talk.due = self.talk.due.min(rpc.due());
                 if self.talk.is_full(id, site) {
                     self.machine
@@ -208,8 +213,8 @@ impl Http2 {
             Reply::Now(response) | Reply::Always(response) => {
                 self.say(stream, response, head_only, site);
             }
-            Reply::Later => self.talk.wait(stream, State::Waiting, head_only),
-            Reply::Never => self.talk.wait(stream, State::Silent, head_only),
+            Reply::Later => self.talk.wait(stream, State::Waiting, head_only, site.now),
+            Reply::Never => self.talk.wait(stream, State::Silent, head_only, site.now),
             Reply::Dribble { response, every } => {
                 let body = answering::whole_body(&response, head_only).into_owned();
                 let end = body.is_empty();
@@ -223,7 +228,7 @@ impl Http2 {
                     };
                     self.talk.due = self.talk.due.min(dribble.due);
                     let state = State::Dribbling(Box::new(dribble));
-                    self.talk.wait(stream, state, head_only);
+                    self.talk.wait(stream, state, head_only, site.now);
                 }
             }
             Reply::Cut { response, bytes } => {
@@ -252,7 +257,7 @@ impl Http2 {
             Reply::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
             Reply::Http2(Http2Fault::Starve) => {
                 machine.pause(stream);
-                self.talk.wait(stream, State::Silent, head_only);
+                self.talk.wait(stream, State::Silent, head_only, site.now);
             }
             Reply::Http2(Http2Fault::GoAway) => {
                 self.say(stream, Response::fixed(TEXT, b"goodbye\n"), head_only, site);
@@ -272,7 +277,8 @@ impl Http2 {
         match source.send(stream, machine, out) {
             Ok(Progress::Done) | Err(_) => {}
             Ok(progress) => {
-                self.talk.wait(stream, State::Sending(source), head_only);
+                self.talk
+                    .wait(stream, State::Sending(source), head_only, site.now);
                 if progress == Progress::More {
                     self.talk.list(stream);
                 } else if self.talk.is_full(stream, site) {
@@ -315,15 +321,21 @@ impl Http2 {
     }
 
     /// What was under way came too slowly, or nothing came for too long.
-    pub(super) fn time_out(&mut self, site: &mut Site) {
-        match self.phase() {
+    pub(super) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Site) {
+        match self.phase(timeouts) {
             Phase::Head(_) => {
                 site.counts.rejections.count(408);
                 self.head_since = Time::NEVER;
                 self.go_away(ErrorCode::ENHANCE_YOUR_CALM);
                 self.ending = Some(Ending::Lingering);
             }
-            Phase::Body => self.give_up(site),
+            Phase::Body(_) => {
+                let now = site.now;
+                let late = |stream: &Stream| stream.until(timeouts).is_some_and(|at| at <= now);
+                while let Some(id) = self.talk.streams.any(late) {
+                    self.give_up(id, site);
+                }
+            }
             Phase::Idle | Phase::Waiting | Phase::Open => {
                 site.counts.idle += 1;
                 self.go_away(ErrorCode::NO_ERROR);
@@ -332,29 +344,92 @@ impl Http2 {
         }
     }
 
-    /// Nothing has moved for too long: streams for which the client would have to do something end.
-    fn give_up(&mut self, site: &mut Site) {
-        while let Some(id) = self.talk.streams.any(Stream::waits_for_client) {
-            let Some(stream) = self.talk.streams.remove(id) else {
-                return;
-            };
-            if let State::Receiving(incoming) = stream.state {
-                site.recycle(incoming);
+    /// Ends a stream for which the client has not done in time what it would have to.
+    fn give_up(&mut self, id: u32, site: &mut Site) {
+        let Some(stream) = self.talk.streams.find(id) else {
+            return;
+        };
+        let text = "the request took too long to arrive";
+        match &mut stream.state {
+            State::Receiving(_) => {
                 site.counts.rejections.count(408);
-                let text = "the request took too long to arrive\n";
-                self.say(
-                    id,
-                    Response::sentence(408, text.into()),
-                    stream.head_only,
-                    site,
-                );
-                self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
+                self.refuse(id, 408, format!("{text}\n"), site);
+            }
+            State::Calling(rpc) if !rpc.is_untaken() => {
+                site.counts.rejections.count(408);
+                rpc.fail(Status::DeadlineExceeded, text);
+                self.speak(id, site);
                 self.talk.drop(id, site);
-            } else {
+            }
+            _ => {
                 site.counts.unread += 1;
                 self.machine.reset(id, ErrorCode::CANCEL, &mut self.out);
+                self.talk.drop(id, site);
             }
         }
+    }
+
+    /// Answers a request before it is complete, and takes no more of it.
+    fn refuse(&mut self, id: u32, status: u16, text: String, site: &mut Site) {
+        let head_only = self.talk.streams.find(id).is_some_and(|s| s.head_only);
+        self.talk.drop(id, site);
+        self.say(id, Response::sentence(status, text), head_only, site);
+        self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
+        self.talk.drop(id, site);
+    }
+
+    /// Gives up every stream that takes memory. False where that is none, or what is said is not
+    /// taken.
+    pub(super) fn relieve(&mut self, site: &mut Site) -> bool {
+        if self.is_heavy() || !self.held.is_empty() {
+            return false;
+        }
+        let mut any = false;
+        let holds = |stream: &Stream| stream.capacity() > 0;
+        while let Some(id) = self.talk.streams.any(holds) {
+            any = true;
+            let Some(stream) = self.talk.streams.find(id) else {
+                break;
+            };
+            match &mut stream.state {
+                State::Receiving(_) => self.refuse(id, 503, TOO_MUCH.into(), site),
+                State::Calling(rpc) if !rpc.is_untaken() => {
+                    rpc.fail(Status::ResourceExhausted, TOO_MUCH.trim_end());
+                    self.speak(id, site);
+                    self.talk.drop(id, site);
+                }
+                _ => {
+                    let code = ErrorCode::ENHANCE_YOUR_CALM;
+                    self.machine.reset(id, code, &mut self.out);
+                    self.talk.drop(id, site);
+                }
+            }
+        }
+        any
+    }
+
+    /// Its time limits were looked at.
+    pub(super) fn looked(&mut self, now: Time) {
+        let mut coming = false;
+        for stream in self.talk.streams.iter_mut() {
+            stream.arrival.looked(now);
+            coming |= stream.is_coming();
+        }
+        self.talk.body_since = if coming { now } else { Time::NEVER };
+    }
+
+    /// Since when the limit of a body is to be minded; [`Time::NEVER`] if none is coming.
+    #[inline]
+    pub(super) fn body_since(&self) -> Time {
+        self.talk.body_since
+    }
+
+    /// Bytes of memory that the client makes it hold.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        let streams = self.talk.streams.iter();
+        let streams: usize = streams.map(|(_, stream)| stream.capacity()).sum();
+        streams + self.held.capacity() + self.out.len()
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
@@ -373,17 +448,23 @@ impl Http2 {
         let now = site.now;
         let due = |stream: &Stream| stream.due() <= now;
         while let Some(id) = self.talk.streams.any(due) {
-            match self.talk.streams.find(id).map(|stream| &mut stream.state) {
-                Some(State::Calling(rpc)) => {
+            let Some(stream) = self.talk.streams.find(id) else {
+                return;
+            };
+            match &mut stream.state {
+                State::Calling(rpc) => {
                     rpc.wake(site.now);
                     self.speak(id, site);
                 }
-                Some(State::Dribbling(dribble)) => {
+                State::Dribbling(dribble) => {
                     let (at, last) = (dribble.at, dribble.at + 1 == dribble.bytes.len());
                     let byte = &dribble.bytes[at..=at];
                     dribble.due = now + dribble.every.max(DRIBBLE_MIN);
                     match self.machine.data(id, byte, last, &mut self.out) {
-                        Ok(1) if !last => dribble.at += 1,
+                        Ok(1) if !last => {
+                            dribble.at += 1;
+                            stream.since = now;
+                        }
                         Ok(0) => dribble.due = Time::NEVER,
                         Ok(_) | Err(_) => self.talk.drop(id, site),
                     }
@@ -429,11 +510,18 @@ impl Http2 {
             };
             stream.listed = false;
             match &mut stream.state {
-                State::Sending(source) => match source.send(id, &mut self.machine, &mut self.out) {
-                    Ok(Progress::More) => self.talk.list(id),
-                    Ok(Progress::Blocked) => {}
-                    Ok(Progress::Done) | Err(_) => self.talk.drop(id, site),
-                },
+                State::Sending(source) => {
+                    let before = source.left();
+                    let sent = source.send(id, &mut self.machine, &mut self.out);
+                    if source.left() < before {
+                        stream.since = site.now;
+                    }
+                    match sent {
+                        Ok(Progress::More) => self.talk.list(id),
+                        Ok(Progress::Blocked) => {}
+                        Ok(Progress::Done) | Err(_) => self.talk.drop(id, site),
+                    }
+                }
                 State::Calling(_) => self.speak(id, site),
                 State::Dribbling(dribble) => {
                     dribble.due = site.now;
@@ -508,12 +596,13 @@ impl Http2 {
     }
 
     /// What it is doing.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self, timeouts: &Timeouts) -> Phase {
         let streams = &self.talk.streams;
+        let untils = streams.iter().filter_map(|(_, s)| s.until(timeouts));
         if self.head_since != Time::NEVER {
             Phase::Head(self.head_since)
-        } else if streams.any(Stream::waits_for_client).is_some() {
-            Phase::Body
+        } else if let Some(until) = untils.min() {
+            Phase::Body(until)
         } else if streams.is_empty() {
             Phase::Idle
         } else {

@@ -6,7 +6,8 @@ use measure::time::Time;
 
 use super::answering::Source;
 use super::calls::Rpc;
-use crate::connection::Incoming;
+use crate::config::Timeouts;
+use crate::connection::{Arrival, Incoming};
 
 /// One stream.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub(super) struct Stream {
     pub(super) listed: bool,
     /// Bytes of the request's body so far.
     pub(super) received: u64,
+    /// When anything last came on it, or was last taken of it.
+    pub(super) since: Time,
+    /// What is coming: a body, or a message of a call.
+    pub(super) arrival: Arrival,
     pub(super) state: State,
 }
 
@@ -56,12 +61,60 @@ pub(super) struct Streams {
 }
 
 impl Stream {
-    pub(super) fn new(state: State, head_only: bool) -> Stream {
-        Stream {
+    pub(super) fn new(state: State, head_only: bool, now: Time) -> Stream {
+        let mut stream = Stream {
             head_only,
             listed: false,
             received: 0,
+            since: now,
+            arrival: Arrival::NONE,
             state,
+        };
+        if stream.is_coming() {
+            stream.arrival = Arrival::begin(now);
+        }
+        stream
+    }
+
+    /// So many bytes came at `now`, and what they are for has taken them.
+    pub(super) fn came(&mut self, bytes: usize, now: Time) {
+        self.since = now;
+        if !self.is_coming() {
+            self.arrival = Arrival::NONE;
+            return;
+        }
+        if self.arrival.since == Time::NEVER {
+            self.arrival = Arrival::begin(now);
+        }
+        self.arrival.bytes += bytes as u64;
+    }
+
+    /// Whether a body, or a message that has to come, is not there yet.
+    pub(super) fn is_coming(&self) -> bool {
+        match &self.state {
+            State::Receiving(_) => true,
+            State::Calling(rpc) => rpc.is_coming(),
+            _ => false,
+        }
+    }
+
+    /// Until when the client has to do something, if that is what is waited for.
+    pub(super) fn until(&self, timeouts: &Timeouts) -> Option<Time> {
+        let idle = self.since + timeouts.idle;
+        self.waits_for_client().then(|| match self.is_coming() {
+            true => idle.min(self.arrival.until(timeouts)),
+            false => idle,
+        })
+    }
+
+    /// Memory that it takes.
+    pub(super) fn capacity(&self) -> usize {
+        match &self.state {
+            State::Receiving(incoming) => incoming.memory(),
+            State::Sending(source) => source.memory(),
+            State::Calling(rpc) => rpc.capacity(),
+            State::Dribbling(dribble) => dribble.bytes.capacity(),
+            State::Waiting | State::Silent => 0,
         }
     }
 
@@ -81,7 +134,8 @@ impl Stream {
             State::Receiving(_) => true,
             State::Sending(_) => !self.listed,
             State::Dribbling(dribble) => dribble.due == Time::NEVER,
-            State::Waiting | State::Silent | State::Calling(_) => false,
+            State::Calling(rpc) => !self.listed && rpc.waits_for_client(),
+            State::Waiting | State::Silent => false,
         }
     }
 
@@ -118,6 +172,10 @@ impl Streams {
         let place = self.place(id)?;
         self.ids.swap_remove(place);
         Some(self.streams.swap_remove(place))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.streams.iter_mut()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Stream)> {

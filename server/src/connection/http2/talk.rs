@@ -11,6 +11,7 @@ use proto::http2::Fields;
 use proto::http2::server::Event;
 
 use super::streams::{State, Stream, Streams};
+use crate::connection::Arrival;
 use crate::grpc;
 use crate::service::{Reply, Response};
 use crate::site::Site;
@@ -30,6 +31,9 @@ pub(super) struct Talk {
     pub(super) turns: VecDeque<u32>,
     /// When the first of the streams wants to be looked at again, or earlier.
     pub(super) due: Time,
+    /// Since when the limit of a body or a message is to be minded, or earlier; [`Time::NEVER`] if
+    /// none is coming.
+    pub(super) body_since: Time,
 }
 
 /// What is to be done about an event, once the machine has its bytes back.
@@ -115,6 +119,7 @@ impl Talk {
             streams: Streams::default(),
             turns: VecDeque::new(),
             due: Time::NEVER,
+            body_since: Time::NEVER,
         }
     }
 
@@ -207,7 +212,7 @@ impl Talk {
                 head_only,
             });
         }
-        self.wait(stream, State::Receiving(incoming), head_only);
+        self.wait(stream, State::Receiving(incoming), head_only, site.now);
         if wanted.expect_continue {
             return Next::Continue(stream);
         }
@@ -264,7 +269,7 @@ impl Talk {
         if end {
             rpc.receive(&[], true);
         }
-        self.wait(stream, State::Calling(rpc), false);
+        self.wait(stream, State::Calling(rpc), false, site.now);
         Next::Speak(stream)
     }
 
@@ -275,7 +280,13 @@ impl Talk {
         };
         match &mut stream.state {
             State::Calling(rpc) => {
+                let before = rpc.messages();
                 rpc.receive(bytes, end);
+                if rpc.messages() != before {
+                    stream.arrival = Arrival::NONE; // What is coming now is another one.
+                }
+                stream.came(bytes.len(), site.now);
+                self.body_since = self.body_since.min(stream.arrival.since);
                 Next::Speak(id)
             }
             State::Receiving(_) => self.body(id, bytes, end, site),
@@ -296,6 +307,7 @@ impl Talk {
         if let State::Receiving(incoming) = &mut stream.state {
             incoming.take(bytes);
         }
+        stream.came(bytes.len(), site.now);
         if self.is_full(id, site) {
             self.drop(id, site);
             let text = "this connection has too many long bodies under way\n";
@@ -321,8 +333,10 @@ impl Talk {
     }
 
     /// A stream has to wait for something.
-    pub(super) fn wait(&mut self, stream: u32, state: State, head_only: bool) {
-        self.streams.insert(stream, Stream::new(state, head_only));
+    pub(super) fn wait(&mut self, id: u32, state: State, head_only: bool, now: Time) {
+        let stream = Stream::new(state, head_only, now);
+        self.body_since = self.body_since.min(stream.arrival.since);
+        self.streams.insert(id, stream);
     }
 
     /// A stream gets its turn to send.

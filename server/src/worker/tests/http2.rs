@@ -9,16 +9,16 @@ use super::*;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // Types and flags of frames (RFC 9113 §6).
-const DATA: u8 = 0;
+pub(super) const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
-const END_STREAM: u8 = 1;
+pub(super) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
     let mut bytes = length[1..].to_vec();
     bytes.extend([kind, flags]);
@@ -28,7 +28,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The preface, settings with windows of 1 MiB for streams, and as much credit for all of them.
-fn opening() -> Vec<u8> {
+pub(super) fn opening() -> Vec<u8> {
     let window = 1_u32 << 20;
     let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
     let mut bytes = PREFACE.to_vec();
@@ -49,7 +49,7 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-fn request(stream: u32, method: &str, path: &str, end: bool) -> Vec<u8> {
+pub(super) fn request(stream: u32, method: &str, path: &str, end: bool) -> Vec<u8> {
     let fields = [
         (":method", method),
         (":scheme", "http"),
@@ -60,7 +60,7 @@ fn request(stream: u32, method: &str, path: &str, end: bool) -> Vec<u8> {
     frame(HEADERS, flags, stream, &block(&fields))
 }
 
-fn call(stream: u32, path: &str, timeout: &str) -> Vec<u8> {
+pub(super) fn call(stream: u32, path: &str, timeout: &str) -> Vec<u8> {
     let fields = [
         (":method", "POST"),
         (":scheme", "http"),
@@ -73,7 +73,7 @@ fn call(stream: u32, path: &str, timeout: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &block(&fields))
 }
 
-fn message(text: &[u8]) -> Vec<u8> {
+pub(super) fn message(text: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0];
     bytes.extend((text.len() as u32).to_be_bytes());
     bytes.extend(text);
@@ -82,17 +82,17 @@ fn message(text: &[u8]) -> Vec<u8> {
 
 /// What came on one stream.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+pub(super) struct Told {
     /// `name: value` lines of its heads and trailers.
-    fields: Vec<String>,
-    data: Vec<u8>,
+    pub(super) fields: Vec<String>,
+    pub(super) data: Vec<u8>,
     frames: usize,
     ended: bool,
-    reset: Option<u32>,
+    pub(super) reset: Option<u32>,
 }
 
 /// What came on every stream, and the code of a GOAWAY.
-fn told(mut bytes: &[u8]) -> (BTreeMap<u32, Told>, Option<u32>) {
+pub(super) fn told(mut bytes: &[u8]) -> (BTreeMap<u32, Told>, Option<u32>) {
     let mut decoder = Decoder::new(4096);
     let (mut streams, mut gone) = (BTreeMap::<u32, Told>::new(), None);
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));

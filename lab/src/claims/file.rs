@@ -68,6 +68,10 @@ pub struct Hold {
     pub path: String,
     /// How many connections.
     pub connections: u32,
+    /// How many the claim speaks of, where it names a number: fewer can refute it, and never show
+    /// it.
+    #[serde(default)]
+    pub claimed: Option<u32>,
     /// How long they are held once all are open.
     #[serde(rename = "for", deserialize_with = "document::some_duration")]
     pub held: Duration,

@@ -11,6 +11,7 @@ use measure::record::EndedBy;
 
 use super::file::{Hold, Judge};
 use super::judge::{Judgement, Word};
+use super::little::number;
 use super::run::Done;
 use super::{Finding, Options, Test, machine};
 use crate::build::{self, Unbuilt};
@@ -26,7 +27,7 @@ const RECORD: &str = "hold.json";
 const MISSING: &str = "missing.txt";
 
 /// What a record says; nothing if there is none.
-pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Finding>, String> {
+pub(super) fn find(test: &Test, asked: &Hold, folder: &Path) -> Result<Option<Finding>, String> {
     if let Ok(missing) = fs::read_to_string(folder.join(MISSING)) {
         return Ok(Some(Finding::without(
             Word::CannotBeTested,
@@ -44,14 +45,15 @@ pub(super) fn find(test: &Test, folder: &Path) -> Result<Option<Finding>, String
     if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) {
         return Ok(None);
     }
-    let judgements = test.judges.iter().map(|one| judge(one, &record)).collect();
+    let judges = test.judges.iter();
+    let judgements = judges.map(|one| judge(one, asked, &record)).collect();
     Ok(Some(Finding {
         machine: Some(machine(&record.host)),
         ..Finding::resting_on(judgements)
     }))
 }
 
-fn judge(judge: &Judge, record: &Record) -> Judgement {
+fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     let Judge::Pass(pass) = judge else {
         return Judgement::of(Word::Void, "held connections are judged by `pass`");
     };
@@ -71,11 +73,21 @@ fn judge(judge: &Judge, record: &Record) -> Judgement {
             format!("{} {verdict} ({measured})", outcome.threshold)
         })
         .collect();
-    let word = match outcomes.iter().all(|outcome| outcome.ok) {
-        true => Word::Holds,
-        false => Word::DoesNotHold,
-    };
-    Judgement::of(word, words.join("; "))
+    let words = words.join("; ");
+    let held = record.plan.connections;
+    let all = outcomes.iter().all(|outcome| outcome.ok);
+    match asked.claimed.filter(|claimed| held < *claimed) {
+        _ if !all => Judgement::of(Word::DoesNotHold, words),
+        None => Judgement::of(Word::Holds, words),
+        Some(claimed) => {
+            let (held, claimed) = (number(held.into()), number(claimed.into()));
+            let sentence = format!(
+                "{held} of {claimed} connections were held here, and so few cannot show the \
+                 claim: {words}"
+            );
+            Judgement::of(Word::CannotBeTested, sentence)
+        }
+    }
 }
 
 /// Starts the subject, holds the connections on it, and writes the record.

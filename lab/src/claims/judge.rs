@@ -2,11 +2,13 @@
 //!
 //! The rule: a published ratio *holds* where it lies in the interval that was measured, and is
 //! *stronger* here where the whole interval is above it. Where the whole interval is below it but
-//! the direction is proven, it is *weaker*. Where the other direction is shown, or no difference,
-//! it *does not hold*; it is *undecided* where the interval holds both what was published and no
-//! difference at all. A row that is missing makes a claim one that cannot be tested here, rounds
-//! that count for nothing make it void, and where the generator was the limit only what the bound
-//! proves is said.
+//! the direction is proven, it is *weaker*. Where the interval leaves out what was published and no
+//! difference in that direction is shown, it *does not hold*; it is *undecided* where what was
+//! published and no difference at all are both possible. A difference is proven only beyond what
+//! may be noise, and what noise may hide is possible. Where the generator was the limit, what it
+//! left open is possible, too: a word is said only if it is right for all of that. A row that is
+//! missing makes a claim one that cannot be tested here, and rounds that count for nothing make it
+//! void. `snapshots/words.md` has the word of every combination.
 
 use std::collections::BTreeMap;
 
@@ -25,24 +27,27 @@ use crate::verdict::{self, Metric, Side};
 /// figure that is further below what was published is not that of another core.
 const CORES_APART: f64 = 2.0;
 
-/// What was found about a claim, as a word. Ordered: the first that is found of several counts.
+/// What was found about a claim, as a word. Ordered from the weakest: of several the weakest
+/// counts. A claim that says several things is refuted with one of them, and is not known to hold
+/// while one is not known; where all hold, what holds by least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
+    /// What was published is ruled out, and no difference in its direction was shown.
+    DoesNotHold,
     /// Something is missing here, or the claim is about what no test shows.
     CannotBeTested,
     /// What was measured counts for nothing.
     Void,
-    /// The other direction was shown, or that there is no difference that matters.
-    DoesNotHold,
-    /// The interval holds what was published and no difference at all: it is too wide to tell.
+    /// What was published and no difference at all are both possible: it is too wide to tell, or
+    /// the generator was the limit in a way that leaves it open.
     Undecided,
     /// The direction is proven, by less than was published.
     Weaker,
-    /// It holds, by more than was published.
-    Stronger,
     /// It holds.
     Holds,
+    /// It holds, by more than was published.
+    Stronger,
 }
 
 impl Word {
@@ -121,7 +126,7 @@ pub(super) struct Evidence<'a> {
     pub outputs: &'a BTreeMap<String, String>,
 }
 
-/// What the word of a whole claim is: the first of the words that were found about its parts.
+/// What the word of a whole claim is: the weakest of those that were found about its parts.
 pub(super) fn word(judgements: &[Judgement]) -> Word {
     let words = judgements.iter().map(|judgement| judgement.word);
     words.min().unwrap_or(Word::Void)
@@ -205,6 +210,17 @@ enum Bound {
     AtMost,
 }
 
+impl Bound {
+    /// Before the amount.
+    fn words(self) -> &'static str {
+        match self {
+            Bound::Exact => "",
+            Bound::AtLeast => "at least ",
+            Bound::AtMost => "at most ",
+        }
+    }
+}
+
 /// The figure of `of` as a multiple of that of `to`.
 fn measure(
     metric: Metric,
@@ -227,13 +243,13 @@ fn measure(
         (Some(_), None, true) => Bound::AtLeast,
         (None, Some(_), true) => Bound::AtMost,
         (Some(why), _, false) | (_, Some(why), false) if metric.is_the_generators() => {
-            return Err(void(format!("the times are also the generator's ({why})")));
+            let sentence = format!("the times are also the generator's ({why})");
+            return Err(Judgement::of(Word::Undecided, sentence));
         }
         (_, _, false) => Bound::Exact,
         (Some(why), Some(_), true) => {
-            return Err(void(format!(
-                "the generator was the limit for both ({why})"
-            )));
+            let sentence = format!("the generator was the limit for both ({why})");
+            return Err(Judgement::of(Word::Undecided, sentence));
         }
     };
     let interval = Interval {
@@ -258,14 +274,10 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         };
     }
     let word = match asked.within {
-        Some(within) => equal(interval, bound, within),
+        Some(within) => equal(interval, bound, within, least(asked.metric, evidence)),
         None => multiple(interval, bound, published, least(asked.metric, evidence)),
     };
-    let amount = match bound {
-        Bound::Exact => "",
-        Bound::AtLeast => "at least ",
-        Bound::AtMost => "at most ",
-    };
+    let amount = bound.words();
     let sentence = format!(
         "{} of {of} is {amount}{} times that of {to}; {} was published",
         asked.metric.name(),
@@ -280,9 +292,23 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
     })
 }
 
-/// The smallest difference that is called one, as a share: what matters, and no less than the
-/// baseline seemed to differ from itself.
-fn least(metric: Metric, evidence: &Evidence<'_>) -> f64 {
+/// What a difference is held against, as shares.
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    /// The smallest difference that matters.
+    smallest: f64,
+    /// What the baseline seemed to differ from itself by; 0 where that was not measured.
+    floor: f64,
+}
+
+impl Least {
+    /// A difference is proven only beyond both.
+    fn proven(self) -> f64 {
+        self.smallest.max(self.floor)
+    }
+}
+
+fn least(metric: Metric, evidence: &Evidence<'_>) -> Least {
     let Setup {
         seed,
         smallest_difference,
@@ -296,35 +322,55 @@ fn least(metric: Metric, evidence: &Evidence<'_>) -> f64 {
         let baseline = Rounds::find(baseline, evidence).ok()?;
         verdict::noise_floor(again.side(), baseline.side(), metric, *seed)
     });
-    smallest_difference.max(floor.unwrap_or(0.0))
+    Least {
+        smallest: *smallest_difference,
+        floor: floor.unwrap_or(0.0),
+    }
 }
 
 /// What a measured multiple says about one above 1 that was published.
-fn multiple(measured: Interval, bound: Bound, published: f64, least: f64) -> Word {
-    let proven = measured.low > 1.0 && measured.centre >= 1.0 + least;
-    match bound {
-        Bound::Exact if !proven && measured.high >= published.max(1.0 + least) => Word::Undecided,
-        Bound::Exact if !proven => Word::DoesNotHold,
-        Bound::Exact if measured.low > published => Word::Stronger,
-        Bound::Exact if measured.high < published => Word::Weaker,
-        Bound::Exact => Word::Holds,
-        Bound::AtLeast if proven && measured.low > published => Word::Stronger,
-        Bound::AtLeast if proven && measured.high >= published => Word::Holds,
-        // The truth may be larger by any amount.
-        Bound::AtLeast => Word::Void,
-        Bound::AtMost if !proven => Word::DoesNotHold,
-        Bound::AtMost => Word::Void,
+fn multiple(measured: Interval, bound: Bound, published: f64, least: Least) -> Word {
+    // Noise can hide a difference as well as make one.
+    let highest = measured.high.max(measured.centre * (1.0 + least.floor));
+    let word = exact_multiple(measured, highest, published, least);
+    match (bound, word) {
+        (Bound::Exact, word) => word,
+        // The truth may be larger by any amount, which makes what holds hold the more.
+        (Bound::AtLeast, Word::Stronger | Word::Holds) => word,
+        // It may be smaller by any amount: what was too small already is not what was published,
+        // and its direction is open.
+        (Bound::AtMost, Word::DoesNotHold) => word,
+        (Bound::AtMost, Word::Weaker) if highest < published => Word::DoesNotHold,
+        (Bound::AtLeast | Bound::AtMost, _) => Word::Undecided,
+    }
+}
+
+/// The same where nothing but rounds and noise stands between what was measured and the truth,
+/// which is `highest` at most.
+fn exact_multiple(measured: Interval, highest: f64, published: f64, least: Least) -> Word {
+    let proven = measured.low > 1.0 && measured.centre >= 1.0 + least.proven();
+    match proven {
+        false if highest >= published.max(1.0 + least.smallest) => Word::Undecided,
+        false => Word::DoesNotHold,
+        true if measured.low > published => Word::Stronger,
+        true if measured.high < published => Word::Weaker,
+        true => Word::Holds,
     }
 }
 
 /// What a measured multiple says about two that were said to be alike.
-fn equal(measured: Interval, bound: Bound, within: f64) -> Word {
-    let (least, most) = (1.0 / (1.0 + within), 1.0 + within);
+fn equal(measured: Interval, bound: Bound, within: f64, least: Least) -> Word {
+    let (lowest, highest) = (1.0 / (1.0 + within), 1.0 + within);
+    let apart = measured.centre.max(measured.centre.recip()) - 1.0;
+    // A difference that may be noise is none, and noise of that size shows no two to be alike.
+    let (above, below) = (measured.low > highest, measured.high < lowest);
+    let alike = lowest <= measured.low && measured.high <= highest && least.floor <= within;
     match bound {
-        Bound::Exact if least <= measured.low && measured.high <= most => Word::Holds,
-        Bound::Exact if measured.high < least || most < measured.low => Word::DoesNotHold,
-        Bound::Exact => Word::Undecided,
-        Bound::AtLeast | Bound::AtMost => Word::Void,
+        Bound::Exact if alike => Word::Holds,
+        Bound::Exact if (above || below) && apart > least.floor => Word::DoesNotHold,
+        Bound::AtLeast if above && apart > least.floor => Word::DoesNotHold,
+        Bound::AtMost if below && apart > least.floor => Word::DoesNotHold,
+        _ => Word::Undecided,
     }
 }
 
@@ -338,12 +384,13 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         };
         let relation = match word {
             Word::Holds => "above",
-            Word::Void => "not known to be above",
             Word::Undecided => "not shown to be above",
             _ if interval.high < 1.0 => "below",
             _ => "no different from",
         };
-        let sentence = format!("{} {relation} {}: {} ×", pair[0], pair[1], interval.words());
+        let amount = bound.words();
+        let multiple = interval.words();
+        let sentence = format!("{} {relation} {}: {amount}{multiple} ×", pair[0], pair[1]);
         found.push(Judgement::of(word, sentence));
     }
     let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
@@ -376,18 +423,11 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         high,
     };
     let limited = rounds.limit();
-    let more_is_better = asked.metric.more_is_better();
-    let (reached, far) = match more_is_better {
+    let (best, worst) = match asked.metric.more_is_better() {
         true => (high / asked.published, low / asked.published),
         false => (asked.published / low, asked.published / high),
     };
-    let word = match (reached, limited.is_some()) {
-        (1.0.., _) if far > 1.0 => Word::Stronger,
-        (1.0.., _) => Word::Holds,
-        (_, true) => Word::Void,
-        (reached, false) if reached * CORES_APART >= 1.0 => Word::Weaker,
-        (_, false) => Word::DoesNotHold,
-    };
+    let word = figure(best, worst, limited.is_some());
     let each = match asked.per {
         Per::Subject => "",
         Per::Core => " for each core",
@@ -410,6 +450,20 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         measured: Some(interval),
         published: Some(asked.published),
     })
+}
+
+/// What the best and the worst round, as multiples of what was published, say about it. Where the
+/// generator was the limit the truth may be better by any amount.
+fn figure(best: f64, worst: f64, limited: bool) -> Word {
+    match (best >= 1.0, best * CORES_APART >= 1.0) {
+        (true, _) if worst > 1.0 => Word::Stronger,
+        (true, _) if limited || worst * CORES_APART >= 1.0 => Word::Holds,
+        // Rounds on both sides of all that would count: too wide to tell.
+        (true, _) => Word::Undecided,
+        (false, _) if limited => Word::Undecided,
+        (false, true) => Word::Weaker,
+        (false, false) => Word::DoesNotHold,
+    }
 }
 
 fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
@@ -457,7 +511,7 @@ fn number_after(text: &str, word: &str) -> Option<f64> {
 
 fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let row = asked.of.as_deref().unwrap_or_default();
-    Rounds::find(row, evidence)?;
+    let limit = Rounds::find(row, evidence)?.limit();
     let rounds: Vec<&Round> = evidence
         .kept
         .rounds
@@ -484,8 +538,16 @@ fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgem
             rounds.len()
         ));
     }
-    let word = if all { Word::Holds } else { Word::DoesNotHold };
-    Ok(Judgement::of(word, format!("{row}: {}", words.join(", "))))
+    let mut sentence = format!("{row}: {}", words.join(", "));
+    let word = match (all, limit) {
+        (true, _) => Word::Holds,
+        (false, None) => Word::DoesNotHold,
+        (false, Some(why)) => {
+            sentence += &format!(" (the generator was the limit: {why})");
+            Word::Undecided
+        }
+    };
+    Ok(Judgement::of(word, sentence))
 }
 
 /// A number with about three figures.
@@ -498,100 +560,4 @@ pub(super) fn shown(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn interval(low: f64, high: f64) -> Interval {
-        Interval {
-            low,
-            centre: (low * high).sqrt(),
-            high,
-        }
-    }
-
-    #[test]
-    fn a_measured_multiple_is_judged_by_where_its_interval_lies() {
-        use Bound::{AtLeast, AtMost, Exact};
-        for (low, high, bound, published, expected) in [
-            (2.9, 3.2, Exact, 3.06, Word::Holds),
-            (3.2, 3.4, Exact, 3.06, Word::Stronger),
-            (1.5, 1.7, Exact, 3.06, Word::Weaker),
-            (0.9, 1.1, Exact, 3.06, Word::DoesNotHold),
-            (0.4, 0.5, Exact, 3.06, Word::DoesNotHold),
-            // Proven, but by less than what counts as a difference.
-            (1.001, 1.01, Exact, 1.135, Word::DoesNotHold),
-            // The interval holds what was published and no difference at all.
-            (0.9, 1.3, Exact, 1.135, Word::Undecided),
-            // Of an order nothing was published but that there is a difference.
-            (0.9, 1.3, Exact, 1.0, Word::Undecided),
-            (0.99, 1.01, Exact, 1.0, Word::DoesNotHold),
-            (0.7, 0.9, Exact, 1.0, Word::DoesNotHold),
-            (3.2, 3.4, AtLeast, 3.06, Word::Stronger),
-            (2.9, 3.2, AtLeast, 3.06, Word::Holds),
-            (1.5, 1.7, AtLeast, 3.06, Word::Void),
-            (0.5, 0.7, AtLeast, 3.06, Word::Void),
-            (0.9, 1.3, AtLeast, 1.0, Word::Void),
-            (0.5, 0.7, AtMost, 3.06, Word::DoesNotHold),
-            (3.2, 3.4, AtMost, 3.06, Word::Void),
-        ] {
-            let found = multiple(interval(low, high), bound, published, 0.02);
-            assert_eq!(
-                found, expected,
-                "[{low}, {high}] {bound:?} against {published}"
-            );
-        }
-    }
-
-    #[test]
-    fn two_that_were_said_to_be_alike_have_to_be_within_the_share() {
-        for (low, high, expected) in [
-            (0.95, 1.05, Word::Holds),
-            (1.2, 1.3, Word::DoesNotHold),
-            (0.5, 0.6, Word::DoesNotHold),
-            (0.95, 1.4, Word::Undecided),
-        ] {
-            let found = equal(interval(low, high), Bound::Exact, 0.15);
-            assert_eq!(found, expected, "[{low}, {high}]");
-        }
-        assert_eq!(
-            equal(interval(0.95, 1.05), Bound::AtLeast, 0.15),
-            Word::Void
-        );
-    }
-
-    #[test]
-    fn the_word_of_a_claim_is_the_worst_of_its_parts() {
-        let words = [
-            Word::Holds,
-            Word::Stronger,
-            Word::Weaker,
-            Word::Undecided,
-            Word::DoesNotHold,
-            Word::Void,
-            Word::CannotBeTested,
-        ];
-        let mut found = Vec::new();
-        for expected in words {
-            found.push(Judgement::of(expected, ""));
-            assert_eq!(word(&found), expected);
-        }
-        assert_eq!(word(&[]), Word::Void);
-    }
-
-    #[test]
-    fn the_number_after_a_word_is_found_in_what_a_command_wrote() {
-        assert_eq!(number_after("bytes 642\nitems 15\n", "items"), Some(15.0));
-        for text in ["", "bytes", "bytes many", "bytes 0", "kilobytes 3"] {
-            assert_eq!(number_after(text, "bytes"), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn intervals_are_written_with_about_three_figures() {
-        assert_eq!(interval(2.954, 3.171).words(), "3.06 [2.95, 3.17]");
-        assert_eq!(
-            interval(109_400.0, 109_600.0).words(),
-            "109,500 [109,400, 109,600]"
-        );
-    }
-}
+mod tests;

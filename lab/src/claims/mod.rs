@@ -104,7 +104,7 @@ pub fn find(
     let records = folder.join(&place);
     let found = match &test.run {
         Run::Comparison(file) => compared(test, file, &records, subjects)?,
-        Run::Hold(_) => held::find(test, &records)?,
+        Run::Hold(hold) => held::find(test, hold, &records)?,
     };
     Ok(found.map(|found| Finding {
         folder: Some(place),

@@ -100,11 +100,13 @@ fn machines(entries: &[Entry]) -> Vec<String> {
 /// How a page says what its words mean.
 const RULE: &str = "A claim holds where the published ratio lies in the interval that was measured \
     here, and is stronger where the whole interval is above it. It is weaker where the direction \
-    is proven and the whole interval is below. Where no difference that matters is shown, or the \
-    other direction, it does not hold. It is undecided where the interval holds both what was \
-    published and no difference at all. Void: what was measured counts for nothing, and the \
-    sentence says why. Ratios, orders and shapes carry from one machine to another; figures do so \
-    only roughly.";
+    is proven and the whole interval is below. Where the interval leaves out what was published \
+    and no difference in that direction is shown, it does not hold. It is undecided where what was \
+    published and no difference at all are both possible, also because of the noise floor or \
+    because the generator was the limit. Void: what was measured counts for nothing, and the \
+    sentence says why. A claim with several findings has the word of the weakest, in this order: \
+    does not hold, cannot be tested here, void, undecided, weaker, holds, stronger. Ratios, orders \
+    and shapes carry from one machine to another; figures do so only roughly.";
 
 /// The page in Markdown. `command` is what writes it, `records` where the records are.
 pub fn markdown(entries: &[Entry], command: &str) -> String {

@@ -384,6 +384,7 @@ fn basis<'a>(
         floor: again
             .and_then(|again| verdict::noise_floor(again.side(), baseline, metric, setup.seed)),
         looks: looks.map(|looks| (looks, looks.index_at(rounds.unwrap_or(0)))),
+        apart: false,
         seed: setup.seed,
     }
 }

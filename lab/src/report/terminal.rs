@@ -252,7 +252,7 @@ fn ratio_cells(row: &Row) -> (String, String) {
                 _ => "",
             };
             let interval = format!("{:.3}–{:.3}", ratio.low, ratio.high);
-            (format!("{bound}{:.3}", ratio.centre), interval)
+            (format!("{bound}{:.3}", kind.figure(ratio)), interval)
         }
         (None, Kind::Void) => ("void".to_owned(), String::new()),
         (None, _) => ("–".to_owned(), String::new()),

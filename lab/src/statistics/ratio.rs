@@ -117,6 +117,12 @@ impl Ratio {
         (self.high / self.low).sqrt() - 1.0
     }
 
+    /// How far the nearer end of the interval is from "no difference", as a share; not above 0
+    /// where the interval holds that.
+    pub fn nearest(&self) -> f64 {
+        self.low.max(self.high.recip()) - 1.0
+    }
+
     /// How far the centre is from "no difference", as a share, whichever of the two is larger.
     pub fn effect(&self) -> f64 {
         self.centre.max(self.centre.recip()) - 1.0

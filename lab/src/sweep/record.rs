@@ -199,7 +199,7 @@ impl Sweep {
                         Kind::AtMost => "at most ",
                         _ => "",
                     };
-                    let times = format::ratio(ratio.centre);
+                    let times = format::ratio(kind.figure(&ratio));
                     differ.push(format!("{bound}{times} × at {value}"));
                 }
                 (Kind::NoDifference | Kind::TooSmall, _) => same.push(value),

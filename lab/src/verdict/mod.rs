@@ -3,12 +3,15 @@
 //! A difference is said only if the interval of the ratio leaves out 1 – at a confidence that
 //! allows for there being several subjects, and for having looked before – and if it is larger than
 //! what matters and than what the baseline seems to differ from itself. A subject that had room
-//! left when the generator had none was measured from below only, and its verdict is a bound. Every
-//! verdict says what it rests on. Pure functions; the words are meant for someone who knows none of
-//! this.
+//! left when the generator had none was measured from below only: its verdict is a bound where that
+//! bound is itself larger than both, and open everywhere else. `snapshots/words.md` has each
+//! combination of these with its word. Every verdict says what it rests on. Pure functions; the
+//! words are meant for someone who knows none of this.
 
 mod words;
 
+#[cfg(test)]
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -123,6 +126,15 @@ impl Kind {
             Kind::Higher | Kind::Lower | Kind::AtLeast | Kind::AtMost
         )
     }
+
+    /// The one figure that is said of a ratio: the end that is proven of a bound, else the middle.
+    pub fn figure(self, ratio: &Ratio) -> f64 {
+        match self {
+            Kind::AtLeast => ratio.low,
+            Kind::AtMost => ratio.high,
+            _ => ratio.centre,
+        }
+    }
 }
 
 /// What can be said about a subject beside the baseline.
@@ -176,8 +188,39 @@ pub struct Basis<'a> {
     /// The looks of a comparison that may end early, and the index of the last that was taken;
     /// none where its length was fixed.
     pub looks: Option<(&'a Looks, usize)>,
+    /// Whether the two were measured in sessions of their own. The floor is then that of both, and
+    /// the whole interval has to leave it, since a session has no second chance to be like another.
+    pub apart: bool,
     /// Decides the resampling.
     pub seed: u64,
+}
+
+impl Basis<'_> {
+    fn needed(&self) -> f64 {
+        self.floor.unwrap_or(0.0).max(self.smallest)
+    }
+
+    /// Why a ratio that leaves out 1 is still not called a difference, if it is not: it is smaller
+    /// than what matters, or than what may be noise.
+    fn too_small(&self, ratio: Ratio) -> Option<String> {
+        self.within(match self.apart {
+            true => ratio.nearest(),
+            false => ratio.effect(),
+        })
+    }
+
+    /// Why a difference of this size is not called one, if it is not.
+    fn within(&self, effect: f64) -> Option<String> {
+        if effect > self.needed() {
+            return None;
+        }
+        let percent = trimmed(100.0 * self.needed(), 1);
+        Some(match (self.floor > Some(self.smallest), self.apart) {
+            (true, false) => format!("the baseline differs from itself by up to {percent} %"),
+            (true, true) => format!("two such sessions differ by up to {percent} % by themselves"),
+            (false, _) => format!("less than {percent} % is not called one"),
+        })
+    }
 }
 
 /// What can be said of one subject and one metric.
@@ -338,7 +381,7 @@ pub fn judge_ratio(
     basis: &Basis<'_>,
 ) -> Verdict {
     let bound = match metric {
-        Metric::RequestsPerSecond => bounded_rate(subject, baseline, ratio),
+        Metric::RequestsPerSecond => bounded_rate(subject, baseline, ratio, basis),
         _ if metric.is_the_generators() => bounded_time(subject, baseline),
         _ => None,
     };
@@ -349,43 +392,54 @@ pub fn judge_ratio(
     Verdict::new(verdict.kind, format!("{} ({rests_on})", verdict.sentence))
 }
 
-/// What is to be said of a rate that the generator bounded, if it did.
-fn bounded_rate(subject: Side<'_>, baseline: Side<'_>, ratio: Ratio) -> Option<Verdict> {
-    let (limited, baseline_limited) = (limit(subject), limit(baseline));
-    if let (Some(_), Some(limit)) = (&limited, &baseline_limited) {
-        let both = both(subject, baseline);
-        let sentence = format!("undecided: the generator was the limit for both {both}: {limit}");
-        return Some(Verdict::new(Kind::Undecided, sentence));
-    }
-    let higher = ratio.centre >= 1.0;
-    let (fast, slow, above) = match higher {
-        true => (subject, baseline, ratio),
-        false => (baseline, subject, ratio.inverse()),
+/// What is to be said of a rate that the generator bounded, if it did. A bound is said where it
+/// leaves 1, what matters and what may be noise. Everywhere else the rate that had room left may be
+/// larger by any amount, so not even "no difference" can be said.
+fn bounded_rate(
+    subject: Side<'_>,
+    baseline: Side<'_>,
+    ratio: Ratio,
+    basis: &Basis<'_>,
+) -> Option<Verdict> {
+    let both = both(subject, baseline);
+    // The side that had room left, and the ratio with its figure on top.
+    let (open, other, above, limit) = match (limit(subject), limit(baseline)) {
+        (None, None) => return None,
+        (Some(_), Some(limit)) => {
+            let sentence =
+                format!("undecided: the generator was the limit for both {both}: {limit}");
+            return Some(Verdict::new(Kind::Undecided, sentence));
+        }
+        (Some(limit), None) => (subject.name, baseline.name, ratio, limit),
+        (None, Some(limit)) => (baseline.name, subject.name, ratio.inverse(), limit),
     };
-    let (fast_limit, slow_limit) = match higher {
-        true => (limited, baseline_limited),
-        false => (baseline_limited, limited),
-    };
-    if let Some(limit) = slow_limit {
-        let sentence = format!(
-            "undecided: {} serves at most {} the requests of {}, but {} had room left when the \
-             generator had none: {limit}",
-            fast.name,
-            times(above.high),
-            slow.name,
-            slow.name
-        );
-        return Some(Verdict::new(Kind::Undecided, sentence));
+    let room = format!("{open} had room left when the generator had none: {limit}");
+    let undecided = |why: String| Verdict::new(Kind::Undecided, format!("undecided: {why}"));
+    if above.high < 1.0 {
+        let below = times(above.inverse().high);
+        let why = format!("{other} serves at most {below} the requests of {open}, but {room}");
+        return Some(undecided(why));
     }
-    let limit = fast_limit.filter(|_| above.low > 1.0)?;
+    let range = signed_range(ratio);
+    if !above.leaves_out_one() {
+        let why = format!("no difference shown between {both}: {range} %, but {room}");
+        return Some(undecided(why));
+    }
+    // What is said of a bound is its end.
+    if let Some(small) = basis.within(above.nearest()) {
+        let why = format!("{both} differ by {range} %, and {small}, but {room}");
+        return Some(undecided(why));
+    }
     let sentence = format!(
-        "lower bound: {} serves at least {} the requests of {}; the generator was the limit: \
-         {limit}",
-        fast.name,
-        times(above.low),
-        slow.name
+        "lower bound: {open} serves at least {} the requests of {other}; the generator was the \
+         limit: {limit}",
+        times(above.low)
     );
-    let kind = if higher { Kind::AtLeast } else { Kind::AtMost };
+    // What is above 1 with the open side on top is the subject's only if that is the subject.
+    let kind = match ratio.low > 1.0 {
+        true => Kind::AtLeast,
+        false => Kind::AtMost,
+    };
     Some(Verdict::new(kind, sentence))
 }
 
@@ -421,16 +475,12 @@ fn undistinguished(
         let sentence = format!("no difference{what} shown between {both}: {range} %");
         return Some(Verdict::new(Kind::NoDifference, sentence));
     }
-    let floor = basis.floor.unwrap_or(0.0);
-    let needed = floor.max(basis.smallest);
-    if ratio.effect() > needed {
-        return None;
+    let why = basis.too_small(ratio)?;
+    if ratio.low.recip().max(ratio.high) - 1.0 > basis.needed() && basis.apart {
+        // It may be larger than that; only that it is was not shown.
+        let sentence = format!("no difference{what} shown between {both}: {range} %, and {why}");
+        return Some(Verdict::new(Kind::NoDifference, sentence));
     }
-    let percent = trimmed(100.0 * needed, 1);
-    let why = match floor > basis.smallest {
-        true => format!("the baseline differs from itself by up to {percent} %"),
-        false => format!("less than {percent} % is not called one"),
-    };
     let sentence = format!("no difference{what} that matters between {both}: {range} %, and {why}");
     Some(Verdict::new(Kind::TooSmall, sentence))
 }
@@ -473,7 +523,10 @@ fn rests_on(ratio: Ratio, basis: &Basis<'_>) -> String {
         format!("{} each", many(ratio.starts, "start")),
     ];
     words.push(match basis.floor {
-        Some(floor) => format!("noise floor {} %", trimmed(100.0 * floor, 1)),
+        Some(floor) => {
+            let of = if basis.apart { " of both sessions" } else { "" };
+            format!("noise floor{of} {} %", trimmed(100.0 * floor, 1))
+        }
         None => "noise floor not measured".to_owned(),
     });
     if let Some((looks, index)) = basis.looks {

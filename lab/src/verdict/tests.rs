@@ -36,6 +36,7 @@ const BASIS: Basis<'_> = Basis {
     smallest: 0.02,
     floor: None,
     looks: None,
+    apart: false,
     seed: 1,
 };
 

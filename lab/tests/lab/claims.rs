@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Arena, alone, left_behind, quick};
+use lab::claims::page::{self, Entry};
 use lab::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use lab::comparison::Comparison;
 use lab::{BadFile, Event};
@@ -261,4 +262,37 @@ fn every_claim_of_the_repository_can_be_read_and_judges_rows_that_are_there() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (ledger, _) = claims::read_all(&repository.join("claims")).expect("the folder");
+    let place = "records/2026-11-22-2core-kvm-6.18/claims";
+    let records = repository.join(place);
+    let entries: Vec<Entry> = ledger
+        .into_iter()
+        .map(|claim| Entry {
+            finding: claims::find(&claim, &records, None).expect("a good record"),
+            claim,
+        })
+        .collect();
+    let word = |name: &str| {
+        let id = Id::parse(name).expect("a name");
+        let entry = entries.iter().find(|entry| entry.claim.id == id);
+        let finding = entry.and_then(|entry| entry.finding.as_ref());
+        finding.map(|finding| finding.word)
+    };
+    // Of its two findings one is stronger, and one holds.
+    assert_eq!(word("A1"), Some(Word::Holds));
+    // Nineteen thousand connections are no million.
+    assert_eq!(word("A6"), Some(Word::CannotBeTested));
+    // The times are the generator's, and two more findings do not hold.
+    assert_eq!(word("D3"), Some(Word::DoesNotHold));
+    let command = format!("ringside claims page {place}");
+    let kept = fs::read_to_string(records.join("CLAIMS.md")).expect("the page");
+    assert!(
+        kept == page::markdown(&entries, &command),
+        "CLAIMS.md is not what `{command}` writes now"
+    );
 }

@@ -247,7 +247,7 @@ fn ratio_cell(row: &Row) -> Cell {
                 Kind::Undecided => "? ",
                 _ => "",
             };
-            let text = format!("{bound}{}", ratio_figure(ratio.centre));
+            let text = format!("{bound}{}", ratio_figure(kind.figure(ratio)));
             Cell::text(text).under(range(ratio))
         }
         (None, Kind::Void) => Cell::of(badge(Tone::Void, "void")),

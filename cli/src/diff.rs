@@ -10,8 +10,9 @@ pub(crate) fn run(arguments: &Diff) -> Result<Exit, Failure> {
     let diff = diff.map_err(Failure::usage)?;
     terminal::print(&diff.words())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
-    Ok(match diff.has_regression() {
-        true => Exit::Threshold,
-        false => Exit::Ok,
+    Ok(match (diff.has_regression(), diff.is_open()) {
+        (true, _) => Exit::Threshold,
+        (false, true) => Exit::CannotTell,
+        (false, false) => Exit::Ok,
     })
 }

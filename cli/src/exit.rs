@@ -14,6 +14,7 @@ Exit codes:
   2    wrong use: a flag, a value, a file
   3    compare, capacity: a subject failed, or a file could not be written; the
        rest was measured
+  5    diff: it cannot be told whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
        diff: a regression is proven
   130  ended early by SIGINT, with a report of what was measured
@@ -30,6 +31,8 @@ pub(crate) enum Exit {
     Usage,
     /// A subject of a comparison failed, or a file could not be written.
     SubjectFailed,
+    /// What was measured does not answer the question.
+    CannotTell,
     /// A threshold was crossed.
     Threshold,
     /// Ended early by a signal.
@@ -44,6 +47,7 @@ impl Exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::SubjectFailed => 3,
+            Exit::CannotTell => 5,
             Exit::Threshold => 99,
             Exit::Stopped(signal) => signal.exit_code(),
         }
@@ -122,6 +126,7 @@ mod tests {
             Exit::Failed,
             Exit::Usage,
             Exit::SubjectFailed,
+            Exit::CannotTell,
             Exit::Threshold,
         ];
         for end in ends.into_iter().chain(stopped) {

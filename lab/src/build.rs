@@ -257,10 +257,32 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
         let facts = fs::metadata(&path)?;
         hash.part(format!("{} {} {}", path.display(), facts.len(), facts.mtime()).as_bytes());
     }
-    let own = PathBuf::new();
+    hash_files(&mut hash, &subject.folder, &build.sources)?;
+    Ok(hash.0)
+}
+
+/// A hash of what a subject is made of: its folder, with the description in it, and all that it is
+/// built from. Unlike the name of its build it does not know the programs that build it, of which
+/// the binaries tell. None where something cannot be read.
+pub(crate) fn source(subject: &Subject) -> Option<String> {
+    let mut hash = Fnv::new();
+    let mut next = Some(subject);
+    while let Some(subject) = next {
+        let build = subject.build.as_ref();
+        let sources = build.map_or(&[][..], |build| &build.sources);
+        hash_files(&mut hash, &subject.folder, sources).ok()?;
+        next = build.and_then(|build| build.maker.as_deref());
+    }
+    hash.part(format!("{:?}", subject.workers).as_bytes());
+    Some(format!("{:016x}", hash.0))
+}
+
+/// The files of a folder, and of further ones relative to it.
+fn hash_files(hash: &mut Fnv, own: &Path, further: &[PathBuf]) -> io::Result<()> {
+    let here = PathBuf::new();
     let mut bytes = 0;
-    for source in iter::once(&own).chain(&build.sources) {
-        let folder = subject.folder.join(source);
+    for source in iter::once(&here).chain(further) {
+        let folder = own.join(source);
         let mut files = Vec::new();
         list(&folder, &mut files, &mut bytes)?;
         files.sort();
@@ -271,7 +293,7 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
             hash.part(&fs::read(file)?);
         }
     }
-    Ok(hash.0)
+    Ok(())
 }
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>, bytes: &mut u64) -> io::Result<()> {
@@ -287,7 +309,10 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>, bytes: &mut u64) -> io::Result<
             return Err(io::Error::other(what));
         }
         if facts.is_dir() {
-            list(&path, files, bytes)?;
+            // What Python leaves beside its sources when it runs is none.
+            if path.file_name().is_some_and(|name| name != "__pycache__") {
+                list(&path, files, bytes)?;
+            }
         } else if facts.is_file() && path.file_name().is_some_and(|name| name != "README.md") {
             files.push(path);
         }

@@ -343,6 +343,7 @@ pub(crate) fn prepare(
             let (program, _) = subject.start.command.fill(&values);
             let own = subject.build.is_some().then_some(build.as_path());
             entry.binaries = binaries(&program, own);
+            entry.source = build::source(subject);
             entry.build = build;
         }
         Err(Unbuilt::Missing(what)) => {

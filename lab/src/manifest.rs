@@ -173,6 +173,11 @@ pub struct RowFacts {
     pub command: String,
     /// The program that is started, and the executables of its build.
     pub binaries: Vec<Binary>,
+    /// A hash of the subject's folder, of what else it is built from and of its number of workers;
+    /// null where that could not be read. With the binaries it tells a subject that changed from
+    /// one that did not: of a script the binary is only the interpreter.
+    #[serde(default)]
+    pub source: Option<String>,
     /// How it went.
     pub outcome: Outcome,
     /// What it is asked, in words, where the rows are not all asked the same.

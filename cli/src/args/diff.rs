@@ -9,8 +9,17 @@ use super::values;
 const NOTES: &str = "\
 Takes two directories of compare, which have intervals; or two rounds of them, or two records of
 run, of which nothing can be proven. What was asked and the host must be the same.
-Exit codes: 0 no regression is proven; 2 wrong use, or the two cannot be compared; 99 a regression
-is proven.";
+
+Between two sessions the host drifts, so each subject is compared through what both measured
+unchanged: the rows that are the same program in both, by the hashes of their executables and their
+source, their version and their command. A regression is proven if the whole interval lies beyond
+--smallest and beyond the noise floors of both sessions, one on top of the other. Where no row is
+the same in both, or a session did not measure its baseline again (compare --aa), it cannot tell.
+Both revisions in one session always answer: keep the old revision's folder beside the new one, as
+subjects/NAME-before, name both as subjects of one file, and run ringside compare FILE.
+
+Exit codes: 0 no regression is proven; 2 wrong use, or the two cannot be compared; 5 it cannot be
+told; 99 a regression is proven.";
 
 /// Arguments of `ringside diff`.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use load::Record;
 use measure::host::Host;
 use serde::Deserialize;
 
-use crate::manifest::{Role, Setup};
+use crate::manifest::{Role, RowFacts, Setup};
 use crate::round::Round;
 use crate::sample::Sample;
 use crate::store::Kept;
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     /// The version of ringside.
     version: String,
     pub(super) smallest: f64,
-    /// The rows that are compared.
+    /// The rows that are compared, and what else was measured beside them.
     pub(super) rows: Vec<MeasuredRow>,
     /// The baseline's rounds with those of the baseline once more, if it was measured.
     noise: Option<(Vec<Sample>, Vec<Sample>)>,
@@ -40,9 +40,44 @@ pub(super) struct Measured {
 #[derive(Debug)]
 pub(super) struct MeasuredRow {
     pub(super) name: String,
+    pub(super) role: Role,
     pub(super) samples: Vec<Sample>,
     /// What it is asked, where that differs from row to row.
     asked: Option<String>,
+    /// What it is, where that was recorded.
+    program: Option<RowFacts>,
+}
+
+impl MeasuredRow {
+    /// How many of its rounds count.
+    pub(super) fn counting(&self) -> usize {
+        let counts = |sample: &&Sample| sample.void().is_none();
+        self.samples.iter().filter(counts).count()
+    }
+
+    /// Why it is not known to be the same program `after`, if it is not.
+    pub(super) fn changed(&self, after: &MeasuredRow) -> Option<String> {
+        let (Some(old), Some(new)) = (&self.program, &after.program) else {
+            return Some("what it is was not recorded".to_owned());
+        };
+        let hashes = |facts: &RowFacts| -> Vec<String> {
+            let binaries = facts.binaries.iter();
+            binaries.map(|binary| binary.sha256.clone()).collect()
+        };
+        let why = match (old, new) {
+            _ if old.subject != new.subject => "it is another subject",
+            _ if old.version != new.version => "its version is another",
+            _ if old.command != new.command => "it is started by another command",
+            _ if hashes(old) != hashes(new) => "its program is another",
+            _ if hashes(new).is_empty() => "its program was not recorded",
+            // All that our own server does is in its program and its command.
+            _ if new.own_server => return None,
+            _ if old.source.is_none() || new.source.is_none() => "its source was not recorded",
+            _ if old.source != new.source => "its source is another",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
 }
 
 impl Measured {
@@ -71,7 +106,7 @@ impl Measured {
         .map_err(named)
     }
 
-    fn of_comparison(kept: Kept) -> Measured {
+    pub(super) fn of_comparison(kept: Kept) -> Measured {
         let setup = &kept.manifest.setup;
         let samples = |name: &str| -> Vec<Sample> {
             let own = kept.rounds.iter().filter(|round| round.row == name);
@@ -93,11 +128,15 @@ impl Measured {
             rows: manifest
                 .rows
                 .iter()
-                .filter(|row| row.role == Role::Subject)
                 .map(|row| MeasuredRow {
                     name: row.name.clone(),
-                    samples: samples(&row.name),
+                    role: row.role,
+                    samples: match row.spoilt {
+                        Some(_) if row.role != Role::Subject => Vec::new(),
+                        _ => samples(&row.name),
+                    },
                     asked: row.asked.clone(),
+                    program: row.spoilt.is_none().then(|| row.clone()),
                 })
                 .collect(),
             noise: again(&manifest.rows),
@@ -115,8 +154,10 @@ impl Measured {
         };
         let row = MeasuredRow {
             name: round.row.clone(),
+            role: Role::Subject,
             samples: vec![started(&round)],
             asked: None,
+            program: None,
         };
         Measured::of_record(record).map(|measured| Measured {
             kind: "round",
@@ -164,12 +205,19 @@ impl Measured {
             smallest: SMALLEST,
             rows: vec![MeasuredRow {
                 name: "run".to_owned(),
+                role: Role::Subject,
                 samples: vec![sample],
                 asked: None,
+                program: None,
             }],
             noise: None,
             cautions: invalid.into_iter().collect(),
         })
+    }
+
+    /// The rows that are compared.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &MeasuredRow> {
+        self.rows.iter().filter(|row| row.role == Role::Subject)
     }
 
     pub(super) fn row(&self, name: &str) -> Option<&MeasuredRow> {
@@ -208,7 +256,7 @@ impl Measured {
                 ));
             }
         }
-        for row in &after.rows {
+        for row in after.subjects() {
             let other = self.row(&row.name);
             if let Some(other) = other.filter(|other| other.asked != row.asked) {
                 let (before, now) = (said(&other.asked), said(&row.asked));
@@ -270,11 +318,6 @@ impl Measured {
                 &after.version,
             ));
         }
-        cautions.push(
-            "the two were not measured together, so whatever the host did in between is in the \
-             difference; a comparison of both versions at once would not have it"
-                .to_owned(),
-        );
         cautions.extend(self.cautions.iter().chain(&after.cautions).cloned());
         cautions
     }

@@ -112,6 +112,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         version: Some(format!("{name} 1.0")),
         command: "server".into(),
         binaries: Vec::new(),
+        source: None,
         outcome,
         asked: None,
         spoilt: None,

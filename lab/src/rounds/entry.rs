@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) dir: PathBuf,
     pub(crate) version: Option<String>,
     pub(crate) binaries: Vec<Binary>,
+    /// A hash of what it is made of, once it is built.
+    pub(crate) source: Option<String>,
     pub(crate) state: State,
     /// The start of its processes that it is measured on, from 1.
     pub(crate) start: u32,
@@ -76,6 +78,7 @@ impl Entry {
             dir: PathBuf::new(),
             version: None,
             binaries: Vec::new(),
+            source: None,
             state: State::Waiting,
             start: 0,
             rounds_max: role.rounds(rounds),
@@ -232,6 +235,7 @@ pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         version: entry.version.clone(),
         command: entry.row.subject.start.command.shown(),
         binaries: entry.binaries.clone(),
+        source: entry.source.clone(),
         outcome: entry.outcome(),
         asked: differ.then(|| {
             let row = asked_as(entry);

@@ -331,6 +331,7 @@ fn facts(name: &str) -> RowFacts {
         version: None,
         command: String::new(),
         binaries: Vec::new(),
+        source: None,
         outcome: Outcome::Measured,
         asked: None,
         spoilt: None,

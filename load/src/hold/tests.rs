@@ -596,6 +596,10 @@ impl<D: Driver> Driver for SlowToClose<D> {
         self.0.linger_ns()
     }
 
+    fn taken_at(&self, socket: Token) -> Option<Time> {
+        self.0.taken_at(socket)
+    }
+
     fn waker(&self) -> Waker {
         self.0.waker()
     }

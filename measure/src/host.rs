@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::quota::{Groups, Quota};
+
 /// The machine on which something was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
@@ -21,6 +23,10 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// Number of processors that are online.
     pub cpus_online: Option<u32>,
+    /// How much processor time control groups allow this process: the smallest quota of its own
+    /// group and of all above; null in records of versions that did not look.
+    #[serde(default)]
+    pub cpu_quota: Option<Quota>,
     /// Whether processors share cores.
     pub smt: Option<bool>,
     /// How the processor's clock is governed; null where the machine does not show it.
@@ -70,6 +76,7 @@ impl Host {
                 .and_then(|text| entry(text, "model name"))
                 .map(str::to_owned),
             cpus_online: word("/sys/devices/system/cpu/online").and_then(|text| list_length(&text)),
+            cpu_quota: Some(Groups::own().quota()),
             smt: number("/sys/devices/system/cpu/smt/active").map(|active: u8| active == 1),
             governor: word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             virtualised: cpuinfo.as_deref().and_then(virtualised),

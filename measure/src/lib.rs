@@ -3,7 +3,8 @@
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
 //! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here
-//! reads the clock but [`time`], and nothing reads the machine but [`host`] and [`process`].
+//! reads the clock but [`time`], and nothing reads the machine but [`host`], [`process`] and
+//! [`quota`].
 #![forbid(unsafe_code)]
 
 pub mod counters;
@@ -12,6 +13,7 @@ pub mod histogram;
 pub mod hold;
 pub mod host;
 pub mod process;
+pub mod quota;
 pub mod record;
 pub mod series;
 pub mod tally;

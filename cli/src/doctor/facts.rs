@@ -23,8 +23,6 @@ pub(super) struct Facts {
     pub(super) load: Option<f64>,
     /// Share of the processor time since boot that the hypervisor gave to others.
     pub(super) steal: Option<f64>,
-    /// CPUs' worth of time that the control group may use; `None` where it is not limited.
-    pub(super) quota: Option<f64>,
 }
 
 impl Facts {
@@ -43,11 +41,6 @@ impl Facts {
             memory_available_bytes: text("/proc/meminfo").as_deref().and_then(available_bytes),
             load: text("/proc/loadavg").as_deref().and_then(first_number),
             steal: text("/proc/stat").as_deref().and_then(steal_share),
-            quota: quota(
-                text("/sys/fs/cgroup/cpu.max").as_deref(),
-                text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").as_deref(),
-                text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").as_deref(),
-            ),
         }
     }
 }
@@ -87,18 +80,6 @@ fn steal_share(stat: &str) -> Option<f64> {
     (all > 0).then(|| *times.get(7).unwrap_or(&0) as f64 / all as f64)
 }
 
-/// From `cpu.max` of control groups v2 (`QUOTA PERIOD`), or the two files of v1.
-fn quota(v2: Option<&str>, v1_quota: Option<&str>, v1_period: Option<&str>) -> Option<f64> {
-    let (quota, period) = match v2 {
-        Some(text) => text.trim().split_once(' ')?,
-        None => (v1_quota?.trim(), v1_period?.trim()),
-    };
-    // "max" in v2 and -1 in v1 stand for no limit, and neither is a number above zero.
-    let quota: f64 = quota.parse().ok().filter(|quota| *quota > 0.0)?;
-    let period: f64 = period.parse().ok().filter(|period| *period > 0.0)?;
-    Some(quota / period)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,22 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn quotas_of_both_versions_are_read_and_none_is_none() {
-        assert_eq!(quota(Some("150000 100000\n"), None, None), Some(1.5));
-        assert_eq!(quota(Some("max 100000\n"), None, None), None);
-        assert_eq!(quota(None, Some("50000\n"), Some("100000\n")), Some(0.5));
-        assert_eq!(quota(None, Some("-1\n"), Some("100000\n")), None);
-        assert_eq!(quota(None, None, None), None);
-    }
-
-    #[test]
     fn nonsense_is_unknown_and_no_panic() {
         for text in ["", "cpu ", "Max open files", "MemAvailable: much", "x y"] {
             assert_eq!(hard_descriptors(text), None);
             assert_eq!(available_bytes(text), None);
             assert_eq!(first_number(text), None);
             assert_eq!(steal_share(text), None);
-            assert_eq!(quota(Some(text), None, None), None);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! From facts to findings: pure. One rule looks at one thing, says what it costs and names the
 //! command that changes it.
 
+use measure::quota::Quota;
+
 use super::facts::Facts;
 use super::{Finding, State};
 
@@ -120,13 +122,19 @@ fn governor(facts: &Facts) -> Finding {
 
 fn quota(facts: &Facts) -> Finding {
     let finding = Finding::new("processor", "CPU quota");
-    match facts.quota {
-        None => finding.ok("none"),
-        Some(cpus) => finding.warn_only(
-            &format!("{cpus:.2} CPUs"),
+    match &facts.host.cpu_quota {
+        None => finding.unknown(),
+        Some(Quota::Unlimited) => finding.ok("none, in this control group and all above it"),
+        Some(Quota::Millicpus(milli)) => finding.warn_only(
+            &format!("{:.2} CPUs", *milli as f64 / 1000.0),
             "The control group is stopped when its share is used up, which shows as stalls of up \
              to 100 ms; start the container without a CPU limit.",
         ),
+        Some(Quota::Unknown(why)) => Finding {
+            state: State::Unknown,
+            value: format!("unknown: {why}"),
+            ..finding
+        },
     }
 }
 
@@ -360,13 +368,13 @@ mod tests {
             memory_available_bytes: Some(8 << 30),
             load: Some(0.1),
             steal: Some(0.0),
-            quota: None,
             ..Facts::default()
         };
         let host = &mut facts.host;
         host.kernel = Some("Linux 6.18.0".to_string());
         host.clocksource = Some("tsc".to_string());
         host.mitigations = Some("1 mitigated".to_string());
+        host.cpu_quota = Some(Quota::Unlimited);
         host.governor = Some("performance".to_string());
         host.descriptor_limit = Some(1_048_576);
         host.somaxconn = Some(4096);
@@ -394,7 +402,7 @@ mod tests {
             .iter()
             .filter(|finding| finding.state == State::Unknown)
             .count();
-        assert_eq!(unknown, 14);
+        assert_eq!(unknown, 15);
     }
 
     #[test]
@@ -408,7 +416,9 @@ mod tests {
             ("governor", |facts| {
                 facts.host.governor = Some("powersave".to_string())
             }),
-            ("CPU quota", |facts| facts.quota = Some(1.5)),
+            ("CPU quota", |facts| {
+                facts.host.cpu_quota = Some(Quota::Millicpus(1500))
+            }),
             ("steal", |facts| facts.steal = Some(0.02)),
             ("load", |facts| facts.load = Some(1.5)),
             ("available", |facts| {
@@ -443,6 +453,15 @@ mod tests {
             assert_eq!(warned[0].name, name);
             assert!(warned[0].cost.is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_quota_that_cannot_be_told_is_not_called_none() {
+        let mut facts = good();
+        facts.host.cpu_quota = Some(Quota::Unknown("the groups are hidden".to_string()));
+        let finding = quota(&facts);
+        assert_eq!(finding.state, State::Unknown);
+        assert_eq!(finding.value, "unknown: the groups are hidden");
     }
 
     #[test]

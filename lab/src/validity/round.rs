@@ -1,6 +1,7 @@
 //! The checks of one round.
 
 use load::Record;
+use measure::quota::Quota;
 
 use super::{Looked, PRESSURE_MAX, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
@@ -380,7 +381,12 @@ fn steal(round: Seen<'_>) -> Looked {
 fn quota(round: Seen<'_>) -> Looked {
     let host = &round.watched.host;
     let Some(throttled) = host.throttled_ns else {
-        return passed("none is set, as far as this control group shows");
+        return match &host.quota {
+            Some(Quota::Unlimited) => passed("none is set"),
+            Some(Quota::Millicpus(_)) => unknown("one is set, and the kernel keeps no account"),
+            Some(Quota::Unknown(why)) => unknown(why.clone()),
+            None => unknown("the version that measured this looked at one control group only"),
+        };
     };
     let share = throttled as f64 / host.wall_ns.max(1) as f64;
     let sentence = format!(
@@ -390,7 +396,15 @@ fn quota(round: Seen<'_>) -> Looked {
     match share {
         _ if share > THROTTLED_MAX => Looked::Found(Severity::Void, sentence + " of the time"),
         _ if throttled > 0 => caution(sentence + " of the time"),
-        _ => passed("none was reached"),
+        _ => match &host.quota {
+            Some(Quota::Unknown(why)) => unknown(why.clone()),
+            Some(Quota::Unlimited) => passed("none is set"),
+            Some(Quota::Millicpus(milli)) => passed(format!(
+                "the smallest is {:.2} CPUs, and it was not reached",
+                *milli as f64 / 1000.0
+            )),
+            None => passed("none was reached"),
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Each check is shown rounds that are well, and rounds of which one thing is wrong.
 
 use load::{Plan, Record};
+use measure::quota::Quota;
 use measure::record::{EndedBy, Facts, Generator};
 use measure::tally::{Loop, Tally};
 
@@ -46,6 +47,8 @@ fn well() -> Round {
     watched.host.steal_ns = Some(0);
     watched.host.unattributed = Some(0.01);
     watched.host.pressure = Some(0.01);
+    watched.host.throttled_ns = Some(0);
+    watched.host.quota = Some(Quota::Unlimited);
     watched.host.network.tcp = counters(&[("OutSegs", 100_000), ("RetransSegs", 0)]);
     watched.host.network.softnet_dropped = Some(0);
     watched.host.network.sockets = Some(150);
@@ -231,6 +234,31 @@ fn a_disturbed_host_is_seen() {
     }
     let throttled = after(|round| round.watched.host.throttled_ns = Some(100_000_000));
     assert_eq!(throttled, [(Check::Quota, Severity::Void)]);
+}
+
+#[test]
+fn a_quota_that_cannot_be_seen_is_not_called_none() {
+    let looked = |throttled_ns, quota: Option<Quota>| {
+        let mut round = well();
+        round.watched.host.throttled_ns = throttled_ns;
+        round.watched.host.quota = quota;
+        let all = round::look(Seen::of(&round)).into_iter();
+        let mut quotas = all.filter(|(check, _)| *check == Check::Quota);
+        quotas.next().expect("it is looked at").1
+    };
+    let passed = |found: &Looked| matches!(found, Looked::Passed(_));
+    let hidden = || Some(Quota::Unknown("the groups above can't be seen".into()));
+    for throttled in [None, Some(0)] {
+        assert!(passed(&looked(throttled, Some(Quota::Unlimited))));
+        assert!(matches!(looked(throttled, hidden()), Looked::Unknown(_)));
+    }
+    assert!(passed(&looked(Some(0), Some(Quota::Millicpus(500)))));
+    assert!(passed(&looked(Some(0), None)));
+    for quota in [Some(Quota::Millicpus(500)), None] {
+        assert!(matches!(looked(None, quota), Looked::Unknown(_)));
+    }
+    let void = |found| matches!(found, Looked::Found(Severity::Void, _));
+    assert!(void(looked(Some(100_000_000), hidden())));
 }
 
 #[test]

@@ -186,18 +186,6 @@ impl GroupTime {
     }
 }
 
-/// Time that the control group of this program was kept from processors by its quota until now, in
-/// nanoseconds; none where no quota is set, or it cannot be seen.
-pub(crate) fn throttled_ns() -> Option<u64> {
-    let places = Places::read();
-    let read =
-        |controller| fs::read_to_string(places.find(controller)?.folder.join("cpu.stat")).ok();
-    if let Some(text) = read("cpu") {
-        return value(&text, "throttled_time");
-    }
-    value(&read("")?, "throttled_usec").map(|us| 1000 * us)
-}
-
 /// The value of a `name value` line.
 fn value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {

@@ -10,10 +10,10 @@ use std::fs;
 use std::time::Duration;
 
 use measure::process::Listing;
+use measure::quota::{Groups, Quota};
 use measure::time::{Time, sleep_until};
 use serde::{Deserialize, Serialize};
 
-use super::cgroup;
 use super::network::{self, Network, NetworkUse};
 
 /// So many of those who used a processor besides are named.
@@ -42,9 +42,14 @@ pub struct HostUse {
     pub others: Vec<Other>,
     /// The share of the window in which somebody waited for a processor, whoever it was.
     pub pressure: Option<f64>,
-    /// Time that a quota kept our own control group from its processors; null where none is set.
+    /// Time that quotas kept processes from processors: those of our own control group, of the
+    /// subject's and of all groups above, summed over groups and processors; null where no group
+    /// has an account of it.
     #[serde(default)]
     pub throttled_ns: Option<u64>,
+    /// The smallest of these groups' quotas; null in records of versions that did not look.
+    #[serde(default)]
+    pub quota: Option<Quota>,
     /// The network.
     pub network: NetworkUse,
 }
@@ -66,6 +71,7 @@ pub(crate) struct Reading {
     at: Time,
     /// Everybody who was there.
     pub(super) listing: Listing,
+    groups: Groups,
     throttled_ns: Option<u64>,
     times: Option<Times>,
     waited_us: Option<u64>,
@@ -83,13 +89,19 @@ pub(crate) struct Attributed<'a> {
 }
 
 impl Reading {
-    /// Now; the listing was taken just before or is taken just after.
-    pub(crate) fn take(listing: Listing) -> Reading {
+    /// Now; the listing was taken just before or is taken just after. Quotas of `subject`'s
+    /// control groups count, too.
+    pub(crate) fn take(listing: Listing, subject: Option<u32>) -> Reading {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
+        // Who is gone is in no group any more, and hides nothing.
+        let alive = subject.filter(|pid| listing.all().iter().any(|one| one.pid == *pid));
+        let groups = alive.into_iter().map(Groups::of);
+        let groups = groups.fold(Groups::own(), Groups::and);
         Reading {
             at: Time::now(),
             listing,
-            throttled_ns: cgroup::throttled_ns(),
+            throttled_ns: groups.throttled_ns(),
+            groups,
             times: Times::parse(&text("/proc/stat")),
             waited_us: Pressure::parse(&text("/proc/pressure/cpu")).map(|found| found.total_us),
             own_ns: measure::process::own_cpu_ns(),
@@ -124,6 +136,7 @@ impl Reading {
                 .map(|busy_ns| busy_ns.saturating_sub(known_ns) as f64 / wall_ns as f64),
             others: others(&before.listing, &self.listing, attributed.pids, wall_ns),
             throttled_ns: throttled.map(|(now, before)| now.saturating_sub(before)),
+            quota: Some(before.groups.quota()),
             pressure: waited.map(|(now, before)| {
                 let waited_ns = now.saturating_sub(before) * 1000;
                 (waited_ns as f64 / wall_ns as f64).min(1.0)
@@ -278,6 +291,7 @@ mod tests {
         Reading {
             at: Time(at_s * 1_000_000_000),
             listing: Listing::default(),
+            groups: Groups::default(),
             throttled_ns: None,
             times: Some(Times {
                 idle,

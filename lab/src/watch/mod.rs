@@ -195,7 +195,7 @@ impl Watch {
             subject,
             companions_ns,
             group,
-            host: host::Reading::take(listing),
+            host: host::Reading::take(listing, Some(self.root)),
         });
     }
 
@@ -218,7 +218,7 @@ impl Watch {
             subject,
             companions_ns,
             group,
-            host: host::Reading::take(listing),
+            host: host::Reading::take(listing, Some(self.root)),
         });
     }
 
@@ -332,7 +332,7 @@ impl HostWatch {
         let listing = Listing::take();
         HostWatch {
             companions_ns: companions.cpu_ns(&listing),
-            opened: host::Reading::take(listing),
+            opened: host::Reading::take(listing, None),
         }
     }
 
@@ -356,7 +356,7 @@ impl HostWatch {
             cpu_ns: subject.cpu_ns + subject.companions_ns,
             pids: &known,
         };
-        let closed = host::Reading::take(listing);
+        let closed = host::Reading::take(listing, None);
         let host = closed.since(&self.opened, attributed);
         Watched {
             missing: missing(&subject, None, &host),

@@ -1,0 +1,323 @@
+//! What control groups allow a process of the processors, and how often they stopped it (cgroups(7),
+//! Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst).
+//!
+//! A quota holds for everybody below the group that has it, so a process is under the smallest of
+//! its own group and of all groups above. They are walked from the group that /proc/PID/cgroup
+//! names up to the top of the mount that /proc/PID/mountinfo names: the controller `cpu` belongs to
+//! one hierarchy, of version 1 or 2. What lies above the top of a container's mount can't be seen;
+//! what can't be seen or read is *unknown*, which is not the same as *no limit*.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name that the first control group namespace has (include/linux/proc_ns.h): whoever is in
+/// another one sees a part of the hierarchy as if it were the whole.
+const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
+
+/// How much processor time control groups allow a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quota {
+    /// No group that the process is in has a quota.
+    Unlimited,
+    /// The smallest quota, in thousandths of a CPU.
+    Millicpus(u64),
+    /// It can't be told; the text says why.
+    Unknown(String),
+}
+
+impl Quota {
+    /// The smallest quota in CPUs, where there is one.
+    pub fn cpus(&self) -> Option<f64> {
+        match self {
+            Quota::Millicpus(milli) => Some(*milli as f64 / 1000.0),
+            Quota::Unlimited | Quota::Unknown(_) => None,
+        }
+    }
+}
+
+/// The groups that decide how much processor time a process gets: its own, and all above.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// From the process's own upwards.
+    levels: Vec<PathBuf>,
+    version: Version,
+    /// What can't be seen of them, if there is something.
+    hidden: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Version {
+    One,
+    #[default]
+    Two,
+}
+
+impl Groups {
+    /// Those of this process.
+    pub fn own() -> Groups {
+        Groups::find(Path::new("/"), "self")
+    }
+
+    /// Those of process `pid`.
+    pub fn of(pid: u32) -> Groups {
+        Groups::find(Path::new("/"), &pid.to_string())
+    }
+
+    /// Those of a process of the machine whose files are below `root`.
+    pub fn find(root: &Path, process: &str) -> Groups {
+        let proc = root.join("proc").join(process);
+        let read = |name: &str| {
+            fs::read_to_string(proc.join(name))
+                .map_err(|error| format!("/proc/{process}/{name} can't be read: {error}"))
+        };
+        let (own, mounts) = match (read("cgroup"), read("mountinfo")) {
+            (Ok(own), Ok(mounts)) => (own, mounts),
+            (Err(why), _) | (_, Err(why)) => return Groups::unseen(Version::Two, why),
+        };
+        let mut groups = Groups::walk(root, &own, &mounts);
+        let namespace = fs::read_link(proc.join("ns/cgroup"));
+        if namespace.is_ok_and(|name| name.as_os_str() != FIRST_NAMESPACE) {
+            groups.hide("the control groups around this container can't be seen");
+        }
+        groups
+    }
+
+    fn walk(root: &Path, own: &str, mounts: &str) -> Groups {
+        // `3:cpu,cpuacct:/path` is version 1, `0::/path` version 2. A controller that version 1
+        // has is not in version 2, where both are mounted.
+        let path_of = |wanted: &str| {
+            own.lines().find_map(|line| {
+                let mut parts = line.splitn(3, ':').skip(1);
+                let (controllers, path) = (parts.next()?, parts.next()?);
+                let found = controllers.split(',').any(|found| found == wanted);
+                found.then_some(path)
+            })
+        };
+        let (version, path) = match (path_of("cpu"), path_of("")) {
+            (Some(path), _) => (Version::One, path),
+            (None, Some(path)) => (Version::Two, path),
+            (None, None) => {
+                let why = "this kernel shows no control groups with a CPU controller";
+                return Groups::unseen(Version::Two, why.to_owned());
+            }
+        };
+        // The mount that shows the most of the hierarchy: the one whose top is the highest.
+        let mounts = mounts
+            .lines()
+            .filter_map(|line| Mount::parse(line, version));
+        let Some(mount) = mounts.min_by_key(|mount| mount.top.len()) else {
+            let why = "the CPU controller of control groups is mounted nowhere";
+            return Groups::unseen(version, why.to_owned());
+        };
+        let mut groups = Groups {
+            levels: Vec::new(),
+            version,
+            hidden: None,
+        };
+        if mount.top != "/" {
+            groups.hide("the control groups above the mounted ones can't be seen");
+        }
+        let place = root.join(mount.place.trim_start_matches('/'));
+        let below = below(path, &mount.top)
+            .map(|below| place.join(below))
+            .filter(|folder| folder.is_dir());
+        // In a container the path may be that of the host, and the mount all that is shown of it.
+        let mut folder = below.unwrap_or_else(|| {
+            groups.hide("the process's own control group is not among the mounted ones");
+            place.clone()
+        });
+        loop {
+            groups.levels.push(folder.clone());
+            if folder == place || !folder.pop() {
+                return groups;
+            }
+        }
+    }
+
+    fn unseen(version: Version, why: String) -> Groups {
+        Groups {
+            levels: Vec::new(),
+            version,
+            hidden: Some(why),
+        }
+    }
+
+    fn hide(&mut self, why: &str) {
+        self.hidden.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// The same with those of another process; each counts once.
+    #[must_use]
+    pub fn and(mut self, other: Groups) -> Groups {
+        for level in other.levels {
+            if !self.levels.contains(&level) {
+                self.levels.push(level);
+            }
+        }
+        self.hidden = self.hidden.or(other.hidden);
+        self
+    }
+
+    /// The smallest of their quotas now.
+    pub fn quota(&self) -> Quota {
+        let mut smallest = None;
+        let mut hidden = self.hidden.clone();
+        for level in &self.levels {
+            match self.version.quota(level) {
+                Ok(Some(milli)) => {
+                    smallest = Some(smallest.map_or(milli, |other: u64| other.min(milli)));
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    hidden.get_or_insert(why);
+                }
+            }
+        }
+        match (smallest, hidden) {
+            (Some(milli), _) => Quota::Millicpus(milli),
+            (None, Some(why)) => Quota::Unknown(why),
+            (None, None) => Quota::Unlimited,
+        }
+    }
+
+    /// Time for which quotas kept them from processors until now, in nanoseconds, summed over
+    /// groups and processors; none where no group has such an account.
+    pub fn throttled_ns(&self) -> Option<u64> {
+        let (name, unit_ns) = match self.version {
+            Version::One => ("throttled_time", 1),
+            Version::Two => ("throttled_usec", 1000),
+        };
+        let read = |level: &PathBuf, file: &str| {
+            let text = fs::read_to_string(level.join(file)).ok()?;
+            Some(value(&text, name)? * unit_ns)
+        };
+        // A group's own account has nothing of what the groups above did to it ...
+        let each = self
+            .levels
+            .iter()
+            .filter_map(|level| read(level, "cpu.stat"));
+        let sum = each.reduce(|sum, ns| sum + ns);
+        // ... but for a younger one (Linux 6.6), which sees through the top of a container.
+        let local = self
+            .levels
+            .iter()
+            .map(|level| read(level, "cpu.stat.local"));
+        sum.max(local.max().flatten())
+    }
+}
+
+impl Version {
+    /// The quota of a group in thousandths of a CPU; none where it has none.
+    fn quota(self, level: &Path) -> Result<Option<u64>, String> {
+        let read = |name: &str| {
+            let path = level.join(name);
+            match fs::read_to_string(&path) {
+                Ok(text) => Ok(Some(text.trim().to_owned())),
+                // The top group has none, nor has one without the controller.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(format!("{} can't be read: {error}", path.display())),
+            }
+        };
+        let (quota, period) = match self {
+            Version::One => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
+            Version::Two => match read("cpu.max")? {
+                None => (None, None),
+                Some(text) => match text.split_once(' ') {
+                    Some((quota, period)) => (Some(quota.to_owned()), Some(period.to_owned())),
+                    None => (Some(text), None),
+                },
+            },
+        };
+        let Some(quota) = quota else {
+            return Ok(None);
+        };
+        if quota == "max" || quota == "-1" {
+            return Ok(None);
+        }
+        let period = period.as_deref().map_or(Ok(0), str::parse::<u64>);
+        match (quota.parse::<u64>(), period) {
+            (Ok(quota), Ok(period)) if period > 0 => Ok(Some(quota * 1000 / period)),
+            _ => Err(format!(
+                "{} has a quota that reads {quota}",
+                level.display()
+            )),
+        }
+    }
+}
+
+/// The mount of a hierarchy.
+#[derive(Debug)]
+struct Mount {
+    /// The group that is its top.
+    top: String,
+    /// Where it is.
+    place: String,
+}
+
+impl Mount {
+    /// A line of mountinfo (proc_pid_mountinfo(5)), if it mounts what has the CPU controller.
+    fn parse(line: &str, version: Version) -> Option<Mount> {
+        let (mount, source) = line.split_once(" - ")?;
+        let source: Vec<&str> = source.split(' ').collect();
+        let found = match version {
+            Version::One => {
+                let options = source.get(2)?;
+                source[0] == "cgroup" && options.split(',').any(|option| option == "cpu")
+            }
+            Version::Two => source[0] == "cgroup2",
+        };
+        let mut fields = mount.split(' ').skip(3);
+        let (top, place) = (fields.next()?, fields.next()?);
+        found.then(|| Mount {
+            top: unescaped(top),
+            place: unescaped(place),
+        })
+    }
+}
+
+/// What of `path` lies below `top`; none if it does not.
+fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(top.trim_end_matches('/'))?;
+    if rest.split('/').any(|part| part == "..") {
+        return None;
+    }
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+}
+
+/// Blanks and the like are written as `\040` there.
+fn unescaped(text: &str) -> String {
+    let mut all = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let code = rest.get(at + 1..at + 4);
+        let byte = code.and_then(|code| u8::from_str_radix(code, 8).ok());
+        all.push_str(&rest[..at]);
+        match byte {
+            Some(byte) => {
+                all.push(char::from(byte));
+                rest = &rest[at + 4..];
+            }
+            None => {
+                all.push('\\');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    all + rest
+}
+
+/// The value of a `name value` line.
+fn value(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(' ')?;
+        (found == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@
 //! `perf` follows stacks by frame pointers: of a program that was built without them they are
 //! short.
 
+mod counting;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,6 +20,7 @@ use measure::process::tree;
 use measure::time::Time;
 use serde::{Deserialize, Serialize};
 
+use self::counting::{Counting, Switch};
 use crate::build::find_program;
 use crate::comparison::Row;
 use crate::event::Observer;
@@ -196,43 +199,72 @@ impl Look<'_> {
 
     /// Counts the system calls of the subject under load.
     fn count(&self) -> Result<Calls, String> {
+        perf_is_there()?;
         let file = self.dir.join("perf.stat");
         let (path, events) = (file.display().to_string(), calls::events());
-        let (record, looked_s) = self.under_perf(&["stat", "-x,", "-e", &events, "-o", &path])?;
+        let mut switch = Switch::make(self.dir)?;
+        let control = switch.argument();
+        let load_s = self.load_s(LOAD_MIN);
+        let (pids, seconds) = (self.pids(), load_s.to_string());
+        // It counts nothing until it is told to, and ends by itself when the load is over.
+        let words = [
+            "stat",
+            "-x,",
+            "-D",
+            "-1",
+            "-e",
+            &events,
+            "-o",
+            &path,
+            "--control",
+            &control,
+            "-p",
+            &pids,
+            "--",
+            "sleep",
+            &seconds,
+        ];
+        let log = self.dir.join("perf.log");
+        let launch = self.launch("perf", &words, &log);
+        let mut plan = self.live.plan.clone();
+        plan.duration_s = Some(load_s);
+        let (mut perf, mut counting) = (None, Counting::new(load_s * LOOKED_SHARE));
+        let record = load::run(&plan, self.setting.stop, &mut |progress: &Progress| {
+            if progress.phase != load::Phase::WarmUp && perf.is_none() {
+                perf = Some(Process::start(&launch));
+            }
+            counting.step(progress, &mut |wish| switch.turn(wish));
+        });
+        let perf = perf.ok_or("the load ended before it began")?;
+        ends_well(perf.map_err(|error| format!("perf: {error}"))?)?;
+        record.map_err(|error| error.to_string())?;
         let text = fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"));
         let _ = fs::remove_file(&file);
-        let exchanges = record.achieved_rate * looked_s;
-        calls::read(&text?, exchanges).ok_or_else(|| "the kernel did not count them".to_owned())
+        let exchanges = counting.exchanges()?;
+        calls::read(&text?, exchanges as f64)
+            .ok_or_else(|| "the kernel did not count them".to_owned())
     }
 
-    /// Loads the subject while `perf` looks at it, and says for how long it did.
-    fn under_perf(&self, arguments: &[&str]) -> Result<(Record, f64), String> {
-        if find_program("perf").is_none() {
-            let what = "`perf` is not installed (on Debian: apt install linux-perf)";
-            return Err(what.to_owned());
-        }
+    /// The subject's processes, as `perf -p` takes them.
+    fn pids(&self) -> String {
+        let pids = tree(self.live.process.pid());
+        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+        pids.join(",")
+    }
+
+    /// Loads the subject while `perf` looks at it.
+    fn under_perf(&self, arguments: &[&str]) -> Result<(), String> {
+        perf_is_there()?;
         let load_s = self.load_s(LOAD_MIN);
         let looked_s = load_s * LOOKED_SHARE;
-        let pids: Vec<String> = tree(self.live.process.pid())
-            .iter()
-            .map(u32::to_string)
-            .collect();
-        let (pids, seconds) = (pids.join(","), looked_s.to_string());
+        let (pids, seconds) = (self.pids(), looked_s.to_string());
         let mut words = arguments.to_vec();
         words.extend(["-p", &pids, "--", "sleep", &seconds]);
         let log = self.dir.join("perf.log");
         let launch = self.launch("perf", &words, &log);
         let (perf, record) = self.load(load_s, || Process::start(&launch))?;
-        let mut perf = perf.map_err(|error| format!("perf: {error}"))?;
-        let ended = perf.wait_for(WRITING_MAX);
-        let status = perf.exited();
-        let said = perf.last_lines().join(" ");
-        perf.end(GRACE);
-        match status {
-            Some(status) if ended && status.success() => {}
-            _ => return Err(format!("perf did not succeed: {said}")),
-        }
-        Ok((record?, looked_s))
+        ends_well(perf.map_err(|error| format!("perf: {error}"))?)?;
+        record.map(|_| ())
     }
 
     /// How long it is loaded: as in a round, and not shorter than `least`.
@@ -270,6 +302,25 @@ impl Look<'_> {
             log,
             cores: &self.setting.placement.generator,
         }
+    }
+}
+
+fn perf_is_there() -> Result<(), String> {
+    match find_program("perf") {
+        Some(_) => Ok(()),
+        None => Err("`perf` is not installed (on Debian: apt install linux-perf)".to_owned()),
+    }
+}
+
+/// Waits until `perf` has written what it saw.
+fn ends_well(mut perf: Process) -> Result<(), String> {
+    let ended = perf.wait_for(WRITING_MAX);
+    let status = perf.exited();
+    let said = perf.last_lines().join(" ");
+    perf.end(GRACE);
+    match status {
+        Some(status) if ended && status.success() => Ok(()),
+        _ => Err(format!("perf did not succeed: {said}")),
     }
 }
 

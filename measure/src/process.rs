@@ -4,8 +4,11 @@
 //! threads that have exited are still in it, which the sum over /proc/PID/task is not, while the
 //! utime and stime of /proc/PID/stat count in ticks of several milliseconds. A *process* that has
 //! exited is gone from everywhere but its parent's account of reaped children; [`TreeWatch`] keeps
-//! what it last saw of it, and that account as a floor.
+//! what it last saw of it, too (see `account.rs`).
 
+mod account;
+
+use self::account::{Account, Seen};
 use crate::host::{entry, kibibytes};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
@@ -267,7 +270,7 @@ fn status_bytes(path: &str, name: &str) -> Option<u64> {
 #[derive(Debug)]
 pub struct TreeWatch {
     root: u32,
-    cpu: Ledger<u32>,
+    cpu: Account,
     user: Ledger<u32>,
     system: Ledger<u32>,
     wait: Ledger<(u32, u32)>,
@@ -280,7 +283,7 @@ impl TreeWatch {
     pub fn new(root: u32) -> TreeWatch {
         TreeWatch {
             root,
-            cpu: Ledger::default(),
+            cpu: Account::default(),
             user: Ledger::default(),
             system: Ledger::default(),
             wait: Ledger::default(),
@@ -301,7 +304,6 @@ impl TreeWatch {
         // Before the clocks, and parents first: what is reaped in between is missed now and seen
         // the next time, where the other order would count it twice for good.
         let stats: Vec<Listed> = pids.iter().filter_map(|&pid| Listed::read(pid)).collect();
-        let reaped_ns = stats.iter().map(|stat| stat.reaped_ns).sum();
         let mut waits = BTreeMap::new();
         for &pid in &pids {
             for thread in threads(pid) {
@@ -312,15 +314,22 @@ impl TreeWatch {
             }
         }
         let threads = waits.len() as u32;
-        let times = pids.iter().filter_map(|&pid| Some((pid, cpu_ns(pid)?)));
-        self.cpu.update(times.collect());
+        let seen = stats.iter().filter_map(|stat| {
+            Some(Seen {
+                pid: stat.pid,
+                started: stat.started,
+                parent: stat.parent,
+                cpu_ns: cpu_ns(stat.pid)?,
+                reaped_ns: stat.reaped_ns,
+            })
+        });
+        let cpu_ns = self.cpu.update(&seen.collect::<Vec<Seen>>());
         self.wait.update(waits);
-        self.cpu.floor(reaped_ns);
         let part = |of: fn(&Listed) -> u64| stats.iter().map(move |stat| (stat.pid, of(stat)));
         self.user.update(part(|stat| stat.user_ns).collect());
         self.system.update(part(|stat| stat.system_ns).collect());
         Usage {
-            cpu_ns: self.cpu.total(),
+            cpu_ns,
             wait_ns: self.wait.total(),
             user_ns: self.user.total(),
             system_ns: self.system.total(),
@@ -381,11 +390,6 @@ impl<K: Ord> Ledger<K> {
                 self.gone += last;
             }
         }
-    }
-
-    /// The owners that are gone had reached at least this, says someone else.
-    fn floor(&mut self, gone: u64) {
-        self.gone = self.gone.max(gone);
     }
 
     fn total(&self) -> u64 {

@@ -16,6 +16,7 @@ use std::time::Duration;
 use load::Stop;
 use measure::time::{Time, sleep_until};
 
+use crate::cache::Cache;
 use crate::live::environment;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
 use crate::subject::{Build, Command, Requirement, Subject, Values};
@@ -98,7 +99,7 @@ pub(crate) fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<
 /// before. Output goes to `log`. A subject without a build gets its own folder.
 pub(crate) fn build(
     subject: &Subject,
-    cache: &Path,
+    cache: &Cache,
     values: &Values,
     log: &Path,
     stop: &Stop,
@@ -119,6 +120,7 @@ pub(crate) fn build(
     let failed = |what: String| Unbuilt::Failed(what, Vec::new());
     let name = folder_name(subject, build)
         .map_err(|error| failed(format!("its source cannot be read: {error}")))?;
+    let cache = cache.open().map_err(failed)?;
     let done = cache.join(&name);
     if done.is_dir() {
         return Ok(done);
@@ -137,15 +139,16 @@ pub(crate) fn build(
 }
 
 /// Whether there is nothing to build before this subject can be started: it needs no build, or
-/// what its build made is kept in `cache`.
-pub(crate) fn is_built(subject: &Subject, cache: &Path) -> bool {
+/// what its build made is kept in `cache`, where it can be trusted.
+pub(crate) fn is_built(subject: &Subject, cache: &Cache) -> bool {
     let Some(build) = &subject.build else {
         return true;
     };
     if let Some(maker) = &build.maker {
         return is_built(maker, cache);
     }
-    folder_name(subject, build).is_ok_and(|name| cache.join(name).is_dir())
+    let kept = cache.there().zip(folder_name(subject, build).ok());
+    kept.is_some_and(|(cache, name)| cache.join(name).is_dir())
 }
 
 /// What the folder of a build is called: the subject, and a hash of everything that goes into it.
@@ -334,18 +337,4 @@ impl Fnv {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
-}
-
-/// Where builds are kept: `ringside/builds` in the user's cache (XDG Base Directory).
-pub(crate) fn default_cache() -> PathBuf {
-    let absolute = |name: &str| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(env::temp_dir)
-        .join("ringside")
-        .join("builds")
 }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use load::{Signal, Stop};
 
 use crate::build::{self, Unbuilt};
+use crate::cache::Cache;
 use crate::command::TimedCommand;
 use crate::cores::{Choice, Placement};
 use crate::end::End;
@@ -26,13 +27,14 @@ use crate::validity;
 pub struct Options {
     /// The program that `{ringside}` stands for: usually the one that is running.
     pub ringside: PathBuf,
-    /// Where builds are kept; none is `ringside/builds` in the user's cache.
+    /// Where builds are kept; none is `ringside/builds` in the user's cache. A folder that others
+    /// could write to is refused.
     pub cache: Option<PathBuf>,
 }
 
 impl Options {
-    fn cache(&self) -> PathBuf {
-        self.cache.clone().unwrap_or_else(build::default_cache)
+    fn cache(&self) -> Cache {
+        Cache::new(self.cache.as_deref())
     }
 }
 

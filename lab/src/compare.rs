@@ -9,6 +9,7 @@ use measure::time::unix_seconds;
 
 use crate::binaries::binaries;
 use crate::build::{self, Unbuilt};
+use crate::cache::Cache;
 use crate::companion;
 use crate::comparison::{self, Comparison};
 use crate::cores::{Moved, Placement};
@@ -96,7 +97,7 @@ pub(crate) fn one(
         ringside: &options.ringside,
         stop,
     };
-    let cache = options.cache.clone().unwrap_or_else(build::default_cache);
+    let cache = Cache::new(options.cache.as_deref());
     let mut entries = Vec::new();
     for (role, row) in rows {
         let entry = Entry::new(role, row, comparison.rounds, begun.as_ref());
@@ -308,7 +309,7 @@ fn as_sentence(text: &str) -> String {
 /// Builds a subject, if it needs that, and asks for its version.
 pub(crate) fn prepare(
     mut entry: Entry,
-    cache: &Path,
+    cache: &Cache,
     setting: &Setting<'_>,
     store: &Store,
     observer: &mut dyn Observer,

@@ -13,6 +13,7 @@
 mod arrivals;
 pub mod binaries;
 mod build;
+mod cache;
 pub mod capacity;
 pub mod check;
 pub mod claims;

@@ -32,7 +32,7 @@ pub use finding::{
 };
 pub use scaling::{Scaling, ScalingPoint};
 
-use crate::build::default_cache;
+use crate::cache::Cache;
 use crate::compare::{cautions, prepare, pressure_before, question};
 use crate::comparison::Comparison;
 use crate::cores::{Moved, Placement};
@@ -266,7 +266,7 @@ fn of_rows(
         ringside: &options.ringside,
         stop,
     };
-    let cache = options.cache.clone().unwrap_or_else(default_cache);
+    let cache = Cache::new(options.cache.as_deref());
     let seekers: Vec<Seeker> = comparison
         .rows
         .iter()

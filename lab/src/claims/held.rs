@@ -15,6 +15,7 @@ use super::little::number;
 use super::run::Done;
 use super::{Finding, Options, Test, machine};
 use crate::build::{self, Unbuilt};
+use crate::cache::Cache;
 use crate::cores::{Choice, Placement};
 use crate::event::{Event, Observer};
 use crate::live::{Serving, Setting, Trouble};
@@ -132,7 +133,7 @@ pub(super) fn run(
     observer.event(&Event::Starting {
         subject: &subject.name,
     });
-    let cache = options.cache.clone().unwrap_or_else(build::default_cache);
+    let cache = Cache::new(options.cache.as_deref());
     let built = build::build(&subject, &cache, &values, &dir.join("build.log"), stop);
     let build = match built {
         Ok(build) => build,

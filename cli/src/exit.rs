@@ -14,6 +14,8 @@ Exit codes:
   2    wrong use: a flag, a value, a file
   3    compare, capacity: a subject failed, or a file could not be written; the
        rest was measured
+  4    run, hold: the figures are void, and the warnings tell why; a threshold on
+       them is neither held nor crossed
   5    diff: it cannot be told whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
        diff: a regression is proven
@@ -31,6 +33,8 @@ pub(crate) enum Exit {
     Usage,
     /// A subject of a comparison failed, or a file could not be written.
     SubjectFailed,
+    /// The figures of a run or a hold do not mean what they say.
+    Void,
     /// What was measured does not answer the question.
     CannotTell,
     /// A threshold was crossed.
@@ -47,6 +51,7 @@ impl Exit {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::SubjectFailed => 3,
+            Exit::Void => 4,
             Exit::CannotTell => 5,
             Exit::Threshold => 99,
             Exit::Stopped(signal) => signal.exit_code(),
@@ -126,6 +131,7 @@ mod tests {
             Exit::Failed,
             Exit::Usage,
             Exit::SubjectFailed,
+            Exit::Void,
             Exit::CannotTell,
             Exit::Threshold,
         ];

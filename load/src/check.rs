@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::Histogram;
-use measure::record::Times;
+use measure::record::{Judged, Met, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,12 @@ pub trait Figure: Sized {
 
     /// What the record says; none where there was nothing to measure.
     fn measure(&self, record: &Self::Record) -> Option<f64>;
+
+    /// Whether it counts what went wrong: a void run has too few failures, but none too many.
+    fn counts_failures(&self) -> bool;
+
+    /// Why the record's figure does not mean what it says; none where it does.
+    fn void(&self, record: &Self::Record) -> Option<String>;
 
     /// A value in its unit.
     fn print(&self, value: f64) -> String;
@@ -137,7 +143,8 @@ impl Figure for OfRun {
                     None => (false, name),
                 };
                 let what = OfTimes::read(what).ok_or_else(|| unknown(name))?;
-                (RunFigure::Time { service, what }, Some(length_ns(limit)?))
+                let limit = length_ns(name, limit)?;
+                (RunFigure::Time { service, what }, Some(limit))
             }
         };
         Ok((OfRun(figure), limit))
@@ -160,6 +167,16 @@ impl Figure for OfRun {
                 what.measure_ns(times, text)
             }
         }
+    }
+
+    fn counts_failures(&self) -> bool {
+        matches!(self.0, RunFigure::ErrorShare | RunFigure::ErrorCount)
+    }
+
+    fn void(&self, record: &Record) -> Option<String> {
+        // Where nothing was completed there is nothing to measure, which is crossed.
+        let void = !record.valid && record.exchanges.completed > 0;
+        void.then(|| "the figures are void".to_owned())
     }
 
     fn print(&self, value: f64) -> String {
@@ -220,8 +237,13 @@ pub(crate) fn count(limit: &str) -> Option<f64> {
     units::parse_count(limit).ok().map(|count| count as f64)
 }
 
-/// A limit that is a length of time, in nanoseconds.
-pub(crate) fn length_ns(limit: &str) -> Result<f64, String> {
+/// A limit that is a length of time, in nanoseconds. A bare number could be meant in any unit.
+pub(crate) fn length_ns(name: &str, limit: &str) -> Result<f64, String> {
+    if limit.parse::<f64>().is_ok() {
+        return Err(format!(
+            "a time needs a unit, such as `{name}<{limit}ms` or `{name}<{limit}us`"
+        ));
+    }
     let length = units::parse_duration(limit).map_err(|why| why.to_string())?;
     Ok(length.as_nanos() as f64)
 }
@@ -278,6 +300,31 @@ impl<F> fmt::Display for Threshold<F> {
     }
 }
 
+/// Holds all conditions against a record, for the record itself: those on figures that are void
+/// are not judged, unless failures are what crosses them, since those are real.
+pub fn judge<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<Judged> {
+    let judge = |threshold: &Threshold<F>| {
+        let Outcome {
+            threshold: rule,
+            measured,
+            ok,
+        } = threshold.evaluate(record);
+        let reason = threshold.figure.void(record);
+        let reason = reason.filter(|_| ok || !threshold.figure.counts_failures());
+        Judged {
+            rule,
+            measured,
+            outcome: match (&reason, ok) {
+                (Some(_), _) => Met::NotJudged,
+                (None, true) => Met::Holds,
+                (None, false) => Met::Crossed,
+            },
+            reason,
+        }
+    };
+    thresholds.iter().map(judge).collect()
+}
+
 /// Holds all conditions against a record.
 pub fn evaluate<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<Outcome> {
     thresholds
@@ -288,7 +335,14 @@ pub fn evaluate<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> V
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use measure::host::Host;
+    use measure::record::{EndedBy, Facts, Generator};
+    use measure::tally::{Loop, Tally};
+
     use super::*;
+    use crate::plan::Plan;
 
     fn refusal(text: &str) -> String {
         text.parse::<Threshold>().unwrap_err().0
@@ -341,6 +395,69 @@ mod tests {
         }
         let times = |text: &str| text.parse::<Threshold>().is_ok_and(|t| t.is_about_times());
         assert!(times("mean<1ms") && !times("errors<1%") && !times("rate>1"));
+    }
+
+    /// A record with a mean of 4 ms, of which so many exchanges failed.
+    fn record(valid: bool, completed: u64, failed: u64) -> Record {
+        let facts = Facts {
+            plan: Plan::new("http://127.0.0.1:1/").expect("a URL"),
+            host: Host::default(),
+            generator: Generator::default(),
+            duration_s: 1.0,
+            offered_rate: None,
+            grpc_status: BTreeMap::new(),
+            valid,
+            warnings: Vec::new(),
+            ended_by: EndedBy::Duration,
+        };
+        let mut record: Record = Record::assemble(&Tally::new(Loop::Open), facts);
+        record.exchanges.completed = completed;
+        record.exchanges.failed = failed;
+        record.response_time_us.mean = (completed > 0).then_some(4_000.0);
+        record
+    }
+
+    #[test]
+    fn conditions_on_void_figures_are_neither_held_nor_crossed() {
+        let outcomes = |record: &Record| {
+            let rules = ["mean<5ms", "mean<1ms", "errors<1%"];
+            let rules = rules.map(|rule| rule.parse::<Threshold>().expect("a condition"));
+            let judged = judge(&rules, record);
+            assert!(
+                judged
+                    .iter()
+                    .all(|one| { one.reason.is_some() == (one.outcome == Met::NotJudged) })
+            );
+            judged.iter().map(|one| one.outcome).collect::<Vec<_>>()
+        };
+        use Met::{Crossed, Holds, NotJudged};
+        assert_eq!(outcomes(&record(true, 100, 0)), [Holds, Crossed, Holds]);
+        assert_eq!(outcomes(&record(true, 100, 50)), [Holds, Crossed, Crossed]);
+        let void = [NotJudged, NotJudged, NotJudged];
+        assert_eq!(outcomes(&record(false, 100, 0)), void);
+        // What failed did fail, whatever the generator did.
+        let failed = [NotJudged, NotJudged, Crossed];
+        assert_eq!(outcomes(&record(false, 100, 50)), failed);
+        // A server that answers nothing is no matter of the generator.
+        assert_eq!(outcomes(&record(false, 0, 50)), [Crossed, Crossed, Crossed]);
+    }
+
+    #[test]
+    fn a_time_without_a_unit_is_refused_with_what_to_write() {
+        for (text, instead) in [
+            ("p99<50", "`p99<50ms`"),
+            ("mean <= 0.5", "`mean<0.5ms`"),
+            ("service:max<0", "`service:max<0ms`"),
+        ] {
+            let refused = refusal(text);
+            assert!(refused.contains(instead), "{text}: {refused}");
+        }
+        assert!("p99<50ms".parse::<Threshold>().is_ok());
+        assert!(
+            "errors<50".parse::<Threshold>().is_ok(),
+            "a count needs none"
+        );
+        assert!("rate>50".parse::<Threshold>().is_ok());
     }
 
     #[test]

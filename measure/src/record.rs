@@ -69,8 +69,36 @@ pub struct Record<P> {
     pub valid: bool,
     /// What a reader of the figures must know.
     pub warnings: Vec<String>,
+    /// The conditions that the run was to meet, in the order in which they were given.
+    #[serde(default)]
+    pub thresholds: Vec<Judged>,
     /// What ended the run.
     pub ended_by: EndedBy,
+}
+
+/// A condition that was to be met, and whether it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// The condition as it was written.
+    pub rule: String,
+    /// What was measured, in the unit of the condition; null where there was nothing to measure.
+    pub measured: Option<String>,
+    /// Whether it is met.
+    pub outcome: Met,
+    /// Why it was not judged; null where it was.
+    pub reason: Option<String>,
+}
+
+/// Whether a condition is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Met {
+    /// It is.
+    Holds,
+    /// It is not, or there was nothing to measure.
+    Crossed,
+    /// The figure does not mean what it says, so nobody can tell.
+    NotJudged,
 }
 
 /// The generator itself.
@@ -318,6 +346,7 @@ impl<P> Record<P> {
             histograms: Histograms::of(tally),
             valid: facts.valid,
             warnings: facts.warnings,
+            thresholds: Vec::new(),
             ended_by: facts.ended_by,
         }
     }

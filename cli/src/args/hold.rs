@@ -26,8 +26,8 @@ which is when each had been tried, and was never lost: not ended by anybody, no 
 unanswered. Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and
 heartbeat_, set_up_ or reestablish_ with p99, mean or max.
 Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
-Exit codes: 0 held; 1 nothing could be held; 2 wrong use; 99 a threshold was crossed;
-130 and 143 ended early by SIGINT or SIGTERM, with a report of what was measured.";
+Exit codes: 0 held; 1 nothing could be held; 2 wrong use; 4 the figures are void; 99 a threshold
+was crossed; 130 and 143 ended early by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]

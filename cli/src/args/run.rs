@@ -20,8 +20,9 @@ Examples:
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
 Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
-Exit codes: 0 measured; 1 nothing could be measured; 2 wrong use; 99 a threshold was crossed;
-130 and 143 ended early by SIGINT or SIGTERM, with a report of what was measured.";
+Exit codes: 0 measured; 1 nothing could be measured; 2 wrong use; 4 the figures are void;
+99 a threshold was crossed; 130 and 143 ended early by SIGINT or SIGTERM, with a report of what
+was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]

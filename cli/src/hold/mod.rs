@@ -3,6 +3,7 @@
 mod plan;
 
 use engine::signal::{Signal, Stop};
+use load::check;
 use load::hold::Record;
 use load::{Phase, Progress};
 use measure::record::EndedBy;
@@ -30,7 +31,8 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
         line.show(&progress_text(now, plan.connections));
     });
     drop(line);
-    let record = record?;
+    let mut record = record?;
+    record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
@@ -42,7 +44,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     };
     let written = destination.write(&data);
     let paint = Paint::for_stderr(no_color);
-    let crossed = thresholds::say_crossed(&arguments.thresholds, &record, paint);
+    let crossed = thresholds::say_crossed(&record.thresholds, paint);
     written.map_err(Failure::running)?;
     if record.connections.survival.is_none() && arguments.format != Format::Text {
         // The text says it itself; other forms are read by programs.
@@ -53,7 +55,8 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     exit(&record, crossed)
 }
 
-/// A signal says more than a threshold, and a threshold more than an empty hold.
+/// A signal says more than a threshold, a threshold more than an empty hold, and that more than a
+/// void one.
 fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
     match record.ended_by {
         EndedBy::Interrupt => Ok(Exit::Stopped(Signal::Interrupt)),
@@ -62,6 +65,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.connections.opened == 0 => Err(Failure::running(
             "not one connection came about; the failed attempts say why",
         )),
+        _ if !record.valid => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }
 }

@@ -1,27 +1,54 @@
 //! Thresholds, as talk: each with what was measured.
 
-use load::check::{self, Figure, Threshold};
+use measure::record::{Judged, Met};
 
 use super::terminal::{self, Paint};
 
 /// Says how each threshold was met or crossed, and whether any was crossed.
-pub(crate) fn say_crossed<F: Figure>(
-    thresholds: &[Threshold<F>],
-    record: &F::Record,
-    paint: Paint,
-) -> bool {
-    let outcomes = check::evaluate(thresholds, record);
-    for outcome in &outcomes {
-        let word = if outcome.ok {
-            paint.good("holds")
-        } else {
-            paint.error("crossed")
-        };
-        let measured = outcome.measured.as_deref().unwrap_or("nothing");
-        terminal::say(&format!(
-            "threshold {} {word}: measured {measured}",
-            outcome.threshold
-        ));
+pub(crate) fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
+    for judged in thresholds {
+        terminal::say(&sentence(judged, paint));
     }
-    outcomes.iter().any(|outcome| !outcome.ok)
+    thresholds
+        .iter()
+        .any(|judged| judged.outcome == Met::Crossed)
+}
+
+fn sentence(judged: &Judged, paint: Paint) -> String {
+    let rule = &judged.rule;
+    let measured = judged.measured.as_deref().unwrap_or("nothing");
+    let word = match judged.outcome {
+        Met::Holds => paint.good("holds"),
+        Met::Crossed => paint.error("crossed"),
+        Met::NotJudged => {
+            let reason = judged.reason.as_deref().unwrap_or("the figures are void");
+            let word = paint.warning("not judged");
+            return format!("threshold {rule} {word}: measured {measured}, but {reason}");
+        }
+    };
+    format!("threshold {rule} {word}: measured {measured}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_on_a_void_figure_neither_holds_nor_is_crossed() {
+        let judged = |outcome, reason: Option<&str>| Judged {
+            rule: "p99<5ms".to_owned(),
+            measured: Some("4.00ms".to_owned()),
+            outcome,
+            reason: reason.map(str::to_owned),
+        };
+        let void = judged(Met::NotJudged, Some("the figures are void"));
+        assert_eq!(
+            sentence(&void, Paint::PLAIN),
+            "threshold p99<5ms not judged: measured 4.00ms, but the figures are void"
+        );
+        let holds = judged(Met::Holds, None);
+        let crossed = judged(Met::Crossed, None);
+        assert!(!say_crossed(&[void.clone(), holds], Paint::PLAIN));
+        assert!(say_crossed(&[void, crossed], Paint::PLAIN));
+    }
 }

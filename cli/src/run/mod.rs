@@ -7,6 +7,7 @@ pub(crate) mod plan;
 pub(crate) mod route;
 
 use engine::signal::{Signal, Stop};
+use load::check;
 use load::{Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
@@ -33,7 +34,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         before = Some(*now);
     });
     drop(line);
-    let record = record?;
+    let mut record = record?;
+    record.thresholds = check::judge(&arguments.thresholds, &record);
     let to_terminal = matches!(destination, Destination::Stdout);
     let paint = if to_terminal {
         Paint::for_stdout(no_color)
@@ -46,13 +48,13 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Format::Csv => csv::csv(&record),
     };
     let written = destination.write(&data);
-    let crossed =
-        thresholds::say_crossed(&arguments.thresholds, &record, Paint::for_stderr(no_color));
+    let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
     exit(&record, crossed)
 }
 
-/// A signal says more than a threshold, and a threshold more than an empty run.
+/// A signal says more than a threshold, a threshold more than an empty run, and that more than a
+/// void one.
 fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
     match record.ended_by {
         EndedBy::Interrupt => Ok(Exit::Stopped(Signal::Interrupt)),
@@ -61,6 +63,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.exchanges.completed == 0 => Err(Failure::running(
             "no request was answered as it should be; the errors say why",
         )),
+        _ if !record.valid => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }
 }
@@ -87,4 +90,41 @@ fn progress_text(now: &Progress, before: Option<Progress>) -> String {
         now.failed,
         units::wrk_metric(rate),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use measure::record::{Facts, Generator};
+    use measure::tally::{Loop, Tally};
+
+    use super::*;
+
+    #[test]
+    fn a_void_run_is_not_well_whatever_its_thresholds_say() {
+        let ended = |valid, completed, ended_by, crossed| {
+            let facts = Facts {
+                plan: load::Plan::new("http://127.0.0.1:1/").unwrap(),
+                host: Host::default(),
+                generator: Generator::default(),
+                duration_s: 1.0,
+                offered_rate: None,
+                grpc_status: BTreeMap::new(),
+                valid,
+                warnings: Vec::new(),
+                ended_by,
+            };
+            let mut record = Record::assemble(&Tally::new(Loop::Open), facts);
+            record.exchanges.completed = completed;
+            exit(&record, crossed).unwrap_or_else(|failure| failure.exit)
+        };
+        let over = EndedBy::Duration;
+        assert_eq!(ended(true, 9, over, false), Exit::Ok);
+        assert_eq!(ended(false, 9, over, false), Exit::Void);
+        assert_eq!(ended(false, 9, over, true), Exit::Threshold);
+        assert_eq!(ended(false, 0, over, false), Exit::Failed);
+        let stopped = Exit::Stopped(Signal::Interrupt);
+        assert_eq!(ended(false, 9, EndedBy::Interrupt, true), stopped);
+    }
 }

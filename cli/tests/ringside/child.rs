@@ -274,6 +274,12 @@ pub(crate) fn alive(pid: &str) -> bool {
     !matches!(state, None | Some("Z" | "X"))
 }
 
+/// Whether a run took place. What a busy machine keeps from its schedule is void, which is an exit
+/// code of its own; what was exchanged is what it is.
+pub(crate) fn took_place(code: Option<i32>) -> bool {
+    matches!(code, Some(0 | 4))
+}
+
 /// Asserts that `text` has `part` in it, and shows both where not.
 #[track_caller]
 pub(crate) fn assert_says(text: &str, part: &str) {

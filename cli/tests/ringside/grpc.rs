@@ -9,7 +9,7 @@ use load::protocol::Protocol;
 use load::{Answer, CallEnd, Plan};
 use serde_json::{Value, json};
 
-use super::child::{Folder, assert_says, record, ringside};
+use super::child::{Folder, assert_says, record, ringside, took_place};
 use super::peers::{Peer, free_port, from_ci, installed, peer, ready, subject};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -219,7 +219,8 @@ fn grpc_python_is_loaded_with_calls_of_each_kind() {
         let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
         let more = ["-R", "100", "-d", "1s", "--proto", &proto()];
         let (code, record) = record(engine, &url, &more);
-        assert_eq!((code, &record["errors"]), (Some(0), &json!({})), "{record}");
+        assert!(took_place(code), "{code:?}: {record}");
+        assert_eq!(record["errors"], json!({}), "{record}");
     }
 }
 

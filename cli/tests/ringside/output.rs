@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::child::{Folder, Server, assert_says, command, ringside, start};
+use super::child::{Folder, Server, assert_says, command, ringside, start, took_place};
 
 /// The pattern that scrapers of wrk's output use.
 fn requests_per_second(text: &str) -> f64 {
@@ -80,7 +80,7 @@ fn csv_is_a_line_for_each_second() {
         "csv",
         &server.at("/"),
     ]);
-    assert_eq!(ended.code, Some(0));
+    assert!(took_place(ended.code), "{:?}", ended.code);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert!(
         lines[0].starts_with("at_s,seconds,completed,failed,offered,"),
@@ -191,6 +191,24 @@ fn a_threshold_that_is_crossed_is_exit_code_99() {
     assert_eq!(ended.code, Some(99));
     assert_says(&ended.stderr, "threshold p50<1ns crossed");
     assert!(requests_per_second(&ended.stdout) > 0.0);
+}
+
+#[test]
+fn thresholds_and_their_outcomes_are_in_the_record() {
+    let server = Server::start(&[]);
+    let words = ["run", "-n50", "--format", "json"];
+    let rules = ["--threshold", "mean<10s", "--threshold", "p50<1ns"];
+    let ended = ringside(&[&words[..], &rules, &[&server.at("/")]].concat());
+    assert_eq!(ended.code, Some(99), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let thresholds = record["thresholds"].as_array().unwrap();
+    let field = |name: &str| -> Vec<&str> {
+        let all = thresholds.iter().map(|one| one[name].as_str());
+        all.map(|text| text.expect("a text")).collect()
+    };
+    assert_eq!(field("rule"), ["mean<10s", "p50<1ns"]);
+    assert_eq!(field("outcome"), ["holds", "crossed"]);
+    assert!(field("measured").iter().all(|text| text.ends_with('s')));
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn values_out_of_range_are_refused() {
     refused("run -d 10parsecs http://127.0.0.1/", "duration");
     refused("run --rcvbuf huge http://127.0.0.1/", "size");
     refused("run --threshold p99~5ms http://127.0.0.1/", "p99<5ms");
+    refused("run --threshold p99<50 http://127.0.0.1/", "`p99<50ms`");
     refused(
         "run -s report.lua http://127.0.0.1/",
         "Lua scripts are not there yet",

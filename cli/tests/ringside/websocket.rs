@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::child::{Server, assert_says, ringside, start};
+use super::child::{Server, assert_says, ringside, start, took_place};
 use super::peers::{Peer, answers, free_port, from_ci, peer, ready};
 
 /// A library that `.ci/run` installs, and what runs programs that use it.
@@ -87,11 +87,8 @@ fn servers_of_others_are_loaded() {
         ] {
             let (code, record) = run(words, &url(path));
             let completed = record["exchanges"]["completed"].as_u64();
-            assert_eq!(
-                (code, completed),
-                (Some(0), Some(20)),
-                "{path} {words:?}: {record}"
-            );
+            assert!(took_place(code), "{path} {words:?}: {record}");
+            assert_eq!(completed, Some(20), "{path} {words:?}: {record}");
             assert_eq!(record["errors"], serde_json::json!({}), "{path} {words:?}");
             assert_eq!(record["messages"]["received"], 20, "{path} {words:?}");
             if words.contains(&"--ping") {

@@ -150,6 +150,7 @@ mod tests {
             },
             valid: true,
             warnings: Vec::new(),
+            thresholds: Vec::new(),
             ended_by: EndedBy::Duration,
         }
     }

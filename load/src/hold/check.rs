@@ -60,7 +60,10 @@ impl Figure for OfHold {
                     _ => return Err(check::unknown(name)),
                 };
                 let what = OfTimes::read(what).ok_or_else(|| check::unknown(name))?;
-                (HoldFigure::Time(of, what), Some(check::length_ns(limit)?))
+                (
+                    HoldFigure::Time(of, what),
+                    Some(check::length_ns(name, limit)?),
+                )
             }
         };
         Ok((OfHold(figure), limit))
@@ -87,6 +90,22 @@ impl Figure for OfHold {
                 what.measure_ns(times, histogram)
             }
         }
+    }
+
+    fn counts_failures(&self) -> bool {
+        matches!(
+            self.0,
+            HoldFigure::ReconnectsPerHour
+                | HoldFigure::WriteFailures
+                | HoldFigure::Lost
+                | HoldFigure::GivenUp
+        )
+    }
+
+    fn void(&self, record: &Record) -> Option<String> {
+        // Where no connection came about there is nothing to measure, which is crossed.
+        let void = !record.valid && record.connections.opened > 0;
+        void.then(|| "the figures are void".to_owned())
     }
 
     fn print(&self, value: f64) -> String {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::tally::{Counts, Tally};
 use crate::counters::Errors;
 use crate::host::Host;
-use crate::record::{Bytes, EndedBy, Generator, Times, read_json, schema_of, write_json};
+use crate::record::{Bytes, EndedBy, Generator, Judged, Times, read_json, schema_of, write_json};
 use crate::series::{Gains, Series};
 
 /// The version of the schema of [`Record`] that this crate writes and reads.
@@ -64,6 +64,9 @@ pub struct Record<P> {
     pub valid: bool,
     /// What a reader of the figures must know.
     pub warnings: Vec<String>,
+    /// The conditions that the hold was to meet, in the order in which they were given.
+    #[serde(default)]
+    pub thresholds: Vec<Judged>,
     /// What ended the hold.
     pub ended_by: EndedBy,
 }
@@ -250,6 +253,7 @@ impl<P> Record<P> {
             },
             valid: facts.valid,
             warnings: facts.warnings,
+            thresholds: Vec::new(),
             ended_by: facts.ended_by,
         }
     }

@@ -34,6 +34,7 @@ const RECORD: &[&str] = &[
     "histograms",
     "valid",
     "warnings",
+    "thresholds",
     "ended_by",
 ];
 const TIMES: &[&str] = &[

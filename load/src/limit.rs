@@ -268,6 +268,13 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     }
     verdict.valid = void.is_empty();
     verdict.warnings.extend(void.into_iter().map(String::from));
+    if let Some(breach) = outcomes.iter().find_map(|outcome| outcome.breach.as_ref()) {
+        verdict.valid = false;
+        verdict.warnings.push(format!(
+            "ringside lost track of its requests, so don't trust these numbers: {breach}. This is \
+             a bug in ringside; please report it with the command line and the record (--json)"
+        ));
+    }
     if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {
         verdict.warnings.push(format!(
             "{completed} of {intended} exchanges that were due were completed: the rate asked for \

@@ -24,6 +24,8 @@ pub(crate) struct Recorder {
     is_open: bool,
     /// When the last exchange of the window was settled.
     pub settled: Time,
+    /// Exchanges that have ended in any way, in the window or not.
+    pub ended: u64,
     /// How long a gRPC call may take.
     deadline_ns: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl Recorder {
             end: Time::NEVER,
             is_open: false,
             settled: Time(0),
+            ended: 0,
             deadline_ns,
         }
     }
@@ -111,6 +114,7 @@ impl Recorder {
 
     #[inline]
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
+        self.ended += 1;
         if !self.measured(exchange) {
             // The answer cost processor time and bytes of the window, though its times are not.
             self.tally.carried += u64::from(self.is_open);
@@ -153,6 +157,7 @@ impl Recorder {
     /// cancelled call is one that was too late: some servers send no status then. How long it
     /// would have taken is not known, so it enters as a censored sample.
     pub(crate) fn call_reset(&mut self, exchange: &Exchange, status: Status, now: Time) {
+        self.ended += 1;
         if !self.measured(exchange) {
             return;
         }
@@ -178,6 +183,7 @@ impl Recorder {
 
     /// An exchange failed at `now`. One that was given up waiting enters as a censored sample.
     pub(crate) fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, now: Time) {
+        self.ended += 1;
         if !self.measured(exchange) {
             return;
         }
@@ -190,6 +196,7 @@ impl Recorder {
 
     /// An exchange was neither answered nor failed when the run ended.
     pub(crate) fn unfinished(&mut self, exchange: &Exchange, now: Time) {
+        self.ended += 1;
         if self.measured(exchange) {
             self.settled = now;
             self.tally.unfinished += 1;

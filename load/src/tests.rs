@@ -17,8 +17,10 @@ use crate::schedule::Schedule;
 use crate::worker::{Outcome, Worker, sockets_for};
 
 mod connections;
+mod conservation;
 mod greetings;
 mod http2;
+mod rogue;
 mod rows;
 
 const MS: u64 = 1_000_000;
@@ -101,7 +103,9 @@ fn run_worker(
     });
     let gate = Gate::new(1);
     let worker = Worker::new(driver, &gate, Stop::new(), assignment).unwrap();
-    worker.run().unwrap()
+    let outcome = worker.run().unwrap();
+    assert_eq!(outcome.breach, None, "a law of conservation is broken");
+    outcome
 }
 
 /// The whole run through a server that is frozen for 100 ms in each second.

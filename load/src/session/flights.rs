@@ -44,6 +44,8 @@ pub(crate) struct Flights {
     depth: u32,
     /// Unanswered exchanges over all sessions.
     total: u64,
+    /// Exchanges for which there was no room.
+    overrun: u64,
 }
 
 /// What stands in a place that is not taken, where the order is free.
@@ -66,6 +68,7 @@ impl Flights {
             stack,
             depth,
             total: 0,
+            overrun: 0,
         }
     }
 
@@ -80,10 +83,19 @@ impl Flights {
         self.total
     }
 
-    /// Adds an exchange to `session` and says at which place. There must be room.
+    /// Exchanges for which there was no room: always 0, or somebody has not looked for it.
+    pub(crate) fn overrun(&self) -> u64 {
+        self.overrun
+    }
+
+    /// Adds an exchange to `session` and says at which place. There must be room, or the exchange is
+    /// lost and counted as such: it never takes the place of another one.
     #[inline]
     pub(crate) fn begin(&mut self, session: usize, ring: &mut Ring, exchange: Exchange) -> u32 {
-        debug_assert!(ring.unanswered < self.depth);
+        if ring.unanswered >= self.depth {
+            self.overrun += 1;
+            return 0;
+        }
         let base = self.base(session);
         let place = if self.stack.is_empty() {
             self.wrapped(ring.head + ring.unanswered)
@@ -205,11 +217,14 @@ mod tests {
             .collect();
         left.sort_unstable();
         assert_eq!(left, [5, 6]);
+        flights.begin(0, &mut rings[0], exchange(7));
+        flights.begin(0, &mut rings[0], exchange(8));
+        assert_eq!((flights.overrun(), flights.total()), (1, 4));
         flights.drain(0, &mut rings[0], |oldest| {
             assert_eq!(oldest, exchange(expected));
             expected += 1;
         });
-        assert_eq!(expected, 7);
+        assert_eq!(expected, 8);
         assert_eq!(flights.end(0, &mut rings[0], 0), None);
         let other = flights.oldest_mut(1, rings[1]).copied();
         assert_eq!((other, flights.total()), (Some(exchange(1000)), 1));

@@ -179,6 +179,11 @@ impl Wire {
         self.machine.ping(payload, out);
     }
 
+    /// Says GOAWAY: no stream will be opened any more (RFC 9113 §6.8).
+    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+        self.machine.close(ErrorCode::NO_ERROR, out);
+    }
+
     /// Gives the exchange at `place` up (RFC 9113 §8.7: `CANCEL`).
     pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) {
         self.machine.cancel(place, ErrorCode::CANCEL, out);

@@ -71,6 +71,8 @@ pub(crate) struct Session {
     pub out: Vec<u8>,
     /// An unfinished send is with the driver.
     pub sending: bool,
+    /// That send was unfinished when the time of its request was over.
+    pub overdue: bool,
     /// It stands in the worker's list of those that have something to send.
     pub listed: bool,
     /// It stands in the worker's queue of free connections.
@@ -94,6 +96,7 @@ impl Session {
             wire: Wire::Silent,
             out: Vec::new(),
             sending: false,
+            overdue: false,
             listed: false,
             queued: false,
             tried: false,

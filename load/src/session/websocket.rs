@@ -88,8 +88,15 @@ pub(crate) struct Wire {
     stage: Stage,
     speech: Arc<Speech>,
     random: Random,
+    /// Messages that were sent and not answered: what comes besides is no answer.
+    awaited: u32,
     /// The payload of the ping that was not answered yet.
     pinged: Option<[u8; 8]>,
+    /// A pong is among what its owner has yet to send.
+    pong: bool,
+    /// The payload of the last ping that came since: of those that cannot be answered at once only
+    /// the latest is (RFC 6455 §5.5.3), or a peer that never reads could fill our memory.
+    owed: Option<Vec<u8>>,
     /// A close frame was sent.
     closing: bool,
     /// The peer has closed.
@@ -114,7 +121,10 @@ impl Wire {
             stage: Stage::Upgrading(Box::new(handshake)),
             speech: Arc::clone(speech),
             random,
+            awaited: 0,
             pinged: None,
+            pong: false,
+            owed: None,
             closing: false,
             closed: false,
         }
@@ -135,6 +145,7 @@ impl Wire {
     /// Sends the message, unless that is the owner's to do.
     #[inline]
     pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+        self.awaited += 1;
         let speech = &self.speech;
         if !speech.from_template {
             let key = key(&mut self.random);
@@ -187,11 +198,21 @@ impl Wire {
         {
             match event {
                 Event::Begin(_) | Event::Bytes(_) => {}
-                Event::End => tell(Happening::Answered {
-                    place: 0,
-                    outcome: Outcome::Message,
-                }),
+                Event::End if self.awaited > 0 => {
+                    self.awaited -= 1;
+                    tell(Happening::Answered {
+                        place: 0,
+                        outcome: Outcome::Message,
+                    });
+                }
+                Event::End => {}
+                Event::Ping(payload) if self.pong => {
+                    let owed = self.owed.get_or_insert_default();
+                    owed.clear();
+                    owed.extend_from_slice(payload);
+                }
                 Event::Ping(payload) => {
+                    self.pong = true;
                     let key = key(&mut self.random);
                     encode(out, Opcode::Pong, true, Some(key), payload);
                 }
@@ -202,6 +223,7 @@ impl Wire {
                 }
                 Event::Close(close) => {
                     self.closed = true;
+                    self.owed = None;
                     if !self.closing {
                         self.closing = true;
                         let key = Some(key(&mut self.random));
@@ -224,6 +246,15 @@ impl Wire {
         }
     }
 
+    /// Its owner is about to send all of `out`.
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+        self.pong = false;
+        if let Some(payload) = self.owed.take() {
+            let key = key(&mut self.random);
+            encode(out, Opcode::Pong, true, Some(key), &payload);
+        }
+    }
+
     /// Sends a ping, unless the last one is still unanswered.
     pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
         if self.pinged.is_none() {
@@ -237,6 +268,7 @@ impl Wire {
     pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
         if self.is_ready() && !self.closing {
             self.closing = true;
+            self.owed = None;
             let key = key(&mut self.random);
             encode_close(out, Some(key), code::NORMAL, "");
         }

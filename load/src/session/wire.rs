@@ -280,11 +280,30 @@ impl Wire {
         }
     }
 
-    /// Says that this side is done, where the protocol has a word for it that the peer waits for.
+    /// Its owner is about to send all of `out`, which may have to be added to before.
+    #[inline]
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Wire::WebSocket(wire) = self {
+            wire.flush(out);
+        }
+    }
+
+    /// Says that this side is done, where the protocol has a word for it.
     pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
         match self {
-            Wire::Silent | Wire::Http1(_) | Wire::Http2(_) => {}
+            Wire::Silent | Wire::Http1(_) => {}
+            Wire::Http2(wire) => wire.leave(out),
             Wire::WebSocket(wire) => wire.leave(out),
+        }
+    }
+
+    /// Whether the peer is the one to end a connection that has been left: the server of HTTP/1.1
+    /// that was asked to (RFC 9112 §9.6), and that of a WebSocket (RFC 6455 §7.1.1). In HTTP/2
+    /// whoever has said GOAWAY ends it when the last stream is closed (RFC 9113 §6.8).
+    pub(crate) fn peer_ends(&self) -> bool {
+        match self {
+            Wire::Silent | Wire::Http1(_) | Wire::WebSocket(_) => true,
+            Wire::Http2(_) => false,
         }
     }
 

@@ -6,6 +6,7 @@ use engine::sim::{Connection, Faults, Peer, Replies};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 
+use super::rogue::{Rogue, Spoken, Troubles, upgrade};
 use super::{ANSWER, MS, Server, plan, run, run_within};
 use crate::plan::Plan;
 use crate::protocol::{Http2, Protocol};
@@ -38,10 +39,10 @@ impl Peer for Hasty {
 
 /// Each exchange has a connection of its own, and its request is longer than what is under way.
 fn uploads(schedule: Schedule, connections: u32) -> Plan {
-    let mut plan = plan(schedule, connections, 5.0);
+    let mut plan = plan(schedule, connections, 1.0);
     plan.keep_alive = false;
     plan.request.method = "POST".to_owned();
-    plan.request.body = vec![b'x'; 2 << 20];
+    plan.request.body = vec![b'x'; 1 << 20];
     plan
 }
 
@@ -50,10 +51,12 @@ fn where_answers_come_before_the_request_is_taken_no_exchange_is_lost() {
     for (schedule, connections) in [
         (Schedule::Closed, 1),
         (Schedule::Closed, 3),
-        (Schedule::Constant { rate: 50.0 }, 4),
+        (Schedule::Constant { rate: 100.0 }, 4),
     ] {
         let plan = uploads(schedule, connections);
-        let tally = run(&plan, 1, Faults::none(), Hasty::new(MS)).recorder.tally;
+        let tally = run(&plan, 1, Faults::none(), Hasty::new(5 * MS))
+            .recorder
+            .tally;
         assert_eq!(tally.intended, tally.completed, "{:?}", tally.errors);
         // More than there are sockets: those of early answers do not stay behind.
         assert!(tally.completed > 75, "{}", tally.completed);
@@ -165,5 +168,151 @@ fn the_warm_up_uses_nothing_of_the_count_up() {
         // The window begins behind the warm-up, which takes its whole second.
         let start_ms = outcome.start.0 / MS;
         assert!((2_000..2_100).contains(&start_ms), "{start_ms} ms");
+    }
+}
+
+/// A plan for a connection for each exchange, one after the other.
+fn one_by_one(spoken: Spoken) -> Plan {
+    let mut plan = plan(Schedule::Closed, 1, 1.0);
+    super::conservation::say(&mut plan, spoken, 1, 10);
+    plan.keep_alive = false;
+    plan
+}
+
+#[test]
+fn connections_for_one_exchange_each_are_left_with_the_word_of_their_protocol_and_at_once() {
+    for spoken in [
+        Spoken::Http1,
+        Spoken::Http2,
+        Spoken::Grpc,
+        Spoken::WebSocket,
+    ] {
+        let troubles = Troubles {
+            delay_ns: MS,
+            ..Troubles::default()
+        };
+        let server = Rogue::new(spoken, true, troubles, 1);
+        let seen = std::rc::Rc::clone(&server.seen);
+        let tally = run(&one_by_one(spoken), 1, Faults::none(), server)
+            .recorder
+            .tally;
+        // Half a millisecond each, and the way.
+        assert!(tally.completed > 1_000, "{spoken:?}: {}", tally.completed);
+        assert_eq!(tally.errors.total(), 0, "{spoken:?}: {:?}", tally.errors);
+        let seen = seen.borrow();
+        // All of them but the last, whose end is still on its way.
+        assert!(seen.ended + 2 >= seen.opened, "{spoken:?}: {seen:?}");
+        if spoken != Spoken::Http1 {
+            assert_eq!(seen.farewells, seen.ended, "{spoken:?}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_never_ends_connections_does_not_set_the_rate() {
+    for spoken in [Spoken::Http1, Spoken::WebSocket] {
+        let troubles = Troubles {
+            delay_ns: MS,
+            kept: 1.0,
+            ..Troubles::default()
+        };
+        let server = Rogue::new(spoken, true, troubles, 1);
+        let tally = run(&one_by_one(spoken), 1, Faults::none(), server)
+            .recorder
+            .tally;
+        // Twenty a second, if each were waited for.
+        assert!(tally.completed > 500, "{spoken:?}: {}", tally.completed);
+        assert_eq!(tally.errors.total(), 0, "{spoken:?}: {:?}", tally.errors);
+    }
+}
+
+#[test]
+fn one_that_ends_them_late_is_waited_for() {
+    // 5 ms behind each answer: less than the wait, which stays as it is.
+    let law = |_, _| MS;
+    let mut plan = one_by_one(Spoken::Http1);
+    plan.request.method = "GET".to_owned();
+    plan.request.body.clear();
+    let tally = run(&plan, 1, Faults::none(), EndsLate(Server::new(law)))
+        .recorder
+        .tally;
+    assert!((150..175).contains(&tally.completed), "{}", tally.completed);
+}
+
+/// Ends each connection 5 ms after its answer.
+struct EndsLate<L>(Server<L>);
+
+impl<L: FnMut(u64, Time) -> u64> Peer for EndsLate<L> {
+    fn received(&mut self, _: Connection, _: &[u8], now: Time, replies: &mut Replies) {
+        let delay_ns = (self.0.law)(0, now);
+        replies.send(delay_ns, ANSWER);
+        replies.close(delay_ns + 5 * MS);
+    }
+}
+
+/// Floods each connection with what has to be answered and reads nothing; after a while it reads
+/// how much was answered.
+struct Flood {
+    spoken: Spoken,
+    answered_bytes: std::rc::Rc<std::cell::Cell<u64>>,
+    begun: BTreeSet<Connection>,
+}
+
+impl Flood {
+    fn begin(&self, mut out: Vec<u8>, replies: &mut Replies) {
+        replies.stop_reading(0);
+        let http2 = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        for _ in 0..100_000 {
+            match self.spoken {
+                Spoken::WebSocket => out.extend([0x89, 2, b'h', b'i']),
+                _ => out.extend(http2),
+            }
+        }
+        replies.send(0, out);
+        replies.start_reading(500 * MS);
+    }
+}
+
+impl Peer for Flood {
+    fn opened(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        if self.spoken != Spoken::WebSocket {
+            self.begin(vec![0, 0, 0, 4, 0, 0, 0, 0, 0], replies);
+        }
+    }
+
+    fn received(&mut self, id: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
+        if self.spoken == Spoken::WebSocket && self.begun.insert(id) {
+            let mut out = Vec::new();
+            upgrade(bytes, &mut out);
+            return self.begin(out, replies);
+        }
+        let before = self.answered_bytes.get();
+        self.answered_bytes.set(before + bytes.len() as u64);
+    }
+}
+
+#[test]
+fn a_flood_of_pings_fills_no_memory() {
+    for spoken in [Spoken::WebSocket, Spoken::Http2, Spoken::Grpc] {
+        // A message that is stuck, so that nothing behind it can be sent.
+        let mut plan = plan(Schedule::Closed, 1, 1.0);
+        super::conservation::say(&mut plan, spoken, 1, 600_000);
+        let answered_bytes = std::rc::Rc::default();
+        let server = Flood {
+            spoken,
+            answered_bytes: std::rc::Rc::clone(&answered_bytes),
+            begun: BTreeSet::new(),
+        };
+        let outcome = run(&plan, 1, Faults::none(), server);
+        let tally = &outcome.recorder.tally;
+        if spoken == Spoken::WebSocket {
+            // The message, and of 100,000 pongs those to the first ping and the last one of a send.
+            let bytes = answered_bytes.get();
+            assert!((600_000..610_000).contains(&bytes), "{bytes}");
+        } else {
+            assert!(tally.errors.count(ErrorKind::ProtocolViolation) > 0);
+            let text = outcome.violation.unwrap().to_string();
+            assert!(text.contains("acknowledgements not taken"), "{text}");
+        }
     }
 }

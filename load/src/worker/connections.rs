@@ -1,7 +1,7 @@
 //! Opening, losing, retiring and reopening the connections of a worker.
 
 use engine::tls::{Alpn, Secured};
-use engine::{Close, Driver, Fault, Refused};
+use engine::{Close, Driver, Fault, Payload, Refused};
 use measure::counters::ErrorKind;
 use measure::tally::Terms;
 use measure::time::Time;
@@ -17,8 +17,11 @@ const BACK_OFF: BackOff = BackOff {
     first_ns: 10_000_000,
     most_ns: 1_000_000_000,
 };
-/// How long a retired connection waits for the peer to close first.
-const LINGER_NS: u64 = 50_000_000;
+/// How long a retired connection waits for the peer to close first, so that the peer keeps the
+/// `TIME_WAIT` and the port is free for the next one. One that does so does it at once. With each
+/// wait in vain the next ones are half as long, or they and not the server would set the rate; with
+/// each peer that closes they are twice as long again.
+pub(super) const LINGER_NS: std::ops::RangeInclusive<u64> = 50_000..=50_000_000;
 /// How soon a connection that found no free socket looks for one again.
 const SOCKET_WAIT_NS: u64 = 1_000_000;
 
@@ -172,6 +175,9 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The peer sends no more: the end of an answer, of an idle connection, or a truncation.
     pub(super) fn peer_ended(&mut self, index: usize, now: Time) {
+        if self.sessions[index].state == State::Closing {
+            self.linger_ns = (self.linger_ns * 2).min(*LINGER_NS.end());
+        }
         match self.sessions[index].state {
             State::Open => {
                 if self.sessions[index].ring.unanswered() > 0 {
@@ -193,13 +199,42 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer announced that it closes after this answer, or each exchange has a connection of
     /// its own. Requests behind it were not read (RFC 9112 §9.6).
     pub(super) fn retire(&mut self, index: usize, now: Time) {
-        if matches!(self.sessions[index].state, State::Greeting(_)) {
+        match self.sessions[index].state {
+            // What comes behind the last answer does not prolong the wait.
+            State::Closing => return,
             // It greeted and took its leave in one breath, so that no exchange could begin.
-            return self.lose(index, ErrorKind::EarlyClose, now);
+            State::Greeting(_) => return self.lose(index, ErrorKind::EarlyClose, now),
+            _ => {}
         }
         self.fail_all(index, ErrorKind::EarlyClose, now);
-        self.sessions[index].state = State::Closing;
-        self.set_timer(index, now.plus(LINGER_NS));
+        let session = &mut self.sessions[index];
+        session.state = State::Closing;
+        session.wire.leave(&mut session.out);
+        if session.wire.peer_ends() || session.sending {
+            self.prepare_appended(index);
+            self.set_timer(index, now.plus(self.linger_ns));
+        } else {
+            self.depart(index, now);
+        }
+    }
+
+    /// Sends what is left to be said on a retired connection, and ends it from this side.
+    pub(super) fn depart(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        if let Some(token) = session.socket
+            && !session.out.is_empty()
+        {
+            let farewell = std::mem::take(&mut session.out);
+            // A peer that is gone already needs no farewell.
+            let _ = self.driver.send(token, Payload::Buffer(farewell));
+        }
+        self.closed(index, now);
+    }
+
+    /// A retired connection has waited for its peer in vain.
+    pub(super) fn linger_over(&mut self, index: usize, now: Time) {
+        self.linger_ns = (self.linger_ns / 2).max(*LINGER_NS.start());
+        self.closed(index, now);
     }
 
     /// A connection has ended in good order; the next one may begin.
@@ -246,6 +281,12 @@ impl<D: Driver> Worker<'_, D> {
         });
     }
 
+    /// A connection stands, and is of no use now.
+    pub(super) fn put_off(&mut self, index: usize, now: Time) {
+        self.drop_socket(index, Close::Graceful);
+        self.retry_later(index, now);
+    }
+
     fn retry_later(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
         session.state = State::Down;
@@ -286,7 +327,7 @@ impl<D: Driver> Worker<'_, D> {
             self.connected -= 1;
         }
         session.state = State::Down;
-        session.sending = false;
+        (session.sending, session.overdue) = (false, false);
         session.wire = Wire::Silent;
         self.driver.recycle(std::mem::take(&mut session.out));
         if let Some(token) = session.socket.take() {

@@ -68,7 +68,7 @@ impl Taking<'_> {
             }
             Happening::Refused { place } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
-                    self.refused(exchange);
+                    send_again(exchange, self.recorder, self.again, self.now);
                     self.ended += 1;
                 }
             }
@@ -88,19 +88,23 @@ impl Taking<'_> {
             self.ended += 1;
         }
     }
+}
 
-    /// The peer did nothing for an exchange, so it may be sent again (RFC 9113 §8.7): when it was
-    /// intended stays, and so nothing of the wait is lost.
-    fn refused(&mut self, mut exchange: Exchange) {
-        exchange.refusals += 1;
-        if exchange.refusals > REFUSALS_MAX {
-            let kind = ErrorKind::StreamRefused;
-            self.recorder.failed(&exchange, kind, self.now);
-        } else {
-            self.recorder.tally.error(ErrorKind::StreamRefused);
-            exchange.sent = Time::NEVER;
-            self.again.push_back(exchange);
-        }
+/// The peer did nothing for an exchange, so it may be sent again (RFC 9113 §8.7): when it was
+/// intended stays, and so nothing of the wait is lost.
+fn send_again(
+    mut exchange: Exchange,
+    recorder: &mut Recorder,
+    again: &mut VecDeque<Exchange>,
+    now: Time,
+) {
+    exchange.refusals += 1;
+    if exchange.refusals > REFUSALS_MAX {
+        recorder.failed(&exchange, ErrorKind::StreamRefused, now);
+    } else {
+        recorder.tally.error(ErrorKind::StreamRefused);
+        exchange.sent = Time::NEVER;
+        again.push_back(exchange);
     }
 }
 
@@ -166,9 +170,6 @@ impl<D: Driver> Worker<'_, D> {
         if self.assignment.keep_alive {
             return self.more(index, now);
         }
-        let session = &mut self.sessions[index];
-        session.wire.leave(&mut session.out);
-        self.prepare_appended(index);
         self.retire(index, now);
     }
 
@@ -199,8 +200,12 @@ impl<D: Driver> Worker<'_, D> {
         if !session.out.is_empty() {
             self.prepare(index);
         }
-        if self.sessions[index].state == State::Open {
-            self.go_on(index, now);
+        let session = &mut self.sessions[index];
+        session.overdue = false;
+        match session.state {
+            State::Open => self.go_on(index, now),
+            State::Closing if !session.wire.peer_ends() => self.depart(index, now),
+            _ => {}
         }
     }
 
@@ -212,9 +217,21 @@ impl<D: Driver> Worker<'_, D> {
                 .is_some_and(|exchange| exchange.sent == Time::NEVER);
         if !waits {
             self.more(index, now);
+        } else if session.wire.is_over(0) {
+            self.turn_away(index, now);
         } else if self.appends || !session.sending {
             self.send_waiting(index, now);
         }
+    }
+
+    /// The peer has gone away from a connection that an exchange has waited for. It has done nothing
+    /// for the exchange, so that is sent again elsewhere.
+    fn turn_away(&mut self, index: usize, now: Time) {
+        let session = &mut self.sessions[index];
+        if let Some(exchange) = self.flights.end(index, &mut session.ring, 0) {
+            send_again(exchange, &mut self.recorder, &mut self.again, now);
+        }
+        self.put_off(index, now);
     }
 
     /// Something was perhaps appended to what a connection sends that usually appends nothing.
@@ -246,6 +263,7 @@ impl<D: Driver> Worker<'_, D> {
             if session.sending {
                 continue;
             }
+            session.wire.flush(&mut session.out);
             let bytes = std::mem::take(&mut session.out);
             match session.socket {
                 Some(token) if !bytes.is_empty() => {
@@ -421,6 +439,7 @@ impl<D: Driver> Worker<'_, D> {
         if self.due.is_some_and(|due| due >= end) {
             self.due = None;
         }
+        self.handed_out += u64::from(self.due.is_some());
     }
 
     /// Closed loop: sends `count` requests on an open connection.
@@ -553,6 +572,8 @@ impl<D: Driver> Worker<'_, D> {
         }
         if oldest != Time::NEVER {
             self.set_timer(index, oldest.plus(timeout_ns));
+        } else if session.sending && self.expire_send(index, now) {
+            return;
         }
         let session = &self.sessions[index];
         if expired && session.wire.is_over(session.ring.unanswered()) {
@@ -560,6 +581,20 @@ impl<D: Driver> Worker<'_, D> {
         } else if expired {
             self.freed(index, now);
         }
+    }
+
+    /// A request that was answered early or given up is still being taken, and nothing can be sent
+    /// behind it. A peer that does not take it within another timeout will not: the connection is
+    /// lost then.
+    fn expire_send(&mut self, index: usize, now: Time) -> bool {
+        let is_over = std::mem::replace(&mut self.sessions[index].overdue, true);
+        if is_over {
+            self.recorder.tally.error(ErrorKind::Timeout);
+            self.lose(index, ErrorKind::Timeout, now);
+        } else {
+            self.set_timer(index, now.plus(self.assignment.timeout_ns));
+        }
+        is_over
     }
 
     /// At the end: exchanges that were due in the window and never sent. Each is a sample of at

@@ -8,6 +8,7 @@
 //! The clock is read once a turn, by the driver. Between phases nothing is allocated.
 
 mod connections;
+mod conservation;
 mod exchanges;
 mod pings;
 mod window;
@@ -112,6 +113,8 @@ pub(crate) struct Outcome {
     /// The most unanswered exchanges that the peer allowed on every connection; no more than the
     /// plan asks for.
     pub depth_allowed: u32,
+    /// How an exchange was lost, or counted twice: a bug of ours.
+    pub breach: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +168,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     listed: Vec<u32>,
     /// Exchanges that a peer has refused, to be sent again before any other.
     again: VecDeque<Exchange>,
+    /// How long a retired connection waits for its peer to close first.
+    linger_ns: u64,
     depth_allowed: u32,
     recorder: Recorder,
     pings: Option<Pings>,
@@ -204,6 +209,11 @@ pub(crate) struct Worker<'a, D: Driver> {
     upgrade_refused: Option<u16>,
     backlog_cut: bool,
     dropped: u64,
+    /// Exchanges of an open loop that the schedule has handed out, and those of them that fell due
+    /// after the end.
+    handed_out: u64,
+    passed_over: u64,
+    breach: Option<String>,
 }
 
 impl<'a, D: Driver> Worker<'a, D> {
@@ -239,6 +249,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             free: VecDeque::with_capacity(sessions),
             listed: Vec::with_capacity(sessions),
             again: VecDeque::new(),
+            linger_ns: *connections::LINGER_NS.end(),
             depth_allowed: depth,
             recorder: Recorder::new(kind, assignment.deadline_ns),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
@@ -267,6 +278,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             upgrade_refused: None,
             backlog_cut: false,
             dropped: 0,
+            handed_out: 0,
+            passed_over: 0,
+            breach: None,
             assignment,
             driver,
         })
@@ -479,16 +493,18 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// Counts what was never answered, closes every connection and hands the tally over.
     fn finish(mut self) -> Result<Outcome, Broken> {
         let now = self.driver.now();
+        self.check_places();
         for index in 0..self.sessions.len() {
             let ring = &mut self.sessions[index].ring;
             self.flights.drain(index, ring, |exchange| {
                 self.recorder.unfinished(&exchange, now);
             });
         }
-        for exchange in &self.again {
-            self.recorder.unfinished(exchange, now);
+        for exchange in std::mem::take(&mut self.again) {
+            self.recorder.unfinished(&exchange, now);
         }
         self.enter_backlog(now);
+        self.check_end();
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
             EndedBy::Count => self.recorder.settled,
@@ -521,6 +537,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
+            breach: self.breach,
             recorder: self.recorder,
         })
     }
@@ -556,7 +573,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             State::Open => self.expire_exchanges(index, now),
-            State::Closing => self.closed(index, now),
+            State::Closing => self.linger_over(index, now),
         }
     }
 }

@@ -22,6 +22,7 @@ impl<D: Driver> Worker<'_, D> {
             }
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
+            self.check_conservation();
             if now >= end {
                 let until = now.plus(self.assignment.timeout_ns);
                 self.drain(end, until, self.assignment.time_end, unread);
@@ -65,6 +66,7 @@ impl<D: Driver> Worker<'_, D> {
         self.count_bytes(unread);
         if self.due.is_some_and(|due| due >= end) {
             self.due = None;
+            self.passed_over += 1;
         }
         self.recorder.close(match ended_by {
             EndedBy::Count => self.recorder.settled,

@@ -311,6 +311,7 @@ impl<D: Driver> Worker<'_, D> {
             if session.sending {
                 continue;
             }
+            session.wire.flush(&mut session.out);
             let bytes = std::mem::take(&mut session.out);
             match session.socket {
                 Some(token) if !bytes.is_empty() => {

@@ -1,0 +1,278 @@
+//! No exchange is lost, and none is counted twice: every protocol, every schedule and every fault,
+//! at random. The run itself holds what it counted against the laws of `worker::conservation`.
+//!
+//! `RINGSIDE_SEEDS=10000 cargo test -p load --lib conservation` takes so many seeds;
+//! `RINGSIDE_SEEDS=17..18` takes one again that has failed.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use engine::signal::{Signal, Stop};
+use engine::sim::{Connection, Faults, Network, Peer, Replies};
+use engine::{Address, Config};
+use measure::time::Time;
+
+use super::MS;
+use super::rogue::{Rogue, Spoken, Troubles};
+use crate::gate::Gate;
+use crate::plan::Plan;
+use crate::protocol::{Call, CallKind, Http2, Message, Protocol};
+use crate::random::Random;
+use crate::run::assign;
+use crate::schedule::Schedule;
+use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
+
+/// Seeds that every test run takes.
+const SEEDS: u64 = 300;
+/// A run that has not ended after this long hangs: it should take a second or two.
+const HANGS_NS: u64 = 300_000 * MS;
+
+/// One run, drawn from its seed.
+#[derive(Debug)]
+struct Case {
+    spoken: Spoken,
+    keep_alive: bool,
+    sockets: usize,
+    troubles: Troubles,
+    faults: Faults,
+    plan: Plan,
+}
+
+/// Draws what a case is made of.
+struct Draw(Random);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.next() % bound
+    }
+
+    fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+
+    fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    /// Mostly nothing, and else a share of up to `most`.
+    fn share(&mut self, most: f64) -> f64 {
+        match self.below(3) {
+            0 => self.0.unit() * most,
+            _ => 0.0,
+        }
+    }
+
+    fn troubles(&mut self) -> Troubles {
+        Troubles {
+            delay_ns: self.one_of(&[MS, 5 * MS, 40 * MS]),
+            never: self.share(0.1),
+            refused: self.share(0.3),
+            reset: self.share(0.2),
+            ended: self.share(0.2),
+            early: self.share(1.0),
+            unread: self.share(1.0),
+            left: self.share(0.3),
+            slow: self.share(1.0),
+            kept: self.share(1.0),
+            stalled: self.share(0.5),
+            unasked: self.share(0.5),
+        }
+    }
+
+    fn faults(&mut self) -> Faults {
+        let calm = match self.coin() {
+            true => Faults::none(),
+            false => Faults::rough(),
+        };
+        Faults {
+            reset: self.share(0.05),
+            refuse: self.share(0.5),
+            accept_failure: self.share(0.3),
+            ..calm
+        }
+    }
+}
+
+impl Case {
+    fn of(seed: u64) -> Case {
+        let mut draw = Draw(Random::new(seed, 7));
+        let spoken = draw.one_of(&[
+            Spoken::Http1,
+            Spoken::Http2,
+            Spoken::Grpc,
+            Spoken::WebSocket,
+        ]);
+        let keep_alive = draw.coin();
+        let schedule = draw.one_of(&[
+            Schedule::Closed,
+            Schedule::Constant { rate: 300.0 },
+            Schedule::Poisson { rate: 300.0 },
+        ]);
+        let connections = 1 + draw.below(5) as u32;
+        let mut plan = super::plan(schedule, connections, 0.3);
+        if draw.coin() {
+            (plan.duration_s, plan.count) = (None, Some(1 + draw.below(60)));
+        }
+        plan.warm_up_s = draw.one_of(&[0.0, 0.0, 0.1]);
+        plan.timeout_s = draw.one_of(&[0.03, 0.1, 0.3]);
+        (plan.keep_alive, plan.seed) = (keep_alive, seed);
+        let depth = if keep_alive {
+            1 + draw.below(8) as u32
+        } else {
+            1
+        };
+        // Longer than what is under way, now and then.
+        let body_bytes = draw.one_of(&[0, 10, 100, 3_000, 0, 10, 100, 600_000]);
+        say(&mut plan, spoken, depth, body_bytes);
+        let sockets = match draw.below(3) {
+            0 => 1 + draw.below(u64::from(connections)) as usize,
+            1 => connections as usize + 1,
+            _ => sockets_for(connections as usize),
+        };
+        let mut troubles = draw.troubles();
+        if body_bytes > 10_000 {
+            // Or copying is all that is done.
+            troubles.delay_ns = 40 * MS;
+        }
+        Case {
+            spoken,
+            keep_alive,
+            sockets,
+            troubles,
+            faults: draw.faults(),
+            plan,
+        }
+    }
+
+    fn run(&self, seed: u64) -> Outcome {
+        let plan = &self.plan;
+        plan.validate().unwrap();
+        let network = Network::new(seed, self.faults.clone());
+        let [address, clock] =
+            ["127.0.0.1:80", "127.0.0.1:81"].map(|text| Address::Tcp(text.parse().unwrap()));
+        let rogue = Rogue::new(self.spoken, !self.keep_alive, self.troubles, seed);
+        network.serve(&address, rogue);
+        let stop = Stop::new();
+        network.serve(&clock, Clock(stop.clone()));
+        network.dial(&clock, Silent);
+        let mut assignment = assign(plan, 0, &[address]).unwrap();
+        // A run by time ends by itself; where only answers end it, it may be long.
+        assignment.time_end = EndedBy::Duration;
+        let driver = network.driver(&Config {
+            sockets: self.sockets,
+            ..Config::default()
+        });
+        let gate = Gate::new(1);
+        let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
+        worker.run().unwrap()
+    }
+
+    fn check(&self, seed: u64) {
+        let outcome = self.run(seed);
+        assert_eq!(outcome.breach, None);
+        assert_ne!(
+            outcome.ended_by,
+            EndedBy::Signal(Signal::Terminate),
+            "it hangs"
+        );
+        let tally = &outcome.recorder.tally;
+        assert_eq!(
+            tally.intended,
+            tally.completed + tally.failed + tally.unfinished
+        );
+        if outcome.ended_by == EndedBy::Count {
+            assert_eq!(Some(tally.intended), self.plan.count);
+            assert_eq!(tally.unfinished, 0);
+        }
+        assert!(tally.response.count() <= tally.intended);
+    }
+}
+
+/// Puts what is spoken into a plan.
+pub(super) fn say(plan: &mut Plan, spoken: Spoken, depth: u32, body_bytes: usize) {
+    let http2 = Http2 {
+        streams: depth,
+        header_table_bytes: 0,
+        ..Http2::default()
+    };
+    let body = vec![b'x'; body_bytes];
+    match spoken {
+        Spoken::Http1 => {
+            plan.pipeline = depth;
+            if body_bytes > 0 {
+                (plan.request.method, plan.request.body) = ("POST".to_owned(), body);
+            }
+        }
+        Spoken::Http2 => {
+            plan.request.body = body;
+            plan.protocol = Protocol::Http2 { http2 };
+        }
+        Spoken::Grpc => {
+            plan.target.path = "/ringside.Echo/Echo".to_owned();
+            let call = Call {
+                kind: CallKind::Unary,
+                messages: vec![body],
+                deadline_s: None,
+            };
+            plan.protocol = Protocol::Grpc { http2, call };
+        }
+        Spoken::WebSocket => {
+            plan.pipeline = depth;
+            let message = Message {
+                payload: body,
+                binary: true,
+                ping_every_s: None,
+            };
+            plan.protocol = Protocol::WebSocket { message };
+        }
+    }
+}
+
+/// Ends a run that does not end by itself.
+struct Clock(Stop);
+
+impl Peer for Clock {
+    fn opened(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        replies.close(HANGS_NS);
+    }
+
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, _: &mut Replies) {}
+
+    fn ended(&mut self, _: Connection, _: Time, _: &mut Replies) {
+        self.0.request(Signal::Terminate);
+    }
+}
+
+struct Silent;
+
+impl Peer for Silent {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, _: &mut Replies) {}
+}
+
+fn seeds() -> Range<u64> {
+    let Ok(text) = std::env::var("RINGSIDE_SEEDS") else {
+        return 0..SEEDS;
+    };
+    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
+    first.parse().unwrap()..end.parse().unwrap()
+}
+
+#[test]
+fn no_exchange_is_lost_whatever_goes_wrong() {
+    let seeds = seeds();
+    let mut failed = Vec::new();
+    for seed in seeds.clone() {
+        let case = Case::of(seed);
+        if catch_unwind(AssertUnwindSafe(|| case.check(seed))).is_err() {
+            eprintln!("seed {seed}: {case:#?}");
+            failed.push(seed);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "of {seeds:?} these seeds failed: {failed:?}; take one again with \
+         RINGSIDE_SEEDS={}..{}",
+        failed[0],
+        failed[0] + 1
+    );
+}

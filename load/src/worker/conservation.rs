@@ -1,0 +1,213 @@
+//! No exchange is lost, and none is counted twice, whatever the peer does.
+//!
+//! The laws are checked in every run, once a second and at its end, from counters that are kept
+//! apart: the schedule's, the worker's, those of the places where exchanges lie, and the recorder's.
+//!
+//! - *due = sent + waiting + given up*: of what the schedule has handed out every exchange has
+//!   begun, or is the next one, or was dropped with the warm-up, or fell due after the end.
+//! - *sent = done + failed + unfinished*: of what has begun every exchange has ended once, or lies
+//!   at a place of its connection, or waits to be sent again. (One that waits for a connection of
+//!   its own has begun and lies at that connection's place.)
+//! - No connection has more exchanges than it has places.
+//! - While an exchange waits to be sent, some connection stands, or is to be opened.
+//!
+//! A broken law is a bug of ours, never the peer's doing. The run goes on to its end, because what
+//! it has measured may tell what went wrong, and its record is invalid and names the law. Tests on
+//! the simulator fail at once.
+
+use engine::Driver;
+use measure::tally::Tally;
+
+use super::Worker;
+use crate::session::{Session, State};
+
+/// What is known of a worker's exchanges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Handed out by the schedule of an open loop; none where answers make exchanges due.
+    due: Option<u64>,
+    begun: u64,
+    /// The next one of the schedule.
+    waiting: u64,
+    /// Never begun: of the warm-up, and after the end.
+    given_up: u64,
+    /// Answered, failed, or left unfinished.
+    ended: u64,
+    /// At the places of connections, and to be sent again.
+    under_way: u64,
+    again: u64,
+    /// Begun on a connection that had no place left.
+    overrun: u64,
+}
+
+impl Account {
+    /// Which law does not hold.
+    fn broken(&self) -> Option<String> {
+        let Account {
+            begun,
+            waiting,
+            given_up,
+            ended,
+            under_way,
+            again,
+            ..
+        } = *self;
+        if let Some(due) = self.due
+            && due != begun + waiting + given_up
+        {
+            return Some(format!(
+                "of {due} requests that were due {begun} were begun, {waiting} waited and \
+                 {given_up} were given up"
+            ));
+        }
+        if begun != ended + under_way + again {
+            return Some(format!(
+                "of {begun} requests that were begun {ended} had ended, {under_way} were under way \
+                 and {again} waited to be sent again"
+            ));
+        }
+        (self.overrun > 0).then(|| {
+            format!(
+                "{} requests were begun on connections that had no room for them",
+                self.overrun
+            )
+        })
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// Once a second, and at the end: holds what was counted against the laws.
+    pub(super) fn check_conservation(&mut self) {
+        if self.breach.is_none() {
+            self.breach = self.account().broken();
+        }
+    }
+
+    /// At the end, before the last exchanges are taken from their places: looks at each of them.
+    pub(super) fn check_places(&mut self) {
+        self.check_conservation();
+        if self.is_stranded() {
+            let again = self.again.len();
+            self.breach.get_or_insert_with(|| {
+                format!("{again} requests were to be sent again, and no connection was opened")
+            });
+        }
+        let depth = self.assignment.depth;
+        let (mut found, mut told, mut fullest) = (0, 0, 0);
+        for (index, session) in self.sessions.iter().enumerate() {
+            let taken = |place: &u32| self.flights.at(index, session.ring, *place).is_some();
+            found += (0..depth).filter(taken).count() as u64;
+            told += u64::from(session.ring.unanswered());
+            fullest = fullest.max(session.ring.unanswered());
+        }
+        let total = self.flights.total();
+        if (found, told) != (total, total) || fullest > depth {
+            self.breach.get_or_insert_with(|| {
+                format!(
+                    "{total} requests were under way, {told} by the count of their connections and \
+                     {found} by their places, and {fullest} of at most {depth} on one connection"
+                )
+            });
+        }
+    }
+
+    /// Whether an exchange waits to be sent, and no connection stands or ever will.
+    fn is_stranded(&self) -> bool {
+        let waits = self.due.is_some() || !self.again.is_empty();
+        let is_idle = |session: &Session| session.state == State::Down && session.timer.is_none();
+        waits && self.assignment.keep_alive && self.sessions.iter().all(is_idle)
+    }
+
+    /// At the very end: nothing is left, and the tally says the same.
+    pub(super) fn check_end(&mut self) {
+        self.check_conservation();
+        let left = self.under_way();
+        if left > 0 {
+            self.breach
+                .get_or_insert_with(|| format!("{left} requests were left behind"));
+        }
+        if let Some(broken) = uneven(&self.recorder.tally) {
+            self.breach.get_or_insert(broken);
+        }
+    }
+
+    fn account(&self) -> Account {
+        Account {
+            due: self.assignment.marks.is_some().then_some(self.handed_out),
+            begun: self.begun,
+            // Where the backlog was cut, its last one has begun already.
+            waiting: u64::from(self.due.is_some() && !self.backlog_cut),
+            given_up: self.dropped + self.passed_over,
+            ended: self.recorder.ended,
+            under_way: self.flights.total(),
+            again: self.again.len() as u64,
+            overrun: self.flights.overrun(),
+        }
+    }
+}
+
+/// What the tally of a run that is over says of its window, if it does not add up.
+fn uneven(tally: &Tally) -> Option<String> {
+    let Tally {
+        intended,
+        completed,
+        failed,
+        unfinished,
+        ..
+    } = *tally;
+    (intended != completed + failed + unfinished).then(|| {
+        format!(
+            "of {intended} requests that were due in the window {completed} were answered, \
+             {failed} failed and {unfinished} were unfinished"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVEN: Account = Account {
+        due: Some(10),
+        begun: 7,
+        waiting: 1,
+        given_up: 2,
+        ended: 4,
+        under_way: 2,
+        again: 1,
+        overrun: 0,
+    };
+
+    #[test]
+    fn each_law_is_named_when_it_is_broken() {
+        assert_eq!(EVEN.broken(), None);
+        let closed = Account { due: None, ..EVEN };
+        assert_eq!(closed.broken(), None);
+        let lost = Account {
+            given_up: 1,
+            ..EVEN
+        };
+        assert!(
+            lost.broken()
+                .unwrap()
+                .starts_with("of 10 requests that were due")
+        );
+        let lost = Account { ended: 3, ..EVEN };
+        assert!(
+            lost.broken()
+                .unwrap()
+                .starts_with("of 7 requests that were begun")
+        );
+        let overrun = Account { overrun: 1, ..EVEN };
+        assert!(overrun.broken().unwrap().contains("no room for them"));
+    }
+
+    #[test]
+    fn a_tally_that_does_not_add_up_is_told() {
+        let mut tally = Tally::new(measure::tally::Loop::Open);
+        (tally.intended, tally.unfinished) = (3, 3);
+        assert_eq!(uneven(&tally), None);
+        tally.completed = 1;
+        assert!(uneven(&tally).is_some());
+    }
+}

@@ -56,6 +56,13 @@ pub(crate) fn binaries(program: &str, build: Option<&Path>) -> Vec<Binary> {
     files.into_iter().filter_map(read).collect()
 }
 
+/// The SHA-256 of the program that is running: of the very file that it was started from, even if
+/// another one has its name by now (proc(5), /proc/PID/exe).
+pub(crate) fn own() -> Option<String> {
+    let file = Path::new("/proc/self/exe");
+    sha256(file, &fs::metadata(file).ok()?).ok()
+}
+
 /// Every executable below `folder`, with its path from `root`.
 fn list(root: &Path, folder: &Path, files: &mut Vec<(PathBuf, PathBuf)>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

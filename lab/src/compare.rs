@@ -7,7 +7,7 @@ use load::Stop;
 use measure::host::Host;
 use measure::time::unix_seconds;
 
-use crate::binaries::binaries;
+use crate::binaries::{self, binaries};
 use crate::build::{self, Unbuilt};
 use crate::cache::Cache;
 use crate::companion;
@@ -388,6 +388,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
             store::time_of_day(began)
         ),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
+        ringside_sha256: binaries::own(),
         metric: metric(comparison),
         baseline: comparison.baseline.clone(),
         rounds: comparison.rounds,

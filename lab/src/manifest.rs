@@ -118,6 +118,10 @@ pub struct Setup {
     pub began: String,
     /// The version of ringside.
     pub ringside: String,
+    /// The SHA-256 of the program that measured, which is the load generator; null where it could
+    /// not be read, and in comparisons from before it was kept.
+    #[serde(default)]
+    pub ringside_sha256: Option<String>,
     /// What is compared.
     pub metric: Metric,
     /// The subject that the others are compared with.

@@ -9,8 +9,11 @@ use measure::host::Host;
 use measure::time::{unix_seconds, utc_date};
 
 use crate::binaries::Binary;
-use crate::manifest::{Manifest, Outcome, RowFacts};
+use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
 use crate::store::{ASKED, Kept, time_of_day};
+
+/// So many digits of a hash tell two builds apart.
+const HASH_SHOWN: usize = 12;
 
 /// Whether what is wanted `now` is what was begun in `folder`. `file` is the comparison's file as
 /// it is now.
@@ -33,6 +36,7 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
             before.setup.ringside, now.setup.ringside
         ));
     }
+    same_generator(&before.setup, &now.setup).map_err(|what| format!("{folder} {what}"))?;
     let machine = |host: &Host| {
         let (kernel, model) = (host.kernel.clone(), host.cpu_model.clone());
         (kernel, model, host.cpus_online)
@@ -44,6 +48,32 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
         ));
     }
     Ok(())
+}
+
+/// Whether the load comes from the program that it came from `before`: a version is built many
+/// times, and a generator that is built otherwise is another instrument.
+fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
+    let short = |hash: &String| hash.chars().take(HASH_SHOWN).collect::<String>();
+    match (&before.ringside_sha256, &now.ringside_sha256) {
+        (Some(before), Some(now)) if before == now => Ok(()),
+        (Some(before), Some(now)) => Err(format!(
+            "was begun with another build of ringside (SHA-256 {}…, this one is {}…), and rounds \
+             of two builds can't be put together: resume it with that build, or begin anew",
+            short(before),
+            short(now)
+        )),
+        // Whoever kept no hash is not this program, which does.
+        (None, Some(_)) => Err(
+            "was begun with an older build of ringside, which kept no hash of itself, so this is \
+             another one: resume it with that build, or begin anew"
+                .to_owned(),
+        ),
+        (_, None) => Err(
+            "can't be resumed: /proc/self/exe can't be read, so whether this is the build of \
+             ringside that began it isn't known; mount /proc, or begin anew"
+                .to_owned(),
+        ),
+    }
 }
 
 /// Whether a comparison's file is still what it was when it was `kept`.
@@ -68,10 +98,12 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     manifest.cautions.extend(now.cautions);
     if manifest.setup.ended_early.is_some() {
         manifest.cautions.push(format!(
-            "The measuring was interrupted, and went on at {}T{}Z with new processes.",
+            "The measuring was interrupted, and went on at {}T{}Z with new processes, which count \
+             as a start of their own.",
             utc_date(seconds),
             time_of_day(seconds)
         ));
+        manifest.cautions.extend(was_one_start(kept));
     }
     for row in &manifest.rows {
         if let Outcome::Failed { what, .. } = &row.outcome {
@@ -84,6 +116,19 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     manifest.looks = now.looks;
     manifest.setup.ended_early = now.setup.ended_early;
     manifest
+}
+
+/// What becomes of intervals where all rounds before an interruption were of one start.
+fn was_one_start(kept: &Kept) -> Option<String> {
+    let starts: BTreeSet<u32> = kept.rounds.iter().map(|round| round.start).collect();
+    let timed = kept.rounds.iter().all(|round| round.record.is_none());
+    (starts.len() == 1 && !timed).then(|| {
+        "All rounds before the interruption were of one start, of which alone their intervals \
+         would have spoken. With a second start, intervals also cover how starts differ, and are \
+         much wider: two starts tell little about that. Begin anew for one start, or ask for \
+         several with rounds_per_start."
+            .to_owned()
+    })
 }
 
 /// Whether what would be started now is what the rounds before were measured on.

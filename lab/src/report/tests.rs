@@ -22,6 +22,7 @@ pub(crate) fn setup() -> Setup {
         question: "How many requests a second does one core of each server answer?".into(),
         began: "2026-11-21T20:12:54Z".into(),
         ringside: "0.1.0".into(),
+        ringside_sha256: None,
         metric: Metric::RequestsPerSecond,
         baseline: "ours".into(),
         rounds: 5,

@@ -2,8 +2,9 @@
 
 use super::distribution::student_quantile;
 use super::random::Random;
-use super::ratio::{log_ratios, units};
-use super::{Pair, RESAMPLES, mean};
+use super::ratio::log_ratios;
+use super::units::Units;
+use super::{Pair, RESAMPLES};
 
 /// What an A/A row may differ by from the baseline though it is the baseline once more: the 95th
 /// percentile of the size of its mean log-ratio over resamples, as a share. `pairs` are the A/A
@@ -14,14 +15,14 @@ use super::{Pair, RESAMPLES, mean};
 /// resamples stand around what was found, not around 0. Deviations from there are widened for
 /// small samples as those of the intervals are (see `ratio.rs`).
 pub fn floor(pairs: &[Pair], seed: u64) -> Option<f64> {
-    let units = units(&log_ratios(pairs)?);
-    let n = units.len() as f64;
-    let centre = mean(&units);
+    let units = Units::of(&log_ratios(pairs)?);
+    let n = units.count() as f64;
+    let centre = units.mean();
     let normal = student_quantile(0.05, 1e6);
     let wider = (n / (n - 1.0)).sqrt() * student_quantile(0.05, n - 1.0) / normal;
     let mut random = Random::new(seed);
     let mut sizes: Vec<f64> = (0..RESAMPLES)
-        .map(|_| centre + wider * (random.resampled_mean(&units) - centre))
+        .map(|_| centre + wider * (units.resampled_mean(&mut random) - centre))
         .map(f64::abs)
         .collect();
     let at = RESAMPLES * 95 / 100;
@@ -32,6 +33,7 @@ pub fn floor(pairs: &[Pair], seed: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::mean;
 
     fn pairs(logs: impl IntoIterator<Item = f64>) -> Vec<Pair> {
         logs.into_iter()

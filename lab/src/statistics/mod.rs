@@ -16,6 +16,7 @@ mod random;
 mod ratio;
 pub mod rounds;
 pub mod sequential;
+mod units;
 mod unpaired;
 pub mod usl;
 

@@ -29,16 +29,6 @@ impl Random {
         }
     }
 
-    /// The mean of as many draws with replacement as there are `values`.
-    pub(super) fn resampled_mean(&mut self, values: &[f64]) -> f64 {
-        let n = values.len();
-        let sum: f64 = (0..n).map(|_| values[self.below(n)]).sum();
-        sum / n as f64
-    }
-}
-
-#[cfg(test)]
-impl Random {
     /// A number from 0 to 1, without 0.
     pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
@@ -49,7 +39,10 @@ impl Random {
         let (a, b) = (self.unit(), self.unit());
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
+}
 
+#[cfg(test)]
+impl Random {
     /// A normal number that is ten times as wide in one of ten draws: what a neighbour who comes
     /// and goes does to rounds.
     pub(super) fn bursty(&mut self) -> f64 {

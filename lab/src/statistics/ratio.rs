@@ -2,13 +2,12 @@
 //! measured.
 //!
 //! Two subjects are compared by the logarithm of their ratio *within* a round: what slows a whole
-//! round down (a neighbour, the clock of the core) is in both and cancels. Rounds of one start of
-//! the processes are more alike than rounds of two: each start settles on a level of its own. So
-//! the sample is the start where there are several, each with the mean of its rounds, whatever
-//! their number; and the round where there is only one start, of which alone the interval then
-//! speaks. (Of the ways to resample in two levels, drawing whole starts comes closest to the true
-//! variance; drawing rounds within as well counts their noise twice: Davison and Hinkley,
-//! "Bootstrap Methods and their Application", 1997, §3.8.)
+//! round down (a neighbour, the clock of the core) is in both and cancels. The sample is the start
+//! of the processes where there are several, also after an interruption, each with the mean of its
+//! rounds and its weight (`units.rs`); and the round where there is only one start, of which alone
+//! the interval then speaks. (Of the ways to resample in two levels, drawing whole starts comes
+//! closest to the true variance; drawing rounds within as well counts their noise twice: Davison
+//! and Hinkley, "Bootstrap Methods and their Application", 1997, §3.8.)
 //!
 //! The interval is the bootstrap percentile interval of the mean log-ratio, with the percentiles
 //! moved out for small samples: the plain one is too narrow by a factor of √((n−1)/n) and takes
@@ -17,13 +16,12 @@
 //! would lie among the last few resamples because the confidence is high, it is Student's. Tests
 //! simulate the coverage of both.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::distribution::{normal_above, normal_below, student_quantile, student_tails};
 use super::random::Random;
-use super::{RESAMPLES, ROUNDS_MIN, mean, variance};
+use super::units::Units;
+use super::{RESAMPLES, ROUNDS_MIN};
 
 /// Fewer values have too few different resamples.
 const VALUES_TO_RESAMPLE: usize = 6;
@@ -83,10 +81,10 @@ impl Ratio {
     pub fn of(pairs: &[Pair], confidence: f64, seed: u64) -> Option<Ratio> {
         let logs = log_ratios(pairs)?;
         let starts = starts(&logs);
-        let mut sample = Resampled::new(units(&logs), seed);
+        let mut sample = Resampled::new(Units::of(&logs), seed);
         let (low, high, method) = sample.interval(1.0 - confidence);
         Some(Ratio {
-            centre: mean(&sample.values).exp(),
+            centre: sample.units.mean().exp(),
             low: low.exp(),
             high: high.exp(),
             confidence,
@@ -144,42 +142,30 @@ pub(super) fn starts(logs: &[(u32, f64)]) -> usize {
     starts.len()
 }
 
-/// What is a sample of its own: the mean of each start, or each round where there is one start.
-pub(super) fn units(logs: &[(u32, f64)]) -> Vec<f64> {
-    let mut by_start: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (start, log) in logs {
-        by_start.entry(*start).or_default().push(*log);
-    }
-    match by_start.len() {
-        1 => logs.iter().map(|(_, log)| *log).collect(),
-        _ => by_start.values().map(|logs| mean(logs)).collect(),
-    }
-}
-
 /// A sample with the means of its resamples, where it is large enough for some.
 struct Resampled {
-    values: Vec<f64>,
+    units: Units,
     means: Vec<f64>,
 }
 
 impl Resampled {
-    fn new(values: Vec<f64>, seed: u64) -> Resampled {
+    fn new(units: Units, seed: u64) -> Resampled {
         let mut random = Random::new(seed);
-        let means = match values.len() {
+        let means = match units.count() {
             0..VALUES_TO_RESAMPLE => Vec::new(),
             _ => (0..RESAMPLES)
-                .map(|_| random.resampled_mean(&values))
+                .map(|_| units.resampled_mean(&mut random))
                 .collect(),
         };
-        Resampled { values, means }
+        Resampled { units, means }
     }
 
     /// The interval that leaves out the truth in a share `alpha` of cases.
     fn interval(&mut self, alpha: f64) -> (f64, f64, Method) {
-        let cut = expanded(alpha, self.values.len()) * self.means.len() as f64;
+        let cut = expanded(alpha, self.units.count()) * self.means.len() as f64;
         let cut = cut.floor() as usize;
         if cut < RESAMPLES_BEYOND_MIN {
-            let (low, high) = student(&self.values, alpha);
+            let (low, high) = student(&self.units, alpha);
             return (low, high, Method::StudentT);
         }
         let mut at = |index| *self.means.select_nth_unstable_by(index, f64::total_cmp).1;
@@ -188,16 +174,16 @@ impl Resampled {
 
     /// The smallest `alpha` whose interval leaves out 0.
     fn p_value(&self) -> f64 {
-        let student = student_p(&self.values);
+        let student = student_p(&self.units);
         if self.means.is_empty() {
             return student;
         }
-        let centre = mean(&self.values);
+        let centre = self.units.mean();
         let beyond = |mean: &&f64| **mean * centre.signum() <= 0.0;
         let beyond = self.means.iter().filter(beyond).count();
         match beyond < RESAMPLES_BEYOND_MIN {
-            true => student.min(contracted(RESAMPLES_BEYOND_MIN, self.values.len())),
-            false => contracted(beyond, self.values.len()),
+            true => student.min(contracted(RESAMPLES_BEYOND_MIN, self.units.count())),
+            false => contracted(beyond, self.units.count()),
         }
     }
 }
@@ -216,15 +202,15 @@ fn contracted(beyond: usize, n: usize) -> f64 {
     student_tails(z * ((n - 1.0) / n).sqrt(), n - 1.0)
 }
 
-fn student(values: &[f64], alpha: f64) -> (f64, f64) {
-    let n = values.len() as f64;
-    let half = student_quantile(alpha, n - 1.0) * (variance(values) / n).sqrt();
-    (mean(values) - half, mean(values) + half)
+fn student(units: &Units, alpha: f64) -> (f64, f64) {
+    let degrees = units.count() as f64 - 1.0;
+    let half = student_quantile(alpha, degrees) * units.error_squared().sqrt();
+    (units.mean() - half, units.mean() + half)
 }
 
-fn student_p(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let (centre, error) = (mean(values), (variance(values) / n).sqrt());
+fn student_p(units: &Units) -> f64 {
+    let n = units.count() as f64;
+    let (centre, error) = (units.mean(), units.error_squared().sqrt());
     match centre == 0.0 {
         true => 1.0,
         false => student_tails(centre / error, n - 1.0),

@@ -1,8 +1,9 @@
 //! Two sets of rounds that were not measured together.
 
 use super::distribution::{student_quantile, student_tails};
-use super::ratio::{starts, units};
-use super::{Method, ROUNDS_MIN, Ratio, mean, variance};
+use super::ratio::starts;
+use super::units::Units;
+use super::{Method, ROUNDS_MIN, Ratio};
 
 /// How many times as large the figures `a` are as the figures `b`, which come from other rounds:
 /// another day, another build. Each figure stands with the start of the processes it is from; a
@@ -18,10 +19,10 @@ pub fn unpaired(a: &[(u32, f64)], b: &[(u32, f64)], confidence: f64) -> Option<R
         logs.filter(|logs| logs.len() >= ROUNDS_MIN)
     };
     let (a, b) = (logs(a)?, logs(b)?);
-    let (x, y) = (units(&a), units(&b));
-    let (n, m) = (x.len() as f64, y.len() as f64);
-    let (own, other) = (variance(&x) / n, variance(&y) / m);
-    let centre = mean(&x) - mean(&y);
+    let (x, y) = (Units::of(&a), Units::of(&b));
+    let (n, m) = (x.count() as f64, y.count() as f64);
+    let (own, other) = (x.error_squared(), y.error_squared());
+    let centre = x.mean() - y.mean();
     let (half, p_value) = match own + other > 0.0 {
         true => {
             let error = (own + other).sqrt();

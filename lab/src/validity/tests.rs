@@ -319,6 +319,7 @@ fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
             question: "Which is faster?".into(),
             began: String::new(),
             ringside: String::new(),
+            ringside_sha256: None,
             metric: crate::verdict::Metric::RequestsPerSecond,
             baseline: baseline.into(),
             rounds: 3,

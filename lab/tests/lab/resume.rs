@@ -98,8 +98,10 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
         round.start == if again { 2 } else { 1 } && round.sample.start == round.start
     }));
     assert_eq!(after.manifest.setup.ended_early, None);
-    let interrupted = |what: &String| what.contains("was interrupted, and went on at");
-    assert!(after.manifest.cautions.iter().any(interrupted));
+    for part in ["was interrupted, and went on at", "rounds_per_start"] {
+        let mut cautions = after.manifest.cautions.iter();
+        assert!(cautions.any(|what| what.contains(part)), "{part}");
+    }
 
     let again = compare(&resumed).expect("it is complete");
     assert_eq!(again.end().exit_code(), 0);
@@ -148,6 +150,16 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
             "another machine or kernel",
         ),
         ("\"sha256\":\"", "\"sha256\":\"0", "is another program"),
+        (
+            "\"ringside_sha256\":\"",
+            "\"ringside_sha256\":\"0",
+            "another build of ringside (SHA-256 0",
+        ),
+        (
+            "\"ringside_sha256\":",
+            "\"was\":",
+            "older build of ringside, which kept no hash of itself",
+        ),
         (
             "\"schema_version\":1",
             "\"schema_version\":99",

@@ -6,7 +6,7 @@ use engine::signal::Stop;
 use lab::Event;
 use lab::capacity::{self, Options, Outcome, Whose};
 use lab::report;
-use load::Plan;
+use load::{Plan, Redaction};
 use measure::host::Host;
 
 use crate::args::capacity::Capacity;
@@ -47,7 +47,10 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
         true => target(arguments)?,
         false => file(arguments).map_err(Failure::usage)?,
     };
+    let redaction = arguments.load.secrets.hide(Redaction::default());
+    terminal::hide(&redaction);
     Ok(Options {
+        redaction,
         from: arguments.from,
         to: arguments.to,
         window: arguments.duration,
@@ -62,7 +65,7 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
 }
 
 fn target(arguments: &Capacity) -> Result<Whose, Failure> {
-    let base = plan::base(&arguments.whose, &arguments.load);
+    let base = plan::base(&arguments.whose, &arguments.load, Redaction::default());
     let mut plan = base.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
     plan::call(&arguments.load, &mut plan)?;
@@ -72,7 +75,7 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
 /// A comparison says itself how its rows are loaded.
 fn file(arguments: &Capacity) -> Result<Whose, String> {
     let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
-    match plan::base(ANY, &arguments.load) {
+    match plan::base(ANY, &arguments.load, Redaction::default()) {
         Ok(plan) if plan == usual => Ok(Whose::File(PathBuf::from(&arguments.whose))),
         _ => Err(format!(
             "{} is a comparison, which says itself what is asked over which connections: write \

@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::report::{self, Look};
 use lab::{Event, Options, Swept, trials};
+use load::Redaction;
 
 use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
@@ -70,7 +71,10 @@ fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
 
 fn options(arguments: &Compare) -> Result<Options, Failure> {
     let quick = arguments.quick;
+    let redaction = arguments.secrets.hide(Redaction::default());
+    terminal::hide(&redaction);
     Ok(Options {
+        redaction,
         file: arguments.file.clone(),
         out: arguments.output.clone(),
         ringside: this_program()?,

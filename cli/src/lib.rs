@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use args::{Arguments, Parsed, Verb};
 use exit::{Exit, Failure};
+use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
@@ -43,7 +44,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(_) => Exit::Failed,
         },
         Parsed::Wrong(text) => {
-            terminal::say(text.trim_end());
+            // Nothing is known of arguments that could not be read.
+            terminal::say(&guessed(text.trim_end()));
             Exit::Usage
         }
     }

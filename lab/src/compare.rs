@@ -79,9 +79,10 @@ pub(crate) fn one(
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
         .map_err(CannotBegin::Impossible)?;
     let mut comparison = comparison.clone();
-    let mut manifest = new_manifest(&comparison, &placement, options);
-    let (mut store, begun) = open(place, &comparison, file, &manifest)?;
+    let (mut store, begun) = open(place, &comparison).map_err(CannotBegin::Impossible)?;
+    let mut manifest = new_manifest(&comparison, file, &placement, options);
     if let Some(begun) = &begun {
+        resume::check(begun, store.folder(), file, &manifest).map_err(CannotBegin::Impossible)?;
         same_roles(&mut comparison, &begun.manifest);
         manifest = resume::resumed(manifest, begun);
     }
@@ -107,7 +108,7 @@ pub(crate) fn one(
     let programs = |begun| resume::same_programs(begun, &manifest.rows);
     let same = begun.as_ref().map_or(Ok(()), programs);
     same.map_err(CannotBegin::Impossible)?;
-    store.keep_asked(file.to_vec());
+    store.keep_asked(file);
     let order = order(entries.len(), comparison.rounds, comparison.seed);
     manifest.setup.order = order.iter().map(|round| names(&entries, round)).collect();
     store.describe(&manifest);
@@ -178,27 +179,33 @@ fn finish(mut store: Store, mut manifest: Manifest, rounds: &[Round], stop: &Sto
     }
 }
 
-/// The folder to write into, with what is in it where a comparison is continued.
-fn open(
-    place: Place<'_>,
-    comparison: &Comparison,
-    file: &[u8],
-    manifest: &Manifest,
-) -> Result<(Store, Option<Kept>), CannotBegin> {
-    let opened = match place {
+/// The folder to write into, with what is in it where a comparison is continued. From here on
+/// secrets are hidden under its key.
+fn open(place: Place<'_>, comparison: &Comparison) -> Result<(Store, Option<Kept>), String> {
+    let (mut store, begun) = match place {
         Place::New(folder) => {
-            Store::create(folder, &comparison.name, unix_seconds()).map(|store| (store, None))
+            let store = Store::create(folder, &comparison.name, unix_seconds())?;
+            (store, None)
         }
-        Place::Begun(folder) => Store::open(folder).and_then(|(store, begun)| {
-            resume::check(&begun, folder, file, manifest)?;
-            Ok((store, Some(begun)))
-        }),
+        Place::Begun(folder) => {
+            let (store, begun) = Store::open(folder)?;
+            if !comparison.redaction.has_key() {
+                resume::key_is_there(store.folder(), begun.manifest.file_hash.as_deref())?;
+            }
+            (store, Some(begun))
+        }
     };
-    opened.map_err(CannotBegin::Impossible)
+    store.hide(&comparison.redaction)?;
+    Ok((store, begun))
 }
 
 /// What is known before anything is built.
-fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Options) -> Manifest {
+fn new_manifest(
+    comparison: &Comparison,
+    file: &[u8],
+    placement: &Placement,
+    options: &Options,
+) -> Manifest {
     let (host, pressure_before) = (Host::read(), pressure_before());
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
@@ -206,6 +213,7 @@ fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Option
         cautions: cautions(&host, placement, pressure_before),
         host,
         pressure_before,
+        file_hash: Some(comparison.redaction.fingerprint(file)),
         asked: Asked {
             rounds: options.rounds,
             window_s: options.window.map(|window| window.as_secs_f64()),
@@ -226,9 +234,12 @@ fn new_manifest(comparison: &Comparison, placement: &Placement, options: &Option
 
 /// The comparison with the options in place of what the file says, and the file.
 pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
-    let (mut comparison, file) =
-        Comparison::read_with_text(&options.file, options.subjects.as_deref())
-            .map_err(CannotBegin::BadFile)?;
+    let (mut comparison, file) = Comparison::read_with_text(
+        &options.file,
+        options.subjects.as_deref(),
+        &options.redaction,
+    )
+    .map_err(CannotBegin::BadFile)?;
     let impossible = |what: String| Err(CannotBegin::Impossible(what));
     if let Some(rounds) = options.rounds
         && !(1..=comparison::ROUNDS_MAX).contains(&rounds)

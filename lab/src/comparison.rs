@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use load::Redaction;
 use load::check::Threshold;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -71,6 +72,8 @@ pub struct Comparison {
     pub engine: String,
     /// What must hold where the rows' capacities are searched.
     pub capacity: Option<Capacity>,
+    /// What of its workloads is shown where it is written or printed.
+    pub redaction: Redaction,
 }
 
 /// A row of the comparison: a subject under a workload.
@@ -173,6 +176,12 @@ struct Written {
     cores: Cores,
     engine: Option<Spanned<String>>,
     capacity: Option<Capacity>,
+    /// Headers, metadata and query parameters that are secrets, besides those that always are.
+    #[serde(default)]
+    redact: Vec<String>,
+    /// Whether bodies and messages are recorded as they are.
+    #[serde(default)]
+    record_body: bool,
 }
 
 /// A row as it stands in the file: a subject with a name of its own and another workload.
@@ -209,13 +218,15 @@ impl Comparison {
     /// Reads a comparison and the subjects it names. `subjects` is the folder of subjects; without
     /// it `subjects/` is looked for beside the file, above it, and in the current folder.
     pub fn read(file: &Path, subjects: Option<&Path>) -> Result<Comparison, BadFile> {
-        Comparison::read_with_text(file, subjects).map(|(comparison, _)| comparison)
+        let redaction = Redaction::default();
+        Comparison::read_with_text(file, subjects, &redaction).map(|(comparison, _)| comparison)
     }
 
-    /// The same, with the bytes of the file.
+    /// The same, with the bytes of the file. The file may name more to hide than `redaction` does.
     pub(crate) fn read_with_text(
         file: &Path,
         subjects: Option<&Path>,
+        redaction: &Redaction,
     ) -> Result<(Comparison, Vec<u8>), BadFile> {
         let (mut written, document) = Document::read::<Written>(file)?;
         let wanted = wanted(&mut written, &document)?;
@@ -227,7 +238,9 @@ impl Comparison {
             .take()
             .unwrap_or_else(Workload::of_commands);
         let phases = phase::read(phases, &mut workload, &document)?;
+        let redaction = redaction.clone().naming(&written.redact);
         let reader = Reader {
+            redaction: redaction.showing_bodies(written.record_body),
             timed,
             places: places(file, subjects),
             beside: file.parent().unwrap_or(Path::new("")),
@@ -273,6 +286,7 @@ impl Comparison {
 /// A file that is being read, with all that its rows need.
 struct Reader<'a> {
     written: &'a Written,
+    redaction: Redaction,
     /// Commands are timed: there is no workload.
     timed: bool,
     phases: Vec<Phase>,
@@ -288,9 +302,14 @@ impl Reader<'_> {
             let workload = common.with(wanted.difference);
             let subject = read_subject(&wanted.subject, self.document, &self.places)?;
             let subject = subject.suited(&workload);
-            let question = workload
+            let mut question = workload
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
+            question.redaction = self.redaction.clone();
+            question.tell_secrets();
+            for answer in &subject.answers {
+                answer.tell_secrets(&self.redaction);
+            }
             self.check_kind(&subject, &wanted.subject)?;
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
@@ -352,6 +371,7 @@ impl Reader<'_> {
             cores: written.cores.clone(),
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
             capacity: written.capacity.clone(),
+            redaction: self.redaction.clone(),
         }
     }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use load::redaction::guessed;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
 /// The largest file that is read: these files are written by hand.
@@ -48,7 +49,7 @@ impl Document {
         BadFile {
             file: self.path.clone(),
             place: span.map(|span| Place::of(&self.text, span.start)),
-            what: what.into(),
+            what: guessed(&what.into()).into_owned(),
         }
     }
 }
@@ -94,7 +95,7 @@ impl Place {
         Place {
             line: before.matches('\n').count() + 1,
             column: text[start..offset].chars().count() + 1,
-            text: text[start..].lines().next().unwrap_or("").to_owned(),
+            text: guessed(text[start..].lines().next().unwrap_or("")).into_owned(),
         }
     }
 }

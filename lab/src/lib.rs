@@ -27,6 +27,7 @@ mod document;
 mod end;
 pub mod event;
 pub mod finding;
+mod hidden;
 mod live;
 pub mod manifest;
 pub mod phase;
@@ -52,7 +53,7 @@ pub mod workload;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use load::Signal;
+use load::{Redaction, Signal};
 
 pub use compare::compare;
 pub use document::BadFile;
@@ -92,6 +93,9 @@ pub struct Options {
     pub budget: Option<Duration>,
     /// The folder of an interrupted comparison, to go on with it; `out` counts for nothing then.
     pub resume: Option<PathBuf>,
+    /// What is hidden in all that is written, besides what the file names; it gets to know the
+    /// secrets of the comparison.
+    pub redaction: Redaction,
 }
 
 /// What a comparison brought.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::schedule::Schedule;
-use load::{Answer, Plan, Stop};
+use load::{Answer, Plan, Redaction, Stop};
 use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
@@ -338,6 +338,7 @@ pub(crate) fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
         message: None,
         repeat: NonZeroU32::MIN,
         proto: None,
+        redaction: Redaction::default(),
     }
 }
 

@@ -31,6 +31,10 @@ pub struct Manifest {
     pub pressure_before: Option<f64>,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
+    /// The keyed hash of the comparison's file as it was read, secrets included; null in folders
+    /// that were begun before there was one.
+    #[serde(default)]
+    pub file_hash: Option<String>,
     /// What was asked for besides the file.
     pub asked: Asked,
     /// The rows in the comparison's order.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use load::redaction::KEY_FILE;
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_date};
 
@@ -21,7 +22,12 @@ const HASH_SHOWN: usize = 12;
 /// # Errors
 /// A sentence that says in what they differ.
 pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> Result<(), String> {
-    same_file(&folder.join(ASKED), file)?;
+    same_file(
+        folder,
+        kept.manifest.file_hash.as_deref(),
+        file,
+        now.file_hash.as_deref(),
+    )?;
     let (before, folder) = (&kept.manifest, folder.display());
     let differ = now.asked.differs_from(&before.asked);
     if !differ.is_empty() {
@@ -76,17 +82,44 @@ fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
     }
 }
 
-/// Whether a comparison's file is still what it was when it was `kept`.
+/// Whether a comparison's file is still what it was when it was begun in `folder`: by its keyed
+/// hash, since what is kept of it there has no secrets; where there is none, byte by byte.
 ///
 /// # Errors
 /// A sentence that says where to look.
-pub(crate) fn same_file(kept: &Path, file: &[u8]) -> Result<(), String> {
-    let name = kept.display();
-    let before = fs::read(kept).map_err(|error| format!("{name}: {error}"))?;
-    match before == file {
+pub(crate) fn same_file(
+    folder: &Path,
+    hash_before: Option<&str>,
+    file: &[u8],
+    hash: Option<&str>,
+) -> Result<(), String> {
+    let kept = folder.join(ASKED);
+    let same = match hash_before {
+        Some(before) => Some(before) == hash,
+        None => fs::read(&kept).map_err(|error| format!("{}: {error}", kept.display()))? == file,
+    };
+    match same {
         true => Ok(()),
         false => Err(format!(
-            "it was begun with another file, which is kept as {name}: use that one, or begin anew"
+            "it was begun with another file, which is kept as {} without its secrets: use that \
+             file with the same secrets, or begin anew",
+            kept.display()
+        )),
+    }
+}
+
+/// Whether hashes in `folder` can be compared with new ones, if it was begun with them.
+///
+/// # Errors
+/// A sentence that names the key that is missing.
+pub(crate) fn key_is_there(folder: &Path, hash_before: Option<&str>) -> Result<(), String> {
+    let key = folder.join(KEY_FILE);
+    match hash_before.is_none() || key.is_file() {
+        true => Ok(()),
+        false => Err(format!(
+            "{} is missing, without which nobody can tell whether the comparison and its secrets \
+             are still the same: begin anew",
+            key.display()
         )),
     }
 }

@@ -150,7 +150,7 @@ mod tests {
         (0..50).for_each(|n| tally.completed(at(n), at(n), at(2000), 200));
         tally.completed_late = 50;
         let facts = Facts {
-            plan: Plan::new("http://127.0.0.1:1/").expect("a URL"),
+            plan: Plan::new("http://127.0.0.1:1/").expect("a URL").recorded(),
             host: Host::default(),
             generator: Generator::default(),
             duration_s: 1.0,

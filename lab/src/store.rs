@@ -1,14 +1,17 @@
 //! The folder a comparison writes into. Every file appears whole or not at all, and what cannot be
 //! written now, since the disk is full, is kept in memory and written when there is room.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use load::Redaction;
 use measure::time::utc_date;
 use serde::Serialize;
 
+use crate::hidden::hidden;
 use crate::manifest::Manifest;
 use crate::round::Round;
 
@@ -18,7 +21,7 @@ pub(crate) const MANIFEST: &str = "comparison.json";
 pub(crate) const SWEEP: &str = "sweep.json";
 /// The file of what trials came to.
 pub(crate) const TRIALS: &str = "trials.json";
-/// The comparison's file as it was read.
+/// The comparison's file as it was read, but for its secrets.
 pub(crate) const ASKED: &str = "comparison.toml";
 
 /// A folder for one comparison.
@@ -29,6 +32,8 @@ pub(crate) struct Store {
     waiting: BTreeMap<PathBuf, (Vec<u8>, String)>,
     /// What has no form in JSON, and why.
     formless: Vec<String>,
+    /// What no file inside may hold.
+    redaction: Redaction,
 }
 
 impl Store {
@@ -85,6 +90,7 @@ impl Store {
             folder: fs::canonicalize(folder)?,
             waiting: BTreeMap::new(),
             formless: Vec::new(),
+            redaction: Redaction::default(),
         })
     }
 
@@ -95,6 +101,16 @@ impl Store {
         write(&trial, b"whether this folder can be written\n")?;
         fs::remove_file(trial)?;
         Ok(store)
+    }
+
+    /// Lets no file inside hold what `redaction` hides; its key is kept here, unless it has one.
+    ///
+    /// # Errors
+    /// A sentence that names the key's file, and what is wrong with it.
+    pub(crate) fn hide(&mut self, redaction: &Redaction) -> Result<(), String> {
+        redaction.keep_key_in(&self.folder)?;
+        self.redaction = redaction.clone();
+        Ok(())
     }
 
     /// The folder, absolute.
@@ -119,13 +135,18 @@ impl Store {
         self.put_json(Path::new(MANIFEST), manifest);
     }
 
-    /// Writes the comparison's file as it was read.
-    pub(crate) fn keep_asked(&mut self, file: Vec<u8>) {
-        self.put(Path::new(ASKED), file);
+    /// Writes the comparison's file as it was read, but for its secrets.
+    pub(crate) fn keep_asked(&mut self, file: &[u8]) {
+        let hidden = hidden(&String::from_utf8_lossy(file), &self.redaction);
+        self.put(Path::new(ASKED), hidden.into_bytes());
     }
 
     /// Writes a file inside. What could not be written before is tried again.
     pub(crate) fn put(&mut self, name: &Path, bytes: Vec<u8>) {
+        let bytes = match std::str::from_utf8(&bytes).map(|text| self.redaction.scrub(text)) {
+            Ok(Cow::Owned(scrubbed)) => scrubbed.into_bytes(),
+            Ok(Cow::Borrowed(_)) | Err(_) => bytes,
+        };
         self.waiting.insert(name.to_owned(), (bytes, String::new()));
         let folder = &self.folder;
         self.waiting.retain(|name, (bytes, why)| {

@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use load::Redaction;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
@@ -196,7 +197,14 @@ impl Answer {
             message: workload::message(self.message.as_deref(), folder)?,
             repeat: NonZeroU32::MIN,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
+            redaction: Redaction::default(),
         })
+    }
+
+    /// Has `redaction` know the secrets that asking for it sends.
+    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+        let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
+        redaction.learn(fields, self.path.as_str());
     }
 
     /// This answer for a payload of so many bytes.

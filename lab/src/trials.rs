@@ -155,13 +155,7 @@ pub fn trials(
     let (comparison, file) = read(options, wanted)?;
     let began = unix_seconds();
     let name = format!("{}-trials", comparison.name);
-    let mut store =
-        Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
-    if store.folder().join(TRIALS).exists() {
-        let folder = store.folder().display();
-        let what = format!("{folder} already holds trials; name another folder with -o");
-        return Err(CannotBegin::Impossible(what));
-    }
+    let mut store = open(options, &comparison, &name, began).map_err(CannotBegin::Impossible)?;
     let mut trials = Trials {
         schema_version: SCHEMA_VERSION,
         comparison: comparison.name.clone(),
@@ -210,6 +204,24 @@ pub fn trials(
         unwritten: store.unwritten(),
         stopped: stop.requested(),
     })
+}
+
+/// A folder in which there are no trials yet, and no secrets ever.
+fn open(
+    options: &Options,
+    comparison: &Comparison,
+    name: &str,
+    began: u64,
+) -> Result<Store, String> {
+    let mut store = Store::create(options.out.as_deref(), name, began)?;
+    if store.folder().join(TRIALS).exists() {
+        let folder = store.folder().display();
+        return Err(format!(
+            "{folder} already holds trials; name another folder with -o"
+        ));
+    }
+    store.hide(&comparison.redaction)?;
+    Ok(store)
 }
 
 /// What is tried, with its file as it stands.

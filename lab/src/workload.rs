@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::Plan;
 use load::grpc::{Method, Source};
 use load::protocol::{Http2, Protocol as Spoken};
+use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
@@ -72,6 +72,8 @@ pub struct Question {
     pub repeat: NonZeroU32,
     /// The `.proto` file that describes a gRPC message.
     pub proto: Option<PathBuf>,
+    /// What of it is shown where it is written or printed.
+    pub redaction: Redaction,
 }
 
 impl Question {
@@ -96,9 +98,15 @@ impl Question {
         };
         format!(
             "{method}{} over {}{sent}{fields}",
-            self.path,
+            self.redaction.path(&self.path),
             self.protocol.name()
         )
+    }
+
+    /// Has the redaction know the secrets that this sends.
+    pub(crate) fn tell_secrets(&self) {
+        let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
+        self.redaction.learn(fields, &self.path);
     }
 
     /// A method of gRPC with what describes its messages; none for other protocols, and for calls
@@ -127,6 +135,7 @@ impl Question {
         };
         let url = format!("{scheme}://127.0.0.1:{port}{}", self.path);
         let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
+        plan.redaction = self.redaction.clone();
         if let Some(tls) = &mut plan.tls {
             // Subjects make their certificates as they start.
             tls.insecure = true;
@@ -343,6 +352,7 @@ impl Workload {
             message: message.map(|text| with_payload(&text, bytes)),
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
+            redaction: Redaction::default(),
         })
     }
 

@@ -400,7 +400,7 @@ mod tests {
     /// A record with a mean of 4 ms, of which so many exchanges failed.
     fn record(valid: bool, completed: u64, failed: u64) -> Record {
         let facts = Facts {
-            plan: Plan::new("http://127.0.0.1:1/").expect("a URL"),
+            plan: Plan::new("http://127.0.0.1:1/").expect("a URL").recorded(),
             host: Host::default(),
             generator: Generator::default(),
             duration_s: 1.0,

@@ -23,6 +23,7 @@ mod probe;
 pub mod protocol;
 mod random;
 mod recorder;
+pub mod redaction;
 mod request;
 mod run;
 pub mod schedule;
@@ -38,12 +39,13 @@ pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;
 pub use probe::{Answer, CallEnd, probe};
+pub use redaction::Redaction;
 pub use run::{RunError, run};
 
 /// The record of a run of this crate.
-pub type Record = measure::record::Record<Plan>;
+pub type Record = measure::record::Record<plan::Recorded>;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {
-    measure::record::schema_json::<Plan>()
+    measure::record::schema_json::<plan::Recorded>()
 }

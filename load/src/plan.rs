@@ -1,15 +1,23 @@
-//! A plan: everything a run needs, validated and serialisable. Two runs of one plan do the same
-//! work.
+//! A plan: everything a run needs, validated. Two runs of one plan do the same work.
+//!
+//! A plan holds secrets, so it cannot be serialised: only its [`Recorded`] form can, in which they
+//! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
+//! are called in one place.)
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proto::http1::request::RequestSpec;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::protocol::{Call, CallKind, Http2, Message, Protocol, Tls};
+use crate::redaction::{self, Redaction, guessed};
 use crate::request;
 use crate::schedule::Schedule;
 
@@ -24,14 +32,16 @@ pub const THREADS_MAX: u32 = 256;
 
 /// All a run needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Plan {
     /// Where the load goes.
+    #[serde(with = "Target")]
     pub target: Target,
     /// What is sent.
+    #[serde(with = "Request")]
     pub request: Request,
     /// What is spoken.
-    #[serde(default)]
+    #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
     /// How the connections are secured; null: not at all.
     #[serde(default)]
@@ -66,11 +76,48 @@ pub struct Plan {
     pub engine: String,
     /// Seed of arrivals and back-off.
     pub seed: u64,
+    /// What of it is shown where it is written or printed.
+    #[serde(skip)]
+    pub redaction: Redaction,
+}
+
+/// A plan as a record holds it: without its secrets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded(Plan);
+
+impl Deref for Recorded {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl Serialize for Recorded {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Plan::serialize(&self.0, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recorded {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Recorded, D::Error> {
+        Plan::deserialize(from).map(Recorded)
+    }
+}
+
+impl JsonSchema for Recorded {
+    fn schema_name() -> Cow<'static, str> {
+        Plan::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Plan::json_schema(generator)
+    }
 }
 
 /// Where the load goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Target {
     /// `http`, `https`, `ws`, `wss`, `grpc` or `grpcs`.
     pub scheme: String,
@@ -99,13 +146,13 @@ pub struct HostPort {
 /// What is sent, the same for each exchange. Of a WebSocket it is the upgrade request, of gRPC the
 /// headers are the metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Request {
     /// HTTP method.
     pub method: String,
     /// Fields besides the ones that ringside sets; these win.
     pub headers: Vec<(String, String)>,
-    /// Body; base64 in JSON.
+    /// Body; base64 in JSON, or `redacted:HASH, N bytes`.
     #[serde(with = "body_base64")]
     #[schemars(with = "String")]
     pub body: Vec<u8>,
@@ -152,7 +199,66 @@ impl Plan {
             send_buffer_bytes: None,
             engine: "auto".into(),
             seed: 1,
+            redaction: Redaction::default(),
         })
+    }
+
+    /// What a record holds of it. Whoever adds a field decides here whether it is a secret.
+    pub fn recorded(&self) -> Recorded {
+        let Plan {
+            target,
+            request,
+            protocol,
+            tls,
+            schedule,
+            connections,
+            threads,
+            pipeline,
+            keep_alive,
+            duration_s,
+            count,
+            warm_up_s,
+            timeout_s,
+            source_addresses,
+            cpus,
+            receive_buffer_bytes,
+            send_buffer_bytes,
+            engine,
+            seed,
+            redaction,
+        } = self;
+        Recorded(Plan {
+            target: target.shown(redaction),
+            request: request.shown(redaction),
+            protocol: protocol.shown(redaction),
+            tls: tls.clone(),
+            schedule: schedule.clone(),
+            connections: *connections,
+            threads: *threads,
+            pipeline: *pipeline,
+            keep_alive: *keep_alive,
+            duration_s: *duration_s,
+            count: *count,
+            warm_up_s: *warm_up_s,
+            timeout_s: *timeout_s,
+            source_addresses: source_addresses.clone(),
+            cpus: cpus.clone(),
+            receive_buffer_bytes: *receive_buffer_bytes,
+            send_buffer_bytes: *send_buffer_bytes,
+            engine: engine.clone(),
+            seed: *seed,
+            redaction: redaction.clone(),
+        })
+    }
+
+    /// The whole URL, as it may be shown.
+    pub fn url(&self) -> String {
+        self.target.url(&self.redaction)
+    }
+
+    /// Has the redaction know the secrets that this sends.
+    pub fn tell_secrets(&self) {
+        self.request.tell_secrets(&self.target, &self.redaction);
     }
 
     /// Checks that the parts fit together. Says what to change where they do not.
@@ -252,16 +358,17 @@ impl Plan {
 impl Target {
     /// Reads `SCHEME://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
     pub fn parse(url: &str) -> Result<Target, Invalid> {
+        let shown = guessed(url);
         let bad = |why: &str| {
             Invalid(format!(
-                "{url:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
+                "{shown:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
             ))
         };
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
         let scheme = scheme.to_ascii_lowercase();
         if !SCHEMES.contains(&&*scheme) {
             return Err(Invalid(format!(
-                "{url}: {scheme}:// is no scheme that ringside knows; write one of {}://",
+                "{shown}: {scheme}:// is no scheme that ringside knows; write one of {}://",
                 SCHEMES.join("://, ")
             )));
         }
@@ -336,9 +443,45 @@ impl Target {
         }
     }
 
-    /// The whole URL.
-    pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme, self.authority(), self.path)
+    /// The whole URL, as it may be shown.
+    pub fn url(&self, redaction: &Redaction) -> String {
+        let path = redaction.path(&self.path);
+        format!("{}://{}{path}", self.scheme, self.authority())
+    }
+
+    /// It without its secrets.
+    pub(crate) fn shown(&self, redaction: &Redaction) -> Target {
+        Target {
+            scheme: self.scheme.clone(),
+            host: self.host.clone(),
+            port: self.port,
+            path: redaction.path(&self.path),
+            unix_socket: self.unix_socket.clone(),
+            connect_to: self.connect_to.clone(),
+        }
+    }
+}
+
+impl Request {
+    /// It without its secrets.
+    pub(crate) fn shown(&self, redaction: &Redaction) -> Request {
+        let Request {
+            method,
+            headers,
+            body,
+        } = self;
+        let shown = |(name, value): &(String, String)| (name.clone(), redaction.value(name, value));
+        Request {
+            method: method.clone(),
+            headers: headers.iter().map(shown).collect(),
+            body: redaction.body(body),
+        }
+    }
+
+    /// Has `redaction` know the secrets that this sends to `target`.
+    pub(crate) fn tell_secrets(&self, target: &Target, redaction: &Redaction) {
+        let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
+        redaction.learn(fields, &target.path);
     }
 }
 
@@ -383,28 +526,29 @@ pub(crate) fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
     )))
 }
 
+/// Bytes in JSON: in base64, or what stands in their place, which is no base64.
 pub(crate) mod body_base64 {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    use super::{bytes_of, text_of};
+
     pub(crate) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&STANDARD.encode(body))
+        to.serialize_str(&text_of(body))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        let text = String::deserialize(from)?;
-        STANDARD.decode(text).map_err(serde::de::Error::custom)
+        bytes_of(String::deserialize(from)?).map_err(serde::de::Error::custom)
     }
 }
 
+/// The same of a list.
 pub(crate) mod base64_list {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use super::{bytes_of, text_of};
+
     pub(crate) fn serialize<S: Serializer>(items: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
-        let texts: Vec<String> = items.iter().map(|item| STANDARD.encode(item)).collect();
+        let texts: Vec<String> = items.iter().map(|item| text_of(item)).collect();
         texts.serialize(to)
     }
 
@@ -412,10 +556,24 @@ pub(crate) mod base64_list {
         from: D,
     ) -> Result<Vec<Vec<u8>>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
-        let decoded = texts.into_iter().map(|text| STANDARD.decode(text));
+        let decoded = texts.into_iter().map(bytes_of);
         decoded
             .collect::<Result<_, _>>()
             .map_err(serde::de::Error::custom)
+    }
+}
+
+fn text_of(body: &[u8]) -> String {
+    match redaction::is_hidden_body(body) {
+        true => String::from_utf8_lossy(body).into_owned(),
+        false => STANDARD.encode(body),
+    }
+}
+
+fn bytes_of(text: String) -> Result<Vec<u8>, base64::DecodeError> {
+    match redaction::is_hidden_body(text.as_bytes()) {
+        true => Ok(text.into_bytes()),
+        false => STANDARD.decode(text),
     }
 }
 
@@ -472,8 +630,35 @@ mod tests {
         let mut plan = Plan::new("http://localhost:81/x").unwrap();
         plan.request.body = vec![0, 159, 146, 150];
         plan.schedule = Schedule::Poisson { rate: 12.5 };
-        let text = serde_json::to_string(&plan).unwrap();
-        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        for shown in [true, false] {
+            plan.redaction = Redaction::default().showing_bodies(shown);
+            let recorded = plan.recorded();
+            assert_eq!(recorded.request.body == plan.request.body, shown);
+            let text = serde_json::to_string(&recorded).unwrap();
+            assert_eq!(serde_json::from_str::<Recorded>(&text).unwrap(), recorded);
+        }
+    }
+
+    #[test]
+    fn a_recorded_plan_holds_no_secret_of_any_protocol() {
+        for scheme in ["http", "ws", "grpc"] {
+            let mut plan = Plan::new(&format!("{scheme}://x/p.S/M?token=canary-q")).unwrap();
+            let header = |name: &str| (name.to_owned(), "Bearer canary-h".to_owned());
+            plan.request.headers = ["authorization", "Cookie", "X-Mine"].map(header).into();
+            plan.request.body = b"canary-b".to_vec();
+            match &mut plan.protocol {
+                Protocol::Grpc { call, .. } => call.messages = vec![b"canary-m".to_vec()],
+                Protocol::WebSocket { message } => message.payload = b"canary-m".to_vec(),
+                _ => {}
+            }
+            plan.redaction = Redaction::default().naming(["x-mine"]);
+            let text = serde_json::to_string(&plan.recorded()).unwrap();
+            assert!(!text.contains("canary"), "{text}");
+            for bytes in ["canary-b", "canary-m"] {
+                assert!(!text.contains(&STANDARD.encode(bytes)), "{text}");
+            }
+            assert!(!plan.url().contains("canary"), "{}", plan.url());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Invalid, within};
+use crate::redaction::Redaction;
 
 /// The most concurrent streams on one HTTP/2 connection.
 pub const STREAMS_MAX: u32 = 16_384;
@@ -21,7 +22,12 @@ const PING_EVERY_S: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
 
 /// The protocol of a plan's exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "name", deny_unknown_fields)]
+#[serde(
+    rename_all = "snake_case",
+    tag = "name",
+    deny_unknown_fields,
+    remote = "Self"
+)]
 pub enum Protocol {
     /// HTTP/1.1 (RFC 9112). One exchange is a request and its response.
     #[default]
@@ -36,11 +42,13 @@ pub enum Protocol {
         /// Streams and windows.
         http2: Http2,
         /// What is called.
+        #[serde(with = "Call")]
         call: Call,
     },
     /// WebSocket (RFC 6455). One exchange is a message and the message that answers it.
     WebSocket {
         /// What is sent.
+        #[serde(with = "Message")]
         message: Message,
     },
 }
@@ -74,11 +82,12 @@ impl Default for Http2 {
 
 /// A gRPC call. Its service and method are the target's path, its metadata the request's headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Call {
     /// Which side streams.
     pub kind: CallKind,
-    /// The messages of each call, encoded; base64 in JSON. All but the streams have exactly one.
+    /// The messages of each call, encoded; base64 in JSON, or `redacted:HASH, N bytes`. All
+    /// but the streams have exactly one.
     #[serde(with = "crate::plan::base64_list")]
     #[schemars(with = "Vec<String>")]
     pub messages: Vec<Vec<u8>>,
@@ -109,9 +118,9 @@ impl CallKind {
 
 /// A WebSocket message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Message {
-    /// The payload; base64 in JSON.
+    /// The payload; base64 in JSON, or `redacted:HASH, N bytes`.
     #[serde(with = "crate::plan::body_base64")]
     #[schemars(with = "String")]
     pub payload: Vec<u8>,
@@ -181,6 +190,32 @@ impl Protocol {
         match self {
             Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => Some(http2),
             Protocol::Http1 | Protocol::WebSocket { .. } => None,
+        }
+    }
+
+    /// It without its secrets.
+    pub(crate) fn shown(&self, redaction: &Redaction) -> Protocol {
+        match self {
+            Protocol::Http1 => Protocol::Http1,
+            Protocol::Http2 { http2 } => Protocol::Http2 { http2: *http2 },
+            Protocol::Grpc { http2, call } => {
+                let messages = call.messages.iter();
+                let call = Call {
+                    kind: call.kind,
+                    messages: messages.map(|message| redaction.body(message)).collect(),
+                    deadline_s: call.deadline_s,
+                };
+                let http2 = *http2;
+                Protocol::Grpc { http2, call }
+            }
+            Protocol::WebSocket { message } => {
+                let message = Message {
+                    payload: redaction.body(&message.payload),
+                    binary: message.binary,
+                    ping_every_s: message.ping_every_s,
+                };
+                Protocol::WebSocket { message }
+            }
         }
     }
 

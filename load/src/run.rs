@@ -282,7 +282,7 @@ pub(crate) fn assemble(
     Record::assemble(
         &tally,
         Facts {
-            plan: plan.clone(),
+            plan: plan.recorded(),
             host: Host::read(),
             generator,
             duration_s,

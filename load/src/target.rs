@@ -83,7 +83,7 @@ pub(crate) fn unreachable(plan: &Plan, address: &Address, why: &io::Error) -> Ru
     };
     RunError::Unreachable(format!(
         "{}: cannot connect to {address} ({why}); {advice}",
-        plan.target.url()
+        plan.url()
     ))
 }
 

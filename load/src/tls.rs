@@ -54,7 +54,7 @@ pub(crate) fn secure<S: Read + Write>(
 pub(crate) fn unsecured(plan: &Plan, error: &HandshakeError) -> RunError {
     RunError::Unreachable(format!(
         "{}: {}; {}",
-        plan.target.url(),
+        plan.url(),
         error.what,
         advice(plan, error.fault)
     ))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::secrets::Secrets;
 use super::values;
 
 const NOTES: &str = "\
@@ -89,4 +90,7 @@ pub(crate) struct Compare {
     /// Three short rounds: to see that everything runs, not to compare
     #[arg(long)]
     pub(crate) quick: bool,
+
+    #[command(flatten)]
+    pub(crate) secrets: Secrets,
 }

@@ -8,9 +8,10 @@ use load::hold::{BackOff, Threshold};
 
 use super::machine::{MACHINE, Machine};
 use super::run::Format;
+use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
-use super::values;
+use super::values::{self, Header};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +90,7 @@ pub(crate) struct Hold {
     /// value'; repeatable
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header,
         help_heading = REQUEST)]
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<Header>,
 
     /// Method of the heartbeat of HTTP/1.1
     #[arg(short, long, value_name = "METHOD", default_value = "GET", help_heading = REQUEST)]
@@ -109,6 +110,9 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) machine: Machine,
+
+    #[command(flatten)]
+    pub(crate) secrets: Secrets,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%', 'reconnects<=1/h',
     /// 'write_failures<1%', 'heartbeat_p99<1s'; repeatable

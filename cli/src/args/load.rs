@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::http2::Http2;
 use super::machine::Machine;
+use super::secrets::Secrets;
 use super::sockets::{CONNECTION, Sockets};
 use super::tls::Tls;
-use super::values;
+use super::values::{self, Header};
 
 pub(super) const LOAD: &str = "Load";
 pub(super) const REQUEST: &str = "Request";
@@ -46,7 +47,7 @@ pub(crate) struct Load {
     /// Add a header, 'Name: value'; repeatable
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header,
         help_heading = REQUEST)]
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<Header>,
 
     /// Method; GET where it is not given, or POST with a body
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
@@ -74,7 +75,7 @@ pub(crate) struct Load {
     /// Add metadata to each call, 'name: value'; of a name that ends in -bin the value is base64;
     /// repeatable; -H does the same
     #[arg(long, value_name = "METADATA", value_parser = values::metadata, help_heading = GRPC)]
-    pub(crate) metadata: Vec<(String, String)>,
+    pub(crate) metadata: Vec<Header>,
 
     /// Tell the server to give a call up after TIME, by grpc-timeout
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = GRPC)]
@@ -107,4 +108,7 @@ pub(crate) struct Load {
 
     #[command(flatten)]
     pub(crate) machine: Machine,
+
+    #[command(flatten)]
+    pub(crate) secrets: Secrets,
 }

@@ -12,11 +12,12 @@ pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod tls;
-mod values;
+pub(crate) mod values;
 
 use std::ffi::OsString;
 

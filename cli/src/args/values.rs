@@ -59,8 +59,17 @@ pub(super) fn small_size(text: &str) -> Result<u32, String> {
     u32::try_from(bytes).map_err(|_| format!("{text} is more than can be asked for"))
 }
 
+/// A header as it was given: read already, but refused only where the plan is made, since a message
+/// of clap's would quote its value.
+pub(crate) type Header = Result<(String, String), String>;
+
 /// `Name: value`, as a pair.
-pub(super) fn header(text: &str) -> Result<(String, String), String> {
+#[allow(clippy::unnecessary_wraps)] // What clap wants of a parser.
+pub(super) fn header(text: &str) -> Result<Header, String> {
+    Ok(field(text))
+}
+
+fn field(text: &str) -> Header {
     let wanted = "write 'Name: value'";
     let (name, value) = text
         .split_once(':')
@@ -74,11 +83,22 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
 }
 
 /// A header that is gRPC metadata. ghz takes all of it as one JSON object.
-pub(super) fn metadata(text: &str) -> Result<(String, String), String> {
+#[allow(clippy::unnecessary_wraps)] // What clap wants of a parser.
+pub(super) fn metadata(text: &str) -> Result<Header, String> {
     if text.trim_start().starts_with('{') {
-        return Err("JSON is not taken here; write 'name: value', and repeat the flag".to_string());
+        let refused = "JSON is not taken here; write 'name: value', and repeat the flag";
+        return Ok(Err(refused.to_string()));
     }
     header(text)
+}
+
+/// The fields that a flag gave, or why one of them cannot be sent.
+pub(crate) fn fields(flag: &str, given: &[Header]) -> Result<Vec<(String, String)>, String> {
+    let fields = given.iter().enumerate().map(|(at, field)| {
+        let complain = |why: &String| format!("{flag}, number {}: {why}", at + 1);
+        field.as_ref().cloned().map_err(complain)
+    });
+    fields.collect()
 }
 
 /// `100ms..30s`: the first wait and the longest.

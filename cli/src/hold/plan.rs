@@ -1,14 +1,18 @@
 //! From raw arguments to a validated plan of a hold.
 
+use load::Redaction;
 use load::hold::Plan;
 use load::protocol::{Http2, Protocol};
 
 use crate::args::hold::Hold;
+use crate::args::values;
+use crate::output::terminal;
 use crate::run::{addresses, route};
 
 /// The plan that the arguments ask for.
 pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     let mut plan = Plan::new(&arguments.url).map_err(|invalid| invalid.to_string())?;
+    plan.redaction = arguments.secrets.hide(Redaction::of_user());
     if arguments.http2 {
         if plan.protocol != Protocol::Http1 {
             return Err(format!(
@@ -29,7 +33,9 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.back_off = arguments.back_off;
     plan.retries = arguments.retries;
     plan.seed = arguments.seed;
-    plan.request.headers.clone_from(&arguments.headers);
+    plan.request.headers = values::fields("-H", &arguments.headers)?;
+    plan.tell_secrets();
+    terminal::hide(&plan.redaction);
     plan.request.method.clone_from(&arguments.method);
     plan.threads = arguments.threads;
     plan.engine = arguments.machine.engine.to_string();

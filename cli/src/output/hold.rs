@@ -78,7 +78,7 @@ fn head(record: &Record) -> String {
     if record.connections.survival.is_none() {
         return format!(
             "Held nothing @ {}\n  {} of {} connections stood after {opening} of opening\n",
-            plan.target.url(),
+            plan.url(),
             record.connections.standing,
             plan.connections,
         );
@@ -88,7 +88,7 @@ fn head(record: &Record) -> String {
          each\n",
         plan.connections,
         wrk_time_s(record.duration_s),
-        plan.target.url(),
+        plan.url(),
     )
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::terminal;
+
 /// Draws over itself on standard error; gone again when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -22,6 +24,7 @@ impl Line {
     pub(crate) fn show(&mut self, text: &str) {
         if self.on {
             self.drawn = true;
+            let text = terminal::scrubbed(text);
             // Whoever watches can do without a frame that could not be drawn.
             let _ = write!(io::stderr().lock(), "\r\x1b[K{text}").and_then(|()| flush());
         }

@@ -1,6 +1,31 @@
 //! Whom we are talking to: a terminal, a pipe or a file; with colour or without.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+use load::Redaction;
+
+/// Those who know secrets that no text may hold, whoever made it.
+static SECRETS: Mutex<Vec<Redaction>> = Mutex::new(Vec::new());
+
+/// Lets nothing be printed that `redaction` knows to be a secret, now or later.
+pub(crate) fn hide(redaction: &Redaction) {
+    let mut known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.push(redaction.clone());
+}
+
+/// A text as it may be printed, or written to a file.
+pub(super) fn scrubbed(text: &str) -> Cow<'_, str> {
+    let known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = Cow::Borrowed(text);
+    for redaction in known.iter() {
+        if let Cow::Owned(scrubbed) = redaction.scrub(&text) {
+            text = Cow::Owned(scrubbed);
+        }
+    }
+    text
+}
 
 /// Colours a line, or leaves it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +90,7 @@ fn colour_is_welcome(no_color: bool) -> bool {
 /// Writes data to standard output. A reader that has gone, as `| head` does, is no error: it has
 /// what it wanted.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    let text = scrubbed(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -74,5 +100,6 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line of talk to standard error. Nobody listening is no reason to stop.
 pub(crate) fn say(text: &str) {
+    let text = scrubbed(text);
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

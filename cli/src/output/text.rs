@@ -42,7 +42,7 @@ fn wrk_block(record: &Record, latency: bool) -> String {
                 .or(plan.schedule.length_s())
                 .unwrap_or(seconds)
         ),
-        plan.target.url(),
+        plan.url(),
         plan.threads,
         plan.connections,
     );
@@ -479,7 +479,7 @@ mod tests {
         Record::assemble(
             &tally,
             Facts {
-                plan,
+                plan: plan.recorded(),
                 host: Host::default(),
                 generator,
                 duration_s: 2.0,
@@ -588,7 +588,9 @@ Transfer/sec:      1.50MB
             streams: 100,
             ..load::protocol::Http2::default()
         };
-        record.plan.protocol = load::protocol::Protocol::Http2 { http2 };
+        let mut plan = Plan::clone(&record.plan);
+        plan.protocol = load::protocol::Protocol::Http2 { http2 };
+        record.plan = plan.recorded();
         let text = text(&record, false, Paint::PLAIN);
         for line in [
             "gRPC statuses: 4 OK, 2 UNAVAILABLE",

@@ -105,7 +105,7 @@ mod tests {
     fn a_void_run_is_not_well_whatever_its_thresholds_say() {
         let ended = |valid, completed, ended_by, crossed| {
             let facts = Facts {
-                plan: load::Plan::new("http://127.0.0.1:1/").unwrap(),
+                plan: load::Plan::new("http://127.0.0.1:1/").unwrap().recorded(),
                 host: Host::default(),
                 generator: Generator::default(),
                 duration_s: 1.0,

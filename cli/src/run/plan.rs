@@ -3,18 +3,20 @@
 
 use std::fs;
 
-use load::Plan;
 use load::grpc::{Method, Source};
 use load::plan::Invalid;
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
+use load::{Plan, Redaction};
 use measure::host::Host;
 
 use super::message::message;
 use super::{addresses, http2, route};
 use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
+use crate::args::values;
 use crate::exit::Failure;
+use crate::output::terminal;
 
 /// The longest body that `-b` sends, in bytes: each worker keeps a copy in memory.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -28,7 +30,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
-    let mut plan = base(&arguments.url, &arguments.load)?;
+    let mut plan = base(&arguments.url, &arguments.load, Redaction::of_user())?;
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;
@@ -38,8 +40,9 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
 }
 
 /// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
-pub(crate) fn base(url: &str, arguments: &Load) -> Result<Plan, String> {
+pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
     let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
+    plan.redaction = arguments.secrets.hide(redaction);
     plan.timeout_s = arguments.timeout.as_secs_f64();
     plan.connections = arguments.connections;
     plan.threads = arguments.threads;
@@ -50,6 +53,11 @@ pub(crate) fn base(url: &str, arguments: &Load) -> Result<Plan, String> {
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;
+    plan.request.headers = values::fields("-H", &arguments.headers)?;
+    let metadata = values::fields("--metadata", &arguments.metadata)?;
+    plan.request.headers.extend(metadata);
+    plan.tell_secrets();
+    terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
     message(arguments, &mut plan)?;
     request(arguments, &mut plan)?;
@@ -126,10 +134,6 @@ fn request(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     if let Some(method) = &arguments.method {
         plan.request.method.clone_from(method);
     }
-    plan.request.headers.clone_from(&arguments.headers);
-    plan.request
-        .headers
-        .extend(arguments.metadata.iter().cloned());
     if is_grpc(plan) && arguments.method.is_some() {
         return Err("-m: every gRPC call is a POST; leave -m out".to_string());
     }
@@ -180,7 +184,7 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan) -> Result<(), Failure> {
 
 fn read_json(text: &str) -> Result<String, String> {
     String::from_utf8(read_body(text)?)
-        .map_err(|_| format!("-b {text}: a message as JSON must be UTF-8"))
+        .map_err(|_| "-b: a message as JSON must be UTF-8".to_string())
 }
 
 pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {

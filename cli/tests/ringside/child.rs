@@ -55,6 +55,10 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
         .args(arguments)
         .env_remove("NO_COLOR")
         .env("TERM", "xterm")
+        .env(
+            "XDG_STATE_HOME",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("state"),
+        )
         .stdin(Stdio::null());
     command
 }

@@ -15,6 +15,7 @@ mod output;
 mod peers;
 mod record;
 mod resume;
+mod secrets;
 mod serve;
 mod signals;
 mod subjects;

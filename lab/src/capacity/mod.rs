@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use load::check::Threshold;
 use load::schedule::Arrivals;
-use load::{Plan, Signal, Stop};
+use load::{Plan, Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
@@ -101,6 +101,8 @@ pub struct Options {
     pub subjects: Option<PathBuf>,
     /// Where builds are kept; none is `ringside/builds` in the user's cache.
     pub cache: Option<PathBuf>,
+    /// What is hidden in all that is written of a comparison, besides what its file names.
+    pub redaction: Redaction,
 }
 
 /// Whose capacity is searched.
@@ -130,6 +132,7 @@ impl Options {
             ringside,
             subjects: None,
             cache: None,
+            redaction: Redaction::default(),
         }
     }
 }
@@ -183,7 +186,8 @@ pub fn capacity(
     match &options.whose {
         Whose::Target(plan) => of_target(plan, options, stop, observer),
         Whose::File(file) => {
-            let comparison = Comparison::read(file, options.subjects.as_deref())
+            let subjects = options.subjects.as_deref();
+            let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
                 .map_err(CannotBegin::BadFile)?;
             of_rows(&comparison, options, stop, observer)
         }
@@ -211,10 +215,15 @@ fn of_target(
     let began = unix_seconds();
     let mut store =
         Store::create(options.out.as_deref(), name, began).map_err(CannotBegin::Impossible)?;
+    let hiding = store.hide(&plan.redaction);
+    hiding.map_err(CannotBegin::Impossible)?;
     let target = &plan.target;
     let url = format!(
         "{}://{}:{}{}",
-        target.scheme, target.host, target.port, target.path
+        target.scheme,
+        target.host,
+        target.port,
+        plan.redaction.path(&target.path)
     );
     let mut found = Capacities::new(name, &goal, began, cautions);
     found.asked = url.clone();
@@ -252,6 +261,8 @@ fn of_rows(
     let name = format!("{}-capacity", comparison.name);
     let mut store =
         Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
+    let hiding = store.hide(&comparison.redaction);
+    hiding.map_err(CannotBegin::Impossible)?;
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
     found.cautions = cautions(&found.host, &placement, pressure_before());
     found.question = Some(comparison.question.clone());

@@ -119,7 +119,7 @@ mod tests {
         let text = times.to_hdr_v2_base64();
         Record {
             schema_version: 1,
-            plan: Plan::new("http://localhost/").expect("a URL"),
+            plan: Plan::new("http://localhost/").expect("a URL").recorded(),
             host: Host::default(),
             generator: Generator::default(),
             exchanges: Exchanges {

@@ -92,7 +92,9 @@ pub(crate) fn record(sample: &Sample) -> load::Record {
     }
     tally.finish(Time(1_000_000_000));
     let facts = Facts {
-        plan: load::Plan::new("http://127.0.0.1:1/").expect("an address"),
+        plan: load::Plan::new("http://127.0.0.1:1/")
+            .expect("an address")
+            .recorded(),
         host: Host::default(),
         generator: Generator::default(),
         duration_s: 1.0,
@@ -150,6 +152,7 @@ pub(crate) fn kept(
 ) -> (Manifest, Vec<Round>) {
     let (rows, rounds): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     let manifest = Manifest {
+        file_hash: None,
         schema_version: manifest::SCHEMA_VERSION,
         setup,
         host: host(),

@@ -40,6 +40,10 @@ pub struct Sweep {
     pub laws: Vec<Law>,
     /// What ended it before its last point, if something did.
     pub ended_early: Option<String>,
+    /// The keyed hash of the comparison's file as it was read, secrets included; null in folders
+    /// that were begun before there was one.
+    #[serde(default)]
+    pub file_hash: Option<String>,
 }
 
 /// One point of a sweep.

@@ -11,7 +11,7 @@ use crate::compare::{Place, metric, one, read};
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::statistics::Random;
-use crate::store::{ASKED, MANIFEST, SWEEP, Store, time_of_day};
+use crate::store::{MANIFEST, SWEEP, Store, read_with, time_of_day};
 use crate::{CannotBegin, End, Options, resume};
 
 /// What a sweep brought.
@@ -53,11 +53,12 @@ pub fn sweep(
         return Ok(None);
     };
     let mut store = open(options, &comparison, &file).map_err(CannotBegin::Impossible)?;
-    store.keep_asked(file.clone());
+    store.keep_asked(&file);
     let mut points: Vec<&(Point, Comparison)> = comparison.points.iter().collect();
     Random::new(comparison.seed).shuffle(&mut points);
     let order = points.iter().map(|(point, _)| point.value()).collect();
     let mut found = new(at_first, first.key(), order);
+    found.file_hash = Some(comparison.redaction.fingerprint(&file));
     store.put_json(Path::new(SWEEP), &found);
     let mut complete = true;
     let mut unwritten = Vec::new();
@@ -103,15 +104,22 @@ pub fn sweep(
 
 /// The folder of a sweep: a new one, or that of the sweep to resume.
 fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store, String> {
+    let redaction = &comparison.redaction;
     let Some(folder) = &options.resume else {
-        return Store::create(options.out.as_deref(), &comparison.name, unix_seconds());
+        let store = Store::create(options.out.as_deref(), &comparison.name, unix_seconds());
+        return store.and_then(|mut store| store.hide(redaction).map(|()| store));
     };
     if !folder.join(SWEEP).is_file() {
         let folder = folder.display();
         return Err(format!("{folder} holds no sweep that could be resumed"));
     }
-    resume::same_file(&folder.join(ASKED), file)?;
-    Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))
+    let begun = read_with(&folder.join(SWEEP), Sweep::from_json)?;
+    let before = begun.file_hash.as_deref();
+    resume::key_is_there(folder, before)?;
+    let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    store.hide(redaction)?;
+    resume::same_file(folder, before, file, Some(&redaction.fingerprint(file)))?;
+    Ok(store)
 }
 
 fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
@@ -128,5 +136,6 @@ fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
         points: Vec::new(),
         laws: Vec::new(),
         ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
+        file_hash: None,
     }
 }

@@ -23,7 +23,7 @@ fn well() -> Round {
         ..Generator::default()
     };
     let facts = Facts {
-        plan,
+        plan: plan.recorded(),
         host: Host {
             port_range: Some((32_768, 60_999)),
             ..Host::default()
@@ -313,6 +313,7 @@ fn what_cannot_be_seen_is_said_and_is_no_finding() {
 
 fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
     Manifest {
+        file_hash: None,
         schema_version: crate::manifest::SCHEMA_VERSION,
         setup: Setup {
             name: "example".into(),

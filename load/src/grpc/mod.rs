@@ -177,7 +177,7 @@ fn no_service(plan: &Plan, known: Vec<String>) -> Invalid {
         None => format!(
             "{} names no method: write {}://HOST:PORT/package.Service/Method, with a service out \
              of {}",
-            plan.target.url(),
+            plan.url(),
             plan.target.scheme,
             nearest_first(path, known)
         ),

@@ -37,7 +37,7 @@ impl Reflection {
     pub(super) fn new(plan: &Plan) -> Result<Reflection, RunError> {
         let mut plan = plan.clone();
         plan.target.path = "/".into();
-        let url = plan.target.url();
+        let url = plan.url();
         for version in VERSIONS {
             plan.target.path =
                 format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
@@ -137,7 +137,7 @@ fn ask(plan: &Plan, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, Run
     let failed = |why: &str| {
         RunError::Probe(format!(
             "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",
-            plan.target.url()
+            plan.url()
         ))
     };
     let Some(end) = answer.grpc else {

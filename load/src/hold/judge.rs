@@ -71,7 +71,7 @@ pub(super) fn record(
         &tally,
         Facts {
             asked: u64::from(plan.connections),
-            plan,
+            plan: plan.recorded(),
             host: Host::read(),
             generator,
             opening_s: (start - origin).as_secs_f64(),

@@ -18,13 +18,13 @@ mod worker;
 mod tests;
 
 pub use check::{OfHold, Threshold};
-pub use plan::{BackOff, Plan};
+pub use plan::{BackOff, Plan, Recorded};
 pub use prepare::{Hold, prepare};
 
 /// The record of a hold.
-pub type Record = measure::hold::Record<Plan>;
+pub type Record = measure::hold::Record<Recorded>;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {
-    measure::hold::schema_json::<Plan>()
+    measure::hold::schema_json::<Recorded>()
 }

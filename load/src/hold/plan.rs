@@ -1,12 +1,15 @@
 //! The plan of a hold: what is held, for how long, and how one finds out that it stands.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::Deref;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::plan::{self, CONNECTIONS_MAX, Invalid, Request, THREADS_MAX, Target, positive, within};
 use crate::protocol::{Protocol, Tls};
+use crate::redaction::Redaction;
 use crate::schedule::Schedule;
 
 /// The most attempts in a row that a plan may ask for.
@@ -16,14 +19,17 @@ const OPEN_RATE_MAX: f64 = 1e6;
 
 /// All a hold needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Plan {
     /// Where the connections go.
+    #[serde(with = "Target")]
     pub target: Target,
     /// The heartbeat of HTTP/1.1; of WebSocket the upgrade, and its headers are gRPC's metadata.
+    #[serde(with = "Request")]
     pub request: Request,
     /// What is spoken, which decides what a heartbeat is: a request of HTTP/1.1, a PING of HTTP/2,
     /// a ping of WebSocket, or the call of gRPC.
+    #[serde(with = "Protocol")]
     pub protocol: Protocol,
     /// How the connections are secured; null: not at all.
     pub tls: Option<Tls>,
@@ -60,6 +66,43 @@ pub struct Plan {
     pub engine: String,
     /// Seed of the back-off.
     pub seed: u64,
+    /// What of it is shown where it is written or printed.
+    #[serde(skip)]
+    pub redaction: Redaction,
+}
+
+/// A plan as a record holds it: without its secrets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded(Plan);
+
+impl Deref for Recorded {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl Serialize for Recorded {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Plan::serialize(&self.0, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recorded {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Recorded, D::Error> {
+        Plan::deserialize(from).map(Recorded)
+    }
+}
+
+impl JsonSchema for Recorded {
+    fn schema_name() -> Cow<'static, str> {
+        Plan::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Plan::json_schema(generator)
+    }
 }
 
 /// The waits before a connection is tried again: doubled with each failure in a row, up to a bound,
@@ -96,6 +139,7 @@ impl Plan {
             tls,
             seed,
             engine,
+            redaction,
             ..
         } = plan::Plan::new(url)?;
         if let Protocol::Grpc { call, .. } = &mut protocol {
@@ -125,7 +169,66 @@ impl Plan {
             send_buffer_bytes: None,
             engine,
             seed,
+            redaction,
         })
+    }
+
+    /// What a record holds of it. Whoever adds a field decides here whether it is a secret.
+    pub fn recorded(&self) -> Recorded {
+        let Plan {
+            target,
+            request,
+            protocol,
+            tls,
+            connections,
+            open_rate,
+            duration_s,
+            heartbeat_s,
+            heartbeat_timeout_s,
+            connect_timeout_s,
+            back_off,
+            retries,
+            threads,
+            source_addresses,
+            cpus,
+            receive_buffer_bytes,
+            send_buffer_bytes,
+            engine,
+            seed,
+            redaction,
+        } = self;
+        Recorded(Plan {
+            target: target.shown(redaction),
+            request: request.shown(redaction),
+            protocol: protocol.shown(redaction),
+            tls: tls.clone(),
+            connections: *connections,
+            open_rate: *open_rate,
+            duration_s: *duration_s,
+            heartbeat_s: *heartbeat_s,
+            heartbeat_timeout_s: *heartbeat_timeout_s,
+            connect_timeout_s: *connect_timeout_s,
+            back_off: *back_off,
+            retries: *retries,
+            threads: *threads,
+            source_addresses: source_addresses.clone(),
+            cpus: cpus.clone(),
+            receive_buffer_bytes: *receive_buffer_bytes,
+            send_buffer_bytes: *send_buffer_bytes,
+            engine: engine.clone(),
+            seed: *seed,
+            redaction: redaction.clone(),
+        })
+    }
+
+    /// The whole URL, as it may be shown.
+    pub fn url(&self) -> String {
+        self.target.url(&self.redaction)
+    }
+
+    /// Has the redaction know the secrets that this sends.
+    pub fn tell_secrets(&self) {
+        self.request.tell_secrets(&self.target, &self.redaction);
     }
 
     /// Checks that the parts fit together. Says what to change where they do not.
@@ -183,6 +286,7 @@ impl Plan {
             send_buffer_bytes: self.send_buffer_bytes,
             engine: self.engine.clone(),
             seed: self.seed,
+            redaction: self.redaction.clone(),
         }
     }
 }
@@ -234,7 +338,8 @@ mod tests {
     #[test]
     fn a_plan_reads_back_as_it_was_written() {
         let plan = Plan::new("ws://[::1]:9/a").unwrap();
+        let plan = plan.recorded();
         let text = serde_json::to_string(&plan).unwrap();
-        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        assert_eq!(serde_json::from_str::<Recorded>(&text).unwrap(), plan);
     }
 }

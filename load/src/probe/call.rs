@@ -43,7 +43,7 @@ pub(super) fn read(
     mut answer: Answer,
     trailers: &Trailers,
 ) -> Result<Answer, RunError> {
-    let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.target.url()));
+    let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.url()));
     let content_type = answer.field("content-type");
     if !content_type.is_some_and(grpc::is_content_type) {
         let content_type = content_type.map(String::from_utf8_lossy);

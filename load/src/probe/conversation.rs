@@ -72,7 +72,7 @@ impl Conversation {
         };
         Ok(Conversation {
             stream,
-            url: plan.target.url(),
+            url: plan.url(),
             deadline,
             buffer: vec![0; RECEIVED_BYTES_MAX],
         })

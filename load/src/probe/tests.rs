@@ -92,7 +92,7 @@ fn a_peer_that_speaks_something_else_is_told_what_it_does_and_what_to_do() {
             panic!("{url}: another error")
         };
         assert!(text.contains(part), "{url}: {text}");
-        assert!(text.starts_with(&plan.target.url()), "{text}");
+        assert!(text.starts_with(&plan.url()), "{text}");
     }
 }
 

@@ -43,6 +43,7 @@ impl Place {
     /// A sweep over two numbers of connections, which knows nothing of its points yet.
     fn sweep(&self, folder: &str) {
         let sweep = Sweep {
+            file_hash: None,
             schema_version: 1,
             name: "swept".into(),
             question: "How does it grow?".into(),

@@ -18,6 +18,7 @@ use crate::worker::{Outcome, Worker, sockets_for};
 
 mod connections;
 mod conservation;
+mod cost;
 mod greetings;
 mod http2;
 mod rogue;

@@ -7,10 +7,13 @@
 //!
 //! `cargo xtask bench` measures ringside beside its peers, and `cargo xtask nonsense` holds whole
 //! programs against peers that make no sense; `bench/` and `nonsense/` say how.
+//! `cargo xtask cost` and `cargo xtask instructions` say what a change costs.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod cost;
 mod documents;
+mod instructions;
 mod nonsense;
 mod rules;
 mod tables;
@@ -24,7 +27,11 @@ const USAGE: &str = "\
 usage: cargo xtask tidy   check imports, unsafe, sizes, the clock, words, generated documents
        cargo xtask docs   write the generated documents anew
        cargo xtask bench  measure ringside beside its peers (--help says how)
-       cargo xtask nonsense  hold whole programs against peers that make no sense";
+       cargo xtask nonsense  hold whole programs against peers that make no sense
+       cargo xtask cost OLD NEW
+                          compare the processor time of two ringside programs
+       cargo xtask instructions [CHECKOUT]
+                          count instructions per exchange on the simulator, here and in CHECKOUT";
 
 fn main() -> ExitCode {
     let verbs: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +39,9 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["bench", ..] => return bench::run(&verbs[1..]),
         ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
+        ["cost", old, new] => cost::run(old, new),
+        ["instructions"] => instructions::run(None),
+        ["instructions", checkout] => instructions::run(Some(checkout)),
         ["docs"] => documents::write(&workspace::root()),
         _ => {
             eprintln!("{USAGE}");

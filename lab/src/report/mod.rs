@@ -103,7 +103,7 @@ pub struct Row {
     pub ratio: Option<Ratio>,
     /// What can be said about it beside the baseline.
     pub verdict: Verdict,
-    /// The same by further metrics: at a fixed rate the processor time that the rate costs.
+    /// The same by further metrics: the processor time that a fixed rate costs, or a timed command.
     pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
     pub notes: Vec<String>,
@@ -317,8 +317,10 @@ fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         verdict::judge(&subjects, baseline.side(), metric, &basis)
     };
     let mut main = by(setup.metric).into_iter();
-    // What a rate costs is the fairest single figure where all serve the same rate.
-    let cost = setup.rate.map(|_| by(Metric::ServerCpuPerExchange));
+    // What a rate costs is the fairest single figure where all serve the same rate, and what a run
+    // costs says more of a command than how long it took.
+    let costs = setup.rate.is_some() || setup.metric == Metric::Seconds;
+    let cost = costs.then(|| by(Metric::ServerCpuPerExchange));
     let mut cost = cost.unwrap_or_default().into_iter();
     let mut judge = |row: &Measured<'_>| match row.facts.role {
         _ if row.facts.name == setup.baseline => {

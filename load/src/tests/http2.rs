@@ -57,6 +57,11 @@ impl<L: FnMut(u64, Time) -> Fate> Server<L> {
     }
 }
 
+/// A server that answers every request after `delay_ns`.
+pub(super) fn answering(delay_ns: u64) -> impl Peer {
+    Server::new(move |_, _| Fate::Answer(delay_ns))
+}
+
 fn ok(machine: &mut Machine, stream: u32, out: &mut Vec<u8>) {
     let head = Head::response(200, &[("content-type", "text/plain")]).unwrap();
     assert_eq!(machine.answer(stream, &head, b"ok", out), Ok(2));

@@ -171,3 +171,28 @@ fn subjects_are_listed() {
     assert_eq!(ended.code, Some(2));
     assert_says(&ended.stderr, "--dir");
 }
+
+#[test]
+fn two_sessions_that_nothing_ties_cannot_tell_and_end_with_five() {
+    let records = "../records/2026-11-22-2core-kvm-6.18/claims";
+    let diff = |name: &str| {
+        let folder = format!("{records}/{name}");
+        ringside(&["diff", &folder, &folder])
+    };
+    // Old records do not say what a subject was built from, but of our own server.
+    let open = diff("staircase");
+    assert_eq!(open.code, Some(5), "{}", open.stderr);
+    assert!(open.stdout.contains("cannot tell: "), "{}", open.stdout);
+    assert!(
+        open.stdout.contains("run ringside compare FILE"),
+        "{}",
+        open.stdout
+    );
+    let tied = diff("engines");
+    assert_eq!(tied.code, Some(0), "{}", tied.stderr);
+    assert!(
+        tied.stdout.contains("the same program in both sessions"),
+        "{}",
+        tied.stdout
+    );
+}

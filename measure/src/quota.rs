@@ -1,5 +1,5 @@
-//! What control groups allow a process of the processors, and how often they stopped it (cgroups(7),
-//! Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst).
+//! What control groups allow a process of the processors, and how often they stopped it. See
+//! cgroups(7), Documentation/admin-guide/cgroup-v2.rst and Documentation/scheduler/sched-bwc.rst.
 //!
 //! A quota holds for everybody below the group that has it, so a process is under the smallest of
 //! its own group and of all groups above. They are walked from the group that /proc/PID/cgroup

@@ -102,6 +102,18 @@ impl<T> Slots<T> {
         self.free.push(slot as u32);
     }
 
+    /// How many slots were ever used, the free ones included.
+    pub(crate) fn used(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The token that names, or last named, the socket in a slot that was used.
+    pub(crate) fn last_token(&self, slot: usize) -> Token {
+        // One step back from odd, which is closing or free, is the use before.
+        let generation = self.entries[slot].generation & !1;
+        Token::new(slot as u32, generation)
+    }
+
     /// The state of every slot that was ever used, the free ones included.
     pub(crate) fn states(&self) -> impl Iterator<Item = &T> + '_ {
         self.entries.iter().map(|entry| &entry.state)
@@ -159,6 +171,19 @@ mod tests {
         slots.free(token.slot());
         assert_eq!(slots.taken(), 0);
         assert!(slots.open(4).is_ok());
+    }
+
+    #[test]
+    fn the_last_token_of_a_slot_is_that_of_its_last_use() {
+        let mut slots = Slots::new(2);
+        let token = slots.open(()).expect("room");
+        assert_eq!((slots.used(), slots.last_token(0)), (1, token));
+        slots.retire(token).expect("open");
+        assert_eq!(slots.last_token(0), token);
+        slots.free(0);
+        assert_eq!(slots.last_token(0), token);
+        let next = slots.open(()).expect("room");
+        assert_eq!(slots.last_token(0), next);
     }
 
     #[test]

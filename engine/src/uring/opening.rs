@@ -15,7 +15,7 @@ use super::ring::{File, Ring, Sleep};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
 use crate::descriptors;
-use crate::driver::{Capabilities, Config, EngineCounters, OpenError};
+use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token};
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
 use crate::pool::Pool;
@@ -236,25 +236,64 @@ pub(crate) fn explain(errno: Errno, around: &Surroundings) -> OpenError {
 
 impl Uring {
     /// Cancels every operation and waits until the last has ended. Says whether it has.
+    ///
+    /// Each by its tag first, and a few at a time: the one operation that cancels everything
+    /// passes over what it has cancelled before, again and again, as long as that has not been
+    /// reaped, inside one system call. Of ten thousand connections it makes seconds.
     pub(super) fn cancel_all(&mut self) -> bool {
         const PATIENCE_NS: u64 = 1_000_000_000;
+        /// About as many as one enter reaps.
+        const AT_ONCE: usize = 16;
         let deadline = Time::now().plus(PATIENCE_NS);
-        self.ring.cancel_all(tag_number(Kind::CancelAll, 0));
-        let mut cancelled = false;
-        while !cancelled || self.unfinished > 0 {
-            if Time::now() > deadline || self.ring.enter(Sleep::Time(deadline)).is_err() {
+        for position in 0..self.sockets.used() {
+            self.cancel_operations(self.sockets.last_token(position));
+            if position % AT_ONCE == AT_ONCE - 1 && !self.reap_cancelled(Sleep::No, deadline) {
                 return false;
             }
-            while let Some(completed) = self.ring.take() {
-                let (kind, _) = untag(completed.tag);
-                match kind {
-                    Kind::CancelAll => cancelled = true,
-                    Kind::Wake | Kind::Ignored | Kind::QuietSend => {}
-                    kind => {
-                        self.unfinished -= usize::from(!completed.more);
-                        if kind == Kind::Accept && completed.result >= 0 {
-                            self.ring.close_now(File(completed.result as u32));
-                        }
+        }
+        self.ring.cancel_all(tag_number(Kind::CancelAll, 0));
+        self.unfinished += 1;
+        while self.unfinished > 0 {
+            if !self.reap_cancelled(Sleep::Time(deadline), deadline) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Cancels what the kernel may have under way on a socket, open or closing.
+    fn cancel_operations(&mut self, socket: Token) {
+        let Some(state) = self.sockets.taken_mut(socket) else {
+            return;
+        };
+        if state.operations == 0 {
+            return;
+        }
+        let under_way = [
+            (state.receiving, Kind::Receive),
+            (state.sending.is_some(), Kind::Send),
+            (state.phase == Phase::Connecting, Kind::Connect),
+        ];
+        for (is, kind) in under_way {
+            if is {
+                self.cancel(kind, socket);
+            }
+        }
+    }
+
+    /// Enters the kernel and counts what has ended. `false` if time is up or the kernel refuses.
+    fn reap_cancelled(&mut self, sleep: Sleep, deadline: Time) -> bool {
+        if Time::now() > deadline || self.ring.enter(sleep).is_err() {
+            return false;
+        }
+        while let Some(completed) = self.ring.take() {
+            let (kind, _) = untag(completed.tag);
+            match kind {
+                Kind::Wake | Kind::Ignored | Kind::QuietSend => {}
+                kind => {
+                    self.unfinished -= usize::from(!completed.more);
+                    if kind == Kind::Accept && completed.result >= 0 {
+                        self.ring.close_now(File(completed.result as u32));
                     }
                 }
             }

@@ -151,6 +151,7 @@ macro_rules! kernel_drivers {
                 after_half_a_close_the_other_half_still_sends,
                 bytes_and_the_end_at_once_are_both_seen,
                 bytes_before_a_reset_do_not_hang,
+                a_driver_that_is_dropped_ends_all_its_connections,
             ;
         }
     };

@@ -1,10 +1,11 @@
 //! With a peer from outside, who does what no driver does. For the kernel's sockets only; the
 //! simulator has scripted peers and tests of its own.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
-use engine::{Address, Close, Driver};
+use engine::{Address, Close, Config, Driver};
 
 use crate::bench::{Bench, Open, assert_same, pattern};
 
@@ -83,4 +84,40 @@ pub fn bytes_before_a_reset_do_not_hang<D: Driver>(open: Open<'_, D>) {
     stream.write_all(b"last words").expect("there is room");
     drop(stream);
     bench.until("the failure", |bench| bench.story(server).failed.is_some());
+}
+
+/// More than a driver ends by itself when it is dropped; the others are left to the kernel.
+pub fn a_driver_that_is_dropped_ends_all_its_connections<D: Driver>(open: Open<'_, D>) {
+    const CONNECTIONS: usize = 1_500;
+    engine::descriptors::raise_limit(2 * CONNECTIONS as u64 + 4_000);
+    let config = Config {
+        sockets: CONNECTIONS + 1,
+        ..Config::default()
+    };
+    let mut bench = Bench::with(open, config);
+    let (_, address) = bench.listen();
+    let mut streams = Vec::new();
+    while streams.len() < CONNECTIONS {
+        // As many as the backlog takes.
+        streams.extend((0..100).map(|_| TcpStream::connect(tcp(&address)).expect("room")));
+        let count = streams.len();
+        bench.until("the accepts", |bench| bench.accepted.len() == count);
+    }
+    drop(bench);
+    for mut stream in streams {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .expect("a length of time");
+        // The kernel may interrupt the thread that had the ring while it takes that down.
+        let end = loop {
+            match stream.read(&mut [0; 16]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                end => break end.map_err(|error| error.kind()),
+            }
+        };
+        assert!(
+            matches!(end, Ok(0) | Err(ErrorKind::ConnectionReset)),
+            "{end:?}"
+        );
+    }
 }

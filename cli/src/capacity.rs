@@ -69,14 +69,19 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     let mut plan = base.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
     plan::call(&arguments.load, &mut plan)?;
-    Ok(Whose::Target(Box::new(plan)))
+    Ok(Whose::Target {
+        plan: Box::new(plan),
+        connections_given: arguments.load.connections.is_some(),
+    })
 }
 
 /// A comparison says itself how its rows are loaded.
 fn file(arguments: &Capacity) -> Result<Whose, String> {
     let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
     match plan::base(ANY, &arguments.load, Redaction::default()) {
-        Ok(plan) if plan == usual => Ok(Whose::File(PathBuf::from(&arguments.whose))),
+        Ok(plan) if plan == usual && arguments.load.connections.is_none() => {
+            Ok(Whose::File(PathBuf::from(&arguments.whose)))
+        }
         _ => Err(format!(
             "{} is a comparison, which says itself what is asked over which connections: write \
              that into its [workload], or give a URL",
@@ -121,9 +126,14 @@ mod tests {
     fn the_flags_of_a_load_mean_what_they_mean_in_a_run() {
         let words = "-c 50 -t 2 -H X-A:b --from 2k --precision 2% --usl 1,2,4 http://localhost:1/";
         let options = asked(words).unwrap();
-        let Whose::Target(plan) = options.whose else {
+        let Whose::Target {
+            plan,
+            connections_given,
+        } = options.whose
+        else {
             panic!("not a target");
         };
+        assert!(connections_given);
         assert_eq!((plan.connections, plan.threads), (50, 2));
         assert_eq!(plan.request.headers, [("X-A".to_string(), "b".to_string())]);
         assert_eq!(
@@ -132,6 +142,19 @@ mod tests {
         );
         assert_eq!(options.scaling, [1, 2, 4]);
         assert_eq!(options.arrivals, load::schedule::Arrivals::Poisson);
+    }
+
+    #[test]
+    fn connections_that_nobody_gave_may_be_added_to() {
+        let whose = asked("http://localhost:1/").unwrap().whose;
+        let Whose::Target {
+            plan,
+            connections_given,
+        } = whose
+        else {
+            panic!("not a target");
+        };
+        assert_eq!((plan.connections, connections_given), (10, false));
     }
 
     #[test]

@@ -7,12 +7,22 @@ use crate::report::format::per_second;
 use crate::sample::Sample;
 use crate::trials::Trial;
 
+/// From so many seconds on a length of time is told in minutes.
+const MINUTES_FROM: f64 = 120.0;
+
 /// Something that has just begun or happened. `Display` is one line for people.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // The fields repeat their names: whose event it is, and of which round.
 pub enum Event<'a> {
     /// The output folder was made; how long the measuring will take in seconds.
     Begun { folder: &'a Path, seconds: f64 },
+    /// The output folder of a search was made; how long that will take in seconds, at least and at
+    /// most, by where the capacities lie.
+    Searching {
+        folder: &'a Path,
+        least: f64,
+        most: f64,
+    },
     /// Something that a reader of the results must know.
     Caution { what: &'a str },
     /// A point of a sweep begins, which is a comparison of its own.
@@ -45,10 +55,17 @@ pub enum Event<'a> {
     },
     /// One of several whole comparisons is over.
     Tried { trial: &'a Trial, trials: u32 },
-    /// A rate is tried on a subject.
+    /// A rate is tried on a subject; how long its search takes from here, in seconds, at most.
     Probing {
         subject: &'a str,
         probe: u32,
+        rate: f64,
+        left: Option<f64>,
+    },
+    /// A rate that failed for want of a free connection is tried over more of them.
+    MoreConnections {
+        subject: &'a str,
+        connections: u32,
         rate: f64,
     },
     /// A rate was tried on a subject; none: whether it held is not known.
@@ -110,11 +127,48 @@ impl fmt::Display for Event<'_> {
                     .iter()
                     .try_for_each(|finding| write!(f, ": {}", finding.sentence))
             }
+            Event::Failed { subject, what } => write!(f, "{subject} {what}"),
+            Event::Searching { .. }
+            | Event::Probing { .. }
+            | Event::MoreConnections { .. }
+            | Event::Probed { .. }
+            | Event::Scaling { .. } => self.of_a_search(f),
+        }
+    }
+}
+
+impl Event<'_> {
+    /// The line of an event that only searches for a capacity have.
+    fn of_a_search(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Searching {
+                folder,
+                least,
+                most,
+            } => write!(
+                f,
+                "measuring takes {} to {}, depending on the capacity; results go to {}",
+                time(*least),
+                time(*most),
+                folder.display()
+            ),
             Event::Probing {
                 subject,
                 probe,
                 rate,
-            } => write!(f, "probe {probe}: {subject} at {}", per_second(*rate)),
+                left,
+            } => {
+                write!(f, "probe {probe}: {subject} at {}", per_second(*rate))?;
+                left.map_or(Ok(()), |left| write!(f, " (up to {} left)", time(left)))
+            }
+            Event::MoreConnections {
+                subject,
+                connections,
+                rate,
+            } => {
+                let rate = per_second(*rate);
+                write!(f, "{subject} at {rate}: over {connections} connections")
+            }
             Event::Probed {
                 subject,
                 probe,
@@ -128,8 +182,16 @@ impl fmt::Display for Event<'_> {
                 subject,
                 connections,
             } => write!(f, "{subject}: throughput over {connections} connections"),
-            Event::Failed { subject, what } => write!(f, "{subject} {what}"),
+            _ => Ok(()),
         }
+    }
+}
+
+/// A length of time as people plan with it: `45 s`, `6 min`.
+fn time(seconds: f64) -> String {
+    match seconds < MINUTES_FROM {
+        true => format!("{:.0} s", seconds.max(1.0)),
+        false => format!("{:.0} min", (seconds / 60.0).ceil()),
     }
 }
 

@@ -288,6 +288,11 @@ impl Threshold {
         (quantile > 0.0 && quantile < 1.0).then_some(quantile)
     }
 
+    /// The limit of a condition on times, in seconds.
+    pub fn limit_s(&self) -> Option<f64> {
+        self.is_about_times().then_some(self.limit / 1e9)
+    }
+
     /// Whether it is a condition on times, which a late generator would be part of.
     pub fn is_about_times(&self) -> bool {
         matches!(self.figure.0, RunFigure::Time { .. })

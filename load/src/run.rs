@@ -339,6 +339,13 @@ pub(crate) fn by_signal(signal: Signal) -> Ended {
 
 fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
     let mut sums = engine_counters(outcomes.iter().map(|outcome| &outcome.counters));
+    // How long the generator stood still at most: exchanges behind the first wait for it, too, but
+    // by then for a connection.
+    let late_ns = outcomes
+        .iter()
+        .map(|outcome| outcome.recorder.own_lateness.max());
+    let late_us = late_ns.max().unwrap_or_default() / 1000;
+    sums.insert("own_lateness_max_us".to_owned(), late_us);
     for outcome in outcomes {
         for (name, count) in [
             ("blocked_exchanges", outcome.recorder.blocked),

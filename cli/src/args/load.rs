@@ -20,10 +20,9 @@ const WEBSOCKET: &str = "WebSocket";
 /// Arguments about exchanges, connections and the machine, and not about when and how long.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Connections to keep open, over all threads
-    #[arg(short, long, value_name = "N", default_value = "10", value_parser = values::small_count,
-        help_heading = LOAD)]
-    pub(crate) connections: u32,
+    /// Connections to keep open, over all threads [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = values::small_count, help_heading = LOAD)]
+    pub(crate) connections: Option<u32>,
 
     /// Worker threads, each pinned to a CPU
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = values::small_count,

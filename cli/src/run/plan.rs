@@ -44,7 +44,7 @@ pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<
     let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
     plan.redaction = arguments.secrets.hide(redaction);
     plan.timeout_s = arguments.timeout.as_secs_f64();
-    plan.connections = arguments.connections;
+    plan.connections = arguments.connections.unwrap_or(CONNECTIONS);
     plan.threads = arguments.threads;
     plan.pipeline = arguments.pipeline;
     plan.keep_alive = !arguments.no_keepalive;
@@ -68,6 +68,9 @@ pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<
     plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
     Ok(plan)
 }
+
+/// Connections where nobody says how many.
+const CONNECTIONS: u32 = 10;
 
 /// Whether a plan holds together, on a host with these limits.
 pub(crate) fn check(plan: &Plan, host: &Host) -> Result<(), String> {

@@ -10,10 +10,12 @@ use load::{Plan, Record, Stop};
 use measure::record::EndedBy;
 use measure::time::{Time, sleep_until, unix_seconds};
 
+use super::connections::{Added, Connections, MOST, Seen};
+use super::expected::{self, Pace};
 use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
-use super::search::{Found, Kind, Limits, Probe, Search, Step};
-use super::{Goal, PROBES_USUAL, slo};
+use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
+use super::{Goal, slo};
 use crate::event::{Event, Observer};
 use crate::live::{Setting, Trouble};
 use crate::report::format::per_second;
@@ -30,6 +32,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// At low rates a window lasts until its conditions can be judged, up to so many times what was
 /// asked for.
 const WINDOWS_MAX: f64 = 10.0;
+/// What goes by around a window besides: connections open, and the last answers come.
+const AROUND: Duration = Duration::from_millis(200);
 /// A subject that dies so often is given up.
 const DEATHS_MAX: u32 = 5;
 
@@ -38,6 +42,7 @@ pub(super) struct Seeker {
     name: String,
     who: Who,
     search: Search,
+    connections: Connections,
     points: Vec<Point>,
     found: Option<Found>,
     scaling: Option<Scaling>,
@@ -45,6 +50,7 @@ pub(super) struct Seeker {
     deaths: u32,
     /// When its last probe was over.
     idle_since: Time,
+    pace: Pace,
 }
 
 /// Whose capacity is searched.
@@ -54,15 +60,20 @@ enum Who {
 }
 
 impl Seeker {
-    pub(super) fn target(name: String, plan: Plan, limits: Limits) -> Seeker {
-        Seeker::new(name, Who::Target(Box::new(plan)), limits)
+    /// Of a target over the plan's connections, and over more where they help unless their number
+    /// is `given`.
+    pub(super) fn target(name: String, plan: Plan, given: bool, limits: Limits) -> Seeker {
+        let connections = Connections::new(plan.connections, given, MOST);
+        Seeker::new(name, Who::Target(Box::new(plan)), connections, limits)
     }
 
     pub(super) fn row(entry: Entry, limits: Limits) -> Seeker {
-        Seeker::new(entry.row.name.clone(), Who::Row(Box::new(entry)), limits)
+        let connections = Connections::new(entry.row.workload.connections.get(), true, MOST);
+        let name = entry.row.name.clone();
+        Seeker::new(name, Who::Row(Box::new(entry)), connections, limits)
     }
 
-    fn new(name: String, who: Who, limits: Limits) -> Seeker {
+    fn new(name: String, who: Who, connections: Connections, limits: Limits) -> Seeker {
         let failed = match &who {
             Who::Target(_) => None,
             Who::Row(entry) => trouble(entry),
@@ -71,12 +82,14 @@ impl Seeker {
             name,
             who,
             search: Search::new(limits),
+            connections,
             points: Vec::new(),
             found: None,
             scaling: None,
             failed,
             deaths: 0,
             idle_since: Time::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -120,6 +133,11 @@ impl Seeker {
         Some(format!("{}: {sentence}.", self.name))
     }
 
+    /// How many connections the search came to, where it was free to choose.
+    pub(super) fn connections_found(&self) -> Option<u32> {
+        (!self.connections.is_given()).then(|| self.connections.now())
+    }
+
     pub(super) fn into_row(self) -> RowCapacity {
         let (description, version) = match &self.who {
             Who::Target(_) => (None, None),
@@ -129,6 +147,14 @@ impl Seeker {
             ),
         };
         let tried = !self.points.is_empty();
+        let found = self.found.or_else(|| tried.then(|| self.search.stop()));
+        // What was seen at another rate says nothing of the edge.
+        let edge = found.as_ref().and_then(|found| found.failed);
+        let at_the_edge = |rate: f64| edge.is_some_and(|edge| edge.rate == rate);
+        let limited = self
+            .connections
+            .limited()
+            .filter(|limited| at_the_edge(limited.rate));
         let (failed, log) = self.failed.unzip();
         RowCapacity {
             name: self.name,
@@ -136,7 +162,9 @@ impl Seeker {
             version,
             failed,
             log: log.unwrap_or_default(),
-            found: self.found.or_else(|| tried.then(|| self.search.stop())),
+            found,
+            connections: tried.then(|| self.connections.now()),
+            limited_by_connections: limited,
             points: self.points,
             curve: Vec::new(),
             knee: None,
@@ -192,10 +220,29 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// How long one search takes, about.
-    pub(super) fn expected_seconds(&self) -> f64 {
-        let one = (self.goal.window + self.goal.settle).as_secs_f64() + 0.2;
-        PROBES_USUAL * one + scaling::runs(self.goal) as f64 * one
+    /// How long all searches take at least and at most, about, before anything is known.
+    pub(super) fn expected_seconds(&self, seekers: &[Seeker]) -> (f64, f64) {
+        let scaling = f64::from(scaling::runs(self.goal)) * self.seconds_of(None);
+        let each = seekers.iter().filter(|seeker| seeker.is_open());
+        each.fold((0.0, 0.0), |(least, most), seeker| {
+            let (low, high) = self.left(&seeker.search, Pace::default());
+            (least + low + scaling, most + high + scaling)
+        })
+    }
+
+    /// How long a search still takes at least and at most.
+    fn left(&self, search: &Search, pace: Pace) -> (f64, f64) {
+        expected::seconds(search, &self.goal.limits, pace, |probe| {
+            let rests = REST.as_secs_f64() * f64::from(probe.rests);
+            self.seconds_of(Some(probe.rate)) + rests
+        })
+    }
+
+    /// How long a probe of `rate` takes, or a run that has none.
+    fn seconds_of(&self, rate: Option<f64>) -> f64 {
+        let goal = self.goal;
+        let window_s = rate.map_or(goal.window.as_secs_f64(), |rate| window_s(goal, rate));
+        window_s + goal.settle.as_secs_f64() + AROUND.as_secs_f64()
     }
 
     /// Searches until all are done, or somebody asks to stop. Nothing that was started is alive
@@ -231,7 +278,8 @@ impl<'a> Course<'a> {
                 return;
             }
         };
-        let number = seeker.points.len() as u32 + 1;
+        let number = seeker.probes() + 1;
+        let left = self.left(&seeker.search, seeker.pace).1;
         self.rest(seeker.idle_since + REST * probe.rests);
         if self.stopped() {
             return;
@@ -240,36 +288,71 @@ impl<'a> Course<'a> {
             subject: &seeker.name,
             probe: number,
             rate: probe.rate,
+            left: Some(left),
         });
+        let began = Time::now();
         if let Err(trouble) = self.make_ready(seeker, probe.kind == Kind::Confirm) {
             return give_up(seeker, trouble);
         }
-        let Some(plan) = seeker
-            .plan()
-            .map(|plan| self.plan(plan, probe.rate, number))
-        else {
-            return;
-        };
-        let when = format!("at {}", per_second(probe.rate));
-        match self.load(seeker, &plan, number, &when) {
+        match self.probe(seeker, probe.rate, seeker.connections.now()) {
             Err(trouble) => give_up(seeker, trouble),
-            Ok(ran) => self.take(seeker, probe, number, ran),
+            Ok(ran) => {
+                let took_s = Time::now().since(began) as f64 / 1e9;
+                seeker.pace.took(took_s, self.seconds_of(Some(probe.rate)));
+                self.take(seeker, probe, ran);
+            }
         }
     }
 
+    /// Loads a subject at `rate` over so many connections.
+    fn probe(&mut self, seeker: &mut Seeker, rate: f64, connections: u32) -> Result<Ran, Trouble> {
+        let number = seeker.probes() + 1;
+        let Some(base) = seeker.plan() else {
+            return Err(Trouble::Stopped);
+        };
+        let plan = Plan {
+            connections,
+            ..self.plan(base, rate, number)
+        };
+        self.load(seeker, &plan, number, &format!("at {}", per_second(rate)))
+    }
+
     /// Counts what a probe brought.
-    fn take(&mut self, seeker: &mut Seeker, probe: Probe, number: u32, ran: Ran) {
-        let point = match ran {
+    fn take(&mut self, seeker: &mut Seeker, probe: Probe, ran: Ran) {
+        let (seen, verdict) = self.keep(seeker, probe, ran);
+        let at = seeker.points.len() - 1;
+        let verdict = match self.with_more(seeker, probe, seen) {
+            Added::Fails => verdict,
+            // At the edge it fails over the connections that were given, whatever more would do.
+            Added::Unknown if seeker.connections.is_given() => verdict,
+            Added::Unknown => unknown(&mut seeker.points[at], "how more would do is not known"),
+            Added::Holds => {
+                unknown(&mut seeker.points[at], "more hold the rate");
+                Verdict::Pass
+            }
+        };
+        seeker.search.answer(verdict);
+        if seeker.deaths >= DEATHS_MAX {
+            let what = format!("died {DEATHS_MAX} times under load, and was given up");
+            give_up(seeker, Trouble::Failed(what, Vec::new()));
+        }
+    }
+
+    /// Keeps what a probe brought as a point.
+    fn keep(&mut self, seeker: &mut Seeker, probe: Probe, ran: Ran) -> (Seen, Verdict) {
+        let number = seeker.probes() + 1;
+        let (point, by_connections) = match ran {
             Ran::Measured(record, sample) => {
                 let judgement = slo::judge(&self.goal.slo, &record);
-                Point::new(number, probe, &record, sample.as_deref(), judgement)
+                let by_connections = judgement.by_connections;
+                let point = Point::new(number, probe, &record, sample.as_deref(), judgement);
+                (point, by_connections)
             }
             Ran::Died(what) => {
                 seeker.deaths += 1;
-                Point::died(number, probe, what)
+                (Point::died(number, probe, what), false)
             }
         };
-        seeker.search.answer(point.verdict.clone());
         seeker.idle_since = Time::now();
         self.observer.event(&Event::Probed {
             subject: &seeker.name,
@@ -277,13 +360,45 @@ impl<'a> Course<'a> {
             rate: probe.rate,
             held: point.held(),
         });
+        let seen = Seen {
+            held: point.held(),
+            by_connections,
+            achieved: point.achieved,
+            p99_us: point.p99_us,
+        };
+        let verdict = point.verdict.clone();
         seeker.points.push(point);
-        if seeker.deaths >= DEATHS_MAX {
-            let what = format!("died {DEATHS_MAX} times under load, and was given up");
-            give_up(seeker, Trouble::Failed(what, Vec::new()));
-        }
+        (seen, verdict)
     }
 
+    /// What a rate that failed for want of connections comes to with more of them.
+    fn with_more(&mut self, seeker: &mut Seeker, probe: Probe, seen: Seen) -> Added {
+        let mut connections = seeker.connections.clone();
+        let edge = probe.kind == Kind::Confirm;
+        let added = connections.add((probe.rate, edge), seen, |more| {
+            self.rest(Time::now() + REST);
+            if self.stopped() {
+                return None;
+            }
+            self.observer.event(&Event::MoreConnections {
+                subject: &seeker.name,
+                connections: more,
+                rate: probe.rate,
+            });
+            let ran = self.probe(seeker, probe.rate, more).ok()?;
+            let kind = Kind::Connections;
+            let (seen, _) = self.keep(seeker, Probe { kind, ..probe }, ran);
+            Some(seen)
+        });
+        seeker.connections = connections;
+        if let Some(point) = seeker.points.last_mut()
+            && added == Added::Holds
+        {
+            // It stands for the probe that had too few.
+            point.kind = probe.kind;
+        }
+        added
+    }
     /// Has the subject serve: it is started if it does not, and anew if it shall be fresh.
     pub(super) fn make_ready(&mut self, seeker: &mut Seeker, fresh: bool) -> Result<(), Trouble> {
         let (Who::Row(entry), Some(setting)) = (&mut seeker.who, &mut self.setting) else {
@@ -363,11 +478,9 @@ impl<'a> Course<'a> {
     /// The load of one probe.
     fn plan(&self, base: &Plan, rate: f64, number: u32) -> Plan {
         let goal = self.goal;
-        let needed_s = exchanges_needed(&goal.slo) / rate;
-        let window_s = goal.window.as_secs_f64();
         Plan {
             schedule: Schedule::open(rate, goal.arrivals),
-            duration_s: Some(needed_s.clamp(window_s, WINDOWS_MAX * window_s)),
+            duration_s: Some(window_s(goal, rate)),
             count: None,
             warm_up_s: goal.settle.as_secs_f64(),
             seed: goal.seed.wrapping_add(u64::from(number)),
@@ -383,6 +496,15 @@ impl<'a> Course<'a> {
     }
 }
 
+/// How long a window at `rate` lasts.
+fn window_s(goal: &Goal, rate: f64) -> f64 {
+    let (needed_s, window_s) = (
+        exchanges_needed(&goal.slo) / rate,
+        goal.window.as_secs_f64(),
+    );
+    needed_s.clamp(window_s, WINDOWS_MAX * window_s)
+}
+
 /// Exchanges that a window must bring for its conditions to be judged. Poisson arrivals bring a
 /// tenth fewer now and then.
 fn exchanges_needed(slo: &[Threshold]) -> f64 {
@@ -393,6 +515,14 @@ fn exchanges_needed(slo: &[Threshold]) -> f64 {
 /// brings too few.
 pub(super) fn lowest_rate(slo: &[Threshold], window: Duration) -> f64 {
     exchanges_needed(slo) / (WINDOWS_MAX * window.as_secs_f64())
+}
+
+/// Says of a point that it had too few connections to tell anything of the subject.
+fn unknown(point: &mut Point, why: &str) -> Verdict {
+    let connections = point.connections;
+    let verdict = Verdict::Unknown(format!("{connections} connections were too few, and {why}"));
+    point.verdict = verdict.clone();
+    verdict
 }
 
 fn give_up(seeker: &mut Seeker, trouble: Trouble) {

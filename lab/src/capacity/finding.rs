@@ -6,6 +6,7 @@ use load::Record;
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
+use super::connections::Limited;
 use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
@@ -105,6 +106,12 @@ pub struct RowCapacity {
     pub no_knee: Option<String>,
     /// Throughput over connections beside the law of scalability, if that was asked for.
     pub scaling: Option<Scaling>,
+    /// The connections of its last probes; null in records from before it was kept.
+    #[serde(default)]
+    pub connections: Option<u32>,
+    /// That these, and not the subject, were the limit; null where they were not.
+    #[serde(default)]
+    pub limited_by_connections: Option<Limited>,
 }
 
 /// One probe.
@@ -116,6 +123,9 @@ pub struct Point {
     pub kind: Kind,
     /// Exchanges per second that were asked for.
     pub rate: f64,
+    /// Over so many connections; 0 in records from before it was kept.
+    #[serde(default)]
+    pub connections: u32,
     /// What was due, per second.
     pub offered: f64,
     /// What was answered as it should be, per second.
@@ -318,8 +328,14 @@ impl RowCapacity {
     /// bound.
     pub fn interval(&self) -> Option<(f64, Option<f64>)> {
         let found = self.found.as_ref()?;
-        let high = found.failed.filter(|_| found.ending == Ending::Between);
+        let high = found.failed.filter(|_| self.is_exact());
         Some((found.held?.rate, high.map(|edge| edge.rate)))
+    }
+
+    /// Whether the highest rate that held is the capacity, and no lower bound of it.
+    pub fn is_exact(&self) -> bool {
+        let between = self.found.as_ref().is_some_and(Found::is_exact);
+        between && self.limited_by_connections.is_none()
     }
 
     /// The capacity in few words.
@@ -329,7 +345,7 @@ impl RowCapacity {
         };
         let failed = found.failed.map(|edge| per_second(edge.rate));
         match (found.held, failed, &found.ending) {
-            (Some(held), Some(failed), Ending::Between) => {
+            (Some(held), Some(failed), Ending::Between) if self.is_exact() => {
                 format!("{} (fails at {failed})", per_second(held.rate))
             }
             (Some(held), _, _) => format!("at least {}", per_second(held.rate)),
@@ -343,7 +359,20 @@ impl RowCapacity {
         let name = &self.name;
         let held = found.held.map(|edge| per_second(edge.rate));
         let failed = found.failed.map(|edge| per_second(edge.rate));
+        if let (Some(limited), Some(held)) = (&self.limited_by_connections, &held)
+            && found.ending == Ending::Between
+        {
+            let says = format!(
+                "{name} holds at least {held}: a lower bound, limited by {}.",
+                self.connections_in_words(limited.connections)
+            );
+            let rests = format!("{} {}", limited.words(), rests_on(found));
+            return Some(Conclusion { says, rests });
+        }
         let says = match (&found.ending, held, failed) {
+            (Ending::Contradicted, held, Some(failed)) => {
+                self.contradiction(found, held.as_deref(), &failed)
+            }
             (Ending::Between, Some(held), Some(failed)) => {
                 format!("{name} holds {held} and fails at {failed}.")
             }
@@ -374,6 +403,41 @@ impl RowCapacity {
         };
         let rests = rests_on(found);
         Some(Conclusion { says, rests })
+    }
+
+    /// That rates held above the one that failed.
+    fn contradiction(&self, found: &Found, held: Option<&str>, failed: &str) -> String {
+        let name = &self.name;
+        let each = found.out_of_order.iter().map(|rate| {
+            let same = |point: &&Point| point.rate == *rate && point.held().is_some();
+            let probes = self.points.iter().filter(same);
+            let held = probes.clone().filter(|point| point.held() == Some(true));
+            let (held, all) = (held.count(), probes.count());
+            format!("{} in {held} of {all} probes", per_second(*rate))
+        });
+        let higher = each.collect::<Vec<_>>().join(", ");
+        match held {
+            Some(held) => format!(
+                "{name} holds at least {held}: a lower bound, since its own probes contradict \
+                 each other. It failed at {failed}, and held {higher}."
+            ),
+            None => format!(
+                "What {name} holds is not known, since its own probes contradict each other: it \
+                 failed at {failed}, and held {higher}."
+            ),
+        }
+    }
+
+    /// The connections of a target, or of a comparison's row.
+    fn connections_in_words(&self, connections: u32) -> String {
+        let given = self
+            .limited_by_connections
+            .is_some_and(|limited| limited.given);
+        match (given, self.description.is_some()) {
+            (true, false) => format!("-c {connections}"),
+            (true, true) => format!("its {connections} connections"),
+            (false, _) => format!("{connections} connections, the most that are tried"),
+        }
     }
 
     /// Where the 99th percentile of the response time takes off at rates that held, or why that is
@@ -424,7 +488,7 @@ impl RowCapacity {
             let remarks = point.remarks.iter();
             remarks.map(move |remark| format!("{name}, at {rate}: {remark}."))
         }));
-        if !found.out_of_order.is_empty() {
+        if !found.out_of_order.is_empty() && found.ending != Ending::Contradicted {
             let rates: Vec<String> = found.out_of_order.iter().map(|r| per_second(*r)).collect();
             said.push(format!(
                 "{name} held {} although it failed at a lower rate, which counts: its answers are \
@@ -469,6 +533,26 @@ impl Conclusion {
     }
 }
 
+impl Limited {
+    /// What that rests on, and what to do.
+    fn words(&self) -> String {
+        let rate = per_second(self.rate);
+        let waited = format!(
+            "At {rate} every answer was in time once it was asked for, but requests had to wait \
+             for a free connection"
+        );
+        match (self.more, self.achieved_with_more) {
+            (Some(more), Some(with_more)) => format!(
+                "{waited}; over {more} connections {} were answered, in place of {}. Without -c \
+                 connections are added until more change nothing.",
+                per_second(with_more.round()),
+                per_second(self.achieved.round())
+            ),
+            _ => format!("{waited}, and no more could be opened."),
+        }
+    }
+}
+
 /// What the ends of an interval rest on, in sentences.
 fn rests_on(found: &Found) -> String {
     let edge = |word: &str, edge: Edge| {
@@ -502,6 +586,7 @@ impl Point {
             number,
             kind: probe.kind,
             rate: probe.rate,
+            connections: record.plan.connections,
             offered: record.offered_rate.unwrap_or_default(),
             achieved: record.achieved_rate,
             seconds: record.duration_s,
@@ -533,6 +618,7 @@ impl Point {
             number,
             kind: probe.kind,
             rate: probe.rate,
+            connections: 0,
             offered: 0.0,
             achieved: 0.0,
             seconds: 0.0,
@@ -570,9 +656,11 @@ impl Point {
 }
 
 /// The probes put together by rate, in the order of rates. A probe that says nothing about the
-/// subject is left out, and so is one that it died of.
+/// subject is left out, and so is one that it died of, or that had other connections.
 fn curve(points: &[Point]) -> Vec<CurvePoint> {
-    let known = |point: &&Point| point.held().is_some() && point.seconds > 0.0;
+    let known = |point: &&Point| {
+        point.held().is_some() && point.seconds > 0.0 && point.kind != Kind::Connections
+    };
     let mut known: Vec<&Point> = points.iter().filter(known).collect();
     known.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     known

@@ -5,14 +5,17 @@
 //! searches take turns so that a drift of the machine is in all of them. Which rate comes next is
 //! decided by [`search`], whether it held by `slo`; the load is that of an open loop, by default
 //! with Poisson arrivals, because users do not arrive evenly and a queue forms long before an even
-//! stream fills a server. Every probe has a seed of its own.
+//! stream fills a server. Every probe has a seed of its own. Connections are added for as long as
+//! they change something, unless their number is given ([`connections`]).
 //!
 //! What is found is an interval, [highest rate that held, lowest that failed], both confirmed; of a
 //! comparison's rows on processes that were started for that. It is no interval of confidence: it
 //! says where the edge was in this hour on this machine. Where the generator could not send more,
 //! or the highest rate that may be asked for held, it is a lower bound and is called one.
 
+mod connections;
 mod course;
+mod expected;
 pub(crate) mod finding;
 mod scaling;
 pub mod search;
@@ -27,6 +30,7 @@ use load::{Plan, Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
+pub use connections::Limited;
 pub use finding::{
     Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, RowCapacity, SCHEMA_VERSION,
 };
@@ -64,8 +68,6 @@ const REPEATS: u32 = 3;
 const CONFIRMATIONS: u32 = 5;
 /// A search that has not ended after so many is ended.
 const PROBES_MAX: u32 = 200;
-/// How many probes a search takes, about, for saying how long it will be.
-const PROBES_USUAL: f64 = 45.0;
 /// Different numbers of connections of one scaling.
 const SCALING_MAX: usize = 64;
 
@@ -108,8 +110,15 @@ pub struct Options {
 /// Whose capacity is searched.
 #[derive(Clone, Debug)]
 pub enum Whose {
-    /// That of a target that is there already. The plan's schedule and length are ours to choose.
-    Target(Box<Plan>),
+    /// That of a target that is there already. The plan's schedule and length are ours to choose,
+    /// and so is the number of connections unless it is given: more are added for as long as that
+    /// changes something.
+    Target {
+        /// What is asked, and how.
+        plan: Box<Plan>,
+        /// Whether its connections are as many as shall be.
+        connections_given: bool,
+    },
     /// That of every row of a comparison.
     File(PathBuf),
 }
@@ -184,7 +193,10 @@ pub fn capacity(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     match &options.whose {
-        Whose::Target(plan) => of_target(plan, options, stop, observer),
+        Whose::Target {
+            plan,
+            connections_given,
+        } => of_target(plan, *connections_given, options, stop, observer),
         Whose::File(file) => {
             let subjects = options.subjects.as_deref();
             let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
@@ -196,6 +208,7 @@ pub fn capacity(
 
 fn of_target(
     plan: &Plan,
+    connections_given: bool,
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
@@ -227,8 +240,9 @@ fn of_target(
     );
     let mut found = Capacities::new(name, &goal, began, cautions);
     found.asked = url.clone();
-    found.load = load_words(plan);
-    let seekers = vec![Seeker::target(url, plan.clone(), goal.limits)];
+    found.load = load_words(plan, plan.connections);
+    let seeker = Seeker::target(url, plan.clone(), connections_given, goal.limits);
+    let seekers = vec![seeker];
     let course = Course::new(&goal, None, stop, &mut store, observer);
     Ok(finish(course, seekers, found, stop))
 }
@@ -298,15 +312,22 @@ fn finish(
     mut found: Capacities,
     stop: &Stop,
 ) -> Outcome {
-    course.observer.event(&Event::Begun {
+    let (least, most) = course.expected_seconds(&seekers);
+    course.observer.event(&Event::Searching {
         folder: course.store.folder(),
-        seconds: seekers.len() as f64 * course.expected_seconds(),
+        least,
+        most,
     });
     for what in &found.cautions {
         course.observer.event(&Event::Caution { what });
     }
     course.run(&mut seekers);
     found.engine = course.engine.take();
+    if let [seeker] = seekers.as_slice()
+        && let Some((plan, connections)) = seeker.plan().zip(seeker.connections_found())
+    {
+        found.load = load_words(plan, connections);
+    }
     found.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop".to_owned());
@@ -408,12 +429,16 @@ fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) 
     (window < workload::WINDOW_MIN).then(|| workload::WINDOW_TOO_SHORT.to_owned())
 }
 
-fn load_words(plan: &Plan) -> String {
+/// The load over as many connections as the search came to.
+fn load_words(plan: &Plan, connections: u32) -> String {
     let depth = match plan.depth() {
         1 => String::new(),
         depth => format!(", up to {depth} unanswered on each"),
     };
-    format!("{} connections{depth}", plan.connections)
+    match plan.connections == connections {
+        true => format!("{connections} connections{depth}"),
+        false => format!("{} to {connections} connections{depth}", plan.connections),
+    }
 }
 
 /// The UTC time at which something began.

@@ -13,8 +13,15 @@
 //! So where two probes in a row have failed, a rate that held before is asked for as a *control*,
 //! after longer and longer rests, until it holds again.
 //!
-//! A rate that the generator could not send is *not known*. It is a ceiling of what can be said,
-//! not of what the subject holds, and what is found below it is a lower bound.
+//! A probe that the generator, or whatever kept it from its processor, has spoilt is *not known*.
+//! It says nothing of the subject and is made again, up to twice as often as a rate is usually
+//! tried. A rate that stays unknown is a ceiling of what can be said, not of what the subject
+//! holds, and what is found below it is a lower bound.
+//!
+//! Where a rate held in several probes, well above the one that failed, the host may have spoilt
+//! the failures without anybody seeing it, or the subject's answers are not in order. Both rates
+//! are then confirmed anew, once. If neither gives way the search ends as *contradicted*, and what
+//! held below is a lower bound.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +34,13 @@ pub const PRECISION_MIN: f64 = 0.005;
 pub const PRECISION_MAX: f64 = 0.5;
 /// How often a subject may fail at a rate that it held before, until the search goes on without.
 const CONTROLS_MAX: u32 = 4;
+/// So many times more probes of a rate may say nothing than should say something, until the rate is
+/// given up as not known.
+const UNKNOWN_TIMES: u32 = 2;
+/// So many times as high as a rate that failed is beyond what its edge does by chance.
+const APART: f64 = 1.05;
+/// A rate that held in fewer probes may have been lucky.
+const HELD_MIN: u32 = 2;
 /// Parts of the capacity that are measured once more, for the curve.
 const CURVE_BELOW: [f64; 4] = [0.25, 0.5, 0.8, 0.9];
 /// And beyond it.
@@ -64,6 +78,8 @@ pub enum Kind {
     /// One of those that an edge must stand; with a subject that can be started anew, on a fresh
     /// start.
     Confirm,
+    /// Whether more connections change what failed. The search does not ask for it.
+    Connections,
     /// For the curve only.
     Curve,
 }
@@ -142,6 +158,9 @@ pub enum Ending {
     GeneratorLimited(String),
     /// The highest rate that may be asked for held: a lower bound.
     HighestHeld,
+    /// A rate well above the one that failed held, and both did so again: the lower end is a lower
+    /// bound.
+    Contradicted,
     /// Even the lowest rate failed.
     NothingHeld,
     /// Not even the lowest rate could be tried, and why.
@@ -182,6 +201,9 @@ struct Trial {
     quick: bool,
     search: Tally,
     confirm: Tally,
+    /// A confirmation before that one, where a contradiction has put it in question.
+    earlier: Tally,
+    questioned: bool,
     why_unknown: String,
 }
 
@@ -214,13 +236,13 @@ impl Tally {
     }
 
     /// What more than half of `repeats` probes say. A probe that says nothing is made again, but
-    /// not for ever.
+    /// not for ever: up to twice as many of them as there should be probes.
     fn majority(self, repeats: u32) -> Option<Judged> {
         let needed = repeats / 2 + 1;
         match self {
             Tally { fails, .. } if fails >= needed => Some(Judged::Failed),
             Tally { passes, .. } if passes >= needed => Some(Judged::Held),
-            Tally { unknowns, .. } if unknowns >= repeats => Some(Judged::Unknown),
+            Tally { unknowns, .. } if unknowns >= UNKNOWN_TIMES * repeats => Some(Judged::Unknown),
             _ => None,
         }
     }
@@ -234,6 +256,17 @@ impl Tally {
 }
 
 impl Trial {
+    /// Whether it held in several of its probes, and did so again if that was put in question. That
+    /// others failed does not count: they may all be of the one spell that is in question.
+    fn has_held(&self, limits: &Limits) -> bool {
+        let tallies = [self.search, self.earlier, self.confirm];
+        let passes: u32 = tallies.iter().map(|tally| tally.passes).sum();
+        let again = self
+            .confirmed(limits)
+            .is_none_or(|judged| judged == Judged::Held);
+        passes >= HELD_MIN && (again || !self.questioned)
+    }
+
     fn judged_by_search(&self, limits: &Limits) -> Option<Judged> {
         let tally = self.search;
         if self.quick && tally.passes > 0 && tally.fails + tally.unknowns == 0 {
@@ -291,7 +324,11 @@ impl Search {
             return Step::Probe(probe);
         }
         let due = self.control().or_else(|| self.unfinished());
-        let aim = due.or_else(|| self.aim()).or_else(|| self.curve());
+        let mut aim = due.or_else(|| self.aim());
+        if aim.is_none() && self.curve.is_none() && self.question() {
+            aim = self.aim();
+        }
+        let aim = aim.or_else(|| self.curve());
         let out_of_probes = self.probes >= self.limits.probes_max;
         match aim.filter(|_| !out_of_probes) {
             Some((rate, kind)) => {
@@ -320,9 +357,15 @@ impl Search {
         };
         match probe.kind {
             Kind::Control => self.controlled(&verdict),
-            Kind::Curve => self.failures = 0,
+            Kind::Curve | Kind::Connections => self.failures = 0,
             Kind::Ramp | Kind::Bisect | Kind::Confirm => self.count(probe, verdict),
         }
+    }
+
+    /// The highest rate that held below the lowest that did not, and that one.
+    pub fn bracket(&self) -> (Option<f64>, Option<f64>) {
+        let rate = |trial: &Trial| trial.rate;
+        (self.low().map(rate), self.ceiling().map(rate))
     }
 
     /// What is known if the search ends here.
@@ -352,6 +395,8 @@ impl Search {
                 quick: probe.kind == Kind::Ramp,
                 search: Tally::default(),
                 confirm: Tally::default(),
+                earlier: Tally::default(),
+                questioned: false,
                 why_unknown: String::new(),
             };
             self.trials.insert(at, trial);
@@ -368,6 +413,22 @@ impl Search {
         if confirmed.is_some() && confirmed != trial.judged_by_search(&limits) {
             self.overturned += 1;
         }
+    }
+
+    /// Puts a confirmed failure in question that a higher rate contradicts, and then that higher
+    /// rate, each once. Says whether there is something to confirm again.
+    fn question(&mut self) -> bool {
+        let (Some(ceiling), Some(higher)) = (self.ceiling(), self.contradicting().next()) else {
+            return false;
+        };
+        let rates = [ceiling.rate, higher.rate];
+        let is_new = |trial: &&mut Trial| rates.contains(&trial.rate) && !trial.questioned;
+        let Some(trial) = self.trials.iter_mut().find(is_new) else {
+            return false;
+        };
+        trial.earlier = std::mem::take(&mut trial.confirm);
+        trial.questioned = true;
+        true
     }
 
     /// A rate that held, where the subject has failed twice since.
@@ -409,6 +470,16 @@ impl Search {
         self.trials.iter().take_while(held).last()
     }
 
+    /// Rates well above the lowest that failed, which held all the same, ascending.
+    fn contradicting(&self) -> impl Iterator<Item = &Trial> {
+        let limits = &self.limits;
+        let failed = |trial: &&Trial| trial.judged(limits) == Some(Judged::Failed);
+        let failed = self.ceiling().filter(failed);
+        let beyond = failed.map_or(f64::INFINITY, |failed| APART * failed.rate);
+        let trials = self.trials.iter();
+        trials.filter(move |trial| trial.rate > beyond && trial.has_held(limits))
+    }
+
     /// What the bracket still needs.
     fn aim(&self) -> Option<(f64, Kind)> {
         let limits = &self.limits;
@@ -427,8 +498,10 @@ impl Search {
             (low, ceiling) => {
                 let failed = |trial: &&Trial| trial.judged(limits) == Some(Judged::Failed);
                 let edges = [low, ceiling.filter(failed)];
-                let edge = edges.into_iter().flatten().find(unconfirmed)?;
-                Some((edge.rate, Kind::Confirm))
+                let edges = edges.into_iter().flatten();
+                let questioned = self.contradicting().filter(|trial| trial.questioned);
+                let open = edges.chain(questioned).find(unconfirmed)?;
+                Some((open.rate, Kind::Confirm))
             }
         }
     }
@@ -459,9 +532,11 @@ impl Search {
         let (low, ceiling) = (self.low(), self.ceiling());
         let judged = |trial: &Trial, as_what| trial.judged(limits) == Some(as_what);
         let unknown = ceiling.filter(|trial| judged(trial, Judged::Unknown));
+        let contradicted = self.contradicting().next().is_some();
         let ending = match (low, ceiling, unknown) {
             (Some(_), _, Some(trial)) => Ending::GeneratorLimited(trial.why_unknown.clone()),
             (None, _, Some(trial)) => Ending::NotKnown(trial.why_unknown.clone()),
+            (_, Some(_), None) if contradicted => Ending::Contradicted,
             (Some(_), Some(_), None) => Ending::Between,
             (Some(_), None, _) => Ending::HighestHeld,
             (None, _, None) => Ending::NothingHeld,
@@ -480,6 +555,10 @@ impl Search {
                 .trials
                 .iter()
                 .filter(|trial| beyond(trial.rate) && judged(trial, Judged::Held))
+                .chain(
+                    self.contradicting()
+                        .filter(|trial| !judged(trial, Judged::Held)),
+                )
                 .map(|trial| trial.rate)
                 .collect(),
             overturned: self.overturned,

@@ -4,7 +4,13 @@
 //! lets the requests queue answers all of them in the end. What passes passes however late the
 //! generator was, since its lateness is part of every response time. What fails is the subject's
 //! failure only if the generator was in time, or if the subject said so itself and loudly, by
-//! answers with another status than expected.
+//! answers with another status than expected. A generator that stood still once, for as long as it
+//! takes to break a condition, was not in time, even if the rest of the window was: what fell due
+//! meanwhile waits for a connection afterwards, and looks like the subject's doing.
+//!
+//! Waiting for a free connection is ours, too. Where the service times alone, from sent to done,
+//! meet every condition, the subject has never been slow, and it is the number of connections that
+//! has failed.
 
 use load::Record;
 use load::check::{self, Threshold};
@@ -18,12 +24,19 @@ const SERVED_MIN: f64 = 0.99;
 /// doing where so many of all exchanges fail, and most of those by an answer.
 const FAILED_BY_ITSELF_MIN: f64 = 0.1;
 
+/// A stall counts if it is as long as this share of a limit, or of what a window may lose.
+const STALL_SHARE: f64 = 0.5;
+/// Where more of what was due found every connection busy, that may be why a rate failed.
+const BLOCKED_MIN: f64 = 0.005;
+
 /// What a probe's record says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
     /// What decided, in words.
     pub(super) why: String,
+    /// It failed by nothing but waits for a free connection.
+    pub(super) by_connections: bool,
 }
 
 /// The fewest exchanges of a window from which all conditions can be judged.
@@ -34,7 +47,11 @@ pub(super) fn exchanges_min(slo: &[Threshold]) -> u64 {
 
 /// Judges one probe.
 pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
-    let of = |verdict, why: String| Judgement { verdict, why };
+    let of = |verdict, why: String| Judgement {
+        verdict,
+        why,
+        by_connections: false,
+    };
     let exchanges = &record.exchanges;
     let ended = exchanges.completed + exchanges.failed;
     let bad = exchanges.failed + exchanges.unfinished;
@@ -67,11 +84,58 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     if crossed.is_empty() {
         why = format!("{:.1} % of what was due was answered", 100.0 * served);
     }
-    if record.generator.limited && !failed_by_itself(slo, record) {
-        let reason = record.generator.limited_reason.clone();
+    if failed_by_itself(slo, record) {
+        return of(Verdict::Fail, why);
+    }
+    let limited = record.generator.limited;
+    let late = limited.then(|| record.generator.limited_reason.clone());
+    if let Some(reason) = late.or_else(|| stalled(slo, record)) {
         return of(Verdict::Unknown(reason), why);
     }
-    of(Verdict::Fail, why)
+    let by_connections = waited_for_connections(slo, record);
+    if by_connections {
+        why.push_str(": every connection was busy, and each answer was in time");
+    }
+    Judgement {
+        by_connections,
+        ..of(Verdict::Fail, why)
+    }
+}
+
+/// The sentence about a stall of the generator that may have broken a condition, if there was one.
+fn stalled(slo: &[Threshold], record: &Record) -> Option<String> {
+    let late_us = *record.generator.counters.get("own_lateness_max_us")?;
+    let (stall_s, window_s) = (late_us as f64 / 1e6, record.duration_s);
+    // What falls due in a stall is late by up to its length: so many exchanges, by so much.
+    let breaks = |threshold: &Threshold| {
+        let rare = 1.0 - threshold.quantile().unwrap_or(0.0);
+        let long_enough = stall_s >= STALL_SHARE * threshold.limit_s().unwrap_or(0.0);
+        threshold.is_about_times() && long_enough && stall_s >= STALL_SHARE * rare * window_s
+    };
+    let crossed = |threshold: &&Threshold| !threshold.evaluate(record).ok;
+    let a_time = slo.iter().filter(crossed).any(breaks);
+    let unserved = served(record) < SERVED_MIN;
+    let not_sent = unserved && stall_s >= STALL_SHARE * (1.0 - SERVED_MIN) * window_s;
+    (a_time || not_sent).then(|| {
+        format!(
+            "the generator stood still for {:.0} ms, which alone may have failed it",
+            1e3 * stall_s
+        )
+    })
+}
+
+/// Whether the service times alone meet every condition, and requests waited for a connection.
+fn waited_for_connections(slo: &[Threshold], record: &Record) -> bool {
+    let due = record.offered_rate.unwrap_or_default() * record.duration_s;
+    let blocked = record.generator.counters.get("blocked_exchanges").copied();
+    if (blocked.unwrap_or_default() as f64) < BLOCKED_MIN * due {
+        return false;
+    }
+    let mut of_service = record.clone();
+    of_service.response_time_us = record.service_time_us;
+    of_service.histograms.response_time = record.histograms.service_time.clone();
+    slo.iter()
+        .all(|threshold| threshold.evaluate(&of_service).ok)
 }
 
 /// What was answered in time to count, as a share of what was due.
@@ -164,6 +228,64 @@ mod tests {
             },
             ..record
         }
+    }
+
+    fn counted(record: Record, name: &str, count: u64) -> Record {
+        let mut record = record;
+        record.generator.counters.insert(name.to_owned(), count);
+        record
+    }
+
+    /// The same, but from sent to done each took `ms` only.
+    fn served_in(record: Record, ms: u64) -> Record {
+        let fast = self::record(record.exchanges.completed, 0, ms);
+        let mut record = record;
+        record.service_time_us = fast.service_time_us;
+        record.histograms.service_time = fast.histograms.service_time;
+        record
+    }
+
+    #[test]
+    fn a_stall_that_alone_may_have_broken_a_condition_spoils_the_probe() {
+        let slo = ["p99<10ms", "errors<1%"].map(|text| text.parse().expect("a condition"));
+        let after = |record, stall_us| {
+            let record = counted(record, "own_lateness_max_us", stall_us);
+            judge(&slo, &record).verdict
+        };
+        // 15,000 of 17,494, as after a stall of 150 ms.
+        let behind = Record {
+            achieved_rate: 15_000.0,
+            ..record(17_494, 0, 5)
+        };
+        let Verdict::Unknown(why) = after(behind.clone(), 150_000) else {
+            panic!("the subject has not failed");
+        };
+        assert!(why.contains("stood still for 150 ms"), "{why}");
+        assert_eq!(after(behind, 200), Verdict::Fail);
+        // Too short to make a 99th percentile of it, whatever it did to a few.
+        let slow = record(17_494, 0, 11);
+        assert_eq!(after(slow.clone(), 3_000), Verdict::Fail);
+        assert!(matches!(after(slow, 30_000), Verdict::Unknown(_)));
+        // A subject that refuses half of all has failed, whatever the generator did.
+        assert_eq!(after(record(17_494, 9_000, 11), 30_000), Verdict::Fail);
+        assert_eq!(after(record(17_494, 0, 5), 30_000), Verdict::Pass);
+    }
+
+    #[test]
+    fn waiting_for_a_connection_is_told_from_a_slow_subject() {
+        let slo = ["p99<10ms".parse().expect("a condition")];
+        let of = |record: &Record| judge(&slo, record);
+        let waited = counted(record(5000, 0, 40), "blocked_exchanges", 4000);
+        let judgement = of(&served_in(waited.clone(), 3));
+        assert_eq!(
+            (judgement.verdict, judgement.by_connections),
+            (Verdict::Fail, true)
+        );
+        assert!(judgement.why.contains("every connection was busy"));
+        // The answers themselves were too slow.
+        assert!(!of(&served_in(waited, 11)).by_connections);
+        // Nobody waited for a connection.
+        assert!(!of(&served_in(record(5000, 0, 40), 3)).by_connections);
     }
 
     fn verdict(record: &Record) -> Verdict {

@@ -10,9 +10,9 @@
 //!
 //! They are not as many where a comparison was interrupted and resumed: what follows the
 //! interruption runs on new processes, so it is a start like any other, even if it is one round
-//! after nine. Nine rounds then weigh more than one, as far as starts are alike; where starts differ
-//! more than rounds do, nine rounds of one start say little more about starts than one round does.
-//! From a few starts that cannot be told reliably, so no start weighs more than three times
+//! after nine. Nine rounds then weigh more than one, as far as starts are alike; where starts
+//! differ more than rounds do, nine rounds of one start say little more about starts than one round
+//! does. From a few starts that cannot be told reliably, so no start weighs more than three times
 //! another: without that bound, intervals of 30 + 1 + 1 rounds hold the truth in 83 % of cases
 //! instead of 95 %. The variance of the weighted mean is that of Hartung and Knapp ("On tests of
 //! the overall treatment effect in meta-analysis with normally distributed responses", Statistics

@@ -46,6 +46,8 @@ pub(crate) fn searched(name: &str, limit: f64) -> RowCapacity {
         knee: None,
         no_knee: None,
         scaling: None,
+        connections: Some(10),
+        limited_by_connections: None,
     }
 }
 
@@ -57,6 +59,7 @@ fn point(number: u32, probe: Probe, limit: f64, verdict: Verdict) -> Point {
         number,
         kind: probe.kind,
         rate: probe.rate,
+        connections: 10,
         offered: probe.rate,
         achieved: probe.rate.min(limit),
         seconds: 1.0,
@@ -257,6 +260,80 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
             "{ending:?}: {said}"
         );
     }
+}
+
+#[test]
+fn connections_that_were_the_limit_stand_in_the_headline_and_make_a_bound() {
+    let mut row = searched("http://localhost:1/", 10_000.0);
+    row.description = None;
+    let rate = row
+        .found
+        .as_ref()
+        .and_then(|found| found.failed)
+        .expect("an edge")
+        .rate;
+    let limited = Limited {
+        connections: 10,
+        rate,
+        more: Some(20),
+        achieved: 9_998.0,
+        achieved_with_more: Some(19_990.0),
+        given: true,
+    };
+    row.limited_by_connections = Some(limited);
+    let mut found = capacities(vec![row.clone()]);
+    let said = found.conclusions[0].words();
+    assert!(
+        found.conclusions[0]
+            .says
+            .contains("a lower bound, limited by -c 10."),
+        "{said}"
+    );
+    assert!(
+        said.contains("over 20 connections 19,990/s were answered, in place of"),
+        "{said}"
+    );
+    assert!(
+        found.rows[0]
+            .interval()
+            .is_some_and(|(_, high)| high.is_none())
+    );
+    assert!(found.rows[0].in_words().starts_with("at least"));
+    // Of a comparison's row it is the file that says how many.
+    row.description = Some("a row".to_owned());
+    found = capacities(vec![row]);
+    assert!(
+        found.conclusions[0]
+            .says
+            .contains("limited by its 10 connections.")
+    );
+}
+
+#[test]
+fn a_result_that_its_own_points_contradict_says_so_first() {
+    let mut row = searched("a", 10_000.0);
+    let found = row.found.as_mut().expect("found");
+    found.ending = Ending::Contradicted;
+    let higher = row
+        .points
+        .iter()
+        .filter(|point| point.rate == 16_000.0)
+        .count();
+    found.out_of_order = vec![16_000.0];
+    let says = capacities(vec![row.clone()]).conclusions[0].says.clone();
+    let part = format!("and held 16,000/s in 0 of {higher} probes.");
+    assert!(
+        says.contains("its own probes contradict each other"),
+        "{says}"
+    );
+    assert!(
+        says.contains("a lower bound") && says.contains(&part),
+        "{says}"
+    );
+    assert!(!row.is_exact());
+    row.found.as_mut().expect("found").held = None;
+    let says = capacities(vec![row]).conclusions[0].says.clone();
+    assert!(says.contains("is not known"), "{says}");
 }
 
 #[test]

@@ -61,12 +61,20 @@ pub fn html(found: &Capacities) -> String {
     page(title, lead, &sections)
 }
 
+/// Over how many connections a probe was made, where that is known.
+fn connections(point: &Point) -> String {
+    match point.connections {
+        0 => "–".to_owned(),
+        connections => connections.to_string(),
+    }
+}
+
 /// What was found, in large words.
 pub(crate) fn said(found: &Capacities) -> Vec<Said> {
-    let exact = found.rows.iter().all(|row| {
-        let mut found = row.found.iter();
-        found.all(crate::capacity::search::Found::is_exact)
-    });
+    let exact = found
+        .rows
+        .iter()
+        .all(|row| row.found.is_none() || row.is_exact());
     let known = found.rows.iter().any(|row| row.capacity().is_some());
     let (tone, sign) = match (exact, known) {
         (true, _) => (Tone::Good, "="),
@@ -191,6 +199,7 @@ fn probes(found: &Capacities) -> Markup {
         ("probe", Column::Words),
         ("for", Column::Words),
         ("offered", Column::Figures),
+        ("connections", Column::Figures),
         ("answered", Column::Figures),
         ("p50", Column::Figures),
         ("p99", Column::Figures),
@@ -204,6 +213,7 @@ fn probes(found: &Capacities) -> Markup {
             Cell::text(point.number.to_string()),
             Cell::text(super::text::kind(point.kind)),
             Cell::text(per_second(point.rate)),
+            Cell::text(connections(point)),
             Cell::text(per_second(point.achieved.round())),
             Cell::text(or_dash(point.p50_us, time_us)),
             Cell::text(or_dash(point.p99_us, time_us)),

@@ -131,8 +131,8 @@ pub fn markdown(found: &Capacities) -> String {
 /// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds.
 pub fn csv(found: &Capacities) -> String {
     let mut text = String::from(
-        "subject,probe,kind,rate,offered,achieved,seconds,completed,failed,p50_us,p99_us,\
-         server_cpu_us_per_exchange,server_busy,outcome,why\n",
+        "subject,probe,kind,rate,connections,offered,achieved,seconds,completed,failed,p50_us,\
+         p99_us,server_cpu_us_per_exchange,server_busy,outcome,why\n",
     );
     for row in &found.rows {
         for point in &row.points {
@@ -149,6 +149,7 @@ fn probe(name: &str, point: &Point) -> Vec<String> {
         point.number.to_string(),
         kind(point.kind).to_owned(),
         point.rate.to_string(),
+        point.connections.to_string(),
         point.offered.to_string(),
         point.achieved.to_string(),
         point.seconds.to_string(),
@@ -170,6 +171,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::Bisect => "bisect",
         Kind::Control => "control",
         Kind::Confirm => "confirm",
+        Kind::Connections => "connections",
         Kind::Curve => "curve",
     }
 }

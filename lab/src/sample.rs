@@ -21,7 +21,8 @@ pub struct Sample {
     pub requests_per_second: f64,
     /// Of a timed command: seconds from its start to its end.
     pub seconds: Option<f64>,
-    /// Mean response time in microseconds.
+    /// Mean response time in microseconds. It and the two below are null where the generator's own
+    /// lateness could have moved them by more than they are precise.
     pub mean_us: Option<f64>,
     /// Median response time in microseconds.
     pub p50_us: Option<f64>,
@@ -69,11 +70,10 @@ impl Sample {
             start: 1,
             requests_per_second: record.achieved_rate,
             seconds: None,
-            mean_us: record.response_time_us.mean,
-            p50_us: record.response_time_us.p50,
+            mean_us: record.unspoiled("mean", |times| times.mean),
+            p50_us: record.unspoiled("p50", |times| times.p50),
             p99_us: record
-                .response_time_us
-                .p99
+                .unspoiled("p99", |times| times.p99)
                 .filter(|_| completed >= exchanges_min(0.99)),
             server_cpu_us_per_exchange: each(cpu_us_in_window),
             server_busy,
@@ -157,6 +157,7 @@ mod tests {
             offered_rate: Some(59.0),
             grpc_status: BTreeMap::new(),
             valid: true,
+            void: Vec::new(),
             warnings: Vec::new(),
             ended_by: EndedBy::Duration,
         };

@@ -175,8 +175,27 @@ impl Figure for OfRun {
 
     fn void(&self, record: &Record) -> Option<String> {
         // Where nothing was completed there is nothing to measure, which is crossed.
-        let void = !record.valid && record.exchanges.completed > 0;
-        void.then(|| "the figures are void".to_owned())
+        if record.exchanges.completed == 0 {
+            return None;
+        }
+        if !record.valid {
+            return Some("the figures are void".to_owned());
+        }
+        let RunFigure::Time {
+            service: false,
+            what,
+        } = self.0
+        else {
+            return None;
+        };
+        let moved = record
+            .void
+            .iter()
+            .find(|one| what.is_spoiled_by(&one.figure))?;
+        Some(format!(
+            "the generator's lateness could have moved it by {}",
+            units::wrk_time_us(moved.by_us)
+        ))
     }
 
     fn print(&self, value: f64) -> String {
@@ -205,6 +224,30 @@ impl OfTimes {
                 OfTimes::Quantile(percent / 100.0)
             }
         })
+    }
+
+    /// Whether it does not mean what it says where the figure of that name doesn't: a quantile lies
+    /// between the two next to it, and is taken for void with the one above.
+    fn is_spoiled_by(self, name: &str) -> bool {
+        let of = |name: &str| -> Option<f64> {
+            let digits = name.strip_prefix('p')?.replace('_', ".");
+            digits.parse::<f64>().ok().map(|percent| percent / 100.0)
+        };
+        match self {
+            OfTimes::Mean => name == "mean",
+            OfTimes::Min => false,
+            OfTimes::Max => name == "max",
+            OfTimes::Quantile(q) if q >= 1.0 => name == "max",
+            OfTimes::Quantile(q) => match of(name) {
+                // The lowest of those that are looked at from here upwards.
+                Some(above) => {
+                    let looked = [0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
+                    let next = looked.into_iter().find(|one| *one >= q - 1e-9);
+                    next.is_some_and(|next| (next - above).abs() < 1e-9)
+                }
+                None => name == "max" && q > 0.9999,
+            },
+        }
     }
 
     /// Its value in nanoseconds, from the summary or from the whole `histogram`.
@@ -343,7 +386,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use measure::host::Host;
-    use measure::record::{EndedBy, Facts, Generator};
+    use measure::record::{EndedBy, Facts, Generator, Moved};
     use measure::tally::{Loop, Tally};
 
     use super::*;
@@ -412,6 +455,7 @@ mod tests {
             offered_rate: None,
             grpc_status: BTreeMap::new(),
             valid,
+            void: Vec::new(),
             warnings: Vec::new(),
             ended_by: EndedBy::Duration,
         };
@@ -445,6 +489,35 @@ mod tests {
         assert_eq!(outcomes(&record(false, 100, 50)), failed);
         // A server that answers nothing is no matter of the generator.
         assert_eq!(outcomes(&record(false, 0, 50)), [Crossed, Crossed, Crossed]);
+    }
+
+    #[test]
+    fn a_condition_on_a_figure_that_lateness_moved_is_not_judged() {
+        let mut record = record(true, 100, 0);
+        let moved = |figure: &str| Moved {
+            figure: figure.to_owned(),
+            by_us: 11_700.0,
+            allowed_us: 50.0,
+        };
+        record.void = vec![moved("p99"), moved("p99_9"), moved("max")];
+        let voids = |rule: &str| {
+            let rule: Threshold = rule.parse().expect("a condition");
+            judge(&[rule], &record)[0].outcome == Met::NotJudged
+        };
+        for rule in ["p99<5ms", "p95<5ms", "p99.9<1s", "p100<1s", "max<1s"] {
+            assert!(voids(rule), "{rule}");
+        }
+        let stand = [
+            "p50<5ms",
+            "p90<5ms",
+            "mean<5ms",
+            "service:p99<1s",
+            "errors<1%",
+            "min<1s",
+        ];
+        for rule in stand {
+            assert!(!voids(rule), "{rule}");
+        }
     }
 
     #[test]

@@ -7,12 +7,17 @@
 //! little of it is a disturbance, which is in the times; much of it makes the generator the limit.
 //! *Little's law*: in a closed loop, throughput × mean time
 //! must equal the connections; what is missing went by outside any exchange. *Own lateness*: an
-//! exchange that found a free connection and was sent late was held up by the generator alone.
+//! exchange that found a free connection and was sent late was held up by the generator alone. It
+//! voids the figures that it could have moved by more than they are precise; where the middle of
+//! the response times is among them the generator was the limit.
 
 use measure::histogram::Histogram;
 use measure::process::ThreadTime;
+use measure::record::{Moved, Stall};
 
+use crate::lateness::{self, Seen};
 use crate::plan::Plan;
+use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, Outcome};
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
@@ -26,8 +31,6 @@ pub(crate) const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
-/// Own lateness at the 99th percentile: this, or a twentieth of the median response time.
-const LATENESS_P99_MAX_NS: f64 = 50_000.0;
 /// Achieved ÷ offered below this is not the load that was asked for.
 const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
@@ -40,10 +43,18 @@ pub(crate) struct Verdict {
     pub cpu_share_max: Option<f64>,
     pub run_queue_share_max: Option<f64>,
     pub littles_law_gap: Option<f64>,
+    /// Figures of response time that the generator's own lateness could have moved too far.
+    pub void: Vec<Moved>,
+    pub longest_stall: Option<Stall>,
 }
 
 /// What the workers' outcomes say about the generator.
-pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdict {
+pub(crate) fn judge(
+    plan: &Plan,
+    duration_s: f64,
+    outcomes: &[Outcome],
+    disturbance: Disturbance,
+) -> Verdict {
     let times = || outcomes.iter().map(|outcome| outcome.cpu);
     let mut verdict = Verdict {
         limited: false,
@@ -53,11 +64,13 @@ pub(crate) fn judge(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Verdi
         cpu_share_max: share_max(times(), duration_s, |cpu| cpu.run_ns),
         run_queue_share_max: share_max(times(), duration_s, |cpu| cpu.wait_ns),
         littles_law_gap: None,
+        void: Vec::new(),
+        longest_stall: longest_stall(outcomes),
     };
     let open = plan.schedule.is_open();
     let mut signs = Vec::new();
     if open {
-        signs.extend(late(&mut verdict, plan, outcomes));
+        signs.extend(late(&mut verdict, plan, duration_s, outcomes, disturbance));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s));
@@ -154,7 +167,13 @@ fn busy(
 }
 
 /// Open loop: lateness that no busy connection explains.
-fn late(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) -> Option<String> {
+fn late(
+    verdict: &mut Verdict,
+    plan: &Plan,
+    duration_s: f64,
+    outcomes: &[Outcome],
+    disturbance: Disturbance,
+) -> Option<String> {
     let merged = |of: fn(&Outcome) -> &Histogram| {
         outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
             sum.merge(of(outcome));
@@ -177,25 +196,87 @@ fn late(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) -> Option<Stri
              response time. More connections (-c) or {more} would let them go at once"
         ));
     }
-    if own.is_empty() {
+    let service = merged(|outcome| &outcome.recorder.tally.service);
+    let seen = Seen {
+        response: &response,
+        service: &service,
+        own: &own,
+        // Who was never sent has a response time and no service time.
+        some_waited: blocked > 0 || service.count() != response.count(),
+    };
+    verdict.void = seen.moved();
+    if verdict.void.is_empty() {
         return None;
     }
-    let p99 = own.quantile(0.99) as f64;
-    let allowed = LATENESS_P99_MAX_NS.max(response.quantile(0.5) as f64 / 20.0);
-    (p99 > allowed).then(|| {
-        format!(
-            "1 % of the exchanges that could be sent at once were sent {:.0} µs late or more \
-             (allowed: {:.0} µs)",
-            p99 / 1000.0,
-            allowed / 1000.0
-        )
-    })
+    let missed = lateness::schedule_was_missed(&verdict.void);
+    let cause = causes(verdict, disturbance);
+    let late = format!(
+        "the generator sent requests late, which moved {}; {cause}",
+        lateness::in_words(&verdict.void)
+    );
+    if missed {
+        return Some(late);
+    }
+    let advice = lateness::advice(&verdict.void, response.count(), duration_s);
+    verdict.warnings.push(format!("{late}. {advice}"));
+    None
+}
+
+/// The longest stall of all workers.
+fn longest_stall(outcomes: &[Outcome]) -> Option<Stall> {
+    let stalls = outcomes.iter().map(|outcome| Stall {
+        length_us: outcome.stall.length_ns as f64 / 1000.0,
+        at_s: outcome.stall.at.since(outcome.start) as f64 / 1e9,
+    });
+    let stalls = stalls.filter(|stall| stall.length_us > 0.0);
+    stalls.max_by(|a, b| a.length_us.total_cmp(&b.length_us))
+}
+
+/// Who kept the generator from its schedule, as far as that was seen.
+fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
+    let mut causes = Vec::new();
+    if let Some(stall) = verdict.longest_stall {
+        causes.push(format!(
+            "its longest stall took {:.1} ms, {:.1} s into the window",
+            stall.length_us / 1000.0,
+            stall.at_s
+        ));
+    }
+    if let Some(share) = verdict.run_queue_share_max.filter(|share| *share > 0.001) {
+        causes.push(format!(
+            "other processes had its CPU for {:.1} % of the time",
+            share.min(1.0) * 100.0
+        ));
+    }
+    if let Some(share) = disturbance.steal_share.filter(|share| *share > 0.001) {
+        causes.push(format!(
+            "the hypervisor took {:.1} % of the machine's time",
+            share * 100.0
+        ));
+    }
+    if let Some(throttled_ns) = disturbance.throttled_ns.filter(|ns| *ns > 0) {
+        causes.push(format!(
+            "a CPU quota stopped it for {:.0} ms",
+            throttled_ns as f64 / 1e6
+        ));
+    }
+    match causes.is_empty() {
+        true => "nothing on this machine says why".to_owned(),
+        false => causes.join(", "),
+    }
 }
 
 fn cleared(verdict: &Verdict, open: bool) -> String {
     let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
     if open {
-        return format!("sends were on time; a worker waited {queue:.1} % of the time for its CPU");
+        let sends = match verdict.void.is_empty() {
+            true => "sends were on time".to_owned(),
+            false => format!(
+                "but for {}, sends were on time",
+                lateness::names(&verdict.void)
+            ),
+        };
+        return format!("{sends}; a worker waited {queue:.1} % of the time for its CPU");
     }
     let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
     let law = match verdict.littles_law_gap {
@@ -253,8 +334,9 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     }
     if open && verdict.limited {
         void.push(
-            "the generator did not keep to the schedule, so the times are not the server's; ask \
-             for a lower rate or add threads (-t)",
+            "the generator did not keep to the schedule, so the times are not the server's. To see \
+             what this machine adds, run the same against our own server (--control); then ask for \
+             a lower rate, add threads (-t), or give it CPUs of its own (--cpus)",
         );
     }
     if outcomes
@@ -315,6 +397,8 @@ mod tests {
             cpu_share_max: share(|cpu| cpu.run_ns),
             run_queue_share_max: share(|cpu| cpu.wait_ns),
             littles_law_gap: None,
+            void: Vec::new(),
+            longest_stall: None,
         };
         let mut signs = busy(&mut verdict, [Some(time)].into_iter(), 1.0);
         signs.extend(kept_waiting(&mut verdict));

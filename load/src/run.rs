@@ -21,6 +21,7 @@ use crate::limit;
 use crate::plan::{Invalid, Plan};
 use crate::schedule::Marks;
 use crate::session::Speech;
+use crate::surroundings::{Disturbance, Surroundings};
 use crate::target;
 use crate::tls;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
@@ -95,8 +96,13 @@ pub fn run(
         tls: tls.as_ref(),
         window: window(plan),
     };
-    let outcomes = crew.work(jobs, stop, progress)?;
-    Ok(assemble(plan, kind, engine_reason, outcomes))
+    let mut surroundings = Surroundings::new();
+    let outcomes = crew.work(jobs, stop, &mut |now: &Progress| {
+        surroundings.see(now.phase);
+        progress(now);
+    })?;
+    let disturbance = surroundings.disturbance();
+    Ok(assemble(plan, kind, engine_reason, outcomes, disturbance))
 }
 
 /// What a plan is carried out on: an engine that works, and a target that somebody listens at.
@@ -240,6 +246,7 @@ pub(crate) fn assemble(
     kind: Kind,
     engine_reason: String,
     outcomes: Vec<Outcome>,
+    disturbance: Disturbance,
 ) -> Record {
     let start = outcomes
         .iter()
@@ -252,7 +259,7 @@ pub(crate) fn assemble(
         .max()
         .unwrap_or_default();
     let duration_s = (end - start).as_secs_f64();
-    let verdict = limit::judge(plan, duration_s, &outcomes);
+    let verdict = limit::judge(plan, duration_s, &outcomes, disturbance);
     let offered_rate = offered_rate(plan, duration_s, &outcomes);
     let generator = Generator {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -270,6 +277,9 @@ pub(crate) fn assemble(
         run_queue_share_max: verdict.run_queue_share_max,
         littles_law_gap: verdict.littles_law_gap,
         memory_peak_bytes: process::own_peak_bytes(),
+        longest_stall: verdict.longest_stall,
+        steal_share: disturbance.steal_share,
+        throttled_us: disturbance.throttled_ns.map(|ns| ns as f64 / 1000.0),
         counters: counters(&outcomes),
     };
     let ended_by = ended_by(&outcomes);
@@ -289,6 +299,7 @@ pub(crate) fn assemble(
             offered_rate,
             grpc_status: grpc_status(&tally),
             valid: verdict.valid,
+            void: verdict.void,
             warnings: verdict.warnings,
             ended_by,
         },

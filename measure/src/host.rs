@@ -112,6 +112,40 @@ impl Host {
     }
 }
 
+/// Processor time of the whole machine since its start, in ticks (proc_stat(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    all: u64,
+    steal: u64,
+}
+
+impl Ticks {
+    fn parse(stat: &str) -> Option<Ticks> {
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let words = line.split_whitespace().take(8);
+        // user nice system idle iowait irq softirq steal
+        let times: Option<Vec<u64>> = words.map(|time| time.parse().ok()).collect();
+        let times = times?;
+        Some(Ticks {
+            all: times.iter().sum(),
+            steal: *times.get(7)?,
+        })
+    }
+
+    /// The share of the time since an earlier reading in which a hypervisor ran something else;
+    /// none if no tick has passed.
+    pub fn steal_share_since(self, before: Ticks) -> Option<f64> {
+        let all = self.all.saturating_sub(before.all);
+        let steal = self.steal.saturating_sub(before.steal);
+        (all > 0).then(|| steal as f64 / all as f64)
+    }
+}
+
+/// Reads them now; none where the machine does not show them.
+pub fn ticks() -> Option<Ticks> {
+    Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)
+}
+
 /// The value of a `name : value` line, as /proc writes them.
 pub(crate) fn entry<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
@@ -241,6 +275,17 @@ mod tests {
         assert_eq!(port_range("32768\t60999"), Some((32_768, 60_999)));
         assert_eq!(port_range("32768"), None);
         assert_eq!(kibibytes("2048"), None);
+    }
+
+    #[test]
+    fn steal_is_a_share_of_what_passed_between_two_readings() {
+        let before = Ticks::parse("cpu  50 0 20 20 0 0 0 10 0 0\ncpu0 1").expect("ticks");
+        let after = Ticks::parse("cpu  90 0 20 60 0 0 0 30 0 0\n").expect("ticks");
+        assert_eq!(after.steal_share_since(before), Some(0.2));
+        assert_eq!(before.steal_share_since(before), None);
+        for text in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h"] {
+            assert_eq!(Ticks::parse(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -67,6 +67,14 @@ pub struct Record<P> {
     pub histograms: Histograms,
     /// Whether the figures mean what they say; if not, `warnings` says why.
     pub valid: bool,
+    /// Figures of `response_time_us` that do not mean what they say, because the generator's own
+    /// lateness could have moved each of them by more than it is precise. `valid` is false where
+    /// the middle of the distribution is among them: p50, p75 or p90.
+    #[serde(default)]
+    pub void: Vec<Moved>,
+    /// The same load against our own server on this machine; null where it was not asked for.
+    #[serde(default)]
+    pub control: Option<Control>,
     /// What a reader of the figures must know.
     pub warnings: Vec<String>,
     /// The conditions that the run was to meet, in the order in which they were given.
@@ -74,6 +82,73 @@ pub struct Record<P> {
     pub thresholds: Vec<Judged>,
     /// What ended the run.
     pub ended_by: EndedBy,
+}
+
+/// A figure that lateness could have moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moved {
+    /// Its name among the figures of a distribution, such as `p99`.
+    pub figure: String,
+    /// How far it was moved at the most, in microseconds.
+    pub by_us: f64,
+    /// How precise it is, in microseconds: by its share of 5 %, by the number of exchanges behind
+    /// it, or by 10 µs, and 50 µs in the tail, whichever is the most.
+    pub allowed_us: f64,
+}
+
+/// What the same load measured against our own server: what this machine and the generator add.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Exchanges per second that the schedule asked for; null in a closed loop.
+    pub offered_rate: Option<f64>,
+    /// Completed exchanges per second.
+    pub achieved_rate: f64,
+    /// From intended to done, in microseconds.
+    pub response_time_us: Times,
+    /// From sent to done, in microseconds.
+    pub service_time_us: Times,
+    /// From intended to sent, in microseconds; all null in a closed loop.
+    pub lateness_us: Times,
+    /// Exchanges that failed or were not finished.
+    pub failed: u64,
+    /// Whether the figures mean what they say.
+    pub valid: bool,
+    /// The figures of response time that do not.
+    pub void: Vec<Moved>,
+    /// The longest stall of a worker.
+    pub longest_stall: Option<Stall>,
+}
+
+/// A time in which a worker did nothing, although it wanted to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// How long it was, in microseconds.
+    pub length_us: f64,
+    /// When it ended, in seconds since the window began.
+    pub at_s: f64,
+}
+
+impl<P> Record<P> {
+    /// A figure of the response time by its name, such as `p99`, where lateness did not spoil it.
+    pub fn unspoiled(&self, figure: &str, of: impl FnOnce(&Times) -> Option<f64>) -> Option<f64> {
+        let spoiled = self.void.iter().any(|one| one.figure == figure);
+        of(&self.response_time_us).filter(|_| !spoiled)
+    }
+
+    /// What stands of it beside another record, as its control.
+    pub fn as_control(&self) -> Control {
+        Control {
+            offered_rate: self.offered_rate,
+            achieved_rate: self.achieved_rate,
+            response_time_us: self.response_time_us,
+            service_time_us: self.service_time_us,
+            lateness_us: self.lateness_us,
+            failed: self.exchanges.failed + self.exchanges.unfinished,
+            valid: self.valid,
+            void: self.void.clone(),
+            longest_stall: self.generator.longest_stall,
+        }
+    }
 }
 
 /// A condition that was to be met, and whether it was.
@@ -129,6 +204,18 @@ pub struct Generator {
     pub littles_law_gap: Option<f64>,
     /// Peak resident memory of the generator's process in bytes.
     pub memory_peak_bytes: Option<u64>,
+    /// The longest time in the window by which a turn of a worker's loop came later than it was
+    /// meant to; null where that was not looked at.
+    #[serde(default)]
+    pub longest_stall: Option<Stall>,
+    /// The share of the machine's processor time in the window that a hypervisor gave to others;
+    /// null where the kernel does not show it.
+    #[serde(default)]
+    pub steal_share: Option<f64>,
+    /// Time in the window for which CPU quotas stopped the generator's control groups, summed over
+    /// processors, in microseconds; null where no group has such an account.
+    #[serde(default)]
+    pub throttled_us: Option<f64>,
     /// The engine's own counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
@@ -290,6 +377,8 @@ pub struct Facts<P> {
     pub grpc_status: BTreeMap<String, u64>,
     /// Whether the figures mean what they say.
     pub valid: bool,
+    /// Figures of response time that do not.
+    pub void: Vec<Moved>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// What ended the run.
@@ -346,6 +435,8 @@ impl<P> Record<P> {
             histograms: Histograms::of(tally),
             valid: facts.valid,
             warnings: facts.warnings,
+            void: facts.void,
+            control: None,
             thresholds: Vec::new(),
             ended_by: facts.ended_by,
         }

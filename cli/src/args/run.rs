@@ -16,6 +16,7 @@ Examples:
   ringside run -R 50k -c100 -d30s http://localhost:8080/     open loop, 50,000 requests a second
   ringside run --stages 0:10k@30s,10k@1m,30k@5s http://localhost:8080/
   ringside run -R 1k --threshold 'p99<5ms' --threshold 'errors<0.1%' http://localhost:8080/
+  ringside run -R 500 -d30s --control http://localhost:8080/     what does this machine add?
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
@@ -62,6 +63,10 @@ pub(crate) struct Run {
     /// wrk's Lua scripts are not there yet
     #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
     pub(crate) script: Option<PathBuf>,
+
+    /// Run the same load against our own server afterwards, and show both side by side
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) control: bool,
 
     /// Print wrk's block of percentiles too
     #[arg(short = 'L', long, help_heading = OUTPUT)]

@@ -4,6 +4,8 @@ use std::fs;
 
 use measure::host::Host;
 
+use super::timers::{self, Lateness};
+
 /// The host as it is now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -21,6 +23,8 @@ pub(super) struct Facts {
     pub(super) memory_available_bytes: Option<u64>,
     /// Load average over the last minute.
     pub(super) load: Option<f64>,
+    /// How late a sleeping thread is woken up.
+    pub(super) timers: Option<Lateness>,
     /// Share of the processor time since boot that the hypervisor gave to others.
     pub(super) steal: Option<f64>,
 }
@@ -40,6 +44,7 @@ impl Facts {
             time_wait_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
             memory_available_bytes: text("/proc/meminfo").as_deref().and_then(available_bytes),
             load: text("/proc/loadavg").as_deref().and_then(first_number),
+            timers: timers::lateness(),
             steal: text("/proc/stat").as_deref().and_then(steal_share),
         }
     }

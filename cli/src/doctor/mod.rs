@@ -1,8 +1,9 @@
 //! `ringside doctor`: what this host costs a measurement, and the command that changes it.
-//! It reads and changes nothing.
+//! It reads, sleeps for a second to see how late it is woken up, and changes nothing.
 
 mod facts;
 mod rules;
+mod timers;
 
 use serde::Serialize;
 

@@ -2,6 +2,7 @@
 //! command that changes it.
 
 use measure::quota::Quota;
+use measure::units::wrk_time_us;
 
 use super::facts::Facts;
 use super::{Finding, State};
@@ -16,6 +17,9 @@ pub(super) const AREAS: [&str; 6] = [
     "network",
 ];
 
+/// A thread that is woken up later than this at the 99th percentile sends late.
+const TIMERS_P99_MAX_US: f64 = 1_000.0;
+
 /// Every finding about the host, but for what the engine finds by trying.
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let rules = [
@@ -27,6 +31,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         quota,
         steal,
         load,
+        timers,
         memory,
         descriptors,
         backlog,
@@ -164,6 +169,26 @@ fn load(facts: &Facts) -> Finding {
     let cost = "Something else is running, or was within the last minute: it takes CPU time from \
                 what is measured.";
     finding.warn(&value, cost, "top")
+}
+
+fn timers(facts: &Facts) -> Finding {
+    let finding = Finding::new("processor", "timer lateness");
+    let Some(late) = facts.timers else {
+        return finding.unknown();
+    };
+    let value = format!(
+        "p50 {}, p99 {}, max {}, over a second",
+        wrk_time_us(late.p50_us),
+        wrk_time_us(late.p99_us),
+        wrk_time_us(late.max_us)
+    );
+    if late.p99_us <= TIMERS_P99_MAX_US {
+        return finding.ok(&value);
+    }
+    let cost = "An open loop sends that late, and tails below it are this machine's: stop what \
+                else runs, give the generator CPUs of its own (--cpus), and compare with \
+                `run --control`.";
+    finding.warn_only(&value, cost)
 }
 
 fn memory(facts: &Facts) -> Finding {
@@ -357,6 +382,13 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::timers::Lateness;
+
+    const LATE: Lateness = Lateness {
+        p50_us: 55.0,
+        p99_us: 90.0,
+        max_us: 12_000.0,
+    };
 
     /// A host that nothing is wrong with.
     fn good() -> Facts {
@@ -368,6 +400,7 @@ mod tests {
             memory_available_bytes: Some(8 << 30),
             load: Some(0.1),
             steal: Some(0.0),
+            timers: Some(LATE),
             ..Facts::default()
         };
         let host = &mut facts.host;
@@ -402,13 +435,13 @@ mod tests {
             .iter()
             .filter(|finding| finding.state == State::Unknown)
             .count();
-        assert_eq!(unknown, 15);
+        assert_eq!(unknown, 16);
     }
 
     #[test]
     fn each_thing_that_costs_is_a_warning_that_says_what() {
         type Spoil = fn(&mut Facts);
-        let table: [(&str, Spoil); 14] = [
+        let table: [(&str, Spoil); 15] = [
             ("clocksource", |facts| {
                 facts.host.clocksource = Some("acpi_pm".to_string())
             }),
@@ -421,6 +454,12 @@ mod tests {
             }),
             ("steal", |facts| facts.steal = Some(0.02)),
             ("load", |facts| facts.load = Some(1.5)),
+            ("timer lateness", |facts| {
+                facts.timers = Some(Lateness {
+                    p99_us: 1_500.0,
+                    ..LATE
+                });
+            }),
             ("available", |facts| {
                 facts.memory_available_bytes = Some(1 << 20)
             }),

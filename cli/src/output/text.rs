@@ -13,6 +13,7 @@ use measure::histogram::Histogram;
 use measure::record::{Drain, Generator, Times, Tls};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
+use super::control;
 use super::table;
 use super::terminal::Paint;
 
@@ -21,6 +22,7 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
     let mut text = wrk_block(record, latency);
     text.push('\n');
     text.push_str(&rest(record, paint));
+    text.push_str(&control::text(record, paint));
     text
 }
 
@@ -486,6 +488,7 @@ mod tests {
                 offered_rate: (kind == Loop::Open).then_some(2.5),
                 grpc_status: std::collections::BTreeMap::new(),
                 valid: true,
+                void: Vec::new(),
                 warnings: vec!["mind the gap".to_string()],
                 ended_by: EndedBy::Duration,
             },

@@ -14,6 +14,13 @@ pub(crate) fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
         .any(|judged| judged.outcome == Met::Crossed)
 }
 
+/// Whether one could not be judged.
+pub(crate) fn some_not_judged(thresholds: &[Judged]) -> bool {
+    thresholds
+        .iter()
+        .any(|judged| judged.outcome == Met::NotJudged)
+}
+
 fn sentence(judged: &Judged, paint: Paint) -> String {
     let rule = &judged.rule;
     let measured = judged.measured.as_deref().unwrap_or("nothing");

@@ -1,6 +1,7 @@
 //! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
 
 pub(crate) mod addresses;
+mod control;
 mod http2;
 mod message;
 pub(crate) mod plan;
@@ -23,6 +24,9 @@ use crate::output::{csv, text, thresholds};
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let mut plan = plan::plan(arguments, &Host::read()).map_err(Failure::usage)?;
+    if let Some(refusal) = control::refusal(&plan).filter(|_| arguments.control) {
+        return Err(Failure::usage(refusal));
+    }
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
     plan::call(&arguments.load, &mut plan)?;
     let stop = Stop::on_signals()
@@ -33,8 +37,19 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         line.show(&progress_text(now, before));
         before = Some(*now);
     });
-    drop(line);
     let mut record = record?;
+    if arguments.control && stop.requested().is_none() {
+        let mut before = None;
+        let control = control::run(&plan, &stop, &mut |now| {
+            line.show(&format!("control  {}", progress_text(now, before)));
+            before = Some(*now);
+        });
+        match control {
+            Ok(control) => record.control = Some(control),
+            Err(why) => record.warnings.push(format!("there is no control: {why}")),
+        }
+    }
+    drop(line);
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let to_terminal = matches!(destination, Destination::Stdout);
     let paint = if to_terminal {
@@ -63,7 +78,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.exchanges.completed == 0 => Err(Failure::running(
             "no request was answered as it should be; the errors say why",
         )),
-        _ if !record.valid => Ok(Exit::Void),
+        _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }
 }
@@ -112,6 +127,7 @@ mod tests {
                 offered_rate: None,
                 grpc_status: BTreeMap::new(),
                 valid,
+                void: Vec::new(),
                 warnings: Vec::new(),
                 ended_by,
             };

@@ -89,6 +89,7 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     }
     let limited = record.generator.limited;
     let late = limited.then(|| record.generator.limited_reason.clone());
+    let late = late.or_else(|| moved(slo, record));
     if let Some(reason) = late.or_else(|| stalled(slo, record)) {
         return of(Verdict::Unknown(reason), why);
     }
@@ -100,6 +101,16 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
         by_connections,
         ..of(Verdict::Fail, why)
     }
+}
+
+/// Why a condition that was broken cannot be judged: lateness could have moved its figure.
+fn moved(slo: &[Threshold], record: &Record) -> Option<String> {
+    let broken = slo
+        .iter()
+        .filter(|threshold| !threshold.evaluate(record).ok);
+    let broken: Vec<Threshold> = broken.cloned().collect();
+    let judged = check::judge(&broken, record).into_iter();
+    judged.filter_map(|one| one.reason).next()
 }
 
 /// The sentence about a stall of the generator that may have broken a condition, if there was one.
@@ -213,6 +224,8 @@ mod tests {
                 lateness: None,
             },
             valid: true,
+            void: Vec::new(),
+            control: None,
             warnings: Vec::new(),
             thresholds: Vec::new(),
             ended_by: EndedBy::Duration,

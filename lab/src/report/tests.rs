@@ -101,6 +101,7 @@ pub(crate) fn record(sample: &Sample) -> load::Record {
         offered_rate: None,
         grpc_status: BTreeMap::new(),
         valid: true,
+        void: Vec::new(),
         warnings: Vec::new(),
         ended_by: EndedBy::Duration,
     };

@@ -251,6 +251,18 @@ fn lateness(round: Seen<'_>) -> Looked {
         else {
             return unknown("no exchange was sent");
         };
+        let spoiled: Vec<String> = record
+            .void
+            .iter()
+            .map(|one| format!("{} by {:.0} µs", one.figure.replace('_', "."), one.by_us))
+            .collect();
+        if !spoiled.is_empty() {
+            return caution(format!(
+                "the generator sent late, which could have moved {}: what of these is compared is \
+                 left out of this round",
+                spoiled.join(", ")
+            ));
+        }
         match late > LATENESS_MAX_US.max(median / 20.0) {
             true => caution(format!(
                 "1 % of the requests were sent {late:.0} µs late or more, for want of a free \

@@ -2,7 +2,7 @@
 
 use load::{Plan, Record};
 use measure::quota::Quota;
-use measure::record::{EndedBy, Facts, Generator};
+use measure::record::{EndedBy, Facts, Generator, Moved};
 use measure::tally::{Loop, Tally};
 
 use super::round::Seen;
@@ -33,6 +33,7 @@ fn well() -> Round {
         offered_rate: None,
         grpc_status: BTreeMap::new(),
         valid: true,
+        void: Vec::new(),
         warnings: Vec::new(),
         ended_by: EndedBy::Duration,
     };
@@ -259,6 +260,33 @@ fn a_quota_that_cannot_be_seen_is_not_called_none() {
     }
     let void = |found| matches!(found, Looked::Found(Severity::Void, _));
     assert!(void(looked(Some(100_000_000), hidden())));
+}
+
+#[test]
+fn lateness_takes_the_figures_that_it_could_have_moved_and_no_others() {
+    let mut round = well();
+    let record = record(&mut round);
+    record.offered_rate = Some(50_000.0);
+    record.response_time_us.mean = Some(1_100.0);
+    record.response_time_us.p50 = Some(1_000.0);
+    record.response_time_us.p99 = Some(9_000.0);
+    record.lateness_us.p99 = Some(20.0);
+    record.exchanges.completed = 50_000;
+    let figures = |record: &Record| {
+        let sample = Sample::new(1, record, Default::default(), 1);
+        (sample.mean_us, sample.p50_us, sample.p99_us)
+    };
+    assert_eq!(
+        figures(record),
+        (Some(1_100.0), Some(1_000.0), Some(9_000.0))
+    );
+    record.void = vec![Moved {
+        figure: "p99".into(),
+        by_us: 7_000.0,
+        allowed_us: 450.0,
+    }];
+    assert_eq!(figures(record), (Some(1_100.0), Some(1_000.0), None));
+    assert_eq!(found(&round), [(Check::Lateness, Severity::Caution)]);
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub(super) fn record(
         run_queue_share_max,
         littles_law_gap: None,
         memory_peak_bytes: process::own_peak_bytes(),
+        longest_stall: None,
+        steal_share: None,
+        throttled_us: None,
         counters: engine_counters(all().map(|outcome| &outcome.counters)),
     };
     let held = (end - start).as_secs_f64();

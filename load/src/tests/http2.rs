@@ -13,6 +13,7 @@ use super::{MS, counts_and_histograms, plan, run};
 use crate::plan::Plan;
 use crate::protocol::{Call, CallKind, Http2, Protocol};
 use crate::schedule::Schedule;
+use crate::surroundings::Disturbance;
 use crate::worker::Outcome;
 
 /// What a server does with a request.
@@ -214,7 +215,7 @@ fn a_server_that_allows_fewer_streams_is_obeyed() {
     let inside = tally.completed as f64 * tally.response.mean() / 1e9;
     assert!((inside / 14.0 - 1.0).abs() < 0.02, "{inside} of 14 streams");
     assert_eq!(tally.errors.total(), 0);
-    let verdict = crate::limit::judge(&plan, 1.0, &[outcome]);
+    let verdict = crate::limit::judge(&plan, 1.0, &[outcome], Disturbance::default());
     let warned = |text: &String| text.contains("allows 7 concurrent streams");
     assert!(verdict.warnings.iter().any(warned), "{verdict:?}");
     assert!(verdict.littles_law_gap.unwrap() < 0.02, "{verdict:?}");

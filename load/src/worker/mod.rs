@@ -81,6 +81,13 @@ pub(crate) struct Assignment {
     pub seed: u64,
 }
 
+/// A turn of the loop that came late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stall {
+    pub length_ns: u64,
+    pub at: Time,
+}
+
 /// Why the measured phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndedBy {
@@ -106,6 +113,8 @@ pub(crate) struct Outcome {
     pub violation: Option<Violation>,
     /// The status with which an upgrade to WebSocket was first refused, for the same.
     pub upgrade_refused: Option<u16>,
+    /// The longest time by which a turn of the window came later than it was meant to.
+    pub stall: Stall,
     /// More exchanges were due and never sent than are entered one by one.
     pub backlog_cut: bool,
     /// Exchanges that were due in the warm-up, not sent by its end, and dropped.
@@ -197,6 +206,9 @@ pub(crate) struct Worker<'a, D: Driver> {
     last_connected: Time,
     last_activity: Time,
     wake_early_ns: u64,
+    /// When the turn before this one began.
+    turn_at: Time,
+    stall: Stall,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
@@ -269,6 +281,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             last_connected: now,
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
+            turn_at: now,
+            stall: Stall::default(),
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
@@ -293,6 +307,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
             self.learn_wake(until, now, completions.is_empty());
+            self.note_stall(until, now);
             if now >= self.edge {
                 self.cross(now, &completions);
             }
@@ -475,6 +490,25 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
     }
 
+    /// Notes by how much this turn came too late: behind the time that it was to sleep to, or,
+    /// where it was not to sleep, behind the turn before.
+    #[inline]
+    fn note_stall(&mut self, until: Until, now: Time) {
+        let wanted = match until {
+            Until::Now => self.turn_at,
+            Until::Time(time) => time.max(self.turn_at),
+            Until::Event => now,
+        };
+        let late_ns = now.since(wanted);
+        if late_ns > self.stall.length_ns && self.opened && self.phase == Phase::Loading {
+            self.stall = Stall {
+                length_ns: late_ns,
+                at: now,
+            };
+        }
+        self.turn_at = now;
+    }
+
     /// Learns how late the kernel wakes this thread, so as to wake that much earlier.
     fn learn_wake(&mut self, until: Until, now: Time, idle: bool) {
         if let (Until::Time(wanted), true) = (until, idle) {
@@ -534,6 +568,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             counters: self.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,
+            stall: self.stall,
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,

@@ -33,6 +33,8 @@ const RECORD: &[&str] = &[
     "series",
     "histograms",
     "valid",
+    "void",
+    "control",
     "warnings",
     "thresholds",
     "ended_by",
@@ -53,6 +55,9 @@ const GENERATOR: &[&str] = &[
     "run_queue_share_max",
     "littles_law_gap",
     "memory_peak_bytes",
+    "longest_stall",
+    "steal_share",
+    "throttled_us",
     "counters",
 ];
 const TLS: &[&str] = &[
@@ -150,6 +155,7 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
         offered_rate,
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
         valid: true,
+        void: Vec::new(),
         warnings: vec!["mind the gap".to_owned()],
         ended_by: EndedBy::Duration,
     }

@@ -22,8 +22,8 @@ more. A rate holds if the conditions do in most of its probes, and what was due 
 FILE the load is what it says, every row is searched in turn, and edges are confirmed on processes
 that were started for that; conditions may stand in it: [capacity] slo = ['p99<10ms'].
 Without -c, a rate that fails only because requests wait for a free connection is tried again over
-twice as many, up to 4096, for as long as that helps. With -c, or of a FILE, such a result is a lower
-bound, and says so. A probe that the host disturbed doesn't count, and is made again.
+twice as many, up to 4096, for as long as that helps. With -c, or of a FILE, such a result is a
+lower bound, and says so. A probe that the host disturbed doesn't count, and is made again.
 Arrivals are random (Poisson) unless --arrivals constant: users do not come evenly.
 Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
 Exit codes: 0 searched; 1 nothing could be measured; 2 wrong use; 3 a row failed, or a file could

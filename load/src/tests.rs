@@ -21,7 +21,7 @@ mod conservation;
 mod cost;
 mod greetings;
 mod http2;
-mod rogue;
+pub(crate) mod rogue;
 mod rows;
 
 const MS: u64 = 1_000_000;

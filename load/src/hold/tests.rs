@@ -640,3 +640,47 @@ fn a_hold_ends_soon_however_long_its_connections_take_to_close() {
         (10_000, 10_000)
     );
 }
+
+/// Grants the upgrade to WebSocket, then floods the connection with pings and reads nothing for
+/// half a second.
+struct Flood {
+    upgraded: bool,
+    answered_bytes: Rc<Cell<u64>>,
+}
+
+impl Peer for Flood {
+    fn received(&mut self, _: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
+        if self.upgraded {
+            let before = self.answered_bytes.get();
+            return self.answered_bytes.set(before + bytes.len() as u64);
+        }
+        self.upgraded = true;
+        let mut out = Vec::new();
+        crate::tests::rogue::upgrade(bytes, &mut out);
+        (0..100_000).for_each(|_| out.extend([0x89, 2, b'h', b'i']));
+        replies.stop_reading(0);
+        replies.send(0, out);
+        replies.start_reading(500 * MS);
+    }
+}
+
+#[test]
+fn of_a_flood_of_pings_the_latest_are_answered() {
+    let mut plan = plan(1, 2.0);
+    plan.protocol = crate::protocol::Protocol::WebSocket {
+        message: crate::protocol::Message {
+            payload: Vec::new(),
+            binary: true,
+            ping_every_s: None,
+        },
+    };
+    let answered_bytes = Rc::new(Cell::new(0));
+    let server = Flood {
+        upgraded: false,
+        answered_bytes: Rc::clone(&answered_bytes),
+    };
+    hold(&plan, 1, Faults::none(), server);
+    // Two for each turn in which pings came, and not eight bytes for each of 100,000.
+    let bytes = answered_bytes.get();
+    assert!((8..100_000).contains(&bytes), "{bytes}");
+}

@@ -88,8 +88,8 @@ impl Flights {
         self.overrun
     }
 
-    /// Adds an exchange to `session` and says at which place. There must be room, or the exchange is
-    /// lost and counted as such: it never takes the place of another one.
+    /// Adds an exchange to `session` and says at which place. There must be room, or the exchange
+    /// is lost and counted as such: it never takes the place of another one.
     #[inline]
     pub(crate) fn begin(&mut self, session: usize, ring: &mut Ring, exchange: Exchange) -> u32 {
         if ring.unanswered >= self.depth {

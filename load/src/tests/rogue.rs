@@ -85,7 +85,7 @@ struct Talk {
 
 enum Machine {
     Http1(http1::Server),
-    Http2(http2::Server),
+    Http2(Box<http2::Server>),
     WebSocket(Option<Reader>, Vec<u8>),
 }
 
@@ -283,10 +283,7 @@ impl Rogue {
         }
         let input = std::mem::take(unread);
         let (mut input, mut scratch) = (&input[..], Scratch::default());
-        loop {
-            let Machine::WebSocket(Some(reader), _) = &mut talk.machine else {
-                break;
-            };
+        while let Machine::WebSocket(Some(reader), _) = &mut talk.machine {
             match reader.next(&mut input, &mut scratch) {
                 Ok(None) => break,
                 Err(failure) => panic!("{failure:?}"),
@@ -351,7 +348,7 @@ fn respond(spoken: Spoken, machine: &mut http2::Server, stream: u32, out: &mut V
 }
 
 /// Grants the upgrade that `head` asks for.
-pub(super) fn upgrade(head: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn upgrade(head: &[u8], out: &mut Vec<u8>) {
     let mut machine = http1::Server::new(http1::Limits::default());
     let mut input = head;
     match machine.next(&mut input, &mut HeadMemo::new()) {
@@ -382,7 +379,7 @@ impl Peer for Rogue {
                     left = true;
                     out.extend(GOODBYE);
                 }
-                Machine::Http2(machine)
+                Machine::Http2(Box::new(machine))
             }
         };
         replies.send(0, out);

@@ -1,7 +1,7 @@
 //! No exchange is lost, and none is counted twice, whatever the peer does.
 //!
 //! The laws are checked in every run, once a second and at its end, from counters that are kept
-//! apart: the schedule's, the worker's, those of the places where exchanges lie, and the recorder's.
+//! apart: the schedule's, the worker's, those of the places where exchanges lie, the recorder's.
 //!
 //! - *due = sent + waiting + given up*: of what the schedule has handed out every exchange has
 //!   begun, or is the next one, or was dropped with the warm-up, or fell due after the end.

@@ -224,8 +224,8 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// The peer has gone away from a connection that an exchange has waited for. It has done nothing
-    /// for the exchange, so that is sent again elsewhere.
+    /// The peer has gone away from a connection that an exchange has waited for. It did nothing for
+    /// the exchange, so that is sent again elsewhere.
     fn turn_away(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
         if let Some(exchange) = self.flights.end(index, &mut session.ring, 0) {

@@ -14,8 +14,9 @@ use crate::grpc::{Call, Method, Replies};
 /// A call that has more than so many bytes to say hears nothing more until they are taken.
 const UNTAKEN_BYTES_MAX: usize = 64 * 1024;
 
-/// Output beyond which a call that could say more waits for its turn.
-const TURN_BYTES: usize = 64 * 1024;
+/// Output beyond which a call that could say more waits for its turn. Not less than ends the taking
+/// of turns: below that, calls that only wait would be asked again and again without end.
+const TURN_BYTES: usize = super::FILL_BYTES;
 
 /// Calls that are over wait here to be used again, so many of them, …
 const SPARE_MAX: usize = 256;

@@ -65,10 +65,12 @@ pub struct OfRun(RunFigure);
 enum RunFigure {
     /// Nanoseconds of response time, or of service time.
     Time { service: bool, what: OfTimes },
-    /// Share of the exchanges that failed or were not finished, 0 to 1.
+    /// Share of the load that came to nothing, 0 to 1.
     ErrorShare,
-    /// Exchanges that failed or were not finished.
+    /// Exchanges that failed or were not finished, and attempts to connect that failed.
     ErrorCount,
+    /// Share of the time in which answers came, 0 to 1.
+    Availability,
     /// Completed exchanges per second.
     Rate,
 }
@@ -125,8 +127,8 @@ impl<F: Figure> FromStr for Threshold<F> {
 
 impl Figure for OfRun {
     type Record = Record;
-    const EXAMPLES: &'static str =
-        "'p99<5ms', 'service:p99.9<2ms', 'mean<1ms', 'errors<0.1%' or 'rate>50k'";
+    const EXAMPLES: &'static str = "'p99<5ms', 'service:p99.9<2ms', 'mean<1ms', 'errors<0.1%', \
+                                    'availability>=99.9%' or 'rate>50k'";
 
     fn read(name: &str, limit: &str) -> Result<(OfRun, Option<f64>), String> {
         let (figure, limit) = match name {
@@ -134,6 +136,10 @@ impl Figure for OfRun {
                 Some(share) => (RunFigure::ErrorShare, share),
                 None => (RunFigure::ErrorCount, count(limit)),
             },
+            "availability" => {
+                let share = percent(limit).ok_or("its limit is a share in percent")?;
+                (RunFigure::Availability, share)
+            }
             "rate" | "rps" => (RunFigure::Rate, units::parse_rate(limit).ok()),
             name => {
                 let (service, what) = match name.split_once(':') {
@@ -151,12 +157,10 @@ impl Figure for OfRun {
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
-        let exchanges = &record.exchanges;
-        let bad = exchanges.failed + exchanges.unfinished;
-        let all = exchanges.completed + bad;
         match self.0 {
-            RunFigure::ErrorCount => Some(bad as f64),
-            RunFigure::ErrorShare => (all > 0).then(|| bad as f64 / all as f64),
+            RunFigure::ErrorCount => Some(record.lost().count() as f64),
+            RunFigure::ErrorShare => record.lost().share(),
+            RunFigure::Availability => Some(record.availability.as_ref()?.share),
             RunFigure::Rate => Some(record.achieved_rate),
             RunFigure::Time { service, what } => {
                 let (times, text) = if service {
@@ -201,7 +205,7 @@ impl Figure for OfRun {
     fn print(&self, value: f64) -> String {
         match self.0 {
             RunFigure::Time { .. } => units::wrk_time_us(value / 1000.0),
-            RunFigure::ErrorShare => print_share(value),
+            RunFigure::ErrorShare | RunFigure::Availability => print_share(value),
             RunFigure::ErrorCount => format!("{value:.0}"),
             RunFigure::Rate => format!("{value:.2}"),
         }
@@ -413,6 +417,10 @@ mod tests {
         assert!(read("p(95) < 1s").is_err());
         assert_eq!(read("mean <= 250us"), Ok((response(OfTimes::Mean), 250e3)));
         assert_eq!(read("errors<0.1%"), Ok((RunFigure::ErrorShare, 0.001)));
+        assert_eq!(
+            read("availability>=99.9%"),
+            Ok((RunFigure::Availability, 0.9990000000000001))
+        );
         assert_eq!(read("errors<1"), Ok((RunFigure::ErrorCount, 1.0)));
         assert_eq!(read("rate>=50k"), Ok((RunFigure::Rate, 50_000.0)));
         assert_eq!(read("rps>=1200"), Ok((RunFigure::Rate, 1200.0)));
@@ -547,6 +555,7 @@ mod tests {
             "speed<1ms",
             "p99<fast",
             "errors<-1%",
+            "availability>99",
             "rate>x",
         ] {
             assert!(

@@ -32,6 +32,7 @@ mod session;
 mod surroundings;
 mod target;
 mod tls;
+mod waits;
 mod worker;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Was the generator the limit? And is the run what it says it is?
 //!
-//! Four signs, each named in the verdict. *Own processor time*: a worker of a closed loop that
+//! Five signs, each named in the verdict. *Own processor time*: a worker of a closed loop that
 //! never sleeps cannot take answers faster, whatever the subject holds; what it waited for its
 //! processor is no sleep. (A worker of an open loop spins on purpose, so there the sign is
 //! lateness.) *Run queue*: time a worker was ready to run and another thread had its processor. A
@@ -9,11 +9,14 @@
 //! must equal the connections; what is missing went by outside any exchange. *Own lateness*: an
 //! exchange that found a free connection and was sent late was held up by the generator alone. It
 //! voids the figures that it could have moved by more than they are precise; where the middle of
-//! the response times is among them the generator was the limit.
+//! the response times is among them the generator was the limit. *Waits of our own*: what exchanges
+//! waited for while connections were opened again, closed, or left alone after a failure is in
+//! their response times, and is no work of the server.
 
 use measure::histogram::Histogram;
 use measure::process::ThreadTime;
 use measure::record::{Moved, Stall};
+use measure::tally::Waits;
 
 use crate::lateness::{self, Seen};
 use crate::plan::Plan;
@@ -31,6 +34,8 @@ pub(crate) const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
+/// Share of the response times that may be waits of the generator's own making.
+const OWN_WAIT_SHARE_MAX: f64 = 0.05;
 /// Achieved ÷ offered below this is not the load that was asked for.
 const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
@@ -71,6 +76,7 @@ pub(crate) fn judge(
     let mut signs = Vec::new();
     if open {
         signs.extend(late(&mut verdict, plan, duration_s, outcomes, disturbance));
+        signs.extend(Owed::of(outcomes).ours(plan));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s));
@@ -90,7 +96,7 @@ pub(crate) fn judge(
     verdict.reason = if verdict.limited {
         signs.join("; ")
     } else {
-        cleared(&verdict, open)
+        cleared(&verdict, open.then(|| Owed::of(outcomes)))
     };
     check_depth(&mut verdict, plan, outcomes);
     check_validity(&mut verdict, outcomes, open);
@@ -192,8 +198,8 @@ fn late(
             .http2()
             .map_or("--pipeline", |_| "streams (-S)");
         verdict.warnings.push(format!(
-            "{blocked} exchanges were due while every connection was busy; their wait is in the \
-             response time. More connections (-c) or {more} would let them go at once"
+            "{blocked} requests had to wait for a free connection, and that wait is in the \
+             response time. Add connections (-c) or {more} to send them when they are due"
         ));
     }
     let service = merged(|outcome| &outcome.recorder.tally.service);
@@ -266,15 +272,78 @@ fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
     }
 }
 
-fn cleared(verdict: &Verdict, open: bool) -> String {
-    let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
-    if open {
-        let sends = match verdict.void.is_empty() {
-            true => "sends were on time".to_owned(),
-            false => format!(
-                "but for {}, sends were on time",
-                lateness::names(&verdict.void)
+/// The response times of an open loop, and how much of them each wait before sending is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    waits: Waits,
+    response_ns: f64,
+}
+
+impl Owed {
+    fn of(outcomes: &[Outcome]) -> Owed {
+        let mut owed = Owed::default();
+        for outcome in outcomes {
+            let tally = &outcome.recorder.tally;
+            owed.waits.merge(tally.waits);
+            owed.response_ns += tally.response.sum() as f64;
+        }
+        owed
+    }
+
+    fn share(&self, nanoseconds: u64) -> f64 {
+        nanoseconds as f64 / self.response_ns.max(1.0)
+    }
+
+    /// That too much of the response times is neither the server's nor the load's doing. Lateness is
+    /// judged by what it moved ([`late`]).
+    fn ours(&self, plan: &Plan) -> Option<String> {
+        let waits = &self.waits;
+        // Where each exchange has a connection of its own, opening it is a part of what is asked.
+        let reconnecting_ns = if plan.keep_alive {
+            waits.connecting_ns
+        } else {
+            0
+        };
+        let parts = [
+            (reconnecting_ns, "for connections to be opened again"),
+            (waits.closing_ns, "for connections to be closed"),
+            (
+                waits.back_off_ns,
+                "before failed connections were tried again",
             ),
+        ];
+        let all = self.share(parts.iter().map(|(part_ns, _)| part_ns).sum());
+        let told = parts.into_iter().filter(|(part_ns, _)| *part_ns > 0);
+        let told: Vec<String> = told
+            .map(|(part_ns, what)| format!("{:.1} % {what}", self.share(part_ns) * 100.0))
+            .collect();
+        (all > OWN_WAIT_SHARE_MAX).then(|| {
+            format!(
+                "{:.1} % of the response time was spent waiting in the generator: {}",
+                all * 100.0,
+                told.join(", ")
+            )
+        })
+    }
+}
+
+/// Why the generator was not the limit. `owed`: in an open loop.
+fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
+    let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
+    if let Some(owed) = owed {
+        let busy = owed.share(owed.waits.busy_ns);
+        let sends = if busy > OWN_WAIT_SHARE_MAX {
+            format!(
+                "requests were sent as soon as a connection was free, and waiting for one is \
+                 {:.1} % of the response time",
+                busy * 100.0
+            )
+        } else {
+            "sends were on time".to_owned()
+        };
+        let sends = match verdict.void.is_empty() {
+            true => sends,
+            false => format!("but for {}, {sends}", lateness::names(&verdict.void)),
         };
         return format!("{sends}; a worker waited {queue:.1} % of the time for its CPU");
     }

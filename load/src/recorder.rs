@@ -10,6 +10,7 @@ use measure::time::Time;
 use proto::grpc::Status;
 
 use crate::session::{Exchange, Outcome};
+use crate::waits::Watch;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -18,6 +19,10 @@ pub(crate) struct Recorder {
     pub own_lateness: Histogram,
     /// Exchanges that were due while every connection was busy.
     pub blocked: u64,
+    /// Whose the waits before sending are.
+    pub watch: Watch,
+    /// Waits before sending, of the exchanges whose lateness has no sample.
+    unsampled_ns: u64,
     start: Time,
     end: Time,
     /// Whether the window is open now.
@@ -31,11 +36,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>) -> Recorder {
+    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
         Recorder {
             tally: Tally::new(kind),
             own_lateness: Histogram::new(),
             blocked: 0,
+            watch,
+            unsampled_ns: 0,
             start: Time::NEVER,
             end: Time::NEVER,
             is_open: false,
@@ -105,6 +112,7 @@ impl Recorder {
         if intended < self.start || intended >= self.end {
             return;
         }
+        self.watch.divide(intended, now, &mut self.tally.waits);
         if was_blocked {
             self.blocked += 1;
         } else {
@@ -171,7 +179,55 @@ impl Recorder {
         self.tally.call_reset(status as u8);
         if status == Status::DeadlineExceeded {
             self.censor(exchange, now);
+        } else {
+            self.unsampled(exchange, now);
         }
+    }
+
+    /// An exchange was due and never taken up, until `now`.
+    pub(crate) fn left(&mut self, exchange: &Exchange, now: Time) {
+        if self.measured(exchange) {
+            let waits = &mut self.tally.waits;
+            self.watch.divide(exchange.intended, now, waits);
+        }
+        self.unfinished(exchange, now);
+    }
+
+    /// The connection that was opened for an exchange from `taken` on can be used; or the exchange
+    /// is given up before it can.
+    pub(crate) fn connection_made(&mut self, exchange: &Exchange, taken: Time, now: Time) {
+        if self.measured(exchange) {
+            self.tally.waits.connecting_ns += now.since(taken);
+        }
+    }
+
+    /// The peer refused an exchange, which waits from when it was sent.
+    pub(crate) fn refused(&mut self, exchange: &Exchange) {
+        if self.measured(exchange) {
+            let refused_ns = &mut self.tally.waits.refused_ns;
+            *refused_ns = refused_ns.wrapping_sub(exchange.sent.0);
+        }
+    }
+
+    /// The wait of a refused exchange is over: it is taken up again, or given up.
+    pub(crate) fn taken_again(&mut self, exchange: &Exchange, now: Time) {
+        if self.measured(exchange) {
+            let refused_ns = &mut self.tally.waits.refused_ns;
+            *refused_ns = refused_ns.wrapping_add(now.0);
+        }
+    }
+
+    /// Every wait has an owner, and no more than one.
+    pub(crate) fn check_waits(&self) {
+        if self.tally.kind() == Loop::Open {
+            let waited_ns = self.tally.lateness.sum() + u128::from(self.unsampled_ns);
+            debug_assert_eq!(u128::from(self.tally.waits.total_ns()), waited_ns);
+        }
+    }
+
+    /// Notes the wait of an exchange that ends at `now` and has no sample of its lateness.
+    fn unsampled(&mut self, exchange: &Exchange, now: Time) {
+        self.unsampled_ns += exchange.sent.min(now).since(exchange.intended);
     }
 
     /// A ping that was sent at `sent` was answered.
@@ -191,7 +247,15 @@ impl Recorder {
         self.tally.failed(kind);
         if matches!(kind, ErrorKind::Timeout | ErrorKind::ConnectTimeout) {
             self.censor(exchange, now);
+        } else {
+            self.unsampled(exchange, now);
         }
+    }
+
+    /// An attempt to connect failed, and no exchange waited for it.
+    pub(crate) fn attempt_failed(&mut self, kind: ErrorKind) {
+        self.tally.error(kind);
+        self.tally.attempts_failed += u64::from(self.is_open);
     }
 
     /// An exchange was neither answered nor failed when the run ended.
@@ -206,6 +270,9 @@ impl Recorder {
 
     fn censor(&mut self, exchange: &Exchange, now: Time) {
         let sent = (exchange.sent != Time::NEVER).then_some(exchange.sent);
+        if sent.is_none() {
+            self.unsampled(exchange, now);
+        }
         self.tally.censored(exchange.intended, sent, now);
     }
 }

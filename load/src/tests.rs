@@ -23,6 +23,7 @@ mod greetings;
 mod http2;
 pub(crate) mod rogue;
 mod rows;
+mod waits;
 
 const MS: u64 = 1_000_000;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -16,6 +16,7 @@ pub mod process;
 pub mod quota;
 pub mod record;
 pub mod series;
+pub mod slots;
 pub mod tally;
 pub mod time;
 pub mod units;

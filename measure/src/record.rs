@@ -38,6 +38,10 @@ pub struct Record<P> {
     pub offered_rate: Option<f64>,
     /// Completed exchanges per second, of those that were sent before the window's end.
     pub achieved_rate: f64,
+    /// Whether the server answered over the window; null where that cannot be told: in a short
+    /// window, of few answers, and in older records.
+    #[serde(default)]
+    pub availability: Option<Availability>,
     /// Bytes on the wire inside the window, as the generator saw them.
     pub bytes: Bytes,
     /// From intended to done, in microseconds; censored samples included as lower bounds.
@@ -46,6 +50,9 @@ pub struct Record<P> {
     pub service_time_us: Times,
     /// From intended to sent, in microseconds; all null in a closed loop.
     pub lateness_us: Times,
+    /// Whose the time between intended and sent was; null in records from before it was told.
+    #[serde(default)]
+    pub waits: Option<Waits>,
     /// Round trips of pings, of a WebSocket or of HTTP/2; all null where there were none.
     #[serde(default)]
     pub ping_time_us: Times,
@@ -259,6 +266,45 @@ pub struct Drain {
     pub bytes_sent: u64,
 }
 
+/// When answers came, slot by slot of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Availability {
+    /// The share of the slots in which answers came, of those in which some were awaited, 0 to 1.
+    pub share: f64,
+    /// Seconds of a slot: a tenth, or more where answers are few or slow.
+    pub slot_s: f64,
+    /// The share of the slots that lie in outages: gaps in or around which something failed.
+    pub outage_share: f64,
+    /// Where no answer came although some were awaited all the time; the longest hundred.
+    pub gaps: Vec<Gap>,
+}
+
+/// Time without an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gap {
+    /// Seconds from the window's start to its beginning.
+    pub from_s: f64,
+    /// Seconds from the window's start to its end.
+    pub to_s: f64,
+    /// Whether it was an outage: something failed in it, or just before or after it.
+    pub outage: bool,
+}
+
+/// What of the load came to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// Exchanges that failed, and those that were never answered.
+    pub failed: u64,
+    /// Exchanges that were due and had neither succeeded nor failed at the end.
+    pub unfinished: u64,
+    /// Attempts to connect that failed inside the window.
+    pub attempts: u64,
+    /// These together with what was completed.
+    pub of: u64,
+    /// The share of a closed loop's window in which nobody was asked because of an outage.
+    pub outage_share: f64,
+}
+
 /// Bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bytes {
@@ -266,6 +312,28 @@ pub struct Bytes {
     pub received: u64,
     /// Bytes that went out.
     pub sent: u64,
+}
+
+/// How long the window's exchanges waited between intended and sent (or given up without having
+/// been sent), all together, by what they waited for, in microseconds. The parts sum to `total_us`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    /// All of it.
+    pub total_us: f64,
+    /// The same as a share of all response times, 0 to 1; null where there are none.
+    pub share_of_response: Option<f64>,
+    /// Every connection was in use.
+    pub busy_us: f64,
+    /// Connections were being opened: their own where each exchange has one, else lost ones.
+    pub connecting_us: f64,
+    /// Connections were being closed.
+    pub closing_us: f64,
+    /// Connections that had failed were not tried again yet.
+    pub back_off_us: f64,
+    /// A connection was free, and the generator was late.
+    pub late_us: f64,
+    /// The server had refused the exchange, unprocessed, and it was sent again.
+    pub refused_us: f64,
 }
 
 /// The summary of a distribution of times in microseconds; all null where there are no samples.
@@ -299,6 +367,9 @@ pub struct Connections {
     pub opened: u64,
     /// Of those: in the place of one that had died.
     pub reconnects: u64,
+    /// Attempts that failed inside the window, with no exchange to fail with them.
+    #[serde(default)]
+    pub failed_attempts: u64,
     /// How long the set-up took until a connection could be used, in microseconds: TCP, TLS, and
     /// what the protocol has to say before the first exchange.
     pub set_up_time_us: Times,
@@ -413,6 +484,7 @@ impl<P> Record<P> {
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
             achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
+            availability: Availability::of(tally),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,
@@ -420,6 +492,7 @@ impl<P> Record<P> {
             response_time_us: Times::of(&tally.response),
             service_time_us: Times::of(&tally.service),
             lateness_us: Times::of(&tally.lateness),
+            waits: Some(Waits::of(tally)),
             ping_time_us: Times::of(&tally.ping),
             grpc_status: facts.grpc_status,
             messages: Messages {
@@ -443,6 +516,63 @@ impl<P> Record<P> {
     }
 }
 
+impl<P> Record<P> {
+    /// What of the load came to nothing: the one account of it, for texts and thresholds.
+    pub fn lost(&self) -> Lost {
+        let exchanges = &self.exchanges;
+        let (failed, unfinished) = (exchanges.failed, exchanges.unfinished);
+        let attempts = self.connections.failed_attempts;
+        let closed = self.offered_rate.is_none();
+        let outages = self.availability.as_ref().filter(|_| closed);
+        Lost {
+            failed,
+            unfinished,
+            attempts,
+            of: exchanges.completed + failed + unfinished + attempts,
+            outage_share: outages.map_or(0.0, |availability| availability.outage_share),
+        }
+    }
+}
+
+impl Lost {
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.failed + self.unfinished + self.attempts
+    }
+
+    /// The share of the load that came to nothing: of exchanges that would have come evenly over
+    /// the window. A closed loop asks next to nothing of a server that is gone, so that there the
+    /// time of outages counts as time in which everything failed. None where there was no load.
+    pub fn share(&self) -> Option<f64> {
+        let failed = (self.of > 0).then(|| self.count() as f64 / self.of as f64)?;
+        Some(1.0 - (1.0 - self.outage_share) * (1.0 - failed))
+    }
+}
+
+impl Availability {
+    fn of(tally: &Tally) -> Option<Availability> {
+        const GAPS_MAX: usize = 100;
+        let answers = tally.inside().answered;
+        let course = tally.slots.course(answers, tally.service.quantile(0.5))?;
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        let mut gaps = course.gaps.clone();
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.until_ns - gap.from_ns));
+        gaps.truncate(GAPS_MAX);
+        gaps.sort_by_key(|gap| gap.from_ns);
+        let told = gaps.into_iter().map(|gap| Gap {
+            from_s: seconds(gap.from_ns),
+            to_s: seconds(gap.until_ns),
+            outage: gap.failed,
+        });
+        Some(Availability {
+            share: course.availability()?,
+            slot_s: seconds(course.slot_ns),
+            outage_share: course.down(),
+            gaps: told.collect(),
+        })
+    }
+}
+
 impl Drain {
     fn of(tally: &Tally) -> Drain {
         let inside = tally.inside();
@@ -455,6 +585,24 @@ impl Drain {
             unfinished: tally.unfinished,
             bytes_received: tally.drain.bytes_received,
             bytes_sent: tally.drain.bytes_sent,
+        }
+    }
+}
+
+impl Waits {
+    fn of(tally: &Tally) -> Waits {
+        let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
+        let waits = &tally.waits;
+        let all_ns = tally.response.sum() as f64;
+        Waits {
+            total_us: us(waits.total_ns()),
+            share_of_response: (all_ns > 0.0).then(|| waits.total_ns() as f64 / all_ns),
+            busy_us: us(waits.busy_ns),
+            connecting_us: us(waits.connecting_ns),
+            closing_us: us(waits.closing_ns),
+            back_off_us: us(waits.back_off_ns),
+            late_us: us(waits.late_ns),
+            refused_us: us(waits.refused_ns),
         }
     }
 }
@@ -473,6 +621,7 @@ impl Connections {
         Connections {
             opened: tally.connections_opened,
             reconnects: tally.reconnects,
+            failed_attempts: tally.attempts_failed,
             set_up_time_us: Times::of(&tally.connect),
             tcp_time_us: Times::of(&tally.tcp),
             tls,

@@ -10,6 +10,7 @@ use crate::counters::{ErrorKind, Errors, Statuses};
 use crate::due::Due;
 use crate::histogram::Histogram;
 use crate::series::{Counts, Row, Series};
+use crate::slots::{Seen, Slots};
 use crate::time::Time;
 
 /// Who decides when the next exchange is due.
@@ -91,6 +92,8 @@ pub struct Tally {
     pub bytes_sent: u64,
     /// What happened when the window was over.
     pub drain: Drain,
+    /// Whose the waits between due and sent were.
+    pub waits: Waits,
     /// Messages that went out as parts of exchanges: of gRPC, of a WebSocket.
     pub messages_sent: u64,
     /// The same for those that came in.
@@ -105,6 +108,10 @@ pub struct Tally {
     pub series: Series,
     /// What fell due over time; nothing in a closed loop.
     pub due: Due,
+    /// When answers came, and when none did.
+    pub slots: Slots,
+    /// Attempts to connect that failed inside the window, with no exchange to fail with them.
+    pub attempts_failed: u64,
     /// What had been counted when the window ended, while it is open nothing.
     inside: Option<Inside>,
     kind: Loop,
@@ -119,6 +126,44 @@ pub struct Drain {
     pub bytes_received: u64,
     /// Bytes that went out.
     pub bytes_sent: u64,
+}
+
+/// Nanoseconds that exchanges of the window waited after they were due, until they were sent or
+/// given up, by what they waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Every connection was in use.
+    pub busy_ns: u64,
+    /// Connections were being opened.
+    pub connecting_ns: u64,
+    /// Connections were being closed.
+    pub closing_ns: u64,
+    /// Connections that had failed were not tried again yet.
+    pub back_off_ns: u64,
+    /// A connection was free: the generator was late.
+    pub late_ns: u64,
+    /// The server had been sent it and did not process it. While such an exchange is with the
+    /// server this is short of the time at which it was sent, so it may wrap in between.
+    pub refused_ns: u64,
+}
+
+impl Waits {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        let parts = [self.connecting_ns, self.closing_ns, self.back_off_ns];
+        let sum = self.busy_ns + self.late_ns + parts.iter().sum::<u64>();
+        sum.wrapping_add(self.refused_ns)
+    }
+
+    /// Adds what `other` has.
+    pub fn merge(&mut self, other: Waits) {
+        self.busy_ns += other.busy_ns;
+        self.connecting_ns += other.connecting_ns;
+        self.closing_ns += other.closing_ns;
+        self.back_off_ns += other.back_off_ns;
+        self.late_ns += other.late_ns;
+        self.refused_ns = self.refused_ns.wrapping_add(other.refused_ns);
+    }
 }
 
 /// What had been counted when the window ended.
@@ -157,6 +202,7 @@ impl Tally {
             bytes_received: 0,
             bytes_sent: 0,
             drain: Drain::default(),
+            waits: Waits::default(),
             messages_sent: 0,
             messages_received: 0,
             statuses: Statuses::default(),
@@ -164,6 +210,8 @@ impl Tally {
             errors: Errors::default(),
             series: Series::new(),
             due: Due::new(),
+            slots: Slots::new(),
+            attempts_failed: 0,
             inside: None,
             kind,
         }
@@ -176,6 +224,7 @@ impl Tally {
         let counts = self.counts();
         self.series.start(now, counts);
         self.due.start(now);
+        self.slots.start(now, self.seen(false));
         self.inside = None;
     }
 
@@ -286,9 +335,25 @@ impl Tally {
         }
     }
 
-    /// When the next row is over: from then on [`Tally::tick`] has something to do.
+    /// Closes the slots that are over at `now`; `awaited`: whether an answer is awaited then. The
+    /// first call, when the window opens, says whether one is from its beginning.
+    pub fn look(&mut self, now: Time, awaited: bool) {
+        let seen = self.seen(awaited);
+        self.slots.close_due(now, seen);
+    }
+
+    fn seen(&self, awaited: bool) -> Seen {
+        Seen {
+            answers: self.so_far().answered,
+            errors: self.errors.total(),
+            awaited,
+        }
+    }
+
+    /// When the next row or slot is over: from then on [`Tally::tick`] or [`Tally::look`] has
+    /// something to do.
     pub fn next_tick(&self) -> Time {
-        self.series.due()
+        self.series.due().min(self.slots.due())
     }
 
     /// The window ends at `now`: closes the last row, which may be shorter than the others. What is
@@ -349,6 +414,7 @@ impl Tally {
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
         self.drain.merge(other.drain);
+        self.waits.merge(other.waits);
         self.messages_sent += other.messages_sent;
         self.messages_received += other.messages_received;
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
@@ -358,6 +424,8 @@ impl Tally {
         self.errors.merge(&other.errors);
         self.series.merge(&other.series);
         self.due.merge(&other.due);
+        self.slots.merge(&other.slots);
+        self.attempts_failed += other.attempts_failed;
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }

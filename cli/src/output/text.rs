@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::{Drain, Generator, Times, Tls};
+use measure::record::{Availability, Drain, Generator, Lost, Times, Tls, Waits};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::control;
@@ -201,11 +201,16 @@ fn count(record: &Record, kind: ErrorKind) -> u64 {
 
 /// What wrk does not say.
 fn rest(record: &Record, paint: Paint) -> String {
-    let mut text = times(record, paint);
+    let mut text = record
+        .availability
+        .as_ref()
+        .map_or_else(String::new, |it| gaps(it, paint));
+    text.push_str(&times(record, paint));
     text.push_str(&rates(record));
     text.push_str(&errors("Errors", &record.errors, paint));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
+    text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
     text.push_str(&generator_line(&record.generator, "request", paint));
     for warning in &record.warnings {
         text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
@@ -276,10 +281,8 @@ fn rates(record: &Record) -> String {
         ),
         None => format!("Achieved {:.2}/s", record.achieved_rate),
     };
-    text.push_str(&format!(
-        "; completed {}, failed {}, unfinished {}",
-        exchanges.completed, exchanges.failed, exchanges.unfinished
-    ));
+    text.push_str(&format!("; completed {}; ", exchanges.completed));
+    text.push_str(&lost(&record.lost()));
     if let Some(drain) = &record.drain {
         text.push_str(&after_the_window(drain));
     }
@@ -291,6 +294,54 @@ fn rates(record: &Record) -> String {
     }
     text.push('\n');
     text
+}
+
+/// When the server gave no answer; nothing where it always did.
+fn gaps(availability: &Availability, paint: Paint) -> String {
+    const TOLD_MAX: usize = 3;
+    let gaps = &availability.gaps;
+    if gaps.is_empty() {
+        return String::new();
+    }
+    let mut longest: Vec<_> = gaps.iter().collect();
+    longest.sort_by(|a, b| (b.to_s - b.from_s).total_cmp(&(a.to_s - a.from_s)));
+    longest.truncate(TOLD_MAX);
+    longest.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+    let mut told: Vec<String> = longest
+        .into_iter()
+        .map(|gap| format!("from {:.1} s to {:.1} s", gap.from_s, gap.to_s))
+        .collect();
+    if gaps.len() > told.len() {
+        told.push(format!("and {} times more", gaps.len() - told.len()));
+    }
+    let head = format!("No answers {}", told.join(", "));
+    format!(
+        "{}: the server was available for {:.3} % of the time\n",
+        paint.error(&head),
+        availability.share * 100.0
+    )
+}
+
+/// What of the load came to nothing, with its share: the figure that `errors` of a threshold is.
+fn lost(lost: &Lost) -> String {
+    let outage = (lost.outage_share > 0.0).then(|| {
+        format!(
+            "no answers for {:.1} % of the time",
+            lost.outage_share * 100.0
+        )
+    });
+    let counts = [
+        (lost.failed, "failed"),
+        (lost.unfinished, "never answered"),
+        (lost.attempts, "failed attempts to connect"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let told = counts.map(|(count, what)| format!("{count} {what}"));
+    let told: Vec<String> = told.chain(outage).collect();
+    match lost.share().filter(|_| !told.is_empty()) {
+        Some(share) => format!("errors {:.3} % ({})", share * 100.0, told.join(", ")),
+        None => "no errors".to_owned(),
+    }
 }
 
 /// What came of the window's requests after its end; nothing where nothing was left.
@@ -411,6 +462,32 @@ fn part((name, times): (&str, &Times)) -> Option<String> {
         wrk_time_us(median),
         wrk_time_us(max)
     ))
+}
+
+/// Whose the waits before sending were; nothing where there were none to speak of.
+fn waits(waits: &Waits) -> String {
+    let Some(share) = waits.share_of_response.filter(|share| *share >= 0.0005) else {
+        return String::new();
+    };
+    let parts = [
+        ("connections busy", waits.busy_us),
+        ("connecting", waits.connecting_us),
+        ("closing", waits.closing_us),
+        ("back-off", waits.back_off_us),
+        ("generator late", waits.late_us),
+        ("refused and sent again", waits.refused_us),
+    ];
+    let percent = |us: f64| us / waits.total_us * share * 100.0;
+    let told: Vec<String> = parts
+        .into_iter()
+        .filter(|(_, us)| percent(*us) >= 0.05)
+        .map(|(name, us)| format!("{name} {:.1} %", percent(us)))
+        .collect();
+    format!(
+        "Waited at the generator: {:.1} % of the response time ({})\n",
+        share * 100.0,
+        told.join(", ")
+    )
 }
 
 /// What this process itself cost, and whether it was the limit. `exchange`: the word for what it
@@ -566,6 +643,58 @@ Transfer/sec:      1.50MB
                 .nth(1)
                 .is_some_and(|line| line.ends_with(",window"))
         );
+    }
+
+    #[test]
+    fn what_was_lost_and_when_nothing_answered_is_one_account_and_comes_first() {
+        let mut record = record(Loop::Closed);
+        let figure: load::check::Threshold = "errors<1%".parse().unwrap();
+        let told = |record: &Record| text(record, false, Paint::PLAIN);
+        assert!(told(&record).contains("; completed 4; errors 83.333 % (20 failed)\n"));
+        record.exchanges.failed = 0;
+        assert!(told(&record).contains("; completed 4; no errors\n"));
+        record.exchanges.unfinished = 2;
+        record.connections.failed_attempts = 4;
+        let gap = |from_s, to_s| measure::record::Gap {
+            from_s,
+            to_s,
+            outage: true,
+        };
+        record.availability = Some(Availability {
+            share: 0.5,
+            slot_s: 0.1,
+            outage_share: 0.5,
+            gaps: vec![gap(0.1, 0.2), gap(0.3, 1.0), gap(1.1, 1.2), gap(1.3, 1.5)],
+        });
+        let text = told(&record);
+        let first = "\n\nNo answers from 0.1 s to 0.2 s, from 0.3 s to 1.0 s, from 1.3 s to 1.5 s, \
+                     and 1 times more: the server was available for 50.000 % of the time\n";
+        assert!(text.contains(first), "{text}");
+        let account = "; completed 4; errors 80.000 % (2 never answered, 4 failed attempts to \
+                       connect, no answers for 50.0 % of the time)\n";
+        assert!(text.contains(account), "{text}");
+        assert_eq!(
+            figure.evaluate(&record).measured.as_deref(),
+            Some("80.000%")
+        );
+    }
+
+    #[test]
+    fn waits_are_told_with_their_owners() {
+        let mut record = record(Loop::Open);
+        assert!(!text(&record, false, Paint::PLAIN).contains("Waited"));
+        record.waits = Some(Waits {
+            total_us: 2000.0,
+            share_of_response: Some(0.5),
+            busy_us: 1499.9,
+            closing_us: 500.0,
+            late_us: 0.1,
+            ..Waits::default()
+        });
+        let text = text(&record, false, Paint::PLAIN);
+        let line = "\nWaited at the generator: 50.0 % of the response time (connections busy \
+                    37.5 %, closing 12.5 %)\n";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Each fault of a server is counted under its own kind, on both engines.
 
+use std::time::Duration;
+
+use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
 use super::child::{self, Server, assert_says, ringside};
@@ -57,6 +60,37 @@ fn an_answer_that_never_comes_is_a_timeout_and_a_censored_sample() {
             );
         }
     }
+}
+
+#[test]
+fn a_server_that_dies_in_a_closed_loop_does_not_pass() {
+    let server = Server::start(&[]);
+    let url = server.at("/");
+    let load = child::start(&mut child::command(&[
+        "run",
+        "-c",
+        "4",
+        "-d",
+        "5s",
+        "--threshold",
+        "errors<1%",
+        "--threshold",
+        "availability>=95%",
+        &url,
+    ]));
+    sleep_until(Time::now() + Duration::from_secs(3));
+    drop(server); // It is killed.
+    let ended = load.end();
+    assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
+    for crossed in [
+        "threshold errors<1% crossed",
+        "threshold availability>=95% crossed",
+    ] {
+        assert_says(&ended.stderr, crossed);
+    }
+    assert_says(&ended.stdout, "\nNo answers from ");
+    assert_says(&ended.stdout, " to 5.0 s: the server was available for ");
+    assert_says(&ended.stdout, "failed attempts to connect, no answers for ");
 }
 
 #[test]

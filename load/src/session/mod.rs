@@ -81,6 +81,8 @@ pub(crate) struct Session {
     pub tried: bool,
     /// It has been open before, so the next opening is a reconnect.
     pub was_open: bool,
+    /// Since when an exchange waits for the connection that is opened for it alone.
+    pub taken: Time,
     /// Failures since the last answer; sets the back-off.
     pub failures: u8,
     pub timer: Option<TimerId>,
@@ -101,6 +103,7 @@ impl Session {
             queued: false,
             tried: false,
             was_open: false,
+            taken: Time::NEVER,
             failures: 0,
             timer: None,
             ring: Ring::default(),

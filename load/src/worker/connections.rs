@@ -207,6 +207,7 @@ impl<D: Driver> Worker<'_, D> {
             _ => {}
         }
         self.fail_all(index, ErrorKind::EarlyClose, now);
+        self.closing += 1;
         let session = &mut self.sessions[index];
         session.state = State::Closing;
         session.wire.leave(&mut session.out);
@@ -265,7 +266,7 @@ impl<D: Driver> Worker<'_, D> {
         };
         if was_tried {
             if session.ring.unanswered() == 0 {
-                self.recorder.tally.error(kind);
+                self.recorder.attempt_failed(kind);
             }
             self.attempt_ended(index);
         }
@@ -275,8 +276,12 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     fn fail_all(&mut self, index: usize, kind: ErrorKind, now: Time) {
-        let ring = &mut self.sessions[index].ring;
+        let session = &mut self.sessions[index];
+        let (ring, taken) = (&mut session.ring, session.taken);
         self.flights.drain(index, ring, |exchange| {
+            if exchange.sent == Time::NEVER {
+                self.recorder.connection_made(&exchange, taken, now);
+            }
             self.recorder.failed(&exchange, kind, now);
         });
     }
@@ -326,6 +331,7 @@ impl<D: Driver> Worker<'_, D> {
         if matches!(session.state, State::Open | State::Closing) {
             self.connected -= 1;
         }
+        self.closing -= u32::from(session.state == State::Closing);
         session.state = State::Down;
         (session.sending, session.overdue) = (false, false);
         session.wire = Wire::Silent;

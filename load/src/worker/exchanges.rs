@@ -103,6 +103,7 @@ fn send_again(
         recorder.failed(&exchange, ErrorKind::StreamRefused, now);
     } else {
         recorder.tally.error(ErrorKind::StreamRefused);
+        recorder.refused(&exchange);
         exchange.sent = Time::NEVER;
         again.push_back(exchange);
     }
@@ -228,7 +229,10 @@ impl<D: Driver> Worker<'_, D> {
     /// the exchange, so that is sent again elsewhere.
     fn turn_away(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
-        if let Some(exchange) = self.flights.end(index, &mut session.ring, 0) {
+        let taken = session.taken;
+        if let Some(mut exchange) = self.flights.end(index, &mut session.ring, 0) {
+            self.recorder.connection_made(&exchange, taken, now);
+            exchange.sent = now; // As far as it got.
             send_again(exchange, &mut self.recorder, &mut self.again, now);
         }
         self.put_off(index, now);
@@ -414,6 +418,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Open loop: the exchange that is sent next, if one is due. One that was refused comes first.
     fn next_due(&mut self, now: Time) -> Option<Exchange> {
         if let Some(refused) = self.again.pop_front() {
+            self.recorder.taken_again(&refused, now);
             return Some(refused);
         }
         let intended = self.due.filter(|due| *due <= now)?;
@@ -459,7 +464,10 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     fn next_now(&mut self, now: Time) -> Exchange {
         match self.again.pop_front() {
-            Some(refused) => refused,
+            Some(refused) => {
+                self.recorder.taken_again(&refused, now);
+                refused
+            }
             None => self.new_exchange(now),
         }
     }
@@ -522,8 +530,9 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Opens a connection for one exchange, which waits for it.
     fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
-        let ring = &mut self.sessions[index].ring;
-        self.flights.begin(index, ring, exchange);
+        let session = &mut self.sessions[index];
+        session.taken = now;
+        self.flights.begin(index, &mut session.ring, exchange);
         self.open(index, now);
     }
 
@@ -539,6 +548,8 @@ impl<D: Driver> Worker<'_, D> {
         }
         let session = &mut self.sessions[index];
         if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
+            let taken = session.taken;
+            self.recorder.connection_made(exchange, taken, now);
             exchange.sent = now;
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
@@ -604,7 +615,7 @@ impl<D: Driver> Worker<'_, D> {
         while let Some(intended) = self.due {
             self.recorder.fell_due(intended);
             let exchange = self.new_exchange(intended);
-            self.recorder.unfinished(&exchange, now);
+            self.recorder.left(&exchange, now);
             entered += 1;
             if entered == BACKLOG_ENTRIES_MAX {
                 self.backlog_cut = true;

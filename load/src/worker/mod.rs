@@ -35,6 +35,7 @@ use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::schedule::Marks;
 use crate::session::{Exchange, Flights, Session, Speech, State};
+use crate::waits::{Doing, Watch};
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
 /// waking up from sleep would be measured as the subject's time.
@@ -203,6 +204,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     settled: usize,
     /// Connections that stand, and when the last one did.
     connected: u64,
+    /// Of these: the ones that are being closed.
+    closing: u32,
     last_connected: Time,
     last_activity: Time,
     wake_early_ns: u64,
@@ -263,7 +266,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
             depth_allowed: depth,
-            recorder: Recorder::new(kind, assignment.deadline_ns),
+            recorder: Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now)),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             random,
             phase: Phase::Connecting { announced: false },
@@ -278,6 +281,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             waiting: 0,
             settled: 0,
             connected: 0,
+            closing: 0,
             last_connected: now,
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
@@ -335,9 +339,36 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             self.ping(now);
             self.flush(now);
+            if self.assignment.marks.is_some() {
+                let doing = self.doing();
+                self.recorder.watch.note(now, doing, self.due);
+            }
             until = self.next_wait(now);
         }
         self.finish()
+    }
+
+    /// Open loop: what the connections do until the next turn, as far as a wait can be owed to it.
+    #[inline]
+    fn doing(&self) -> Doing {
+        if !self.free.is_empty() {
+            return Doing {
+                free: true,
+                ..Doing::default()
+            };
+        }
+        let opening = self.connecting + self.waiting;
+        let known = self.connected as usize + opening;
+        Doing {
+            free: false,
+            // One that is opened for an exchange of its own is in use.
+            connecting: match self.assignment.keep_alive {
+                true => opening as u32,
+                false => 0,
+            },
+            closing: self.closing,
+            back_off: self.sessions.len().saturating_sub(known) as u32,
+        }
     }
 
     /// Whose socket it is; none for one that was closed earlier in this very turn.
@@ -529,16 +560,22 @@ impl<'a, D: Driver> Worker<'a, D> {
         let now = self.driver.now();
         self.check_places();
         for index in 0..self.sessions.len() {
-            let ring = &mut self.sessions[index].ring;
+            let session = &mut self.sessions[index];
+            let (ring, taken) = (&mut session.ring, session.taken);
             self.flights.drain(index, ring, |exchange| {
+                if exchange.sent == Time::NEVER {
+                    self.recorder.connection_made(&exchange, taken, now);
+                }
                 self.recorder.unfinished(&exchange, now);
             });
         }
         for exchange in std::mem::take(&mut self.again) {
+            self.recorder.taken_again(&exchange, now);
             self.recorder.unfinished(&exchange, now);
         }
         self.enter_backlog(now);
         self.check_end();
+        self.recorder.check_waits();
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
             EndedBy::Count => self.recorder.settled,

@@ -20,6 +20,8 @@ impl<D: Driver> Worker<'_, D> {
             if !self.opened {
                 self.open_window(unread);
             }
+            let awaited = self.is_awaiting(now);
+            self.recorder.tally.look(now.min(end), awaited);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
             self.check_conservation();
@@ -41,17 +43,28 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// Whether an answer is awaited, or would be if there were a connection to ask on.
+    fn is_awaiting(&self, now: Time) -> bool {
+        let is_due = match self.assignment.marks {
+            Some(_) => self.due.is_some_and(|due| due <= now),
+            None => self.left_of_quota() != Some(0),
+        };
+        is_due || self.under_way() > 0
+    }
+
     /// Notes what had been counted before the measured window. `unread`: bytes that the driver has
     /// counted and nobody has looked at.
     pub(super) fn open_window(&mut self, unread: u64) {
         self.opened = true;
         self.recorder.open();
+        let (start, _) = self.recorder.window();
+        let awaited = self.assignment.marks.is_none() || self.under_way() > 0;
+        self.recorder.tally.look(start, awaited);
         self.cpu_at_start = own_time();
         self.counters_at_start = self.driver.counters();
         self.counters_at_start.bytes_received -= unread;
         // What the warm-up owes is not sent any more: its debt would be paid in the window, and a
         // subject that cannot hold the rate would never get to the exchanges that are measured.
-        let (start, _) = self.recorder.window();
         while self.due.is_some_and(|due| due < start) {
             self.dropped += 1;
             self.look_ahead();

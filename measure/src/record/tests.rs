@@ -20,10 +20,12 @@ const RECORD: &[&str] = &[
     "duration_s",
     "offered_rate",
     "achieved_rate",
+    "availability",
     "bytes",
     "response_time_us",
     "service_time_us",
     "lateness_us",
+    "waits",
     "ping_time_us",
     "status",
     "grpc_status",
@@ -97,6 +99,19 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             ],
         ),
         (
+            "/waits",
+            &[
+                "total_us",
+                "share_of_response",
+                "busy_us",
+                "connecting_us",
+                "closing_us",
+                "back_off_us",
+                "late_us",
+                "refused_us",
+            ],
+        ),
+        (
             "/drain",
             &[
                 "seconds",
@@ -120,6 +135,7 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             &[
                 "opened",
                 "reconnects",
+                "failed_attempts",
                 "set_up_time_us",
                 "tcp_time_us",
                 "tls",
@@ -264,13 +280,20 @@ fn a_record_reads_back_as_it_was_written() {
 fn a_record_from_before_there_were_other_protocols_still_reads() {
     let mut older = json(&record_of_a_run());
     let object = older.as_object_mut().expect("an object");
-    for name in ["ping_time_us", "grpc_status", "messages", "drain"] {
+    for name in [
+        "ping_time_us",
+        "grpc_status",
+        "messages",
+        "drain",
+        "waits",
+        "availability",
+    ] {
         object.remove(name).expect(name);
     }
     let exchanges = object["exchanges"].as_object_mut().expect("an object");
     exchanges.remove("answered_in_window").expect("told");
     let connections = object["connections"].as_object_mut().expect("an object");
-    for name in ["tcp_time_us", "tls"] {
+    for name in ["tcp_time_us", "tls", "failed_attempts"] {
         connections.remove(name).expect(name);
     }
     let record = Record::<Plan>::from_json(&older.to_string()).expect("a record");
@@ -280,6 +303,54 @@ fn a_record_from_before_there_were_other_protocols_still_reads() {
         (record.drain, record.exchanges.answered_in_window),
         (None, None)
     );
+}
+
+#[test]
+fn an_outage_of_a_closed_loop_counts_as_time_in_which_everything_failed() {
+    let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+    let record = |kind: Loop, stall: bool| {
+        let mut tally = Tally::new(kind);
+        tally.start(at(0));
+        tally.look(at(0), true);
+        for ms in 0..4000 {
+            if ms % 100 == 0 {
+                tally.look(at(ms), true);
+            }
+            if ms < 1000 {
+                tally.completed(at(ms), at(ms), at(ms + 1), 200);
+            } else if ms == 1000 && !stall {
+                (0..10).for_each(|_| tally.failed(ErrorKind::Reset));
+            }
+        }
+        tally.look(at(4000), true);
+        tally.attempts_failed = 15;
+        tally.finish(at(4000));
+        let offered = (kind == Loop::Open).then_some(250.0);
+        Record::assemble(&tally, facts(offered))
+    };
+    let dead = record(Loop::Closed, false);
+    let availability = dead.availability.clone().expect("answers enough");
+    assert_eq!((availability.share, availability.slot_s), (0.25, 0.1));
+    let gap = Gap {
+        from_s: 1.0,
+        to_s: 4.0,
+        outage: true,
+    };
+    assert_eq!(
+        (availability.gaps, availability.outage_share),
+        (vec![gap], 0.75)
+    );
+    // 1,000 of 1,025 went well, and that for a quarter of the time.
+    let near = |share: Option<f64>, truth: f64| (share.expect("a load") - truth).abs() < 1e-9;
+    assert!(near(dead.lost().share(), 1.0 - 0.25 * 1000.0 / 1025.0));
+    assert_eq!(dead.lost().count(), 25);
+    // In an open loop what was due meanwhile has failed by itself.
+    let open = record(Loop::Open, false);
+    assert!(near(open.lost().share(), 25.0 / 1025.0));
+    // Nothing failed: a stall, which the response times show.
+    let stalled = record(Loop::Closed, true);
+    assert_eq!(stalled.availability.as_ref().map(|it| it.share), Some(0.25));
+    assert!(near(stalled.lost().share(), 15.0 / 1015.0));
 }
 
 #[test]

@@ -1,0 +1,240 @@
+//! Whose is the wait of an exchange between when it was due and when it was sent?
+//!
+//! While no connection is free, everybody who waits waits for all of them: a moment of waiting is
+//! owed to what the worker's connections were doing in it, in equal parts. Two of ten being opened
+//! and eight in use make it two tenths *connecting* and eight tenths *busy*. While a connection is
+//! free, whatever waits waits for the worker itself: that is *late*. The shares are added up over
+//! time, so that the wait of one exchange is a difference of two sums, however long it was; and
+//! what the parts of a wait leave over by rounding is *busy*, so that they sum to it exactly.
+
+use std::collections::VecDeque;
+
+use measure::tally::Waits;
+use measure::time::Time;
+
+/// The most stretches that are remembered. Beyond it neighbours are joined, so that a wait which
+/// begins within one is told apart a little less well.
+const STRETCHES_MAX: usize = 4096;
+
+/// What the connections of a worker do, but for those in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doing {
+    /// One of them at least is free.
+    pub free: bool,
+    pub connecting: u32,
+    pub closing: u32,
+    pub back_off: u32,
+}
+
+/// Nanoseconds of waiting since the beginning: late, connecting, closing, back-off.
+type Sums = [f64; 4];
+
+/// What the connections of a worker did over time, as far as an exchange still waits.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    connections: f64,
+    doing: Doing,
+    /// Since when they do that, and the sums until then.
+    since: Time,
+    sums: Sums,
+    /// When earlier stretches began, and the sums until then; oldest first.
+    earlier: VecDeque<(Time, Sums)>,
+}
+
+impl Watch {
+    pub(crate) fn new(connections: usize, now: Time) -> Watch {
+        Watch {
+            connections: connections.max(1) as f64,
+            doing: Doing::default(),
+            since: now,
+            sums: Sums::default(),
+            earlier: VecDeque::with_capacity(STRETCHES_MAX),
+        }
+    }
+
+    /// From `now` on the connections do this. The exchange that has waited for longest has been due
+    /// since `oldest`.
+    #[inline]
+    pub(crate) fn note(&mut self, now: Time, doing: Doing, oldest: Option<Time>) {
+        if doing != self.doing {
+            self.turn(now, doing, oldest);
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self, now: Time, doing: Doing, oldest: Option<Time>) {
+        if oldest.is_none_or(|due| due >= now) {
+            self.earlier.clear();
+        } else if now > self.since {
+            if self.earlier.len() == STRETCHES_MAX {
+                let mut keep = false;
+                self.earlier.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+            }
+            self.earlier.push_back((self.since, self.sums));
+        }
+        self.sums = self.at(now);
+        self.since = now;
+        self.doing = doing;
+    }
+
+    /// Divides the wait of an exchange that was due at `intended` and is sent, or given up, at
+    /// `now`. Exchanges come in the order in which they were due.
+    pub(crate) fn divide(&mut self, intended: Time, now: Time, into: &mut Waits) {
+        let wait_ns = now.since(intended);
+        if intended >= self.since && self.doing.free {
+            into.late_ns += wait_ns;
+            return;
+        }
+        let (before, after) = (self.before(intended), self.at(now));
+        let mut left_ns = wait_ns;
+        let mut part = |place: usize| {
+            let part_ns = (after[place] - before[place]).round().max(0.0) as u64;
+            let part_ns = part_ns.min(left_ns);
+            left_ns -= part_ns;
+            part_ns
+        };
+        into.late_ns += part(0);
+        into.connecting_ns += part(1);
+        into.closing_ns += part(2);
+        into.back_off_ns += part(3);
+        into.busy_ns += left_ns;
+    }
+
+    /// The sums at a time since the last change.
+    fn at(&self, now: Time) -> Sums {
+        let passed_ns = now.since(self.since) as f64;
+        let shares = if self.doing.free {
+            [1.0, 0.0, 0.0, 0.0]
+        } else {
+            let share = |count: u32| f64::from(count) / self.connections;
+            let Doing {
+                connecting,
+                closing,
+                back_off,
+                ..
+            } = self.doing;
+            [0.0, share(connecting), share(closing), share(back_off)]
+        };
+        let mut sums = self.sums;
+        for (sum, share) in sums.iter_mut().zip(shares) {
+            *sum += share * passed_ns;
+        }
+        sums
+    }
+
+    /// The sums at a time at which the exchange that has waited for longest fell due.
+    fn before(&mut self, intended: Time) -> Sums {
+        if intended >= self.since {
+            return self.at(intended);
+        }
+        while self
+            .earlier
+            .get(1)
+            .is_some_and(|(from, _)| *from <= intended)
+        {
+            self.earlier.pop_front();
+        }
+        let next = self.earlier.get(1).copied();
+        let (until, end) = next.unwrap_or((self.since, self.sums));
+        let Some((from, mut sums)) = self.earlier.front().copied() else {
+            return self.sums;
+        };
+        let length_ns = until.since(from).max(1) as f64;
+        let into = (intended.since(from) as f64 / length_ns).min(1.0);
+        for (sum, end) in sums.iter_mut().zip(end) {
+            *sum += (end - *sum) * into;
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IN_USE: Doing = Doing {
+        free: false,
+        connecting: 0,
+        closing: 0,
+        back_off: 0,
+    };
+
+    fn divided(watch: &mut Watch, intended: u64, now: u64) -> Waits {
+        let mut waits = Waits::default();
+        watch.divide(Time(intended), Time(now), &mut waits);
+        assert_eq!(waits.total_ns(), now - intended);
+        waits
+    }
+
+    #[test]
+    fn a_moment_of_waiting_is_owed_to_what_the_connections_did_in_it() {
+        let mut watch = Watch::new(10, Time(0));
+        let oldest = Some(Time(100));
+        watch.note(Time(100), IN_USE, oldest);
+        let mixed = Doing {
+            connecting: 2,
+            closing: 3,
+            back_off: 1,
+            ..IN_USE
+        };
+        watch.note(Time(1_100), mixed, oldest);
+        let free = Doing {
+            free: true,
+            ..mixed
+        };
+        watch.note(Time(2_100), free, oldest);
+        let whole = Waits {
+            busy_ns: 1_000 + 400,
+            connecting_ns: 200,
+            closing_ns: 300,
+            back_off_ns: 100,
+            late_ns: 50,
+            refused_ns: 0,
+        };
+        assert_eq!(divided(&mut watch, 100, 2_150), whole);
+        // The next in the order of due times: half of the mixed stretch.
+        let half = Waits {
+            busy_ns: 200,
+            connecting_ns: 100,
+            closing_ns: 150,
+            back_off_ns: 50,
+            late_ns: 70,
+            refused_ns: 0,
+        };
+        assert_eq!(divided(&mut watch, 1_600, 2_170), half);
+        let late = Waits {
+            late_ns: 30,
+            ..Waits::default()
+        };
+        assert_eq!(divided(&mut watch, 2_150, 2_180), late);
+    }
+
+    #[test]
+    fn however_often_things_change_the_parts_sum_to_the_wait() {
+        for seed in 0..20u64 {
+            let mut random = crate::random::Random::new(seed, 0);
+            let mut below = |most: u64| (random.unit() * most as f64) as u64;
+            let (mut now, mut due) = (1_000u64, 1_000u64);
+            let mut watch = Watch::new(7, Time(now));
+            for _ in 0..20_000 {
+                now += below(1_000);
+                let doing = Doing {
+                    free: below(10) == 0,
+                    connecting: below(3) as u32,
+                    closing: below(3) as u32,
+                    back_off: below(2) as u32,
+                };
+                // A backlog that grows for long, and is worked off at times.
+                while due <= now && below(50) != 0 && doing.free {
+                    divided(&mut watch, due, now);
+                    due += 1 + below(1_500);
+                }
+                watch.note(Time(now), doing, Some(Time(due)));
+                assert!(watch.earlier.len() <= STRETCHES_MAX, "seed {seed}");
+            }
+        }
+    }
+}

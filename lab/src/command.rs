@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use measure::foreign::Foreign;
 use measure::process::{Listing, TreeWatch, peak_bytes};
 use measure::time::Time;
 
@@ -158,5 +159,6 @@ fn watch(
 
 fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)]);
-    text.trim_end().replace(|c: char| c.is_control(), " ")
+    let line = text.trim_end().replace(['\n', '\r', '\t'], " ");
+    Foreign::new(line.replace('`', "'")).to_string()
 }

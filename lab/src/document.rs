@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::redaction::guessed;
+use measure::foreign::{Foreign, screened};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
 /// The largest file that is read: these files are written by hand.
@@ -102,14 +103,15 @@ impl Place {
 
 impl fmt::Display for BadFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
+        write!(f, "{}", Foreign::new(self.file.display().to_string()))?;
         if let Some(place) = &self.place {
             write!(f, ":{}:{}", place.line, place.column)?;
         }
-        write!(f, ": {}", self.what)?;
+        write!(f, ": {}", screened(&self.what))?;
         match &self.place {
             Some(place) if !place.text.trim().is_empty() => {
-                write!(f, "\n  {} | {}", place.line, place.text)
+                let text = Foreign::new(place.text.replace('\t', " "));
+                write!(f, "\n  {} | {text}", place.line)
             }
             _ => Ok(()),
         }

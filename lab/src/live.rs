@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use load::schedule::Schedule;
 use load::{Answer, Plan, Redaction, Stop};
+use measure::foreign::Foreign;
 use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
@@ -518,13 +519,10 @@ fn check_call(
     Ok(())
 }
 
-/// The beginning of a text, fit for a sentence.
+/// The beginning of a text, fit for a sentence that puts it between backticks.
 fn shown(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(SHOWN_CHARACTERS)
-        .collect();
+    let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+    let mut shown = Foreign::new(shown.replace('`', "'")).to_string();
     if text.chars().count() > SHOWN_CHARACTERS {
         shown.push('…');
     }

@@ -18,6 +18,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use measure::foreign::Foreign;
 use measure::time::{Time, sleep_until, unix_nanoseconds};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -375,14 +376,7 @@ fn last_lines(path: &Path, from: u64) -> Vec<String> {
     };
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let clean = |line: &str| -> String {
-        let visible = |c: char| if c == '\t' { ' ' } else { c };
-        line.chars()
-            .map(visible)
-            .filter(|c| !c.is_control())
-            .take(300)
-            .collect()
-    };
+    let clean = |line: &str| Foreign::new(line.replace('\t', " ")).to_string();
     let lines: Vec<String> = text
         .lines()
         .map(clean)
@@ -553,7 +547,10 @@ mod tests {
         until_written(&process, "red");
         let lines = process.last_lines();
         assert_eq!(lines.len(), TAIL_LINES);
-        assert_eq!(lines.last().map(String::as_str), Some("[31mred"));
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some(r"\u{1b}[31mred\u{7}")
+        );
         assert!(!lines.iter().any(|line| line.contains("before")));
         process.end(GRACE);
     }

@@ -1,13 +1,13 @@
 //! The folder a comparison writes into. Every file appears whole or not at all, and what cannot be
 //! written now, since the disk is full, is kept in memory and written when there is room.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use load::Redaction;
+use measure::foreign;
 use measure::time::utc_date;
 use serde::Serialize;
 
@@ -143,9 +143,9 @@ impl Store {
 
     /// Writes a file inside. What could not be written before is tried again.
     pub(crate) fn put(&mut self, name: &Path, bytes: Vec<u8>) {
-        let bytes = match std::str::from_utf8(&bytes).map(|text| self.redaction.scrub(text)) {
-            Ok(Cow::Owned(scrubbed)) => scrubbed.into_bytes(),
-            Ok(Cow::Borrowed(_)) | Err(_) => bytes,
+        let bytes = match std::str::from_utf8(&bytes) {
+            Ok(text) => self.fit(name, text).into_bytes(),
+            Err(_) => bytes,
         };
         self.waiting.insert(name.to_owned(), (bytes, String::new()));
         let folder = &self.folder;
@@ -160,6 +160,18 @@ impl Store {
                 }
             }
         });
+    }
+
+    /// A text as the file `name` may hold it: without secrets, and without what would command the
+    /// terminal that shows it.
+    fn fit(&self, name: &Path, text: &str) -> String {
+        let text = self.redaction.scrub(text);
+        let fit = match name.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => foreign::json(&text),
+            Some("html" | "md" | "csv" | "svg" | "folded") => foreign::screened(&text),
+            _ => return text.into_owned(),
+        };
+        fit.into_owned()
     }
 
     /// The files that could not be written until now, each with the reason.

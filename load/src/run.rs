@@ -8,6 +8,7 @@ use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
 use engine::tls::ClientTls;
 use engine::{Address, Broken, Config, Driver, EngineCounters, SocketOptions, cpu};
+use measure::foreign::screened;
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
@@ -54,7 +55,7 @@ impl fmt::Display for RunError {
             | RunError::Unreachable(text)
             | RunError::Limits(text)
             | RunError::Engine(text)
-            | RunError::Probe(text) => f.write_str(text),
+            | RunError::Probe(text) => f.write_str(&screened(text)),
         }
     }
 }

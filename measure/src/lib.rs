@@ -1,5 +1,5 @@
 //! What a measurement is: time, histograms, counters, series, the run record and its merge, host
-//! facts, units. Knows nothing of sockets, protocols or load.
+//! facts, units, and how foreign text is shown. Knows nothing of sockets, protocols or load.
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
 //! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here
@@ -9,6 +9,7 @@
 
 pub mod counters;
 pub mod due;
+pub mod foreign;
 pub mod histogram;
 pub mod hold;
 pub mod host;

@@ -4,6 +4,7 @@
 //! promise was broken. `P` is the plan, which this crate only carries. Times are microseconds,
 //! except in the histograms, which say that theirs are nanoseconds.
 
+use crate::foreign;
 use crate::histogram::Histogram;
 use crate::host::Host;
 use crate::series::Row;
@@ -688,7 +689,7 @@ pub(crate) fn write_json(record: &impl Serialize) -> Result<String, String> {
     let mut text = serde_json::to_string_pretty(record)
         .map_err(|error| format!("the record cannot be written as JSON: {error}"))?;
     text.push('\n');
-    Ok(text)
+    Ok(foreign::json(&text).into_owned())
 }
 
 /// Reads any record of schema `version`.

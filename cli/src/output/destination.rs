@@ -67,8 +67,7 @@ impl Destination {
     /// Writes all of `text`. What cannot be written to a file goes to standard output, so that no
     /// measurement is lost; the error says so.
     pub(crate) fn write(self, text: &str) -> Result<(), String> {
-        let scrubbed = terminal::scrubbed(text);
-        let text = &*scrubbed;
+        let text = &*terminal::fit(text);
         let (outcome, path) = match self {
             Destination::Stdout => {
                 let complain = |error| format!("standard output cannot be written: {error}");

@@ -24,7 +24,7 @@ impl Line {
     pub(crate) fn show(&mut self, text: &str) {
         if self.on {
             self.drawn = true;
-            let text = terminal::scrubbed(text);
+            let text = terminal::fit(text).replace('\n', " ");
             // Whoever watches can do without a frame that could not be drawn.
             let _ = write!(io::stderr().lock(), "\r\x1b[K{text}").and_then(|()| flush());
         }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 use load::Redaction;
+use measure::foreign;
 
 /// Those who know secrets that no text may hold, whoever made it.
 static SECRETS: Mutex<Vec<Redaction>> = Mutex::new(Vec::new());
@@ -15,8 +16,17 @@ pub(crate) fn hide(redaction: &Redaction) {
     known.push(redaction.clone());
 }
 
-/// A text as it may be printed, or written to a file.
-pub(super) fn scrubbed(text: &str) -> Cow<'_, str> {
+/// A text as it may be printed, or written to a file: without secrets, and without what would
+/// command a terminal, but for colours of our own.
+pub(super) fn fit(text: &str) -> String {
+    let text = scrubbed(text);
+    match text.starts_with(['{', '[']) {
+        true => foreign::json(&text).into_owned(),
+        false => foreign::screened(&text).into_owned(),
+    }
+}
+
+fn scrubbed(text: &str) -> Cow<'_, str> {
     let known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = Cow::Borrowed(text);
     for redaction in known.iter() {
@@ -90,7 +100,7 @@ fn colour_is_welcome(no_color: bool) -> bool {
 /// Writes data to standard output. A reader that has gone, as `| head` does, is no error: it has
 /// what it wanted.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    let text = scrubbed(text);
+    let text = fit(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -100,6 +110,6 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line of talk to standard error. Nobody listening is no reason to stop.
 pub(crate) fn say(text: &str) {
-    let text = scrubbed(text);
+    let text = fit(text);
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

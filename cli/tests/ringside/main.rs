@@ -6,6 +6,7 @@ mod child;
 mod compare;
 mod doctor;
 mod faults;
+mod foreign;
 mod grpc;
 mod help;
 mod hold;

@@ -8,6 +8,7 @@ use super::judge::shown;
 use super::{Claim, Finding, Id, Word, little};
 use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{self, Axis, Scale};
+use crate::report::markdown::escape;
 
 /// A claim with what was found about it.
 #[derive(Clone, Debug)]
@@ -134,7 +135,7 @@ pub fn markdown(entries: &[Entry], command: &str) -> String {
 }
 
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+    escape(text)
 }
 
 fn section_in_markdown(entry: &Entry) -> String {

@@ -1,6 +1,8 @@
 //! The rounds as CSV (RFC 4180 with plain line feeds), a line for each round of each row: for
 //! whoever wants to judge them by statistics of his own.
 
+use std::borrow::Cow;
+
 use super::{Report, Row};
 use crate::sample::Sample;
 
@@ -62,10 +64,46 @@ pub(crate) fn field(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// Text as a field: in quotes where a comma, a quote or a line end would break the line.
+/// Text as a field: in quotes where a comma, a quote or a line end would break the line, and behind
+/// an apostrophe where a spreadsheet would take it for a formula.
 pub(crate) fn quoted(text: &str) -> String {
+    let begins = text.trim_start().starts_with([
+        '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    ]);
+    let is_formula = (begins || text.starts_with(['\t', '\r'])) && text.parse::<f64>().is_err();
+    let text = match is_formula {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+        false => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_a_formula_and_every_number_stays_one() {
+        for text in [
+            "=1+1",
+            "+cmd|' /C calc'!A0",
+            "-a",
+            "@SUM(1)",
+            "\t=1",
+            "\r=1",
+            " =1",
+            "＝1",
+        ] {
+            let field = quoted(text);
+            let inside = field.trim_start_matches('"');
+            assert!(inside.starts_with('\''), "{text:?}: {field:?}");
+        }
+        for text in ["-3.2", "+1e9", "a=b", "ringside-uring", "", "1-2"] {
+            assert_eq!(quoted(text), text);
+        }
+        assert_eq!(quoted("=\"a\",b"), "\"'=\"\"a\"\",b\"");
     }
 }

@@ -10,12 +10,13 @@ use super::{Figures, Outcome, Report, Row};
 use crate::finding::Severity;
 use crate::validity::Line;
 use crate::verdict::Kind;
+use measure::foreign::screened;
 
 /// The whole report.
 pub fn markdown(report: &Report) -> String {
     let mut text = format!(
         "# {}\n\n{}\n\n",
-        report.setup.name,
+        escape(&report.setup.name),
         escape(&report.setup.question)
     );
     list(&mut text, "What can be concluded", &report.conclusions);
@@ -35,7 +36,7 @@ pub fn markdown(report: &Report) -> String {
         text.push_str(&format!(
             "{} as a multiple of {}'s:\n\n```text\n{}\n```\n\n",
             report.setup.metric.name(),
-            report.setup.baseline,
+            escape(&report.setup.baseline),
             picture.join("\n")
         ));
     }
@@ -206,20 +207,21 @@ fn failures(rows: &[Row]) -> String {
             Outcome::Failed { what, log } => {
                 text.push_str(&format!(
                     "## {} failed\n\n{}.\n\n",
-                    row.facts.name,
+                    escape(&row.facts.name),
                     escape(what)
                 ));
                 if !log.is_empty() {
                     text.push_str("The last lines that it wrote:\n\n");
                     log.iter()
-                        .for_each(|line| text.push_str(&format!("    {line}\n")));
+                        .for_each(|line| text.push_str(&format!("    {}\n", screened(line))));
                     text.push('\n');
                 }
             }
             Outcome::Missing { install } => {
                 text.push_str(&format!(
-                    "## {} is not installed\n\n{install}\n\n",
-                    row.facts.name
+                    "## {} is not installed\n\n{}\n\n",
+                    escape(&row.facts.name),
+                    escape(install)
                 ));
             }
             Outcome::Measured | Outcome::NotReached => {}
@@ -242,7 +244,7 @@ fn environment(report: &Report) -> String {
     }
     let order: Vec<String> = (1..)
         .zip(&report.setup.order)
-        .map(|(round, names)| format!("{round}. {}", names.join(", ")))
+        .map(|(round, names)| format!("{round}. {}", escape(&names.join(", "))))
         .collect();
     format!(
         "{table}\nThe order within the rounds:\n\n{}\n",
@@ -250,9 +252,24 @@ fn environment(report: &Report) -> String {
     )
 }
 
-/// Text that Markdown takes as it stands.
+/// Text that Markdown takes as it stands: no cell, tag, link or picture begins in it, and no line
+/// ends.
 pub(crate) fn escape(text: &str) -> String {
-    text.replace('|', "\\|")
+    let text = text.replace(['\n', '\r', '\t'], " ");
+    screened(&text)
+        .replace('|', "\\|")
         .replace('<', "&lt;")
-        .replace('\n', " ")
+        .replace("](", "]\\(")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_becomes_a_link_a_picture_a_tag_or_a_cell() {
+        let nasty = "![x](http://a/) [y](b) <img src=c> d | e\n# f \x1b[2J";
+        let expected = "![x]\\(http://a/) [y]\\(b) &lt;img src=c> d \\| e # f \\u{1b}[2J";
+        assert_eq!(escape(nasty), expected);
+    }
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use measure::foreign::Foreign;
+
 use crate::binaries::Binary;
 use crate::command::TimedCommand;
 use crate::comparison::Row;
@@ -159,17 +161,19 @@ impl Entry {
             return self.before.as_ref()?.content_type.clone();
         };
         let value = answer.field("content-type")?;
-        Some(String::from_utf8_lossy(value).into_owned())
+        Some(Foreign::of_bytes(value).to_string())
     }
 
     fn outcome(&self) -> Outcome {
+        // What a subject answers or writes may quote what it was asked with.
+        let scrub = |text: &String| self.row.question.redaction.scrub(text).into_owned();
         match &self.state {
             State::Missing(install) => Outcome::Missing {
                 install: install.clone(),
             },
             State::Failed(what, log) => Outcome::Failed {
-                what: what.clone(),
-                log: log.clone(),
+                what: scrub(what),
+                log: log.iter().map(scrub).collect(),
             },
             _ if self.measured.is_empty() => Outcome::NotReached,
             _ => Outcome::Measured,

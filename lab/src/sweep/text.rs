@@ -22,7 +22,11 @@ pub fn terminal(sweep: &Sweep, look: Look) -> String {
 
 /// The same as Markdown.
 pub fn markdown(sweep: &Sweep) -> String {
-    let mut text = format!("# {}\n\n{}\n\n", sweep.name, escape(&sweep.question));
+    let mut text = format!(
+        "# {}\n\n{}\n\n",
+        escape(&sweep.name),
+        escape(&sweep.question)
+    );
     rows(&mut text, &table(sweep));
     list(&mut text, "What can be concluded", &concluded(sweep));
     list(&mut text, "What cannot be concluded", &sweep.refused());

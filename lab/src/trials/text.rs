@@ -8,7 +8,7 @@ use crate::report::format;
 use crate::report::html::page::{
     Cell, Column, Found, Section, Tone, kicker, page, table, verdicts,
 };
-use crate::report::markdown::list;
+use crate::report::markdown::{escape, list};
 
 /// The trials in a few lines for people.
 pub fn terminal(trials: &Trials) -> String {
@@ -17,7 +17,7 @@ pub fn terminal(trials: &Trials) -> String {
 
 /// The same as Markdown.
 pub fn markdown(trials: &Trials) -> String {
-    let mut text = format!("# {}, tried often\n\n", trials.comparison);
+    let mut text = format!("# {}, tried often\n\n", escape(&trials.comparison));
     list(&mut text, "What was found", &trials.words());
     text
 }

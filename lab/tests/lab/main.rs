@@ -8,6 +8,7 @@ mod claims;
 mod command;
 mod compare;
 mod files;
+mod foreign;
 mod real;
 mod resume;
 mod support;

@@ -25,6 +25,9 @@ pub(crate) fn tiny_server() {
     let port: u16 = port.parse().expect("a port");
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
     println!("tiny server on {port}");
+    if fault == "nasty" {
+        println!("{NASTY}");
+    }
     let padding = std::env::var("RINGSIDE_PADDING").unwrap_or_default();
     println!("padding {}", padding.len());
     for stream in listener.incoming().flatten() {
@@ -32,6 +35,11 @@ pub(crate) fn tiny_server() {
         thread::spawn(move || serve(stream, &fault));
     }
 }
+
+/// What would command a terminal, a page, a table and a spreadsheet: a title, a cleared screen,
+/// C1's CSI, a turned text, a picture to be fetched, a tag, a formula.
+pub(crate) const NASTY: &str =
+    "=1+1\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}a ![p](http://x/) <script>b</script> | `c";
 
 static SERVED: AtomicU64 = AtomicU64::new(0);
 
@@ -95,6 +103,10 @@ fn answer(head: &[u8], fault: &str) -> String {
     let body = match fault {
         _ if head.starts_with("GET /metrics ") => format!("tiny_requests_total {served}\n"),
         "wrong" => "Goodbye".to_owned(),
+        "nasty" => {
+            let quoted = head.lines().find(|line| line.starts_with("Authorization"));
+            format!("{} {NASTY}", quoted.unwrap_or_default())
+        }
         "counts" => format!("{:05}", served % 100_000),
         _ => "Hello, World!".to_owned(),
     };

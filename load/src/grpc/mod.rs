@@ -11,6 +11,7 @@ mod reflection;
 
 use std::path::PathBuf;
 
+use measure::foreign::Foreign;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use serde_json::Value;
 
@@ -192,7 +193,8 @@ fn nearest_first(wanted: &str, mut names: Vec<String>) -> String {
     names.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)).then_with(|| a.cmp(b)));
     let more = names.len().saturating_sub(LISTED_MAX);
     names.truncate(LISTED_MAX);
-    let mut list = names.join(", ");
+    let names = names.into_iter().map(|name| Foreign::new(name).to_string());
+    let mut list = names.collect::<Vec<_>>().join(", ");
     if more > 0 {
         list.push_str(&format!(" and {more} more"));
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use measure::foreign::Foreign;
 use prost::{Message, Oneof};
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
@@ -109,6 +110,7 @@ impl Reflection {
     }
 
     fn unfit(&self, what: &str) -> RunError {
+        let what = Foreign::new(what);
         RunError::Probe(format!(
             "{}: the server's reflection {what}: give --proto FILE or --protoset FILE",
             self.url

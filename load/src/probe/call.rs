@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use measure::foreign::Foreign;
 use proto::grpc::{self, Event, Messages, Status, decode_message};
 
 use super::http2::Trailers;
@@ -15,7 +16,7 @@ pub struct CallEnd {
     /// How it ended.
     pub status: Status,
     /// What the server said about that; empty: nothing.
-    pub message: String,
+    pub message: Foreign,
     /// The messages of the answer, encoded.
     pub messages: Vec<Vec<u8>>,
 }
@@ -46,12 +47,11 @@ pub(super) fn read(
     let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.url()));
     let content_type = answer.field("content-type");
     if !content_type.is_some_and(grpc::is_content_type) {
-        let content_type = content_type.map(String::from_utf8_lossy);
+        let content_type = content_type.map_or(Foreign::new("none"), Foreign::of_bytes);
         return Err(broken(format!(
             "the server speaks HTTP/2 but not gRPC: it answers with status {} and content-type \
              {}; check the port and the path",
-            answer.status,
-            content_type.as_deref().unwrap_or("none")
+            answer.status, content_type
         )));
     }
     // Without trailers the head is all there is (Trailers-Only).
@@ -63,7 +63,7 @@ pub(super) fn read(
         None if answer.status != 200 => Status::of_http(answer.status),
         value => Status::of_trailers(value),
     };
-    let message = named("grpc-message").map(decode_message);
+    let message = named("grpc-message").map(|value| Foreign::new(decode_message(value)));
     let messages = messages(&answer.body).map_err(broken)?;
     answer.grpc = Some(CallEnd {
         status,

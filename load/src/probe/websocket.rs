@@ -1,5 +1,6 @@
 //! One message over WebSocket, and the message that answers it.
 
+use measure::foreign::Foreign;
 use proto::websocket::client::Answered;
 use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
 
@@ -109,7 +110,8 @@ impl WebSocket {
                 }
                 Some(Event::Close(said)) => {
                     let said = said.map_or_else(String::new, |close| {
-                        format!(" with code {} {:?}", close.code, close.reason)
+                        let reason = Foreign::new(close.reason);
+                        format!(" with code {} {reason:?}", close.code)
                     });
                     let why = format!("the server closed the WebSocket{said} and did not answer");
                     return Err(self.peer.broken(why));

@@ -102,7 +102,7 @@ pub fn markdown(found: &Capacities) -> String {
     text.push_str(&format!(
         "{}; {}. {}\n\n",
         escape(&found.asked),
-        found.load,
+        escape(&found.load),
         escape(&conditions(found))
     ));
     list(&mut text, "Caution", &found.cautions);

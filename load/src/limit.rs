@@ -294,8 +294,8 @@ impl Owed {
         nanoseconds as f64 / self.response_ns.max(1.0)
     }
 
-    /// That too much of the response times is neither the server's nor the load's doing. Lateness is
-    /// judged by what it moved ([`late`]).
+    /// That too much of the response times is neither the server's nor the load's doing. Lateness
+    /// is judged by what it moved ([`late`]).
     fn ours(&self, plan: &Plan) -> Option<String> {
         let waits = &self.waits;
         // Where each exchange has a connection of its own, opening it is a part of what is asked.

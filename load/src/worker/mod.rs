@@ -243,10 +243,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
         let now = driver.now();
         let sessions = assignment.sessions;
-        let kind = if assignment.marks.is_some() {
-            Loop::Open
-        } else {
-            Loop::Closed
+        let kind = match assignment.marks {
+            Some(_) => Loop::Open,
+            None => Loop::Closed,
         };
         Ok(Worker {
             gate,

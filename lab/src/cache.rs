@@ -80,7 +80,7 @@ fn trusted(named: &Path) -> Result<PathBuf, String> {
     let folder = fs::canonicalize(named).map_err(unreadable)?;
     for (above, path) in folder.ancestors().enumerate() {
         let facts = fs::symlink_metadata(path).map_err(unreadable)?;
-        if above == 0 && facts.uid() != own && facts.uid() != 0 {
+        if facts.uid() != own && facts.uid() != 0 {
             let what = format!(
                 "belongs to user {}, and you are user {own}; set XDG_CACHE_HOME to a folder of \
                  your own",
@@ -216,5 +216,12 @@ mod tests {
         let error = cache.open().expect_err("it is theirs");
         assert!(error.contains("user 65534"), "{error}");
         assert_eq!(cache.there(), None);
+        // Whoever owns a folder above can put another one in its place.
+        let above = made.parent().expect("it has one");
+        chown(&made, Some(geteuid().as_raw()), None).expect("it was possible before");
+        assert!(cache.open().is_ok());
+        chown(above, Some(65_534), None).expect("it was possible before");
+        let error = cache.open().expect_err("the one above is theirs");
+        assert!(error.contains("user 65534"), "{error}");
     }
 }

@@ -203,12 +203,14 @@ fn late(
         ));
     }
     let service = merged(|outcome| &outcome.recorder.tally.service);
+    let waits = Owed::of(outcomes).waits;
     let seen = Seen {
         response: &response,
         service: &service,
         own: &own,
-        // Who was never sent has a response time and no service time.
-        some_waited: blocked > 0 || service.count() != response.count(),
+        // Who was never sent has a response time and no service time. Who waited for a connection
+        // of its own, or was refused and sent again, was sent when the peer let it.
+        some_waited: waits.total_ns() != waits.late_ns || service.count() != response.count(),
     };
     verdict.void = seen.moved();
     if verdict.void.is_empty() {
@@ -399,31 +401,36 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     let intended: u64 = tallies().map(|tally| tally.intended).sum();
     let mut void = Vec::new();
     if completed == 0 {
-        void.push("not one exchange was completed, so there is nothing to compare");
+        let nothing = "not one exchange was completed, so there is nothing to compare";
+        void.push(nothing.to_owned());
     }
     if open && verdict.limited {
-        void.push(
-            "the generator did not keep to the schedule, so the times are not the server's. To see \
-             what this machine adds, run the same against our own server (--control); then ask for \
-             a lower rate, add threads (-t), or give it CPUs of its own (--cpus)",
-        );
+        void.push(format!(
+            "the times are not the server's alone: {}. To see what this machine adds, run the same \
+             against our own server (--control); then ask for a lower rate, add threads (-t), or \
+             give it CPUs of its own (--cpus)",
+            verdict.reason
+        ));
     }
     if outcomes
         .iter()
         .any(|outcome| outcome.counters.overflows > 0)
     {
-        void.push("the completion queue overflowed; ask for fewer connections per worker (-t)");
+        let overflow = "the completion queue overflowed; ask for fewer connections per worker (-t)";
+        void.push(overflow.to_owned());
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        void.push("more exchanges were due and never sent than are entered one by one");
+        let cut = "more exchanges were due and never sent than are entered one by one";
+        void.push(cut.to_owned());
     }
     verdict.valid = void.is_empty();
-    verdict.warnings.extend(void.into_iter().map(String::from));
+    verdict.warnings.extend(void);
     if let Some(breach) = outcomes.iter().find_map(|outcome| outcome.breach.as_ref()) {
         verdict.valid = false;
         verdict.warnings.push(format!(
             "ringside lost track of its requests, so don't trust these numbers: {breach}. This is \
-             a bug in ringside; please report it with the command line and the record (--json)"
+             a bug in ringside; please report it with the command line and the record \
+             (--format json)"
         ));
     }
     if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {

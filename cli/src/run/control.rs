@@ -3,6 +3,7 @@
 //! next to nothing.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use engine::cpu;
@@ -14,6 +15,8 @@ use measure::record::Control;
 
 /// How the address begins in what the server says first.
 const LISTENING: &str = "listening on ";
+/// The longest message that our server takes, at least.
+const BODY_BYTES_MIN: usize = 1 << 20;
 
 /// Why a plan has no control; none where it has one. Asked before anything is measured.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
@@ -84,7 +87,12 @@ impl OwnServer {
         if plan.tls.is_some() {
             command.arg("--tls");
         }
+        // It echoes whatever is sent.
+        let body_bytes = plan.request.body.len().max(BODY_BYTES_MIN);
+        command.arg("--body-limit").arg(body_bytes.to_string());
+        // Ctrl-C ends the load, and the load ends the server.
         command
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());

@@ -38,13 +38,19 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         before = Some(*now);
     });
     let mut record = record?;
+    let mut interrupted = None;
     if arguments.control && stop.requested().is_none() {
         let mut before = None;
         let control = control::run(&plan, &stop, &mut |now| {
             line.show(&format!("control  {}", progress_text(now, before)));
             before = Some(*now);
         });
+        interrupted = stop.requested();
         match control {
+            _ if interrupted.is_some() => {
+                let why = "there is no control: it was interrupted";
+                record.warnings.push(why.to_owned());
+            }
             Ok(control) => record.control = Some(control),
             Err(why) => record.warnings.push(format!("there is no control: {why}")),
         }
@@ -65,7 +71,10 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
-    exit(&record, crossed)
+    match interrupted {
+        Some(signal) => Ok(Exit::Stopped(signal)),
+        None => exit(&record, crossed),
+    }
 }
 
 /// A signal says more than a threshold, a threshold more than an empty run, and that more than a

@@ -548,7 +548,7 @@ impl Limited {
                 per_second(with_more.round()),
                 per_second(self.achieved.round())
             ),
-            _ => format!("{waited}, and no more could be opened."),
+            _ => format!("{waited}, and more were not tried."),
         }
     }
 }

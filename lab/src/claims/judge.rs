@@ -433,7 +433,13 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         Per::Core => " for each core",
     };
     let bound = match &limited {
-        Some(why) => format!(" (at least: the generator was the limit, {why})"),
+        Some(why) => {
+            let end = match asked.metric.more_is_better() {
+                true => "least",
+                false => "most",
+            };
+            format!(" (at {end}: the generator was the limit, {why})")
+        }
         None => String::new(),
     };
     let sentence = format!(

@@ -94,13 +94,22 @@ fn waits_before_reconnecting_are_the_generators() {
 fn a_connection_for_each_exchange_is_part_of_what_is_asked() {
     let mut plan = plan(Schedule::Constant { rate: 200.0 }, 20, 2.0);
     plan.keep_alive = false;
-    let record = record_of(&plan, Faults::none(), |_, _| MS);
-    let waits = record.waits.unwrap();
-    // There and back once.
-    let each_us = waits.connecting_us / record.exchanges.completed as f64;
-    assert!((20.0..40.0).contains(&each_us), "{waits:?}");
-    let generator = &record.generator;
-    assert!(!generator.limited, "{}", generator.limited_reason);
+    for latency_ns in [10_000, 20 * MS] {
+        let faults = Faults {
+            latency_ns,
+            ..Faults::none()
+        };
+        let record = record_of(&plan, faults, |_, _| MS);
+        let waits = record.waits.as_ref().unwrap();
+        // There and back once.
+        let each_us = waits.connecting_us / record.exchanges.completed as f64;
+        let trip_us = latency_ns as f64 / 500.0;
+        assert!((trip_us..trip_us + 20.0).contains(&each_us), "{waits:?}");
+        let generator = &record.generator;
+        assert!(!generator.limited, "{}", generator.limited_reason);
+        // Nor is it taken for lateness.
+        assert!(record.valid && record.void.is_empty(), "{:?}", record.void);
+    }
 }
 
 #[test]

@@ -129,11 +129,18 @@ impl WebSocket {
         }
     }
 
-    /// Nothing came for too long.
+    /// Nothing came for too long, or not all of a message.
     pub(super) fn time_out(&mut self, site: &mut Site) {
-        site.counts.idle += 1;
-        self.talk
-            .close(code::GOING_AWAY, "nothing came for too long");
+        if self.talk.message.is_empty() {
+            site.counts.idle += 1;
+            self.talk
+                .close(code::GOING_AWAY, "nothing came for too long");
+        } else {
+            // What HTTP would answer.
+            site.counts.rejections.count(408);
+            self.talk
+                .close(code::GOING_AWAY, "the message took too long");
+        }
     }
 
     /// How the connection is to be closed, if it is time.

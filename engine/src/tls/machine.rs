@@ -94,10 +94,10 @@ impl Machine {
                 Step::Waits => return received,
                 Step::Failed(error) => {
                     received.error = Some(error);
-                    // What it still has to say, up to the alert for the peer, where there is one.
-                    let rest = &mut input[received.used..];
+                    // What it still has to say, up to the alert for the peer, where there is one. What
+                    // else came is not read any more: a second violation would be a second alert.
                     let mut start = out.len();
-                    while let (_, Step::Said) = self.step(rest, &mut Vec::new(), out) {
+                    while let (_, Step::Said) = self.step(&mut [], &mut Vec::new(), out) {
                         if is_alert(&out[start..]) {
                             break;
                         }

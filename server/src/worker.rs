@@ -435,9 +435,7 @@ impl<D: Driver> Worker<D> {
         if let Some(buffer) = connection.take_unused_buffer() {
             self.driver.recycle(buffer);
         }
-        let held = u32::try_from(connection.memory()).unwrap_or(u32::MAX);
-        self.held_bytes += held as usize;
-        self.held_bytes -= std::mem::replace(&mut connection.held_bytes, held) as usize;
+        self.held_bytes = connection.account(self.held_bytes);
         let stop_reading = !connection.reads();
         if stop_reading != connection.deaf {
             connection.deaf = stop_reading;

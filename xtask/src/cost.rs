@@ -1,8 +1,8 @@
 //! What a change costs: an old and a new program as rows of one comparison, by the lab's own rules.
 //!
 //! *Generator*: `ringside run` with a fixed number of exchanges is a timed command, and its
-//! processor time is compared. *Server*: `ringside serve` at a fixed rate, likewise. Every round has
-//! new processes and rounds are many and short, as in `comparisons/power.toml`.
+//! processor time is compared. *Server*: `ringside serve` at a fixed rate, likewise. Every round
+//! has new processes and rounds are many and short, as in `comparisons/power.toml`.
 
 use std::fmt::Write as _;
 use std::fs;

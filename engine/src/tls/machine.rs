@@ -94,8 +94,8 @@ impl Machine {
                 Step::Waits => return received,
                 Step::Failed(error) => {
                     received.error = Some(error);
-                    // What it still has to say, up to the alert for the peer, where there is one. What
-                    // else came is not read any more: a second violation would be a second alert.
+                    // What it still has to say, up to the alert for the peer, where there is one.
+                    // What else came is not read: a second violation would be a second alert.
                     let mut start = out.len();
                     while let (_, Step::Said) = self.step(&mut [], &mut Vec::new(), out) {
                         if is_alert(&out[start..]) {

@@ -439,6 +439,14 @@ impl Connection {
         protocol + self.in_flight as usize
     }
 
+    /// What all connections hold, of which this one was a part as it was last looked after.
+    #[inline]
+    pub(crate) fn account(&mut self, all_bytes: usize) -> usize {
+        let held = u32::try_from(self.memory()).unwrap_or(u32::MAX);
+        let before = std::mem::replace(&mut self.held_bytes, held);
+        all_bytes + held as usize - before as usize
+    }
+
     /// Gives up what takes memory, and says so. False where there is nothing to say it to: the
     /// client does not even take what was said before.
     pub(crate) fn relieve(&mut self, site: &mut Site) -> bool {

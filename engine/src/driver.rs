@@ -403,8 +403,9 @@ pub trait Driver {
     fn linger_ns(&self) -> u64;
 
     /// When the kernel last took a part of the unfinished send on `socket`, and not all of it:
-    /// [`Event::Sent`] says that. `None` where it has taken none, or nothing is unfinished. So an
-    /// owner can tell a peer that takes a long send slowly from one that takes nothing.
+    /// [`Event::Sent`] says that. `None` where nothing is unfinished, or nothing was ever taken in
+    /// parts; a time before the send was begun is that of an earlier one. So an owner can tell a
+    /// peer that takes a long send slowly from one that takes nothing.
     fn taken_at(&self, socket: Token) -> Option<Time>;
 
     /// What TLS agreed on for a connection that stands; `None` where there is no TLS.

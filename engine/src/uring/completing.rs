@@ -110,7 +110,7 @@ impl Uring {
         if again && state.phase != Phase::Closing {
             state.sending = Some(outgoing);
             if result > 0 {
-                state.taken_at = self.now;
+                self.taken_ns[socket.slot()] = self.now.0;
             }
             self.submit_send(socket);
             return;

@@ -121,6 +121,9 @@ pub struct Uring {
     ring: Ring,
     buffers: ReceiveBuffers,
     sockets: Slots<Socket>,
+    /// When the kernel last took a part of a send and not all of it, by slot, in nanoseconds; 0
+    /// until then. Beside the sockets, which are looked at for every completion: this is rare.
+    taken_ns: Vec<u64>,
     payloads: Payloads,
     /// Where connects go; read by the kernel when it takes the submission.
     addresses: Vec<SocketAddrAny>,
@@ -314,9 +317,9 @@ impl Driver for Uring {
     }
 
     fn taken_at(&self, socket: Token) -> Option<Time> {
-        let state = self.sockets.get(socket)?;
-        let taken = state.sending.is_some() && state.taken_at != Time::NEVER;
-        taken.then_some(state.taken_at)
+        let is_sending = self.sockets.get(socket)?.sending.is_some();
+        let taken_ns = *self.taken_ns.get(socket.slot())?;
+        (is_sending && taken_ns > 0).then_some(Time(taken_ns))
     }
 
     fn counters(&self) -> EngineCounters {

@@ -55,6 +55,7 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         ring,
         buffers,
         sockets: Slots::new(config.sockets),
+        taken_ns: vec![0; config.sockets],
         payloads: Payloads::default(),
         addresses: Vec::with_capacity(ADDRESSES),
         files,

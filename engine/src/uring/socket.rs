@@ -1,7 +1,5 @@
 //! What the driver knows of one socket, and how completions are tagged with it.
 
-use measure::time::Time;
-
 use super::ring::File;
 use crate::driver::Token;
 use crate::payloads::Outgoing;
@@ -21,8 +19,6 @@ pub(super) struct Socket {
     pub(super) failed: bool,
     /// What is left of the unfinished send; it keeps the bytes in place for the kernel.
     pub(super) sending: Option<Outgoing>,
-    /// When the kernel last took a part of a send and not all of it; [`Time::NEVER`] until then.
-    pub(super) taken_at: Time,
 }
 
 /// What a socket is at the moment.
@@ -53,7 +49,6 @@ impl Socket {
             wanted: true,
             failed: false,
             sending: None,
-            taken_at: Time::NEVER,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::Histogram;
-use measure::record::{Judged, Met, Times};
+use measure::record::{Exchanges, Judged, Met, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,12 @@ pub trait Figure: Sized {
 
     /// Why the record's figure does not mean what it says; none where it does.
     fn void(&self, record: &Self::Record) -> Option<String>;
+
+    /// Why what was measured may be less than the truth, and so can't be shown to be below a limit.
+    fn bound(&self, record: &Self::Record) -> Option<String> {
+        let _ = record;
+        None
+    }
 
     /// A value in its unit.
     fn print(&self, value: f64) -> String;
@@ -115,7 +121,9 @@ impl<F: Figure> FromStr for Threshold<F> {
         let (figure, limit) = F::read(name.trim(), limit.trim()).map_err(bad)?;
         let limit = limit
             .filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)
-            .ok_or_else(|| bad("the limit is not a number of its kind".into()))?;
+            .ok_or_else(|| {
+                bad("the limit needs a number: with % for a share, with a unit for a time".into())
+            })?;
         Ok(Threshold {
             text: text.to_owned(),
             figure,
@@ -183,7 +191,12 @@ impl Figure for OfRun {
             return None;
         }
         if !record.valid {
-            return Some("the figures are void".to_owned());
+            // What failed did fail, whoever was late.
+            let outage = self.0 == RunFigure::Availability && record.lost().count() > 0;
+            return (!outage).then(|| "the figures are void".to_owned());
+        }
+        if self.0 == RunFigure::Availability && record.availability.is_none() {
+            return Some("too few requests were answered to tell".to_owned());
         }
         let RunFigure::Time {
             service: false,
@@ -200,6 +213,26 @@ impl Figure for OfRun {
             "the generator's lateness could have moved it by {}",
             units::wrk_time_us(moved.by_us)
         ))
+    }
+
+    fn bound(&self, record: &Record) -> Option<String> {
+        let RunFigure::Time { what, .. } = self.0 else {
+            return None;
+        };
+        let Exchanges {
+            completed,
+            failed,
+            unfinished,
+            censored,
+            ..
+        } = record.exchanges;
+        let all = completed + failed + unfinished;
+        let reaches = match what {
+            OfTimes::Min => false,
+            OfTimes::Mean | OfTimes::Max => censored > 0,
+            OfTimes::Quantile(q) => censored as f64 > (1.0 - q) * all as f64,
+        };
+        reaches.then(|| format!("{censored} of {all} requests were given up, so it may be longer"))
     }
 
     fn print(&self, value: f64) -> String {
@@ -363,6 +396,13 @@ pub fn judge<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<
         } = threshold.evaluate(record);
         let reason = threshold.figure.void(record);
         let reason = reason.filter(|_| ok || !threshold.figure.counts_failures());
+        let below = matches!(
+            threshold.comparison,
+            Comparison::Less | Comparison::LessOrEqual
+        );
+        // A lower bound that is too long is too long; one that is short says nothing.
+        let bound = (ok && below).then(|| threshold.figure.bound(record));
+        let reason = reason.or(bound.flatten());
         Judged {
             rule,
             measured,
@@ -497,6 +537,30 @@ mod tests {
         assert_eq!(outcomes(&record(false, 100, 50)), failed);
         // A server that answers nothing is no matter of the generator.
         assert_eq!(outcomes(&record(false, 0, 50)), [Crossed, Crossed, Crossed]);
+    }
+
+    #[test]
+    fn times_of_requests_that_were_given_up_are_not_short() {
+        let mut record = record(true, 90, 10);
+        record.exchanges.censored = 10;
+        for (rule, met) in [
+            ("mean<1s", Met::NotJudged),
+            ("mean<1ms", Met::Crossed),
+            ("mean>1ms", Met::Holds),
+            ("errors<50%", Met::Holds),
+        ] {
+            let judged = judge::<OfRun>(&[rule.parse().unwrap()], &record);
+            assert_eq!(judged[0].outcome, met, "{rule}");
+        }
+        record.exchanges.censored = 0;
+        let judged = judge::<OfRun>(&["mean<1s".parse().unwrap()], &record);
+        assert_eq!(judged[0].outcome, Met::Holds);
+    }
+
+    #[test]
+    fn too_few_answers_say_nothing_of_availability() {
+        let judged = judge::<OfRun>(&["availability>=1%".parse().unwrap()], &record(true, 20, 0));
+        assert_eq!(judged[0].outcome, Met::NotJudged);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use measure::tally::Waits;
 use crate::lateness::{self, Seen};
 use crate::plan::Plan;
 use crate::surroundings::Disturbance;
-use crate::worker::{EndedBy, Outcome};
+use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
 const CPU_SHARE_MAX: f64 = 0.95;
@@ -36,6 +36,10 @@ const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Share of the response times that may be waits of the generator's own making.
 const OWN_WAIT_SHARE_MAX: f64 = 0.05;
+/// Lateness that is more of the response times than this, and more on average than that, is a run
+/// of the generator's own making.
+const LATE_SHARE_MAX: f64 = 0.5;
+const LATE_MEAN_NS_MAX: f64 = 1_000_000.0;
 /// Achieved ÷ offered below this is not the load that was asked for.
 const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
@@ -279,6 +283,8 @@ fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
 struct Owed {
     waits: Waits,
     response_ns: f64,
+    /// Of how many exchanges.
+    count: u64,
 }
 
 impl Owed {
@@ -288,6 +294,7 @@ impl Owed {
             let tally = &outcome.recorder.tally;
             owed.waits.merge(tally.waits);
             owed.response_ns += tally.response.sum() as f64;
+            owed.count += tally.response.count();
         }
         owed
     }
@@ -297,7 +304,8 @@ impl Owed {
     }
 
     /// That too much of the response times is neither the server's nor the load's doing. Lateness
-    /// is judged by what it moved ([`late`]).
+    /// is judged by what it moved ([`late`]), unless it is most of all there is: behind a stall
+    /// even those are late that then find every connection busy.
     fn ours(&self, plan: &Plan) -> Option<String> {
         let waits = &self.waits;
         // Where each exchange has a connection of its own, opening it is a part of what is asked.
@@ -306,7 +314,11 @@ impl Owed {
         } else {
             0
         };
+        let mostly_late = self.share(waits.late_ns) > LATE_SHARE_MAX
+            && waits.late_ns as f64 > LATE_MEAN_NS_MAX * self.count as f64;
+        let late_ns = if mostly_late { waits.late_ns } else { 0 };
         let parts = [
+            (late_ns, "because the generator was late"),
             (reconnecting_ns, "for connections to be opened again"),
             (waits.closing_ns, "for connections to be closed"),
             (
@@ -345,7 +357,7 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
         };
         let sends = match verdict.void.is_empty() {
             true => sends,
-            false => format!("but for {}, {sends}", lateness::names(&verdict.void)),
+            false => format!("{sends}; late for {}", lateness::names(&verdict.void)),
         };
         return format!("{sends}; a worker waited {queue:.1} % of the time for its CPU");
     }
@@ -401,7 +413,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     let intended: u64 = tallies().map(|tally| tally.intended).sum();
     let mut void = Vec::new();
     if completed == 0 {
-        let nothing = "not one exchange was completed, so there is nothing to compare";
+        let nothing = "no request succeeded, so there are no figures";
         void.push(nothing.to_owned());
     }
     if open && verdict.limited {
@@ -431,6 +443,16 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
             "ringside lost track of its requests, so don't trust these numbers: {breach}. This is \
              a bug in ringside; please report it with the command line and the record \
              (--format json)"
+        ));
+    }
+    if outcomes
+        .iter()
+        .any(|outcome| outcome.ended_by == EndedBy::PeerGone)
+    {
+        verdict.valid = false;
+        verdict.warnings.push(format!(
+            "the server was gone: after {GIVE_UP_S} s without a connection the run was given up, \
+             with {completed} requests answered of those asked for (-n)"
         ));
     }
     if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {

@@ -264,6 +264,7 @@ impl Recorder {
         if self.measured(exchange) {
             self.settled = now;
             self.tally.unfinished += 1;
+            self.tally.never_sent += u64::from(exchange.sent == Time::NEVER);
             self.censor(exchange, now);
         }
     }

@@ -69,7 +69,7 @@ fn metadata_value(name: &str, value: &str) -> Result<Vec<u8>, Invalid> {
     match decoded.as_deref() {
         Some([bytes]) => Ok(bytes.clone()),
         _ => Err(Invalid(format!(
-            "the metadata {name} ends in -bin, so its value has to be base64, and {value:?} is not"
+            "the metadata {name} ends in -bin, so its value has to be base64, which it is not"
         ))),
     }
 }

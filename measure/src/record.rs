@@ -237,6 +237,9 @@ pub struct Exchanges {
     pub failed: u64,
     /// Due, but neither completed nor failed when the run ended.
     pub unfinished: u64,
+    /// Of these: never sent, because no connection was free.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Of those that failed or are unfinished: in the histograms with a lower bound.
     pub censored: u64,
     /// Answers that came inside the window, those to requests from before it among them: what the
@@ -298,6 +301,8 @@ pub struct Lost {
     pub failed: u64,
     /// Exchanges that were due and had neither succeeded nor failed at the end.
     pub unfinished: u64,
+    /// Of these: never sent, because no connection was free.
+    pub never_sent: u64,
     /// Attempts to connect that failed inside the window.
     pub attempts: u64,
     /// These together with what was completed.
@@ -478,6 +483,7 @@ impl<P> Record<P> {
                 completed: tally.completed,
                 failed: tally.failed,
                 unfinished: tally.unfinished,
+                never_sent: tally.never_sent,
                 censored: tally.censored,
                 answered_in_window: Some(answered),
             },
@@ -528,6 +534,7 @@ impl<P> Record<P> {
         Lost {
             failed,
             unfinished,
+            never_sent: exchanges.never_sent,
             attempts,
             of: exchanges.completed + failed + unfinished + attempts,
             outage_share: outages.map_or(0.0, |availability| availability.outage_share),

@@ -78,6 +78,8 @@ pub struct Tally {
     pub failed: u64,
     /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
     pub unfinished: u64,
+    /// Of these: never sent, because no connection was free.
+    pub never_sent: u64,
     /// Samples that are only lower bounds: the exchange was given up before it was answered.
     pub censored: u64,
     /// Exchanges that fell due in the measured window.
@@ -195,6 +197,7 @@ impl Tally {
             carried: 0,
             failed: 0,
             unfinished: 0,
+            never_sent: 0,
             censored: 0,
             intended: 0,
             connections_opened: 0,
@@ -407,6 +410,7 @@ impl Tally {
         self.carried += other.carried;
         self.failed += other.failed;
         self.unfinished += other.unfinished;
+        self.never_sent += other.never_sent;
         self.censored += other.censored;
         self.intended += other.intended;
         self.connections_opened += other.connections_opened;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::{Availability, Drain, Generator, Lost, Times, Tls, Waits};
+use measure::record::{Availability, Drain, EndedBy, Generator, Lost, Times, Tls, Waits};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::control;
@@ -201,10 +201,9 @@ fn count(record: &Record, kind: ErrorKind) -> u64 {
 
 /// What wrk does not say.
 fn rest(record: &Record, paint: Paint) -> String {
-    let mut text = record
-        .availability
-        .as_ref()
-        .map_or_else(String::new, |it| gaps(it, paint));
+    let mut text = interrupted(record, paint);
+    let silence = record.availability.as_ref().map(|it| gaps(it, paint));
+    text.push_str(&silence.unwrap_or_default());
     text.push_str(&times(record, paint));
     text.push_str(&rates(record));
     text.push_str(&errors("Errors", &record.errors, paint));
@@ -220,6 +219,18 @@ fn rest(record: &Record, paint: Paint) -> String {
         text.push_str(&format!("{}\n", paint.error(verdict)));
     }
     text
+}
+
+/// That somebody ended the run before its time.
+fn interrupted(record: &Record, paint: Paint) -> String {
+    let signal = match record.ended_by {
+        EndedBy::Interrupt => "SIGINT",
+        EndedBy::Terminate => "SIGTERM",
+        _ => return String::new(),
+    };
+    let after = wrk_time_us(record.duration_s * 1e6);
+    let text = format!("Interrupted by {signal} after {after}.");
+    format!("{}\n", paint.warning(&text))
 }
 
 fn times(record: &Record, paint: Paint) -> String {
@@ -332,7 +343,8 @@ fn lost(lost: &Lost) -> String {
     });
     let counts = [
         (lost.failed, "failed"),
-        (lost.unfinished, "never answered"),
+        (lost.unfinished - lost.never_sent, "never answered"),
+        (lost.never_sent, "never sent for want of a connection"),
         (lost.attempts, "failed attempts to connect"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -521,7 +533,7 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
 mod tests {
     use load::Plan;
     use measure::host::Host;
-    use measure::record::{EndedBy, Facts, Generator};
+    use measure::record::Facts;
     use measure::tally::{Loop, Tally};
     use measure::time::Time;
 

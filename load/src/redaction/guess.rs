@@ -3,22 +3,28 @@
 
 use std::borrow::Cow;
 
-use super::ALWAYS;
+use super::{ALWAYS, ALWAYS_AS_NAMES, ENDINGS};
 
 /// What stands in the place of what looks like a secret.
 const HIDDEN: &str = "…";
 
 /// A text without what looks like the value of a secret's name, and without the user in URLs.
 pub fn guessed(text: &str) -> Cow<'_, str> {
-    let lower = text.to_ascii_lowercase();
+    // As long as the text, byte by byte.
+    let lower = text.to_ascii_lowercase().replace('-', "_");
     let mut cuts: Vec<(usize, usize)> = users(text);
-    for name in ALWAYS {
+    for name in ALWAYS.iter().chain(&ALWAYS_AS_NAMES).chain(&ENDINGS) {
         let places = lower
             .match_indices(name)
             .map(|(at, _)| (at, at + name.len()));
         let begins_a_word = |(at, _): &(usize, usize)| {
             let before = lower[..*at].chars().next_back();
-            !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            match before {
+                _ if ENDINGS.contains(name) => true,
+                // A word of other things is one only as a parameter.
+                before if ALWAYS_AS_NAMES.contains(name) => matches!(before, Some('?' | '&')),
+                before => !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_'),
+            }
         };
         cuts.extend(
             places

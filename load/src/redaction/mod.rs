@@ -23,29 +23,33 @@ pub use key::KEY_FILE;
 
 use self::key::Key;
 
-/// Headers, metadata and query parameters whose values are secrets without being named.
-const ALWAYS: [&str; 21] = [
+/// Headers, metadata and query parameters whose values are secrets without being named, in lower
+/// case and with `_` for `-`.
+const ALWAYS: [&str; 8] = [
     "authorization",
-    "proxy-authorization",
+    "proxy_authorization",
     "cookie",
-    "set-cookie",
-    "x-api-key",
-    "x-auth-token",
-    "x-amz-security-token",
-    "x-goog-api-key",
-    "access_token",
+    "set_cookie",
+    "auth",
+    "jwt",
+    "sig",
+    "x_amz_credential",
+];
+/// The same of names that are also words of other things: texts are not searched for them.
+const ALWAYS_AS_NAMES: [&str; 6] = ["code", "key", "pwd", "session", "sessionid", "sid"];
+/// Whatever ends so is one, too: `X-Vault-Token`, `client_secret`.
+const ENDINGS: [&str; 11] = [
+    "token",
     "api_key",
     "apikey",
-    "auth",
-    "client_secret",
-    "password",
-    "refresh_token",
+    "access_key",
+    "private_key",
     "secret",
-    "sig",
+    "password",
+    "passwd",
+    "passphrase",
+    "session_id",
     "signature",
-    "token",
-    "x-amz-credential",
-    "x-amz-signature",
 ];
 
 /// So begins what stands in the place of a secret.
@@ -194,10 +198,15 @@ impl Redaction {
         scrub::scrub(text, &seen, |secret| self.hide(secret))
     }
 
-    /// Whether values of this name are secrets.
+    /// Whether values of this name are secrets. A parameter's name may be percent-encoded (RFC 3986
+    /// §2.1), and the name of binary metadata ends in `-bin`.
     pub fn is_secret(&self, name: &str) -> bool {
-        let name = name.trim().to_lowercase();
-        ALWAYS.contains(&&*name) || self.names.contains(&name)
+        let name = decoded(name.trim()).to_lowercase();
+        let plain = name.strip_suffix("-bin").unwrap_or(&name).replace('-', "_");
+        self.names.contains(&name)
+            || ALWAYS.contains(&&*plain)
+            || ALWAYS_AS_NAMES.contains(&&*plain)
+            || ENDINGS.iter().any(|ending| plain.ends_with(ending))
     }
 
     fn hide(&self, secret: &str) -> String {
@@ -206,6 +215,23 @@ impl Redaction {
             &self.fingerprint(secret.as_bytes())[..HASH_DIGITS]
         )
     }
+}
+
+/// A name without percent-encoding; what is no encoding stays.
+fn decoded(name: &str) -> Cow<'_, str> {
+    if !name.contains('%') {
+        return Cow::Borrowed(name);
+    }
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether it stands in the place of a secret already.
@@ -264,10 +290,17 @@ mod tests {
             "Proxy-Authorization",
             "x-tenant",
             "CODE",
+            "x-t%65nant",
+            "to%6ben",
+            "id_token",
+            "X-Vault-Token",
+            "authorization-bin",
+            "passwd",
+            "jwt",
         ] {
             assert!(is_hidden(&redaction.value(name, "value")), "{name}");
         }
-        for name in ["Accept", "X-Tenants", "keyboard"] {
+        for name in ["Accept", "X-Tenants", "keyboard", "tokens", "%", "%zz"] {
             assert_eq!(redaction.value(name, "value"), "value");
         }
         let path = redaction.path("/a?b=1&token=xyz&code=9&token&d=");

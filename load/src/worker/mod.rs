@@ -47,7 +47,7 @@ const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How often a worker looks for the others while it waits to begin.
 const GATE_POLL_NS: u64 = 1_000_000;
 /// A counted run in which no connection stands for this long will not end by itself.
-const GIVE_UP_NS: u64 = 10_000_000_000;
+pub(crate) const GIVE_UP_S: u64 = 10;
 /// The most unsent exchanges that are entered one by one when a run ends.
 const BACKLOG_ENTRIES_MAX: u64 = 10_000_000;
 
@@ -395,7 +395,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                     }
                 } else if end == Time::NEVER
                     && self.connected == 0
-                    && now.since(self.last_connected) > GIVE_UP_NS
+                    && now.since(self.last_connected) > GIVE_UP_S * 1_000_000_000
                 {
                     self.drain(now.plus(1), now, EndedBy::PeerGone, 0);
                 }
@@ -404,7 +404,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 let idle = self.under_way() == 0 && self.due.is_none();
                 if idle || now >= until {
                     self.phase = Phase::Done;
-                } else if self.stop.requested().is_some() {
+                } else if let Some(signal) = self.stop.requested() {
+                    // What is cut off now is not what the plan asked for.
+                    self.ended_by = EndedBy::Signal(signal);
                     let sooner = now.plus(INTERRUPT_DRAIN_NS);
                     self.phase = Phase::Draining {
                         until: until.min(sooner),

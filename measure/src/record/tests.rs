@@ -83,21 +83,21 @@ const ROW: &[&str] = &[
     "response_max_us",
 ];
 
+const EXCHANGES: &[&str] = &[
+    "completed",
+    "failed",
+    "unfinished",
+    "never_sent",
+    "censored",
+    "answered_in_window",
+];
+
 /// Where the names of the record stand, and which they are: nothing more, nothing less.
 fn names() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("", RECORD),
         ("/generator", GENERATOR),
-        (
-            "/exchanges",
-            &[
-                "completed",
-                "failed",
-                "unfinished",
-                "censored",
-                "answered_in_window",
-            ],
-        ),
+        ("/exchanges", EXCHANGES),
         (
             "/waits",
             &[

@@ -95,9 +95,9 @@ impl Machine {
                 Step::Failed(error) => {
                     received.error = Some(error);
                     // What it still has to say, up to the alert for the peer, where there is one.
-                    // What else came is not read: a second violation would be a second alert.
+                    let rest = &mut input[received.used..];
                     let mut start = out.len();
-                    while let (_, Step::Said) = self.step(&mut [], &mut Vec::new(), out) {
+                    while let (_, Step::Said) = self.step(rest, &mut Vec::new(), out) {
                         if is_alert(&out[start..]) {
                             break;
                         }

@@ -77,10 +77,19 @@ pub(crate) fn judge(
         longest_stall: longest_stall(outcomes),
     };
     let open = plan.schedule.is_open();
+    let owed = open.then(|| Owed::of(outcomes));
     let mut signs = Vec::new();
-    if open {
-        signs.extend(late(&mut verdict, plan, duration_s, outcomes, disturbance));
-        signs.extend(Owed::of(outcomes).ours(plan));
+    if let Some(owed) = &owed {
+        let waits = owed.waits;
+        signs.extend(late(
+            &mut verdict,
+            plan,
+            duration_s,
+            outcomes,
+            waits,
+            disturbance,
+        ));
+        signs.extend(owed.ours(plan));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s));
@@ -100,7 +109,7 @@ pub(crate) fn judge(
     verdict.reason = if verdict.limited {
         signs.join("; ")
     } else {
-        cleared(&verdict, open.then(|| Owed::of(outcomes)))
+        cleared(&verdict, owed)
     };
     check_depth(&mut verdict, plan, outcomes);
     check_validity(&mut verdict, outcomes, open);
@@ -182,6 +191,7 @@ fn late(
     plan: &Plan,
     duration_s: f64,
     outcomes: &[Outcome],
+    waits: Waits,
     disturbance: Disturbance,
 ) -> Option<String> {
     let merged = |of: fn(&Outcome) -> &Histogram| {
@@ -207,7 +217,6 @@ fn late(
         ));
     }
     let service = merged(|outcome| &outcome.recorder.tally.service);
-    let waits = Owed::of(outcomes).waits;
     let seen = Seen {
         response: &response,
         service: &service,

@@ -4,18 +4,16 @@
 //! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
 //! are called in one place.)
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::ops::Deref;
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use measure::foreign::screened;
 use proto::http1::request::RequestSpec;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Call, CallKind, Http2, Message, Protocol, Tls};
 use crate::redaction::{self, Redaction, guessed};
@@ -86,35 +84,45 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded(Plan);
 
-impl Deref for Recorded {
-    type Target = Plan;
+/// What `Recorded` of this module has of its `Plan`: it reads as one, and stands in JSON as one. A
+/// macro, because a plan can be written only through functions of its own that are no trait's.
+macro_rules! recorded_like_its_plan {
+    () => {
+        impl std::ops::Deref for Recorded {
+            type Target = Plan;
 
-    fn deref(&self) -> &Plan {
-        &self.0
-    }
+            fn deref(&self) -> &Plan {
+                &self.0
+            }
+        }
+
+        impl serde::Serialize for Recorded {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                Plan::serialize(&self.0, to)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for Recorded {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Recorded, D::Error> {
+                Plan::deserialize(from).map(Recorded)
+            }
+        }
+
+        impl schemars::JsonSchema for Recorded {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                Plan::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                Plan::json_schema(generator)
+            }
+        }
+    };
 }
 
-impl Serialize for Recorded {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Plan::serialize(&self.0, to)
-    }
-}
+pub(crate) use recorded_like_its_plan;
 
-impl<'de> Deserialize<'de> for Recorded {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Recorded, D::Error> {
-        Plan::deserialize(from).map(Recorded)
-    }
-}
-
-impl JsonSchema for Recorded {
-    fn schema_name() -> Cow<'static, str> {
-        Plan::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Plan::json_schema(generator)
-    }
-}
+recorded_like_its_plan!();
 
 /// Where the load goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

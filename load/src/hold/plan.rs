@@ -1,11 +1,9 @@
 //! The plan of a hold: what is held, for how long, and how one finds out that it stands.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
-use std::ops::Deref;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::{self, CONNECTIONS_MAX, Invalid, Request, THREADS_MAX, Target, positive, within};
 use crate::protocol::{Protocol, Tls};
@@ -75,35 +73,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded(Plan);
 
-impl Deref for Recorded {
-    type Target = Plan;
-
-    fn deref(&self) -> &Plan {
-        &self.0
-    }
-}
-
-impl Serialize for Recorded {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Plan::serialize(&self.0, to)
-    }
-}
-
-impl<'de> Deserialize<'de> for Recorded {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Recorded, D::Error> {
-        Plan::deserialize(from).map(Recorded)
-    }
-}
-
-impl JsonSchema for Recorded {
-    fn schema_name() -> Cow<'static, str> {
-        Plan::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Plan::json_schema(generator)
-    }
-}
+crate::plan::recorded_like_its_plan!();
 
 /// The waits before a connection is tried again: doubled with each failure in a row, up to a bound,
 /// and each times 0.75 to 1.25 by chance.

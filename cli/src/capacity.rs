@@ -21,9 +21,9 @@ const ANY: &str = "http://localhost/";
 
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
-    let options = options(arguments)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let options = options(arguments, &stop)?;
     let mut talk = Talk::new(no_color);
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
@@ -42,9 +42,9 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     })
 }
 
-fn options(arguments: &Capacity) -> Result<Options, Failure> {
+fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
     let whose = match arguments.whose.contains("://") {
-        true => target(arguments)?,
+        true => target(arguments, stop)?,
         false => file(arguments).map_err(Failure::usage)?,
     };
     let redaction = arguments.load.secrets.hide(Redaction::default());
@@ -64,11 +64,11 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
     })
 }
 
-fn target(arguments: &Capacity) -> Result<Whose, Failure> {
+fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
     let base = plan::base(&arguments.whose, &arguments.load, Redaction::default());
     let mut plan = base.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
-    plan::call(&arguments.load, &mut plan)?;
+    plan::call(&arguments.load, &mut plan, stop)?;
     Ok(Whose::Target {
         plan: Box::new(plan),
         connections_given: arguments.load.connections.is_some(),
@@ -119,7 +119,7 @@ mod tests {
         let Verb::Capacity(arguments) = parsed.verb else {
             return Err("another verb".to_string());
         };
-        options(&arguments).map_err(|failure| failure.text)
+        options(&arguments, &Stop::new()).map_err(|failure| failure.text)
     }
 
     #[test]

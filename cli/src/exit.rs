@@ -105,6 +105,10 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
         match error {
             RunError::Invalid(_) => Failure::usage(error),
+            RunError::Interrupted(signal) => Failure {
+                exit: Exit::Stopped(signal),
+                text: error.to_string(),
+            },
             _ => Failure::running(error),
         }
     }

@@ -11,6 +11,7 @@
 //! dependency and can be read in one go.
 #![allow(unsafe_code)]
 
+use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -38,6 +39,15 @@ impl Signal {
             Signal::Interrupt => 130,
             Signal::Terminate => 143,
         }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Signal::Interrupt => "SIGINT",
+            Signal::Terminate => "SIGTERM",
+        })
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod back_off;
 pub mod check;
+mod contact;
 mod crew;
 mod gate;
 pub mod grpc;
@@ -38,6 +39,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use contact::unless_stopped;
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::Plan;

@@ -16,6 +16,7 @@ use measure::tally::Tally;
 use proto::grpc::Status;
 
 use crate::Record;
+use crate::contact::unless_stopped;
 use crate::crew::{Crew, Job, Progress, Window};
 use crate::gate::Gate;
 use crate::limit;
@@ -45,6 +46,8 @@ pub enum RunError {
     Engine(String),
     /// A single exchange failed.
     Probe(String),
+    /// Somebody asked for the end before anything was measured.
+    Interrupted(Signal),
 }
 
 impl fmt::Display for RunError {
@@ -56,6 +59,9 @@ impl fmt::Display for RunError {
             | RunError::Limits(text)
             | RunError::Engine(text)
             | RunError::Probe(text) => f.write_str(&screened(text)),
+            RunError::Interrupted(signal) => {
+                write!(f, "interrupted by {signal} before anything was measured")
+            }
         }
     }
 }
@@ -85,7 +91,7 @@ pub fn run(
         engine_reason,
         addresses,
         tls,
-    } = Ground::find(plan)?;
+    } = Ground::find(plan, stop)?;
     check_limits(plan, kind)?;
     let processors = processors(plan.threads, &plan.cpus);
     let jobs = (0..plan.threads)
@@ -116,8 +122,13 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Finds both, or says what is missing.
-    pub(crate) fn find(plan: &Plan) -> Result<Ground, RunError> {
+    /// Finds both unless `stop` asks for the end before, or says what is missing.
+    pub(crate) fn find(plan: &Plan, stop: &Stop) -> Result<Ground, RunError> {
+        let plan = plan.clone();
+        unless_stopped(stop, move || Ground::look(&plan))
+    }
+
+    fn look(plan: &Plan) -> Result<Ground, RunError> {
         target::check_sources(&plan.source_addresses)?;
         let choice: EngineChoice = plan.engine.parse().map_err(RunError::Invalid)?;
         let (kind, engine_reason) =

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
-    let hold = load::hold::prepare(&plan)?;
+    let hold = load::hold::prepare(&plan, &stop)?;
     for sentence in hold.says() {
         terminal::say(sentence);
     }

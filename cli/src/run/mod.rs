@@ -28,9 +28,9 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         return Err(Failure::usage(refusal));
     }
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
-    plan::call(&arguments.load, &mut plan)?;
     let stop = Stop::on_signals()
         .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    plan::call(&arguments.load, &mut plan, &stop)?;
     let mut line = Line::new();
     let mut before = None;
     let record = load::run(&plan, &stop, &mut |now| {

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::Invalid;
 use load::protocol::{Call, Protocol};
@@ -159,8 +160,8 @@ fn is_grpc(plan: &Plan) -> bool {
 }
 
 /// Puts the messages of a gRPC call into a plan that is whole besides. Only reflection talks to the
-/// target.
-pub(crate) fn call(arguments: &Load, plan: &mut Plan) -> Result<(), Failure> {
+/// target, and that ends where `stop` asks for the end.
+pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(), Failure> {
     if !is_grpc(plan) {
         return Ok(());
     }
@@ -174,7 +175,8 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan) -> Result<(), Failure> {
             import_paths: arguments.import_path.clone(),
         },
     };
-    let method = Method::find(plan, &source)?;
+    let asked = plan.clone();
+    let method = load::unless_stopped(stop, move || Method::find(&asked, &source))?;
     let messages = method.call(json.as_deref()).map_err(Failure::usage)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         *call = Call {

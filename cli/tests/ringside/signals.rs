@@ -72,6 +72,51 @@ fn sigterm_ends_an_open_loop_with_a_report_and_143() {
     ended_by(Signal::TERM, 143, "terminate", &["-R", "100"]);
 }
 
+/// A server that accepts, tells so, and never says a word.
+fn silent_server() -> (String, Receiver<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    let (sender, accepted) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Received as long as the test goes on, and so the connection stands.
+            let _ = sender.send(stream);
+        }
+    });
+    (authority, accepted)
+}
+
+#[test]
+fn a_first_contact_that_nobody_answers_ends_with_a_signal_and_not_with_its_time_limit() {
+    for (words, url) in [
+        ("run --timeout 10m", "ws"),
+        ("run --timeout 10m", "https"),
+        ("run --timeout 10m --http2", "http"),
+        ("run --timeout 10m --engine epoll", "grpc"),
+        ("hold --connect-timeout 10m", "ws"),
+        ("hold --connect-timeout 10m", "https"),
+        ("capacity --slo p99<10ms", "http"),
+        ("capacity --slo p99<10ms --timeout 10m", "grpc"),
+    ] {
+        for (signal, code, name) in [(Signal::INT, 130, "SIGINT"), (Signal::TERM, 143, "SIGTERM")] {
+            let (authority, accepted) = silent_server();
+            let url = format!("{url}://{authority}/a.B/C");
+            let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
+            let running = start(&mut command(&words));
+            let silent = accepted
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("{words:?} does not connect"));
+            running.signal(signal);
+            let ended = running.end();
+            drop(silent);
+            assert_eq!(ended.code, Some(code), "{words:?}: {}", ended.stderr);
+            let said = format!("interrupted by {name} before anything was measured");
+            assert_says(&ended.stderr, &said);
+            assert_eq!(ended.stdout, "", "{words:?}");
+        }
+    }
+}
+
 #[test]
 fn a_server_that_is_asked_to_stop_finishes_what_it_began() {
     let server = Server::start(&[]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use load::check::Threshold;
 use load::schedule::Schedule;
-use load::{Plan, Record, Stop};
+use load::{Plan, Record, RunError, Stop};
 use measure::record::EndedBy;
 use measure::time::{Time, sleep_until, unix_seconds};
 
@@ -468,6 +468,7 @@ impl<'a> Course<'a> {
                 Err(Trouble::Stopped)
             }
             Ok(record) => Ok(record),
+            Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
             Err(error) => {
                 let what = format!("could not be loaded {when}: {error}");
                 Err(Trouble::Failed(what, Vec::new()))

@@ -216,7 +216,9 @@ fn of_target(
     let goal = goal(options, None, (WINDOW, SETTLE), plan.seed)?;
     plan.validate()
         .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
-    let answer = load::probe(plan, ASK_TIMEOUT).map_err(CannotBegin::Target)?;
+    let asked = plan.clone();
+    let answer = load::unless_stopped(stop, move || load::probe(&asked, ASK_TIMEOUT))
+        .map_err(CannotBegin::Target)?;
     let mut cautions = Vec::new();
     if !answer.is_success() {
         cautions.push(format!(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use load::check::evaluate;
 use load::hold::{self, Plan, Record, Threshold};
-use load::{Progress, Stop};
+use load::{Progress, RunError, Stop};
 use measure::record::EndedBy;
 
 use super::file::{Hold, Judge};
@@ -91,7 +91,8 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     }
 }
 
-/// Starts the subject, holds the connections on it, and writes the record.
+/// Starts the subject, holds the connections on it, and writes the record; none where it is
+/// interrupted before anything is held.
 pub(super) fn run(
     asked: &Hold,
     folder: &Path,
@@ -156,8 +157,8 @@ pub(super) fn run(
     };
     let record = hold_on(asked, port, &placement, options, stop);
     process.end(GRACE);
-    let json = record?.to_json()?;
-    match fs::write(folder.join(RECORD), json) {
+    let json = record?.map(|record| record.to_json()).transpose()?;
+    match json.map_or(Ok(()), |json| fs::write(folder.join(RECORD), json)) {
         Ok(()) => Ok(Done::Now(Vec::new())),
         Err(error) => Ok(Done::Now(vec![failed(&error)])),
     }
@@ -169,7 +170,7 @@ fn hold_on(
     placement: &Placement,
     options: &Options,
     stop: &Stop,
-) -> Result<Record, String> {
+) -> Result<Option<Record>, String> {
     let url = format!("http://127.0.0.1:{port}{}", asked.path);
     let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
     plan.connections = asked.connections;
@@ -182,7 +183,11 @@ fn hold_on(
     plan.heartbeat_timeout_s = asked.heartbeat_timeout.as_secs_f64();
     plan.retries = asked.retries;
     plan.cpus = placement.generator.clone();
-    let held = hold::prepare(&plan).map_err(|error| error.to_string())?;
-    let record = held.carry_out(stop, &mut |_: &Progress| ());
-    record.map_err(|error| error.to_string())
+    let record =
+        hold::prepare(&plan, stop).and_then(|held| held.carry_out(stop, &mut |_: &Progress| ()));
+    match record {
+        Ok(record) => Ok(Some(record)),
+        Err(RunError::Interrupted(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
 }

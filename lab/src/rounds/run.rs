@@ -213,6 +213,7 @@ fn check(live: &mut Live, run: Result<Record, RunError>, when: &str) -> Result<R
             Err(Trouble::Stopped)
         }
         Ok(record) => Ok(record),
+        Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
         Err(error) => {
             let what = format!("could not be measured {when}: {error}");
             Err(Trouble::Failed(what, live.process.last_lines()))

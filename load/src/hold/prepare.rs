@@ -41,14 +41,15 @@ pub struct Hold {
     says: Vec<String>,
 }
 
-/// Makes sure that `plan` can be carried out, and chooses what it leaves open.
+/// Makes sure that `plan` can be carried out, and chooses what it leaves open, unless `stop` asks
+/// for the end before.
 ///
 /// # Errors
 /// The plan does not hold together, nobody listens, or a limit of this host is in the way. Each
 /// says what to do.
-pub fn prepare(plan: &Plan) -> Result<Hold, RunError> {
+pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
     plan.validate()?;
-    let ground = Ground::find(&plan.as_run())?;
+    let ground = Ground::find(&plan.as_run(), stop)?;
     let host = Host::read();
     let mut says = Vec::new();
     let mut plan = plan.clone();

@@ -1,10 +1,12 @@
 //! Documents that are generated: whole files, and blocks between markers in Markdown files.
 //!
-//! Whole files are the JSON Schemas of records and the help of each verb. A block starts with a
-//! line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything between is written by
-//! `cargo xtask docs` from its source:
+//! Whole files are the JSON Schemas of records, the help of each verb, and the book's page of help.
+//! A block starts with a line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything
+//! between is written by `cargo xtask docs` from its source:
 //!
 //! - `file PATH`: a file of the repository, in a fence unless it is Markdown itself.
+//! - `lines FROM-TO PATH`: some of its lines, in a fence.
+//! - `exits`: the exit codes, as the help has them.
 //! - `crates`: which crate may import which.
 //! - `unsafe`: the files that hold `unsafe`, with their reasons.
 
@@ -23,6 +25,8 @@ const SCHEMA: &str = "schema/record.schema.json";
 const HOLD_SCHEMA: &str = "schema/hold.schema.json";
 /// Where the help of each verb lies, as `VERB.txt`.
 const HELP: &str = "cli/tests/help";
+/// The page of the book with the help of every verb.
+const HELP_PAGE: &str = "docs/src/reference/help.md";
 
 /// A document as it should be.
 struct Document {
@@ -82,15 +86,28 @@ fn whole() -> Vec<Document> {
         },
     ];
     let verbs = cli::verbs();
+    let mut page = String::from(
+        "# Help texts\n\nWhat `ringside --help` and `ringside VERB --help` print, one section per \
+         verb.\n",
+    );
     for verb in std::iter::once(None).chain(verbs.iter().map(|verb| Some(verb.as_str()))) {
         let name = verb.unwrap_or("ringside");
         let text = cli::help(verb).unwrap_or_default();
+        page.push_str(&format!("\n## {name}\n\n{}\n", fenced(&text)));
         documents.push(Document {
             path: format!("{HELP}/{name}.txt"),
             text,
         });
     }
+    documents.push(Document {
+        path: HELP_PAGE.to_string(),
+        text: page,
+    });
     documents
+}
+
+fn fenced(text: &str) -> String {
+    format!("```text\n{}\n```", text.trim_end())
 }
 
 /// `whole`, and the Markdown files with their blocks filled anew.
@@ -140,14 +157,42 @@ fn block(workspace: &Workspace, whole: &[Document], source: &str) -> Result<Stri
     match source.split_once(' ') {
         None if source == "crates" => Ok(crate_table()),
         None if source == "unsafe" => Ok(unsafe_table()),
-        Some(("file", path)) => included(workspace, whole, path),
+        None if source == "exits" => exit_codes(),
+        Some(("file", path)) if path.ends_with(".md") => text_of(workspace, whole, path),
+        Some(("file", path)) => Ok(fenced(&text_of(workspace, whole, path)?)),
+        Some(("lines", rest)) => lines_of(workspace, whole, rest),
         _ => Err(format!(
-            "`{source}` is no source: use `file PATH`, `crates` or `unsafe`"
+            "`{source}` is no source: use `file PATH`, `lines FROM-TO PATH`, `crates`, `unsafe` or \
+             `exits`"
         )),
     }
 }
 
-fn included(workspace: &Workspace, whole: &[Document], path: &str) -> Result<String, String> {
+/// The table of exit codes, which ends the help of the whole program.
+fn exit_codes() -> Result<String, String> {
+    let help = cli::help(None).unwrap_or_default();
+    let (_, table) = help
+        .split_once("Exit codes:\n")
+        .ok_or("`ringside --help` has no exit codes")?;
+    Ok(fenced(table))
+}
+
+/// Some lines of a file: `FROM-TO PATH`, both from 1 and included.
+fn lines_of(workspace: &Workspace, whole: &[Document], rest: &str) -> Result<String, String> {
+    let parts = rest.split_once(' ').and_then(|(range, path)| {
+        let (from, to) = range.split_once('-')?;
+        Some((from.parse::<usize>().ok()?, to.parse::<usize>().ok()?, path))
+    });
+    let (from, to, path) = parts.ok_or(format!("`{rest}` is not `FROM-TO PATH`"))?;
+    let text = text_of(workspace, whole, path)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let some = from.checked_sub(1).and_then(|from| lines.get(from..to));
+    let some = some.ok_or(format!("{path} has no lines {from} to {to}"))?;
+    Ok(fenced(&some.join("\n")))
+}
+
+/// What a file holds, as it would be if written now.
+fn text_of(workspace: &Workspace, whole: &[Document], path: &str) -> Result<String, String> {
     let new = whole
         .iter()
         .find(|document| document.path == path)
@@ -159,13 +204,8 @@ fn included(workspace: &Workspace, whole: &[Document], path: &str) -> Result<Str
             .find(|file| file.path == path)
             .map(|file| &file.text)
     };
-    let text = new
-        .or_else(old)
-        .ok_or(format!("there is no text file {path}"))?;
-    if path.ends_with(".md") {
-        return Ok(text.clone());
-    }
-    Ok(format!("```text\n{}\n```", text.trim_end()))
+    let text = new.or_else(old).cloned();
+    text.ok_or(format!("there is no text file {path}"))
 }
 
 fn crate_table() -> String {
@@ -200,9 +240,7 @@ mod tests {
 
     fn workspace(readme: &str) -> Workspace {
         let help = File::new("help/run.txt", "usage\n").unwrap();
-        Workspace {
-            files: vec![File::new("README.md", readme).unwrap(), help],
-        }
+        Workspace::of(vec![File::new("README.md", readme).unwrap(), help])
     }
 
     const FRESH: &str =
@@ -235,6 +273,37 @@ mod tests {
             stale(&workspace(&missing), Vec::new())[0].text,
             "there is no text file help/nothing.txt"
         );
+    }
+
+    #[test]
+    fn a_block_of_lines_has_these_lines_and_no_others() {
+        let whole = vec![Document {
+            path: "a.txt".to_string(),
+            text: "one\ntwo\nthree\nfour\n".to_string(),
+        }];
+        let block = |source| block(&workspace(""), &whole, source);
+        assert_eq!(
+            block("lines 2-3 a.txt").unwrap(),
+            "```text\ntwo\nthree\n```"
+        );
+        assert_eq!(
+            block("lines 2-5 a.txt").unwrap_err(),
+            "a.txt has no lines 2 to 5"
+        );
+        assert_eq!(
+            block("lines 3 a.txt").unwrap_err(),
+            "`3 a.txt` is not `FROM-TO PATH`"
+        );
+    }
+
+    #[test]
+    fn the_page_of_help_has_every_verb_and_the_codes_are_those_of_the_help() {
+        let page = whole().pop().unwrap().text;
+        for verb in cli::verbs() {
+            assert!(page.contains(&format!("\n## {verb}\n")), "{verb}");
+            assert!(page.contains(cli::help(Some(&verb)).unwrap().trim_end()));
+        }
+        assert!(exit_codes().unwrap().contains("\n  99   "));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The files of the workspace as the rules see them: paths, texts and tokens, nothing of the disk.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,8 @@ const TEXTS: [&str; 11] = [
 pub(crate) struct Workspace {
     /// Sorted by path.
     pub(crate) files: Vec<File>,
+    /// Every file and folder there is, whatever it holds.
+    paths: BTreeSet<String>,
 }
 
 /// One text file.
@@ -65,21 +68,41 @@ pub(crate) fn root() -> PathBuf {
 impl Workspace {
     /// Reads every text file under `root`.
     pub(crate) fn read(root: &Path) -> Result<Workspace, String> {
-        let mut paths = Vec::new();
-        walk(root, &mut paths)?;
-        paths.sort();
+        let mut found = Vec::new();
+        walk(root, &mut found)?;
+        found.sort();
         let mut files = Vec::new();
-        for path in paths {
-            let text = fs::read_to_string(&path)
-                .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+        let mut paths = BTreeSet::new();
+        for path in found {
             let name = path
                 .strip_prefix(root)
                 .unwrap_or(&path)
                 .to_string_lossy()
                 .into_owned();
-            files.push(File::new(&name, &text)?);
+            if path.is_file() && TEXTS.iter().any(|end| name.ends_with(end)) {
+                let text = fs::read_to_string(&path)
+                    .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+                files.push(File::new(&name, &text)?);
+            }
+            paths.insert(name);
         }
-        Ok(Workspace { files })
+        Ok(Workspace { files, paths })
+    }
+
+    /// A workspace of these files and the folders that hold them.
+    #[cfg(test)]
+    pub(crate) fn of(files: Vec<File>) -> Workspace {
+        let mut paths = BTreeSet::new();
+        for file in &files {
+            let parts: Vec<&str> = file.path.split('/').collect();
+            paths.extend((1..=parts.len()).map(|end| parts[..end].join("/")));
+        }
+        Workspace { files, paths }
+    }
+
+    /// Whether there is a file or a folder at `path`. The workspace itself is one.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        path.is_empty() || self.paths.contains(path)
     }
 
     /// The Rust files.
@@ -138,12 +161,12 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
             continue;
         }
         if path.is_dir() {
-            if !SKIPPED.contains(&name.as_str()) {
-                walk(&path, found)?;
+            if SKIPPED.contains(&name.as_str()) {
+                continue;
             }
-        } else if TEXTS.iter().any(|end| name.ends_with(end)) {
-            found.push(path);
+            walk(&path, found)?;
         }
+        found.push(path);
     }
     Ok(())
 }

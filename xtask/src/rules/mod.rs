@@ -2,6 +2,7 @@
 
 mod clock;
 mod imports;
+mod links;
 mod sizes;
 mod unsafety;
 mod words;
@@ -64,6 +65,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
     complaints.extend(sizes::check(workspace, &limits));
     complaints.extend(clock::check(workspace, tables::CLOCK_FILE));
     complaints.extend(words::check(workspace));
+    complaints.extend(links::check(workspace));
     complaints.extend(documents::check(workspace));
     complaints
 }
@@ -75,7 +77,7 @@ fn made_of(files: &[(&str, &str)]) -> Workspace {
         .iter()
         .map(|(path, text)| crate::workspace::File::new(path, text).unwrap())
         .collect();
-    Workspace { files }
+    Workspace::of(files)
 }
 
 /// The complaints as text, for a test.

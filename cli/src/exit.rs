@@ -10,17 +10,16 @@ use load::RunError;
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0    done
-  1    nothing could be measured, or the server broke
-  2    wrong use: a flag, a value, a file
-  3    compare, capacity: a subject failed, or a file could not be written; the
-       rest was measured
-  4    run, hold: the figures are void, and the warnings tell why; a threshold on
-       them is neither held nor crossed
-  5    diff: it cannot be told whether there is a regression
+  1    no measurements, or the server failed
+  2    wrong usage: a flag, a value, a file
+  3    some rows failed, or a file could not be written; the rest was measured
+  4    run, hold: the figures are void (the warnings say why), or thresholds
+       could not be judged
+  5    diff: can't tell whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
-       diff: a regression is proven
-  130  ended early by SIGINT, with a report of what was measured
-  143  ended early by SIGTERM, likewise";
+       diff: a regression is shown
+  130  stopped by SIGINT, with a report of what was measured
+  143  stopped by SIGTERM, likewise";
 
 /// An end of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,37 +5,37 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 const NOTES: &str = "\
-list says of each claim what was found, if it was run. run carries out the claims that are named,
-or all; what the directory of records holds already is not run again. page writes CLAIMS.md and
-claims.html from the records, into their directory.
-Exit codes of run: 0 each run came about; 1 none did; 2 wrong use; 3 some did not; 130 and 143
-ended early by SIGINT or SIGTERM: run it again to go on.";
+list shows each claim with its finding, if it was run. run measures the named claims, or --all, and
+skips those that the directory of records already has. page writes CLAIMS.md and claims.html next to
+the records.
+Exit codes of run: 0 every claim was run; 1 none was; 2 wrong usage; 3 some weren't; 130, 143
+stopped by SIGINT or SIGTERM (run it again to continue).";
 
 /// Arguments of `ringside claims`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Claims {
-    /// What to do with them
+    /// What to do
     #[arg(value_enum, default_value_t = Action::List)]
     pub(crate) action: Action,
 
-    /// Claims such as E1; of page the directory of records
+    /// Claims such as E1; for page, the directory of records
     #[arg(value_name = "ID|DIR")]
     pub(crate) names: Vec<String>,
 
-    /// All of them
+    /// All claims
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
 
-    /// Short rounds: to see that everything runs, and roughly how it comes out
+    /// Short rounds, for a rough result
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// The directory of records
+    /// Directory of records
     #[arg(short, long, value_name = "DIR", default_value = "ringside-out/claims")]
     pub(crate) output: PathBuf,
 
-    /// The directory that holds the claims
+    /// Directory with the claims
     #[arg(long, value_name = "DIR", default_value = "claims")]
     pub(crate) dir: PathBuf,
 }
@@ -43,10 +43,10 @@ pub(crate) struct Claims {
 /// What to do with claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Action {
-    /// Say which there are, and what was found
+    /// Show claims and findings
     List,
-    /// Run what they rest on
+    /// Measure claims
     Run,
-    /// Write claim against finding as a page
+    /// Write claims and findings as a page
     Page,
 }

@@ -7,33 +7,33 @@ use clap::Args;
 use super::values;
 
 const NOTES: &str = "\
-Takes two directories of compare, which have intervals; or two rounds of them, or two records of
-run, of which nothing can be proven. What was asked and the host must be the same.
+BEFORE and AFTER are directories of compare. They can also be single rounds or records of run, but
+these have no intervals, so they never show a regression. The load and the host must be the same.
 
-Between two sessions the host drifts, so each subject is compared through what both measured
-unchanged: the rows that are the same program in both, by the hashes of their executables and their
-source, their version and their command. A regression is proven if the whole interval lies beyond
---smallest and beyond the noise floors of both sessions, one on top of the other. Where no row is
-the same in both, or a session did not measure its baseline again (compare --aa), it cannot tell.
-Both revisions in one session always answer: keep the old revision's folder beside the new one, as
-subjects/NAME-before, name both as subjects of one file, and run ringside compare FILE.
+The host drifts between sessions, so subjects are compared through the rows that didn't change: the
+same executables and sources (by hash), version and command. A regression is shown if the whole
+interval lies beyond --smallest and beyond the noise floors of both sessions added up. diff can't
+tell if no row is unchanged, or if a session didn't measure its baseline twice (compare --aa).
 
-Exit codes: 0 no regression is proven; 2 wrong use, or the two cannot be compared; 5 it cannot be
-told; 99 a regression is proven.";
+To get an answer in every case, measure both revisions in one session: keep the old revision's
+folder as subjects/NAME-before, name both in one comparison, and run ringside compare.
+
+Exit codes: 0 no regression is shown; 2 wrong usage, or the two can't be compared; 5 can't tell;
+99 a regression is shown.";
 
 /// Arguments of `ringside diff`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Diff {
-    /// What was measured before
+    /// The earlier session
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
 
-    /// What was measured after
+    /// The later session
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
 
-    /// Call no difference one that is smaller, such as 2%; else as the comparisons say
+    /// Ignore differences smaller than this, such as 2% [default: the comparisons' own]
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub(crate) smallest: Option<f64>,
 }

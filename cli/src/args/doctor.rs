@@ -4,9 +4,9 @@ use clap::{Args, ValueEnum};
 
 /// Arguments of `ringside doctor`.
 #[derive(Debug, Args)]
-#[command(after_help = "Changes nothing. Exit codes: 0, also with warnings; 2 wrong use.")]
+#[command(after_help = "Changes nothing. Exit codes: 0, with or without warnings; 2 wrong usage.")]
 pub(crate) struct Doctor {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
 }

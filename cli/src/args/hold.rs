@@ -21,14 +21,14 @@ Examples:
   ringside hold -c 1k --http2 --heartbeat 10s --threshold 'heartbeat_p99<1s' https://example.org/
   ringside hold -c 500 grpc://localhost:50051/
 
-A heartbeat is a request of HTTP/1.1, a PING of HTTP/2, a ping of WebSocket, or the health check of
-gRPC (of the service that the path names). A connection survives if it stood when the hold began,
-which is when each had been tried, and was never lost: not ended by anybody, no heartbeat
-unanswered. Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and
-heartbeat_, set_up_ or reestablish_ with p99, mean or max.
-Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
-Exit codes: 0 held; 1 nothing could be held; 2 wrong use; 4 the figures are void; 99 a threshold
-was crossed; 130 and 143 ended early by SIGINT or SIGTERM, with a report of what was measured.";
+A heartbeat is an HTTP/1.1 request, an HTTP/2 PING, a WebSocket ping, or a gRPC health check (of
+the service in the path). The hold begins when every connection has been tried. A connection
+survives if it was open then and was never lost: nobody closed it and no heartbeat went unanswered.
+Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and heartbeat_, set_up_
+or reestablish_ with p99, mean or max.
+Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
+Exit codes: 0 held; 1 nothing could be held; 2 wrong usage; 4 figures are void; 99 a threshold was
+crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]
@@ -37,62 +37,62 @@ pub(crate) struct Hold {
     /// What to connect to: http://HOST[:PORT][/PATH], https://, ws://, wss://, grpc://, grpcs://
     pub(crate) url: String,
 
-    /// Connections to hold, over all threads
+    /// Connections to hold, across all threads
     #[arg(short, long, value_name = "N", default_value = "1000", value_parser = values::small_count,
         help_heading = HOLD)]
     pub(crate) connections: u32,
 
-    /// How long to hold them, from when each has been tried
+    /// How long to hold them, once every connection has been tried
     #[arg(short, long, value_name = "TIME", default_value = "60s", value_parser = values::duration,
         help_heading = HOLD)]
     pub(crate) duration: Duration,
 
-    /// Connections to open in a second
+    /// Connections to open per second
     #[arg(long, value_name = "RATE", default_value = "5k", value_parser = values::rate,
         help_heading = HOLD)]
     pub(crate) open_rate: f64,
 
-    /// Speak HTTP/2: by ALPN over TLS, by prior knowledge without it
+    /// Speak HTTP/2: negotiated by ALPN over TLS, else by prior knowledge
     #[arg(long, help_heading = HOLD)]
     pub(crate) http2: bool,
 
-    /// Time between the heartbeats of a connection; those of all are spread evenly over it
+    /// Interval between heartbeats of a connection; connections are spread evenly over it
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration,
         help_heading = HOLD)]
     pub(crate) heartbeat: Duration,
 
-    /// A connection whose heartbeat is unanswered for TIME is lost
+    /// Count a connection as lost if a heartbeat is unanswered for TIME
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration,
         help_heading = HOLD)]
     pub(crate) heartbeat_timeout: Duration,
 
-    /// Give an attempt to connect up after TIME
+    /// Time out an attempt to connect after TIME
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration,
         help_heading = HOLD)]
     pub(crate) connect_timeout: Duration,
 
-    /// Wait so long before a lost connection is tried again: doubled with each failure in a row, up
-    /// to the second time, and each times 0.75 to 1.25 by chance
-    #[arg(long, value_name = "TIME..TIME", default_value = "100ms..30s",
+    /// Back-off before reconnecting, as MIN..MAX: doubles after each consecutive failure, with
+    /// ±25 % jitter
+    #[arg(long, value_name = "MIN..MAX", default_value = "100ms..30s",
         value_parser = values::back_off, help_heading = HOLD)]
     pub(crate) back_off: BackOff,
 
-    /// Give a connection up after N attempts again, in a row and without an answered heartbeat
+    /// Give up a connection after N attempts in a row without an answered heartbeat
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::small_count,
         help_heading = HOLD)]
     pub(crate) retries: u32,
 
-    /// Seed of the back-off
+    /// Seed for the back-off
     #[arg(long, value_name = "N", default_value = "1", help_heading = HOLD)]
     pub(crate) seed: u64,
 
-    /// Add a header to the heartbeat, to the upgrade of WebSocket, or as gRPC metadata: 'Name:
-    /// value'; repeatable
+    /// Add a header to heartbeats or the WebSocket upgrade, or gRPC metadata, 'Name: value'
+    /// (repeatable)
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header,
         help_heading = REQUEST)]
     pub(crate) headers: Vec<Header>,
 
-    /// Method of the heartbeat of HTTP/1.1
+    /// Method of HTTP/1.1 heartbeats
     #[arg(short, long, value_name = "METHOD", default_value = "GET", help_heading = REQUEST)]
     pub(crate) method: String,
 
@@ -102,8 +102,7 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) tls: Tls,
 
-    /// Worker threads, each pinned to a CPU; as few as the limit of open files allows where it is
-    /// not given
+    /// Worker threads, each pinned to a CPU [default: the fewest that the open-files limit allows]
     #[arg(short, long, value_name = "N", value_parser = values::small_count,
         help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
@@ -114,16 +113,15 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) secrets: Secrets,
 
-    /// Exit with 99 unless this holds, such as 'survival>=99.5%', 'reconnects<=1/h',
-    /// 'write_failures<1%', 'heartbeat_p99<1s'; repeatable
+    /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// What to print: text to read, json for the whole record, csv for its time series
+    /// Output format: text, json (the whole record) or csv (the time series)
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
-    /// Write it to FILE, whole or not at all, and not to standard output
+    /// Write to FILE instead of stdout (atomically)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 }

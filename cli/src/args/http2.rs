@@ -8,23 +8,23 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP/2 and gRPC")]
 pub(crate) struct Http2 {
-    /// Speak HTTP/2: agreed on by ALPN over TLS, from the first byte without
+    /// Speak HTTP/2: negotiated by ALPN over TLS, else by prior knowledge
     #[arg(long)]
     pub(crate) http2: bool,
 
-    /// Concurrent streams on each connection; 1 where it is not given
+    /// Concurrent streams on each connection [default: 1]
     #[arg(short = 'S', long, value_name = "N", value_parser = values::small_count)]
     pub(crate) streams: Option<u32>,
 
-    /// What the server may send on one stream before it is told to go on; 4M where it is not given
+    /// Flow-control window of a stream [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = values::small_size)]
     pub(crate) h2_stream_window: Option<u32>,
 
-    /// The same for all streams of a connection together; 16M where it is not given
+    /// Flow-control window of a connection [default: 16M]
     #[arg(long, value_name = "SIZE", value_parser = values::small_size)]
     pub(crate) h2_connection_window: Option<u32>,
 
-    /// The table that the server may compress headers with; 4K where it is not given
+    /// HPACK table size offered to the server [default: 4K]
     #[arg(long, value_name = "SIZE", value_parser = values::small_size)]
     pub(crate) header_table_size: Option<u32>,
 }

@@ -13,14 +13,14 @@ use super::tls::Tls;
 use super::values::{self, Header};
 
 pub(super) const LOAD: &str = "Load";
-pub(super) const REQUEST: &str = "Request";
+const REQUEST: &str = "Request";
 const GRPC: &str = "gRPC";
 const WEBSOCKET: &str = "WebSocket";
 
 /// Arguments about exchanges, connections and the machine, and not about when and how long.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Connections to keep open, over all threads [default: 10]
+    /// Connections to keep open, across all threads [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count, help_heading = LOAD)]
     pub(crate) connections: Option<u32>,
 
@@ -29,65 +29,64 @@ pub(crate) struct Load {
         help_heading = LOAD)]
     pub(crate) threads: u32,
 
-    /// Unanswered requests on each connection
+    /// Requests in flight on each connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::small_count,
         help_heading = LOAD)]
     pub(crate) pipeline: u32,
 
-    /// Give an unanswered request up after TIME
+    /// Time out a request after TIME
     #[arg(short = 'T', long, value_name = "TIME", default_value = "2s",
         value_parser = values::duration, help_heading = LOAD)]
     pub(crate) timeout: Duration,
 
-    /// Seed of random arrivals and of back-off
+    /// Seed for random arrivals and back-off
     #[arg(long, value_name = "N", default_value = "1", help_heading = LOAD)]
     pub(crate) seed: u64,
 
-    /// Add a header, 'Name: value'; repeatable
+    /// Add a header, 'Name: value' (repeatable)
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = values::header,
         help_heading = REQUEST)]
     pub(crate) headers: Vec<Header>,
 
-    /// Method; GET where it is not given, or POST with a body
+    /// HTTP method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,
 
-    /// Body, or @FILE to read it from there; of gRPC the message as JSON, for a method that takes a
-    /// stream an array of messages
+    /// Send BODY, or the content of FILE. For gRPC: the message as JSON, or an array of messages
+    /// for a client stream
     #[arg(short, long, value_name = "BODY|@FILE", help_heading = REQUEST)]
     pub(crate) body: Option<String>,
 
-    /// Describe the gRPC service by FILE; repeatable; where neither this nor --protoset is given
-    /// the server is asked by reflection
+    /// The .proto file of the service (repeatable) [default: ask the server by reflection]
     #[arg(long, value_name = "FILE", help_heading = GRPC)]
     pub(crate) proto: Vec<PathBuf>,
 
-    /// Look for the imports of --proto in DIR, before the file's own folder and the current one;
-    /// repeatable
+    /// Look for imports of --proto in DIR, before the file's own directory and the current one
+    /// (repeatable)
     #[arg(short = 'i', long, value_name = "DIR", requires = "proto", help_heading = GRPC)]
     pub(crate) import_path: Vec<PathBuf>,
 
-    /// Describe the gRPC service by a set of descriptors, as `protoc --include_imports -o` makes it
+    /// The descriptor set of the service, made by `protoc --include_imports -o`
     #[arg(long, value_name = "FILE", conflicts_with = "proto", help_heading = GRPC)]
     pub(crate) protoset: Option<PathBuf>,
 
-    /// Add metadata to each call, 'name: value'; of a name that ends in -bin the value is base64;
-    /// repeatable; -H does the same
+    /// Add metadata to each call, 'name: value', like -H; the value of a -bin name is base64
+    /// (repeatable)
     #[arg(long, value_name = "METADATA", value_parser = values::metadata, help_heading = GRPC)]
     pub(crate) metadata: Vec<Header>,
 
-    /// Tell the server to give a call up after TIME, by grpc-timeout
+    /// Send the deadline TIME with each call, as grpc-timeout
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = GRPC)]
     pub(crate) deadline: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) http2: Http2,
 
-    /// Send TEXT, or what is in FILE; one exchange is this message and the next that comes back
+    /// Send TEXT, or the content of FILE; an exchange is this message and the next one back
     #[arg(long, value_name = "TEXT|@FILE", help_heading = WEBSOCKET)]
     pub(crate) message: Option<String>,
 
-    /// Send it as a binary message and not as text
+    /// Send a binary message instead of text
     #[arg(long, help_heading = WEBSOCKET)]
     pub(crate) binary: bool,
 
@@ -95,7 +94,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = WEBSOCKET)]
     pub(crate) ping: Option<Duration>,
 
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long, help_heading = CONNECTION)]
     pub(crate) no_keepalive: bool,
 

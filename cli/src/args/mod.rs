@@ -30,7 +30,7 @@ use crate::exit;
 #[command(
     name = "ringside",
     version,
-    about = "Loads HTTP servers, serves HTTP, and puts servers side by side; on io_uring or epoll",
+    about = "Load servers, hold connections, compare servers, and serve; on io_uring or epoll",
     after_help = exit::TABLE,
     term_width = 100,
     disable_version_flag = true,
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'v', long, action = ArgAction::Version)]
     version: Option<bool>,
 
-    /// Never colour; the variable NO_COLOR says the same
+    /// Disable colour (also: NO_COLOR)
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
 
@@ -56,23 +56,23 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Load an HTTP server and say how it answered
+    /// Load a server and measure its answers
     Run(Box<run::Run>),
-    /// Keep many connections for long, and say which of them stood
+    /// Keep many connections open and report how many survive
     Hold(Box<hold::Hold>),
-    /// Serve HTTP: constant answers, delays, and faults for testing clients
+    /// Serve constant answers, delays, and faults for testing clients
     Serve(serve::Serve),
-    /// Measure several servers in turn and put them side by side
+    /// Compare servers side by side, in interleaved rounds
     Compare(compare::Compare),
-    /// Find the highest rate that a server, or each of several, holds under conditions
+    /// Find the highest rate at which a server meets your objectives
     Capacity(Box<capacity::Capacity>),
-    /// Compare two measurements of the same thing, and say whether it became slower
+    /// Check whether a second session is slower than the first
     Diff(diff::Diff),
-    /// Run published claims here, and say what holds
+    /// Repeat published performance claims and report which hold
     Claims(claims::Claims),
-    /// Write reports again, from their records
+    /// Write reports again from their records
     Report(report::Report),
-    /// Say what this host costs a measurement, and the command that changes it
+    /// Check this machine for settings that distort measurements, and how to fix them
     Doctor(doctor::Doctor),
     /// List, build or check the servers that can be compared
     Subjects(subjects::Subjects),

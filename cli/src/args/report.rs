@@ -5,20 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 const NOTES: &str = "\
-The report is made from the records in the directory alone and written there again in every format:
-that of a comparison, of a sweep or of trials with each of their parts, or of a search for
-capacities. Several directories get a page that leads to all of them.
-Exit codes: 0 done; 2 a directory holds nothing that can be read; 3 a file could not be written.";
+Reads the records of a comparison, sweep, capacity search or series of trials, and writes its report
+in every format back to the directory. Several directories get an index page.
+Exit codes: 0 done; 2 a directory has no readable records; 3 a file could not be written.";
 
 /// Arguments of `ringside report`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Report {
-    /// Directories that `ringside compare` or `ringside capacity` has written
+    /// Directories written by `ringside compare` or `ringside capacity`
     #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
 
-    /// The page that leads to several directories
+    /// Index page for several directories
     #[arg(
         short,
         long,
@@ -27,7 +26,7 @@ pub(crate) struct Report {
     )]
     pub(crate) output: PathBuf,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
 }

@@ -6,24 +6,23 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use load::check::Threshold;
 
-use super::load::{LOAD, Load, REQUEST};
+use super::load::{LOAD, Load};
 use super::values;
 
 const EXAMPLES: &str = "\
 Examples:
   ringside run http://localhost:8080/                        closed loop, 10 connections, 10 s
   ringside run -t2 -c200 -d30s --latency http://localhost:8080/
-  ringside run -R 50k -c100 -d30s http://localhost:8080/     open loop, 50,000 requests a second
+  ringside run -R 50k -c100 -d30s http://localhost:8080/     open loop, 50,000 requests/s
   ringside run --stages 0:10k@30s,10k@1m,30k@5s http://localhost:8080/
   ringside run -R 1k --threshold 'p99<5ms' --threshold 'errors<0.1%' http://localhost:8080/
   ringside run -R 500 -d30s --control http://localhost:8080/     what does this machine add?
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
-Counts take k, M, G; times take us, ms, s, m, h, and a bare number is seconds.
-Exit codes: 0 measured; 1 nothing could be measured; 2 wrong use; 4 the figures are void;
-99 a threshold was crossed; 130 and 143 ended early by SIGINT or SIGTERM, with a report of what
-was measured.";
+Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
+Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 4 figures are void; 99 a threshold was
+crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]
@@ -35,52 +34,52 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) load: Load,
 
-    /// How long to measure; 10s where neither -n nor --stages ends the run
+    /// How long to measure [default: 10s, unless -n or --stages ends the run]
     #[arg(short, long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]
     pub(crate) duration: Option<Duration>,
 
-    /// Stop after N requests; with -d whichever comes first
+    /// Stop after N requests, or after -d, whichever comes first
     #[arg(short = 'n', long, value_name = "N", value_parser = values::count, help_heading = LOAD)]
     pub(crate) requests: Option<u64>,
 
-    /// Open loop: send RATE requests a second in all, whatever the answers do
+    /// Open loop: send RATE requests per second in total, on schedule
     #[arg(short = 'R', long, value_name = "RATE", value_parser = values::rate,
         help_heading = LOAD)]
     pub(crate) rate: Option<f64>,
 
-    /// How the requests of an open loop are spaced; constant where it is not given
+    /// Spacing of requests in an open loop [default: constant]
     #[arg(long, value_enum, value_name = "LAW", help_heading = LOAD)]
     pub(crate) arrivals: Option<Arrivals>,
 
-    /// Open loop along ramps, steps and spikes: FROM:TO@TIME or RATE@TIME, separated by commas
+    /// Open loop with ramps, steps and spikes: FROM:TO@TIME or RATE@TIME, comma-separated
     #[arg(long, value_name = "STAGES", help_heading = LOAD)]
     pub(crate) stages: Option<String>,
 
-    /// Load for TIME before measuring
+    /// Apply the load for TIME before measuring
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]
     pub(crate) warmup: Option<Duration>,
 
-    /// wrk's Lua scripts are not there yet
-    #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
+    /// wrk's Lua scripts, which are refused with a sentence instead of "unexpected argument"
+    #[arg(short, long, value_name = "FILE", hide = true)]
     pub(crate) script: Option<PathBuf>,
 
-    /// Run the same load against our own server afterwards, and show both side by side
+    /// Repeat the load against ringside's own server and show both side by side
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) control: bool,
 
-    /// Print wrk's block of percentiles too
+    /// Also print wrk's latency percentiles
     #[arg(short = 'L', long, help_heading = OUTPUT)]
     pub(crate) latency: bool,
 
-    /// Exit with 99 unless this holds, such as 'p99<5ms', 'errors<0.1%', 'rate>50k'; repeatable
+    /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// What to print: text to read, json for the whole record, csv for its time series
+    /// Output format: text, json (the whole record) or csv (the time series)
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
-    /// Write it to FILE, whole or not at all, and not to standard output
+    /// Write to FILE instead of stdout (atomically)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 }

@@ -8,12 +8,12 @@ pub(super) const SECRETS: &str = "Secrets";
 /// Arguments about what is hidden in records and reports.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Secrets {
-    /// Hide the values of this header, metadata or query parameter in all that is written, as those
-    /// of Authorization, Cookie, X-Api-Key and their like always are; repeatable
+    /// Hide this header, metadata or query parameter in all output, as Authorization, Cookie,
+    /// X-Api-Key and the like always are (repeatable)
     #[arg(long, value_name = "NAME", help_heading = SECRETS)]
     pub(crate) redact: Vec<String>,
 
-    /// Record bodies and messages as they are, and not by length and hash
+    /// Record bodies and messages as they are, instead of length and hash
     #[arg(long, help_heading = SECRETS)]
     pub(crate) record_body: bool,
 }

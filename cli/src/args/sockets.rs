@@ -12,24 +12,24 @@ pub(super) const CONNECTION: &str = "Connections";
 /// Where connections go instead, where they come from, and the buffers of their sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
-    /// Connect to this socket and not over TCP
+    /// Connect to this Unix socket instead of TCP
     #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
     pub(crate) unix_socket: Option<PathBuf>,
 
-    /// Connect to HOST2:PORT2 where the URL says HOST:PORT; an empty part matches all or stays as
-    /// it is; repeatable, the first that matches counts
+    /// Connect to HOST2:PORT2 instead of HOST:PORT, as in curl; empty parts match anything or stay
+    /// as they are (repeatable; the first match counts)
     #[arg(long, value_name = "HOST:PORT:HOST2:PORT2", help_heading = CONNECTION)]
     pub(crate) connect_to: Vec<String>,
 
-    /// Local addresses that connections take in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/24
+    /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/24
     #[arg(long, value_name = "LIST|CIDR", help_heading = CONNECTION)]
     pub(crate) source_ip: Option<String>,
 
-    /// Receive buffer of each socket, SO_RCVBUF
+    /// Receive buffer of each socket (SO_RCVBUF)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]
     pub(crate) rcvbuf: Option<usize>,
 
-    /// Send buffer of each socket, SO_SNDBUF
+    /// Send buffer of each socket (SO_SNDBUF)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]
     pub(crate) sndbuf: Option<usize>,
 }

@@ -11,23 +11,23 @@ pub(crate) struct Tls {
     #[arg(short = 'k', long, help_heading = TLS)]
     pub(crate) insecure: bool,
 
-    /// Trust the authorities in FILE (PEM) and not this host's
+    /// Trust the CA certificates in FILE (PEM) instead of the system's
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(crate) cacert: Option<PathBuf>,
 
-    /// This side's own certificate, with the chain to its authority (PEM)
+    /// Client certificate with its chain (PEM)
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(crate) cert: Option<PathBuf>,
 
-    /// The key of --cert (PEM)
+    /// Private key of --cert (PEM)
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(crate) key: Option<PathBuf>,
 
-    /// Ask for NAME and expect its certificate, and not the URL's host
+    /// Request and verify NAME instead of the URL's host
     #[arg(long, value_name = "NAME", help_heading = TLS)]
     pub(crate) sni: Option<String>,
 
-    /// Begin each connection with a full handshake, also where the server would resume a session
+    /// Do a full handshake on each connection, even if the server could resume a session
     #[arg(long, help_heading = TLS)]
     pub(crate) no_session_resumption: bool,
 }

@@ -26,8 +26,7 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     if arguments.script.is_some() {
         return Err(
-            "-s: wrk's Lua scripts are not there yet; a fixed request can be made of \
-                    -m, -H and -b"
+            "-s: ringside doesn't run wrk's Lua scripts; for a fixed request use -m, -H and -b"
                 .to_string(),
         );
     }
@@ -288,7 +287,7 @@ pub(super) mod tests {
     #[test]
     fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
         let table = [
-            ("-s report.lua", "Lua scripts are not there yet"),
+            ("-s report.lua", "doesn't run wrk's Lua scripts"),
             ("-R 10 --stages 1:2@3s", "give one of"),
             ("-d 3 --stages 1:2@3s", "leave -d out"),
             ("--arrivals poisson", "-R, or --stages"),

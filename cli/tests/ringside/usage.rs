@@ -61,7 +61,7 @@ fn values_out_of_range_are_refused() {
     refused("run --threshold p99<50 http://127.0.0.1/", "`p99<50ms`");
     refused(
         "run -s report.lua http://127.0.0.1/",
-        "Lua scripts are not there yet",
+        "doesn't run wrk's Lua scripts",
     );
     refused("run -b @/dev/null http://127.0.0.1/", "leave -b out");
     refused("run -R 5 --stages 1:2@3s http://127.0.0.1/", "give one");

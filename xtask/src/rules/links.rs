@@ -1,5 +1,5 @@
-//! Links in Markdown: every relative link leads to a file and a heading that exist, and every page
-//! of the book stands in its summary.
+//! Links in Markdown: every relative link leads to a file and a heading that exist, every page of
+//! the book stands in its summary, and the documents about the code name files that there are.
 //!
 //! Only the workspace is looked at: addresses with a scheme are never asked.
 
@@ -12,10 +12,21 @@ use crate::workspace::{File, Workspace};
 const BOOK: &str = "docs/src/";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 
+/// The documents about the code, whose paths in backticks are looked up.
+const ABOUT_CODE: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "METHODOLOGY.md"];
+
 /// Checks the links of every Markdown file.
 pub(super) fn check(workspace: &Workspace) -> Vec<Complaint> {
     let documents = || (workspace.files.iter()).filter(|file| file.path.ends_with(".md"));
     let mut complaints = Vec::new();
+    for file in documents().filter(|file| ABOUT_CODE.contains(&file.path.as_str())) {
+        for (line, path) in named(&file.text) {
+            if !workspace.holds(path) {
+                let text = format!("names {path}, which does not exist");
+                complaints.push(Complaint::at(&file.path, line, text));
+            }
+        }
+    }
     for file in documents() {
         for link in links(&file.text) {
             if let Err(text) = follow(workspace, file, &link.target) {
@@ -95,6 +106,24 @@ fn prose(text: &str) -> Vec<(usize, String)> {
         }
     }
     lines
+}
+
+/// The paths in backticks from the top of the repository, with their lines. Patterns such as
+/// `claims/*.toml` are none.
+fn named(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    for (index, line) in text.lines().enumerate() {
+        let spans = line.split('`').skip(1).step_by(2);
+        let paths = spans.filter(|span| {
+            let source = span
+                .split_once("/src/")
+                .is_some_and(|(top, _)| !top.contains('/'));
+            (source || span.starts_with("fuzz/")) && span.chars().all(is_plain)
+        });
+        found.extend(paths.map(|path| (index + 1, path.trim_end_matches('/'))));
+    }
+    found
 }
 
 /// Whether `target` leads somewhere from `file`; says what is wrong otherwise.
@@ -231,6 +260,18 @@ mod tests {
         assert_eq!(complaints(page), [""; 0]);
         let found = complaints(&format!("{page}[a](#no-heading)\n"));
         assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn a_document_about_the_code_names_files_that_there_are() {
+        let page = "`load/src/run.rs` and `load/src/`, `load/src/*.rs`, `src/none.rs`\n\
+                    `load/src/none.rs`\n";
+        let code = ("load/src/run.rs", "");
+        assert_eq!(
+            texts(&check(&made_of(&[("ARCHITECTURE.md", page), code]))),
+            ["ARCHITECTURE.md:2: names load/src/none.rs, which does not exist"]
+        );
+        assert_eq!(check(&made_of(&[("a.md", page), code])), []);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Workers on their threads: each pinned to a CPU, with a driver of its own, and all of them
 //! watched until the last has ended. Knows nothing of what they do there.
 
+use std::convert::Infallible;
 use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use engine::choice::Kind;
@@ -54,13 +57,22 @@ pub(crate) trait Job: Send {
     /// How its driver is opened.
     fn config(&self) -> Config;
 
-    /// Does it all, in the driver's thread. Errors only where the driver itself breaks.
+    /// Does it all, in the driver's thread, and brings back what came of it. What is left to do
+    /// after that keeps nobody waiting for the report. Errors only where the driver itself breaks.
     fn carry_out<D: Driver>(
         self,
         driver: D,
         gate: &Gate,
         stop: Stop,
-    ) -> Result<Self::Outcome, Broken>;
+        bring: impl FnOnce(Self::Outcome),
+    ) -> Result<(), Broken>;
+}
+
+/// What a worker has brought. It waits until the other part is dropped.
+struct Brought<O> {
+    worker: usize,
+    outcome: O,
+    kept: Sender<Infallible>,
 }
 
 /// The measured window, counted from the beginning of the load.
@@ -84,14 +96,16 @@ pub(crate) struct Crew<'a> {
 }
 
 impl Crew<'_> {
-    /// Starts a worker for each job and waits for all of them. `stop` ends them early; `progress`
-    /// is called as [`run`](crate::run()) says.
-    pub(crate) fn work<J: Job>(
+    /// Starts a worker for each job, waits for what all of them bring, and makes a `report` of it
+    /// before any of them goes on to whatever it does last. `stop` ends them early; `progress` is
+    /// called as [`run`](crate::run()) says.
+    pub(crate) fn work<J: Job, R>(
         &self,
         jobs: Vec<J>,
         stop: &Stop,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Vec<J::Outcome>, RunError> {
+        report: impl FnOnce(Vec<J::Outcome>) -> R,
+    ) -> Result<R, RunError> {
         let gate = Gate::new(jobs.len() as u32);
         // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
         let ending = Stop::new();
@@ -101,40 +115,83 @@ impl Crew<'_> {
             ending: &ending,
             gate: &gate,
         };
+        let (sender, brought) = channel();
         std::thread::scope(|scope| {
+            // It is dropped where no thread can be had, too, and then nobody waits for the report.
+            let brought = brought;
             let workers: Result<Vec<_>, RunError> = (0..)
                 .zip(jobs)
                 .map(|(worker, job)| {
                     let (gate, stop) = (&gate, ending.clone());
                     let (kind, processor) = (self.kind, self.processors[worker]);
                     let tls = self.tls.map(ClientTls::separate);
+                    let sender = sender.clone();
                     std::thread::Builder::new()
                         .name(format!("load-{worker}"))
                         .spawn_scoped(scope, move || {
-                            let outcome = begin(kind, processor, tls, job, gate, stop.clone());
-                            if outcome.is_err() {
+                            let bring = |outcome| hand_over(worker, outcome, &sender);
+                            let end = begin(kind, processor, tls, job, gate, &stop, bring);
+                            if end.is_err() {
                                 // The others must not wait for this worker for ever.
                                 stop.request(Signal::Terminate);
                                 gate.arrive(Time::now());
                             }
-                            outcome
+                            end
                         })
                         .map_err(|why| RunError::Limits(format!("no thread for a worker: {why}")))
                 })
                 .collect();
             let workers = workers.inspect_err(|_| ending.request(Signal::Terminate))?;
-            watch.until(
-                || workers.iter().all(|worker| worker.is_finished()),
-                progress,
-            );
-            let joined = workers.into_iter().map(|worker| {
-                worker
-                    .join()
-                    .unwrap_or_else(|_| Err(RunError::Engine("a worker panicked: a bug".into())))
-            });
-            joined.collect()
+            let mut outcomes: Vec<_> = workers.iter().map(|_| None).collect();
+            let all_ended = || {
+                for came in brought.try_iter() {
+                    outcomes[came.worker] = Some((came.outcome, came.kept));
+                }
+                let ended = outcomes.iter().zip(&workers);
+                ended
+                    .into_iter()
+                    .all(|(outcome, worker)| outcome.is_some() || worker.is_finished())
+            };
+            watch.until(all_ended, progress);
+            let (outcomes, kept): (Vec<_>, Vec<_>) = outcomes.into_iter().flatten().unzip();
+            if outcomes.len() < workers.len() {
+                drop((kept, brought));
+                return Err(first_error(workers));
+            }
+            let reported = report(outcomes);
+            drop(kept);
+            // What breaks after the report spoils nothing that is in it.
+            workers.into_iter().for_each(|worker| drop(worker.join()));
+            Ok(reported)
         })
     }
+}
+
+/// Gives the main thread an outcome, and comes back when it has made use of it.
+fn hand_over<O>(worker: usize, outcome: O, sender: &Sender<Brought<O>>) {
+    let (kept, released): (_, Receiver<Infallible>) = channel();
+    let brought = Brought {
+        worker,
+        outcome,
+        kept,
+    };
+    // Where nobody takes it any more, its part that is kept is dropped with it.
+    drop(sender.send(brought));
+    let Err(_) = released.recv();
+}
+
+/// What kept the first of the workers that brought nothing from it.
+fn first_error(workers: Vec<ScopedJoinHandle<'_, Result<(), RunError>>>) -> RunError {
+    let panicked = || RunError::Engine("a worker panicked: a bug".into());
+    let ends = workers.into_iter().map(|worker| match worker.join() {
+        Ok(end) => end,
+        Err(_) => Err(panicked()),
+    });
+    // All are joined, because a scope makes a panic of its own of each that is not.
+    let ends: Vec<_> = ends.collect();
+    ends.into_iter()
+        .find_map(Result::err)
+        .unwrap_or_else(panicked)
 }
 
 /// One worker's thread.
@@ -144,14 +201,15 @@ fn begin<J: Job>(
     tls: Option<ClientTls>,
     job: J,
     gate: &Gate,
-    stop: Stop,
-) -> Result<J::Outcome, RunError> {
+    stop: &Stop,
+    bring: impl FnOnce(J::Outcome),
+) -> Result<(), RunError> {
     cpu::pin(processor).map_err(|why| RunError::Limits(why.to_string()))?;
     cpu::sharpen_sleep();
     let config = job.config();
     match kind {
-        Kind::Uring => drive(engine::uring::open(&config), tls, job, gate, stop),
-        Kind::Epoll => drive(engine::epoll::open(&config), tls, job, gate, stop),
+        Kind::Uring => drive(engine::uring::open(&config), tls, job, gate, stop, bring),
+        Kind::Epoll => drive(engine::epoll::open(&config), tls, job, gate, stop, bring),
     }
 }
 
@@ -160,15 +218,17 @@ fn drive<D: Driver, J: Job>(
     tls: Option<ClientTls>,
     job: J,
     gate: &Gate,
-    stop: Stop,
-) -> Result<J::Outcome, RunError> {
+    stop: &Stop,
+    bring: impl FnOnce(J::Outcome),
+) -> Result<(), RunError> {
     let driver = driver.map_err(|why| RunError::Engine(why.to_string()))?;
     let _registration = stop.register(driver.waker());
-    let outcome = match tls {
-        None => job.carry_out(driver, gate, stop),
-        Some(tls) => job.carry_out(Tls::client(driver, tls), gate, stop),
+    let stop = stop.clone();
+    let end = match tls {
+        None => job.carry_out(driver, gate, stop, bring),
+        Some(tls) => job.carry_out(Tls::client(driver, tls), gate, stop, bring),
     };
-    outcome.map_err(|broken| RunError::Engine(broken.to_string()))
+    end.map_err(|broken| RunError::Engine(broken.to_string()))
 }
 
 /// The main thread's part while the workers run.
@@ -180,7 +240,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn until(&self, finished: impl Fn() -> bool, progress: &mut dyn FnMut(&Progress)) {
+    fn until(&self, mut finished: impl FnMut() -> bool, progress: &mut dyn FnMut(&Progress)) {
         let mut phase = Phase::WarmUp;
         let mut next = Time::now().plus(PROGRESS_NS);
         while !finished() {

@@ -104,10 +104,11 @@ pub fn run(
         window: window(plan),
     };
     let mut surroundings = Surroundings::new();
-    let outcomes = crew.work(jobs, stop, &mut |now: &Progress| {
+    let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
         progress(now);
-    })?;
+    };
+    let outcomes = crew.work(jobs, stop, &mut watch, |outcomes| outcomes)?;
     let disturbance = surroundings.disturbance();
     Ok(assemble(plan, kind, engine_reason, outcomes, disturbance))
 }
@@ -175,8 +176,15 @@ impl Job for Assignment {
         }
     }
 
-    fn carry_out<D: Driver>(self, driver: D, gate: &Gate, stop: Stop) -> Result<Outcome, Broken> {
-        Worker::new(driver, gate, stop, self)?.run()
+    fn carry_out<D: Driver>(
+        self,
+        driver: D,
+        gate: &Gate,
+        stop: Stop,
+        bring: impl FnOnce(Outcome),
+    ) -> Result<(), Broken> {
+        bring(Worker::new(driver, gate, stop, self)?.run()?);
+        Ok(())
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod plan;
 
+use std::cell::RefCell;
+
 use engine::signal::{Signal, Stop};
 use load::check;
 use load::hold::Record;
@@ -14,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
-use crate::output::{hold as report, thresholds};
+use crate::output::{hold as shown, thresholds};
 
 /// Holds, and reports.
 pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
@@ -26,21 +28,33 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let mut line = Line::new();
-    let record = hold.carry_out(&stop, &mut |now| {
-        line.show(&progress_text(now, plan.connections));
-    });
-    drop(line);
-    let mut record = record?;
+    let line = RefCell::new(Line::new());
+    let mut watch = |now: &Progress| {
+        line.borrow_mut()
+            .show(&progress_text(now, plan.connections));
+    };
+    hold.carry_out(&stop, &mut watch, |record| {
+        line.borrow_mut().clear();
+        report(record, arguments, destination, no_color)
+    })?
+}
+
+/// Prints and judges what was held.
+fn report(
+    mut record: Record,
+    arguments: &Hold,
+    destination: Destination,
+    no_color: bool,
+) -> Result<Exit, Failure> {
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let data = match arguments.format {
-        Format::Text => report::text(&record, paint),
+        Format::Text => shown::text(&record, paint),
         Format::Json => record.to_json().map_err(Failure::running)?,
-        Format::Csv => report::csv(&record),
+        Format::Csv => shown::csv(&record),
     };
     let written = destination.write(&data);
     let paint = Paint::for_stderr(no_color);

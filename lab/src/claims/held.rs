@@ -183,8 +183,8 @@ fn hold_on(
     plan.heartbeat_timeout_s = asked.heartbeat_timeout.as_secs_f64();
     plan.retries = asked.retries;
     plan.cpus = placement.generator.clone();
-    let record =
-        hold::prepare(&plan, stop).and_then(|held| held.carry_out(stop, &mut |_: &Progress| ()));
+    let record = hold::prepare(&plan, stop)
+        .and_then(|held| held.carry_out(stop, &mut |_: &Progress| (), |record| record));
     match record {
         Ok(record) => Ok(Some(record)),
         Err(RunError::Interrupted(_)) => Ok(None),

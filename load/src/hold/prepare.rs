@@ -1,5 +1,6 @@
 //! What a hold needs of this host: workers for so many connections, ports for so many connections.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -146,20 +147,23 @@ impl Hold {
     }
 
     /// Opens the connections, holds them until the end or until `stop`, and says twice a second how
-    /// far it is: completed and failed are heartbeats, and the warm-up is the opening.
+    /// far it is: completed and failed are heartbeats, and the warm-up is the opening. The
+    /// connections stand until the record is reported, because to close very many takes the kernel
+    /// a while, and nobody's record has to wait for that.
     ///
     /// # Errors
     /// Where nothing could be measured. A hold that was stopped early, or lost every connection,
     /// has a record.
-    pub fn carry_out(
+    pub fn carry_out<R>(
         self,
         stop: &Stop,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Record, RunError> {
-        let mut memory = Memory {
+        report: impl FnOnce(Record) -> R,
+    ) -> Result<R, RunError> {
+        let memory = Cell::new(Memory {
             before_bytes: process::own_resident_bytes(),
             ..Memory::default()
-        };
+        });
         let processors = processors(self.threads, &self.plan.cpus);
         let crew = Crew {
             kind: self.ground.kind,
@@ -171,20 +175,18 @@ impl Hold {
                 may_end_sooner: false,
             },
         };
-        let outcomes = crew.work(self.assignments()?, stop, &mut |now| {
-            if now.connected >= memory.connections.max(1) {
-                memory.connections = now.connected;
-                memory.held_bytes = memory.held_bytes.max(process::own_resident_bytes());
-            }
+        let jobs = self.assignments()?;
+        let look = |standing| memory.set(with_look(memory.get(), standing));
+        let mut watch = |now: &Progress| {
+            look(now.connected);
             progress(now);
-        })?;
-        Ok(judge::record(
-            self.plan,
-            &self.ground,
-            self.threads,
-            memory,
-            outcomes,
-        ))
+        };
+        crew.work(jobs, stop, &mut watch, |outcomes| {
+            look(outcomes.iter().map(|outcome| outcome.tally.standing).sum());
+            let (plan, memory) = (self.plan, memory.get());
+            let record = judge::record(plan, &self.ground, self.threads, memory, outcomes);
+            report(record)
+        })
     }
 
     fn assignments(&self) -> Result<Vec<Assignment>, RunError> {
@@ -199,6 +201,19 @@ impl Hold {
         places
             .map(|place| assign(&self.plan, place, addresses))
             .collect()
+    }
+}
+
+/// Adds a look at the memory of this process while so many connections stand. What fewer of them
+/// need says nothing.
+fn with_look(memory: Memory, standing: u64) -> Memory {
+    if standing < memory.connections.max(1) {
+        return memory;
+    }
+    Memory {
+        connections: standing,
+        held_bytes: memory.held_bytes.max(process::own_resident_bytes()),
+        ..memory
     }
 }
 

@@ -105,11 +105,15 @@ fn hold_on(plan: &Plan, network: &Network) -> Record {
     let assignment = assignment(plan, network.now());
     let driver = network.driver(&assignment.config());
     let gate = Gate::new(1);
-    let outcome = Worker::new(driver, &gate, Stop::new(), assignment)
-        .unwrap()
-        .run()
-        .unwrap();
-    record_of(plan, vec![outcome])
+    let worker = Worker::new(driver, &gate, Stop::new(), assignment);
+    record_of(plan, vec![brought(worker.unwrap())])
+}
+
+/// What a worker brings, when it has done all that it does.
+fn brought<D: Driver>(worker: Worker<'_, D>) -> Outcome {
+    let mut outcome = None;
+    worker.run(|brought| outcome = Some(brought)).unwrap();
+    outcome.expect("a worker whose driver works brings something")
 }
 
 fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
@@ -484,10 +488,7 @@ fn a_signal_ends_a_hold_with_what_was_measured() {
     let driver = network.driver(&assignment.config());
     assert!(driver.now() > Time(0));
     let gate = Gate::new(1);
-    let outcome = Worker::new(driver, &gate, stop, assignment)
-        .unwrap()
-        .run()
-        .unwrap();
+    let outcome = brought(Worker::new(driver, &gate, stop, assignment).unwrap());
     assert_eq!(outcome.ended_by, Some(engine::signal::Signal::Interrupt));
     let held_s = (outcome.end - outcome.start).as_secs_f64();
     assert!((4.0..8.0).contains(&held_s), "{held_s}");
@@ -524,7 +525,7 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
             stop.request(engine::signal::Signal::Terminate);
         }
         let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
-        worker.run().unwrap()
+        brought(worker)
     });
     assert!(!outcomes[0].began && outcomes[1].began);
     let record = record_of(&plan, outcomes.into());
@@ -631,8 +632,14 @@ fn a_hold_ends_soon_however_long_its_connections_take_to_close() {
     let driver = SlowToClose(network.driver(&assignment.config()));
     let gate = Gate::new(1);
     let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
-    let outcome = worker.run().unwrap();
-    // To close all of them would take ten seconds.
+    let mut outcome = None;
+    worker
+        .run(|brought| outcome = Some((brought, network.now())))
+        .unwrap();
+    let (outcome, brought_at) = outcome.unwrap();
+    // To close one takes a millisecond, and to close all of them would take ten seconds.
+    let brought_after = brought_at - outcome.end;
+    assert!(brought_after.as_millis() < 300, "{brought_after:?}");
     let after_s = (network.now() - outcome.end).as_secs_f64();
     assert!(after_s < 2.0, "it ended {after_s} s after the hold");
     assert_eq!(

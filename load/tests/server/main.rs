@@ -3,6 +3,7 @@
 //! No test is decided by a time, except from below: an answer that is delayed by 20 ms cannot have
 //! been measured as less.
 
+mod hold;
 mod http2;
 mod probe;
 mod websocket;

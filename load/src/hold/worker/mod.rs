@@ -222,8 +222,14 @@ impl Job for Assignment {
         }
     }
 
-    fn carry_out<D: Driver>(self, driver: D, gate: &Gate, stop: Stop) -> Result<Outcome, Broken> {
-        Worker::new(driver, gate, stop, self)?.run()
+    fn carry_out<D: Driver>(
+        self,
+        driver: D,
+        gate: &Gate,
+        stop: Stop,
+        bring: impl FnOnce(Outcome),
+    ) -> Result<(), Broken> {
+        Worker::new(driver, gate, stop, self)?.run(bring)
     }
 }
 
@@ -272,8 +278,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         })
     }
 
-    /// Holds to the end. Errors only where the driver itself breaks.
-    pub(crate) fn run(mut self) -> Result<Outcome, Broken> {
+    /// Holds to the end, brings back what came of it, and closes the connections then: they stand
+    /// for as long as the report takes. Errors only where the driver itself breaks.
+    pub(crate) fn run(mut self, bring: impl FnOnce(Outcome)) -> Result<(), Broken> {
         let cpu_at_start = own_time();
         let mut completions = Completions::new();
         let mut until = Until::Now;
@@ -302,7 +309,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.flush(now);
             until = self.next_wait(now);
         }
-        self.finish(cpu_at_start)
+        bring(self.finish(cpu_at_start));
+        self.take_leave_of_all()
     }
 
     /// Whose socket it is; none for one that was closed earlier in this very turn.
@@ -449,9 +457,8 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// Closes connections for as long as there is time, each with the words that its protocol has
     /// for that. The others end with the driver, as when a process ends: their peers see the same
-    /// FIN. So a hold ends soon whatever its size, since closing a million connections takes the
-    /// kernel minutes.
-    fn take_leave_of_all(&mut self) -> Result<(), Broken> {
+    /// FIN, and the kernel, which takes its time over a million of them, closes many at once.
+    fn take_leave_of_all(mut self) -> Result<(), Broken> {
         let mut completions = Completions::new();
         let until = self.driver.clock().plus(FAREWELL_NS);
         let mut closed = 0;
@@ -470,8 +477,8 @@ impl<'a, D: Driver> Worker<'a, D> {
         Ok(())
     }
 
-    /// Counts what was never answered, closes every connection and hands the tally over.
-    fn finish(mut self, cpu_at_start: Option<ThreadTime>) -> Result<Outcome, Broken> {
+    /// Counts what was never answered and hands the tally over.
+    fn finish(&mut self, cpu_at_start: Option<ThreadTime>) -> Outcome {
         let now = self.driver.now();
         let opened = self.next_to_open;
         for index in 0..opened {
@@ -491,8 +498,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.tally.bytes_received = counters.bytes_received;
         self.tally.bytes_sent = counters.bytes_sent;
         self.tally.finish(self.end);
-        self.take_leave_of_all()?;
-        Ok(Outcome {
+        Outcome {
             start: self.start,
             end: self.end,
             began: self.began,
@@ -500,9 +506,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             ended_by: self.ended_by,
             cpu: ThreadTime::between(cpu_at_start, own_time()),
             counters,
-            violation: self.violation,
-            tally: self.tally,
-        })
+            violation: self.violation.take(),
+            tally: std::mem::replace(&mut self.tally, Tally::new()),
+        }
     }
 }
 

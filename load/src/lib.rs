@@ -30,6 +30,7 @@ mod request;
 mod run;
 pub mod schedule;
 mod session;
+mod stalls;
 mod surroundings;
 mod target;
 mod tls;

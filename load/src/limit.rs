@@ -17,9 +17,11 @@ use measure::histogram::Histogram;
 use measure::process::ThreadTime;
 use measure::record::{Moved, Stall};
 use measure::tally::Waits;
+use measure::time::Time;
 
 use crate::lateness::{self, Seen};
 use crate::plan::Plan;
+use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
 
@@ -32,6 +34,8 @@ const CPU_SHARE_WARN: f64 = 0.80;
 pub(crate) const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 /// One that waited for more than this is taken to be the limit.
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
+/// A worker that stood still for so long is worth a word in any loop.
+const STALL_TOLD_US: f64 = 100_000.0;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Share of the response times that may be waits of the generator's own making.
@@ -112,6 +116,11 @@ pub(crate) fn judge(
         cleared(&verdict, owed)
     };
     check_depth(&mut verdict, plan, outcomes);
+    if verdict.void.is_empty() {
+        // Otherwise it is named as a cause of that.
+        let stood_still = verdict.longest_stall.as_ref().and_then(stood_still);
+        verdict.warnings.extend(stood_still);
+    }
     check_validity(&mut verdict, outcomes, open);
     verdict
 }
@@ -245,12 +254,32 @@ fn late(
 
 /// The longest stall of all workers.
 fn longest_stall(outcomes: &[Outcome]) -> Option<Stall> {
-    let stalls = outcomes.iter().map(|outcome| Stall {
-        length_us: outcome.stall.length_ns as f64 / 1000.0,
-        at_s: outcome.stall.at.since(outcome.start) as f64 / 1e9,
-    });
-    let stalls = stalls.filter(|stall| stall.length_us > 0.0);
-    stalls.max_by(|a, b| a.length_us.total_cmp(&b.length_us))
+    let stalls = outcomes
+        .iter()
+        .map(|outcome| (outcome.stall, outcome.start));
+    longest_of(stalls)
+}
+
+/// The longest of the workers' stalls, each with the time that it is counted from.
+pub(crate) fn longest_of(stalls: impl Iterator<Item = (stalls::Stall, Time)>) -> Option<Stall> {
+    let longest = stalls.max_by_key(|(stall, _)| stall.length_ns);
+    let (stall, start) = longest.filter(|(stall, _)| stall.length_ns > 0)?;
+    Some(Stall {
+        length_us: stall.length_ns as f64 / 1000.0,
+        at_s: stall.at.since(start) as f64 / 1e9,
+    })
+}
+
+/// That a worker stood still for so long that it shows in the times; none where it did not.
+pub(crate) fn stood_still(stall: &Stall) -> Option<String> {
+    (stall.length_us >= STALL_TOLD_US).then(|| {
+        format!(
+            "ringside itself stood still for {:.2} s until second {:.1}: it was stopped, or kept \
+             from its CPU. Answers that came meanwhile were read late, and their times include it",
+            stall.length_us / 1e6,
+            stall.at_s
+        )
+    })
 }
 
 /// Who kept the generator from its schedule, as far as that was seen.

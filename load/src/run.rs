@@ -381,6 +381,7 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
         for (name, count) in [
             ("blocked_exchanges", outcome.recorder.blocked),
             ("dropped_in_warm_up", outcome.dropped),
+            ("timeouts_put_off", outcome.put_off),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
         }

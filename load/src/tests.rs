@@ -23,6 +23,7 @@ mod greetings;
 mod http2;
 pub(crate) mod rogue;
 mod rows;
+mod stalls;
 mod waits;
 
 const MS: u64 = 1_000_000;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::child::{self, Server, assert_says, ringside};
@@ -91,6 +92,66 @@ fn a_server_that_dies_in_a_closed_loop_does_not_pass() {
     assert_says(&ended.stdout, "\nNo answers from ");
     assert_says(&ended.stdout, " to 5.0 s: the server was available for ");
     assert_says(&ended.stdout, "failed attempts to connect, no answers for ");
+}
+
+/// Starts `ringside`, and once it is at work stops the whole process for longer than the server has
+/// to answer. Its record.
+fn stopped_meanwhile(arguments: &[&str]) -> Value {
+    let load = child::start(&mut child::command(arguments));
+    sleep_until(Time::now() + Duration::from_secs(2));
+    load.signal(Signal::STOP);
+    sleep_until(Time::now() + Duration::from_millis(2_500));
+    load.signal(Signal::CONT);
+    let ended = load.end();
+    let record: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
+    let stall_us = record["generator"]["longest_stall"]["length_us"].as_f64();
+    assert!(stall_us.unwrap() > 2_300_000.0, "{arguments:?}: {record}");
+    assert_says(&record["warnings"].to_string(), "stood still for 2.");
+    record
+}
+
+#[test]
+fn a_generator_that_is_stopped_does_not_blame_the_server() {
+    let server = Server::start(&[]);
+    for engine in ENGINES {
+        // More answers are there afterwards than a turn of the loop brings.
+        let url = server.at("/delay/20ms");
+        let record = stopped_meanwhile(&[
+            "run",
+            "-c300",
+            "-d6s",
+            "--timeout",
+            "1s",
+            "--engine",
+            engine,
+            "--format",
+            "json",
+            &url,
+        ]);
+        assert_eq!(record["errors"], Value::Object(Default::default()));
+        assert_eq!(record["exchanges"]["unfinished"], 0);
+        let gaps = record["availability"]["gaps"].as_array().unwrap();
+        let outage = |gap: &Value| gap["outage"] == true;
+        assert!(!gaps.iter().any(outage), "{gaps:?}");
+        let url = server.at("/delay/300ms");
+        let record = stopped_meanwhile(&[
+            "hold",
+            "-c300",
+            "-d6s",
+            "--heartbeat",
+            "500ms",
+            "--heartbeat-timeout",
+            "1s",
+            "--engine",
+            engine,
+            "--format",
+            "json",
+            &url,
+        ]);
+        assert_eq!(record["heartbeats"]["failed"], 0, "{record}");
+        assert_eq!(record["connections"]["survived"], 300);
+    }
 }
 
 #[test]

@@ -586,6 +586,7 @@ impl Driver for Sim {
         {
             let mut world = self.world.borrow_mut();
             world.now = world.now.plus(TURN_NS);
+            world.halt();
             world.drivers[self.index].busy = true;
         }
         self.counters.enters += 1;

@@ -40,7 +40,7 @@ use measure::time::Time;
 use crate::driver::{Address, Config};
 pub use driver::Sim;
 pub use peer::{Connection, Peer, Replies};
-use world::World;
+use world::{Happening, World};
 
 /// How long a turn takes at least.
 pub const TURN_NS: u64 = 1_000;
@@ -139,6 +139,19 @@ impl Network {
     /// Has other faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.world.borrow_mut().faults = faults;
+    }
+
+    /// Has other faults from a time on.
+    pub fn change_faults(&self, at: Time, faults: Faults) {
+        let mut world = self.world.borrow_mut();
+        let after_ns = at.since(world.now);
+        world.schedule(after_ns, Happening::Change { faults });
+    }
+
+    /// From a time on, the driver that waits next is given no turn for so long, as when its process
+    /// is stopped. Times come in their order.
+    pub fn halt(&self, at: Time, length_ns: u64) {
+        self.world.borrow_mut().halts.push_back((at, length_ns));
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct World {
     pub(super) listeners: Vec<Listener>,
     pub(super) ports_given: u16,
     pub(super) peers: Vec<Option<Box<dyn Peer>>>,
+    /// When drivers stand still next, and for how long.
+    pub(super) halts: VecDeque<(Time, u64)>,
 }
 
 /// What the network knows of a driver.
@@ -155,6 +157,10 @@ pub(super) enum Happening {
         end: EndId,
         deed: Deed,
     },
+    /// The network has other faults.
+    Change {
+        faults: Faults,
+    },
 }
 
 impl World {
@@ -172,6 +178,7 @@ impl World {
             listeners: Vec::new(),
             ports_given: 0,
             peers: Vec::new(),
+            halts: VecDeque::new(),
         }
     }
 
@@ -187,6 +194,21 @@ impl World {
                 self.happen(next.what);
             }
         }
+    }
+
+    /// Where a driver is to stand still by now: lets that time pass, with all that happens in it.
+    pub(super) fn halt(&mut self) {
+        let next = self.halts.front().copied();
+        let Some((_, length_ns)) = next.filter(|(at, _)| *at <= self.now) else {
+            return;
+        };
+        self.halts.pop_front();
+        let until = self.now.plus(length_ns);
+        while let Some(next) = self.next_at().filter(|at| *at <= until) {
+            self.now = self.now.max(next);
+            self.settle();
+        }
+        self.now = until;
     }
 
     /// How far a driver may move time without passing over what the others have to do; `None` where
@@ -339,6 +361,7 @@ impl World {
             Happening::Reset { end } => self.reset_arrives(end),
             Happening::Room { end } => self.room(end),
             Happening::Deed { end, deed } => self.perform(end, deed),
+            Happening::Change { faults } => self.faults = faults,
         }
     }
 

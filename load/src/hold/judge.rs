@@ -1,9 +1,11 @@
 //! One record out of the workers' outcomes, and what a reader of it must know.
 
+use std::collections::BTreeMap;
+
 use measure::hold::{Facts, Memory, Tally};
 use measure::host::Host;
 use measure::process;
-use measure::record::{EndedBy, Generator};
+use measure::record::{EndedBy, Generator, Stall};
 
 use super::worker::Outcome;
 use super::{Plan, Record};
@@ -24,10 +26,8 @@ pub(super) fn record(
     outcomes: Vec<Outcome>,
 ) -> Record {
     let all = || outcomes.iter();
-    let origin = all()
-        .map(|outcome| outcome.origin)
-        .min()
-        .unwrap_or_default();
+    let origins = all().map(|outcome| outcome.origin);
+    let origin = origins.min().unwrap_or_default();
     let end = all().map(|outcome| outcome.end).max().unwrap_or_default();
     // Workers see a signal one after the other, so one may have begun to hold when another gave
     // up opening. Together they have held nothing.
@@ -44,6 +44,7 @@ pub(super) fn record(
     let cpu_seconds = times().map(|time| time.map(|time| time.run_ns as f64 / 1e9));
     let run_queue_share_max = limit::share_max(times(), whole_s, |time| time.wait_ns);
     let late = lateness(&tally, run_queue_share_max);
+    let longest_stall = longest_stall(&outcomes);
     let generator = Generator {
         version: env!("CARGO_PKG_VERSION").into(),
         engine: ground.kind.name().into(),
@@ -57,14 +58,15 @@ pub(super) fn record(
         run_queue_share_max,
         littles_law_gap: None,
         memory_peak_bytes: process::own_peak_bytes(),
-        longest_stall: None,
+        longest_stall,
         steal_share: None,
         throttled_us: None,
-        counters: engine_counters(all().map(|outcome| &outcome.counters)),
+        counters: counters(&outcomes),
     };
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64());
+    warnings.extend(longest_stall.as_ref().and_then(limit::stood_still));
     warnings.extend(void.iter().cloned());
     if let Some(violation) = all().find_map(|outcome| outcome.violation.as_ref()) {
         warnings.push(format!("the server broke the protocol: {violation}"));
@@ -85,6 +87,19 @@ pub(super) fn record(
             ended_by: ended_by.map_or(EndedBy::Duration, by_signal),
         },
     )
+}
+
+/// The longest stall of all workers, from the first attempt on.
+fn longest_stall(outcomes: &[Outcome]) -> Option<Stall> {
+    limit::longest_of(outcomes.iter().map(|one| (one.stall, one.origin)))
+}
+
+/// What the workers counted of themselves, by name.
+fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
+    let mut counters = engine_counters(outcomes.iter().map(|outcome| &outcome.counters));
+    let put_off = outcomes.iter().map(|outcome| outcome.put_off).sum();
+    counters.insert("timeouts_put_off".to_owned(), put_off);
+    counters
 }
 
 /// How this process itself held heartbeats up, if it did.

@@ -8,8 +8,8 @@ use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{
-    Address, Broken, Capabilities, Close, Completions, Driver, EngineCounters, Listen, Payload,
-    Refused, SocketOptions, Template, Token, Until, Waker,
+    Address, Broken, Capabilities, Close, Completions, Config, Driver, EngineCounters, Listen,
+    Payload, Refused, SocketOptions, Template, Token, Until, Waker,
 };
 use measure::hold::Memory;
 use measure::time::Time;
@@ -690,4 +690,30 @@ fn of_a_flood_of_pings_the_latest_are_answered() {
     // Two for each turn in which pings came, and not eight bytes for each of 100,000.
     let bytes = answered_bytes.get();
     assert!((8..100_000).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_stall_of_our_own_is_no_timeout_of_the_server() {
+    let mut plan = plan(200, 10.0);
+    plan.heartbeat_timeout_s = 1.0;
+    let network = Network::new(1, Faults::none());
+    network.serve(&address(), Server::new(|_, _, _| well(5 * MS)));
+    // Some heartbeats have just been sent, others wait for their answers or are due meanwhile.
+    network.halt(network.now().plus(4 * SECOND), 2 * SECOND);
+    let assignment = assignment(&plan, network.now());
+    let driver = network.driver(&Config {
+        buffers: 4,
+        ..assignment.config()
+    });
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, Stop::new(), assignment);
+    let record = record_of(&plan, vec![brought(worker.unwrap())]);
+    assert_eq!(record.losses.len(), 0, "{:?}", record.losses);
+    assert_eq!(record.connections.survived, 200);
+    assert_eq!(record.heartbeats.failed, 0, "{:?}", record.heartbeats);
+    let stall = record.generator.longest_stall.unwrap();
+    assert!((1.9e6..2.1e6).contains(&stall.length_us), "{stall:?}");
+    let said = |warning: &String| warning.starts_with("ringside itself stood still for 2.00 s");
+    assert!(record.warnings.iter().any(said), "{:?}", record.warnings);
+    assert!(record.generator.counters["timeouts_put_off"] > 0);
 }

@@ -35,6 +35,7 @@ use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::schedule::Marks;
 use crate::session::{Exchange, Flights, Session, Speech, State};
+use crate::stalls::{Stall, Stalls};
 use crate::waits::{Doing, Watch};
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
@@ -82,13 +83,6 @@ pub(crate) struct Assignment {
     pub seed: u64,
 }
 
-/// A turn of the loop that came late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stall {
-    pub length_ns: u64,
-    pub at: Time,
-}
-
 /// Why the measured phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndedBy {
@@ -116,6 +110,8 @@ pub(crate) struct Outcome {
     pub upgrade_refused: Option<u16>,
     /// The longest time by which a turn of the window came later than it was meant to.
     pub stall: Stall,
+    /// How often timers waited until what came during a stall was read.
+    pub put_off: u64,
     /// More exchanges were due and never sent than are entered one by one.
     pub backlog_cut: bool,
     /// Exchanges that were due in the warm-up, not sent by its end, and dropped.
@@ -209,9 +205,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     last_connected: Time,
     last_activity: Time,
     wake_early_ns: u64,
-    /// When the turn before this one began.
-    turn_at: Time,
-    stall: Stall,
+    stalls: Stalls,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
@@ -284,8 +278,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             last_connected: now,
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
-            turn_at: now,
-            stall: Stall::default(),
+            stalls: Stalls::new(now),
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
@@ -310,7 +303,10 @@ impl<'a, D: Driver> Worker<'a, D> {
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
             self.learn_wake(until, now, completions.is_empty());
-            self.note_stall(until, now);
+            let is_measured = self.opened && self.phase == Phase::Loading;
+            if self.stalls.turn(until, now, is_measured) {
+                self.held_up(now);
+            }
             if now >= self.edge {
                 self.cross(now, &completions);
             }
@@ -330,6 +326,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             if !completions.is_empty() {
                 self.last_activity = now;
+                self.stalls.news(now);
             }
             self.expire_timers(now);
             self.step_phase(now);
@@ -402,7 +399,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             Phase::Draining { until } => {
                 let idle = self.under_way() == 0 && self.due.is_none();
-                if idle || now >= until {
+                if idle || now >= until && self.stalls.may_expire(now) {
                     self.phase = Phase::Done;
                 } else if let Some(signal) = self.stop.requested() {
                     // What is cut off now is not what the plan asked for.
@@ -491,7 +488,9 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// How long the driver may sleep before the next turn.
     fn next_wait(&self, now: Time) -> Until {
+        let clear_at = self.stalls.clear_at();
         let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
+        wake = wake.max(clear_at);
         match self.phase {
             Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
             Phase::Loading => {
@@ -500,7 +499,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                     wake = wake.min(pings.due());
                 }
             }
-            Phase::Draining { until } => wake = wake.min(until),
+            Phase::Draining { until } => wake = wake.min(until.max(clear_at)),
             Phase::Done => return Until::Now,
         }
         if self.assignment.marks.is_some() {
@@ -522,23 +521,18 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
     }
 
-    /// Notes by how much this turn came too late: behind the time that it was to sleep to, or,
-    /// where it was not to sleep, behind the turn before.
-    #[inline]
-    fn note_stall(&mut self, until: Until, now: Time) {
-        let wanted = match until {
-            Until::Now => self.turn_at,
-            Until::Time(time) => time.max(self.turn_at),
-            Until::Event => now,
-        };
-        let late_ns = now.since(wanted);
-        if late_ns > self.stall.length_ns && self.opened && self.phase == Phase::Loading {
-            self.stall = Stall {
-                length_ns: late_ns,
-                at: now,
+    /// This turn came late: whoever waited for a connection meanwhile waited for the worker.
+    #[cold]
+    fn held_up(&mut self, now: Time) {
+        if let Some(wanted) = self.stalls.wanted(now)
+            && self.assignment.marks.is_some()
+        {
+            let doing = Doing {
+                free: true,
+                ..Doing::default()
             };
+            self.recorder.watch.note(wanted, doing, self.due);
         }
-        self.turn_at = now;
     }
 
     /// Learns how late the kernel wakes this thread, so as to wake that much earlier.
@@ -606,7 +600,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             counters: self.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,
-            stall: self.stall,
+            stall: self.stalls.longest,
+            put_off: self.stalls.put_off,
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
@@ -620,6 +615,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             .timers
             .next_deadline()
             .is_none_or(|deadline| deadline > now)
+            || !self.stalls.may_expire(now)
         {
             return;
         }

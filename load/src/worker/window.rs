@@ -20,7 +20,7 @@ impl<D: Driver> Worker<'_, D> {
             if !self.opened {
                 self.open_window(unread);
             }
-            let awaited = self.is_awaiting(now);
+            let awaited = self.is_awaiting(now) && !self.stalls.was_blind(now);
             self.recorder.tally.look(now.min(end), awaited);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));

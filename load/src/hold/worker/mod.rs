@@ -36,6 +36,7 @@ use crate::crew::Job;
 use crate::gate::Gate;
 use crate::random::Random;
 use crate::session::{Speech, Wire};
+use crate::stalls::{Stall, Stalls};
 
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;
@@ -112,6 +113,10 @@ pub(crate) struct Outcome {
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
+    /// The longest time by which a turn came later than it was meant to.
+    pub stall: Stall,
+    /// How often timers waited until what came during a stall was read.
+    pub put_off: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +213,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     /// Heartbeats without an answer so far.
     unanswered: u64,
     violation: Option<Violation>,
+    stalls: Stalls,
 }
 
 impl Job for Assignment {
@@ -273,6 +279,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             standing: 0,
             unanswered: 0,
             violation: None,
+            stalls: Stalls::new(driver.now()),
             assignment,
             driver,
         })
@@ -286,6 +293,10 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut until = Until::Now;
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
+            self.stalls.turn(until, now, !self.is_over());
+            if !completions.is_empty() {
+                self.stalls.news(now);
+            }
             if !self.is_over() {
                 self.tally.tick(now);
             }
@@ -332,7 +343,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             Phase::Draining { until } => {
-                if self.unanswered == 0 || now >= until {
+                if self.unanswered == 0 || now >= until && self.stalls.may_expire(now) {
                     self.phase = Phase::Done;
                 } else if self.stop.requested().is_some() {
                     self.phase = Phase::Draining {
@@ -392,7 +403,9 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// How long the driver may sleep before the next turn.
     fn next_wait(&self, now: Time) -> Until {
+        let clear_at = self.stalls.clear_at();
         let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
+        wake = wake.max(clear_at);
         if !self.is_over() {
             wake = wake.min(self.tally.next_tick());
         }
@@ -404,7 +417,8 @@ impl<'a, D: Driver> Worker<'a, D> {
                     wake = wake.min(self.opening_at(self.next_to_open));
                 }
             }
-            Phase::Holding { until } | Phase::Draining { until } => wake = wake.min(until),
+            Phase::Holding { until } => wake = wake.min(until),
+            Phase::Draining { until } => wake = wake.min(until.max(clear_at)),
             Phase::Done => return Until::Now,
         }
         Until::Time(wake)
@@ -423,7 +437,7 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     fn expire_timers(&mut self, now: Time) {
         let next = self.timers.next_deadline();
-        if next.is_none_or(|deadline| deadline > now) {
+        if next.is_none_or(|deadline| deadline > now) || !self.stalls.may_expire(now) {
             return;
         }
         let mut expired = std::mem::take(&mut self.expired);
@@ -507,6 +521,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu: ThreadTime::between(cpu_at_start, own_time()),
             counters,
             violation: self.violation.take(),
+            stall: self.stalls.longest,
+            put_off: self.stalls.put_off,
             tally: std::mem::replace(&mut self.tally, Tally::new()),
         }
     }

@@ -1,0 +1,102 @@
+//! What stands still is the worker itself, and the server is not blamed for it.
+
+use engine::choice::Kind;
+use engine::sim::{Faults, Network};
+use engine::{Address, Config};
+use measure::time::Time;
+
+use super::{MS, Server, plan, sockets_for};
+use crate::Record;
+use crate::gate::Gate;
+use crate::plan::Plan;
+use crate::run::{assemble, assign};
+use crate::schedule::Schedule;
+use crate::surroundings::Disturbance;
+use crate::worker::Worker;
+
+/// The record of a worker that stands still for two seconds, three seconds into its window, and
+/// that is told of four answers a turn at most.
+fn stopped(plan: &Plan) -> Record {
+    let network = Network::new(1, Faults::none());
+    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
+    network.serve(&address, Server::new(|_, _| 500_000));
+    // The network's time begins at one second.
+    network.halt(Time(4_000 * MS), 2_000 * MS);
+    let driver = network.driver(&Config {
+        sockets: sockets_for(plan.connections as usize),
+        buffers: 4,
+        ..Config::default()
+    });
+    let assignment = assign(plan, 0, &[address]).unwrap();
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
+    let outcome = worker.run().unwrap();
+    assert_eq!(outcome.breach, None);
+    let disturbance = Disturbance::default();
+    assemble(
+        plan,
+        Kind::Epoll,
+        "a test".into(),
+        vec![outcome],
+        disturbance,
+    )
+}
+
+#[test]
+fn a_stall_of_our_own_is_no_timeout_of_the_server() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 5_000.0 }] {
+        let mut plan = plan(schedule, 50, 8.0);
+        plan.timeout_s = 1.0;
+        let record = stopped(&plan);
+        assert!(record.errors.is_empty(), "{:?}", record.errors);
+        let exchanges = &record.exchanges;
+        assert_eq!((exchanges.failed, exchanges.unfinished), (0, 0));
+        let stall = record.generator.longest_stall.unwrap();
+        assert!((1.9e6..2.1e6).contains(&stall.length_us), "{stall:?}");
+        assert!((4.9..5.1).contains(&stall.at_s), "{stall:?}");
+        // Nobody looked meanwhile, so nobody knows of a gap.
+        let availability = record.availability.as_ref().unwrap();
+        assert_eq!(availability.share, 1.0, "{availability:?}");
+        assert_eq!(availability.gaps, []);
+        let said = |word: &str| record.warnings.iter().any(|warning| warning.contains(word));
+        if record.offered_rate.is_none() {
+            assert!(said(
+                "ringside itself stood still for 2.00 s until second 5.0"
+            ));
+            assert!(record.generator.counters["timeouts_put_off"] > 0);
+        } else {
+            // What was due meanwhile waited for the worker, whatever its connections did.
+            let waits = record.waits.as_ref().unwrap();
+            assert!(waits.late_us > 0.8 * waits.total_us, "{waits:?}");
+            assert!(!record.valid);
+            assert!(said(
+                "its longest stall took 2000.0 ms, 5.0 s into the window"
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_silent_behind_a_stall_still_times_out() {
+    let mut plan = plan(Schedule::Closed, 10, 8.0);
+    plan.timeout_s = 1.0;
+    let network = Network::new(1, Faults::none());
+    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
+    let law = |_, now: Time| match now.0 < 3_900 * MS {
+        true => MS,
+        false => 3_600_000 * MS,
+    };
+    network.serve(&address, Server::new(law));
+    network.halt(Time(4_000 * MS), 2_000 * MS);
+    let driver = network.driver(&Config {
+        sockets: sockets_for(10),
+        ..Config::default()
+    });
+    let assignment = assign(&plan, 0, &[address]).unwrap();
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
+    let tally = worker.run().unwrap().recorder.tally;
+    let timeouts = tally.errors.count(measure::counters::ErrorKind::Timeout);
+    // At 5.05 s of the window at the latest, and once a second from then on.
+    assert!((30..=50).contains(&timeouts), "{timeouts}");
+}

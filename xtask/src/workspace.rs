@@ -79,7 +79,8 @@ impl Workspace {
                 .unwrap_or(&path)
                 .to_string_lossy()
                 .into_owned();
-            if path.is_file() && TEXTS.iter().any(|end| name.ends_with(end)) {
+            let is_file = path.is_file() && !path.is_symlink();
+            if is_file && TEXTS.iter().any(|end| name.ends_with(end)) {
                 let text = fs::read_to_string(&path)
                     .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
                 files.push(File::new(&name, &text)?);
@@ -157,10 +158,10 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if path.is_symlink() || (name.starts_with('.') && name != ".ci") {
+        if name.starts_with('.') && name != ".ci" {
             continue;
         }
-        if path.is_dir() {
+        if path.is_dir() && !path.is_symlink() {
             if SKIPPED.contains(&name.as_str()) {
                 continue;
             }

@@ -19,6 +19,9 @@ pub(crate) mod subjects;
 pub(crate) mod tls;
 pub(crate) mod values;
 
+#[cfg(test)]
+mod documented;
+
 use std::ffi::OsString;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};

@@ -54,7 +54,7 @@ fn commands(text: &str) -> Vec<String> {
     let joined = parts.join(" ");
     let mut found = Vec::new();
     for line in joined.lines() {
-        let line = line.trim_start_matches(|c: char| c == ' ' || c == '|');
+        let line = line.trim_start_matches([' ', '|']);
         let spans = line.split('`').skip(1).step_by(2);
         found.extend(spans.chain([line]).filter(|one| begins_with_a_verb(one)));
     }
@@ -71,7 +71,7 @@ fn begins_with_a_verb(text: &str) -> bool {
         && verb.is_some_and(|verb| verbs().iter().any(|known| known == verb))
         && rest
             .first()
-            .is_some_and(|word| tells(&word) || word.chars().all(char::is_uppercase))
+            .is_some_and(|word| tells(word) || word.chars().all(char::is_uppercase))
 }
 
 /// The words of a command as a shell would split it, without what follows ` #`, ` &` or two spaces.

@@ -21,6 +21,8 @@ pub(crate) const MANIFEST: &str = "comparison.json";
 pub(crate) const SWEEP: &str = "sweep.json";
 /// The file of what trials came to.
 pub(crate) const TRIALS: &str = "trials.json";
+/// The file of what a search for capacities found.
+pub(crate) const CAPACITY: &str = "capacity.json";
 /// The comparison's file as it was read, but for its secrets.
 pub(crate) const ASKED: &str = "comparison.toml";
 
@@ -51,15 +53,21 @@ impl Store {
                 &Path::new("ringside-out").join(format!("{}-{name}", utc_date(unix_seconds))),
             ),
         };
-        if [MANIFEST, SWEEP, "rounds"]
-            .iter()
-            .any(|name| folder.join(name).exists())
-        {
-            return Err(format!(
-                "{} already holds a comparison; name another folder with -o, or go on with it by \
-                 --resume",
-                folder.display()
-            ));
+        let holds = |names: &[&str]| names.iter().any(|name| folder.join(name).exists());
+        // What can be gone on with is a comparison. A search for capacities begins anew.
+        let taken = match (
+            holds(&[MANIFEST, SWEEP]),
+            holds(&["rounds", CAPACITY, TRIALS]),
+        ) {
+            (true, _) => Some(
+                "a comparison; name another folder with -o, or go on with it by \
+                               `ringside compare --resume`",
+            ),
+            (_, true) => Some("results; name another folder with -o"),
+            _ => None,
+        };
+        if let Some(what) = taken {
+            return Err(format!("{} already holds {what}", folder.display()));
         }
         let made = fs::create_dir_all(&folder).and_then(|()| Store::tried(&folder));
         made.map_err(|error| {
@@ -296,7 +304,20 @@ mod tests {
         assert_eq!(store.unwritten(), Vec::<String>::new());
         assert!(store.folder().join("rounds/a/001.json").is_file());
         let again = Store::create(Some(&folder), "x", 0).map(|_| ());
-        assert!(again.is_err_and(|what| what.contains("already holds")));
+        let again = again.expect_err("it is taken");
+        assert!(
+            again.contains("already holds results") && again.contains("-o"),
+            "{again}"
+        );
+        // Only a comparison can be gone on with.
+        assert!(!again.contains("--resume"), "{again}");
+        store.put(Path::new(MANIFEST), b"{}".to_vec());
+        let again = Store::create(Some(&folder), "x", 0).map(|_| ());
+        let again = again.expect_err("it is taken");
+        assert!(
+            again.contains("holds a comparison") && again.contains("--resume"),
+            "{again}"
+        );
         fs::remove_dir_all(&folder).expect("its own folder");
     }
 

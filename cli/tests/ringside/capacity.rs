@@ -83,6 +83,50 @@ fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
 }
 
 #[test]
+fn the_first_question_waits_for_as_long_as_any_request_may_take() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (url, out) = (server.at("/delay/1s"), folder.path("out"));
+    let ended = ringside(&["capacity", &url, "-T", "50ms", "--slo=p99<1s", "-o", &out]);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn a_search_that_begins_higher_than_it_was_asked_to_says_so() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (url, out) = (server.at("/"), folder.path("out"));
+    let mut words = vec![
+        "capacity",
+        &url,
+        "-o",
+        &out,
+        "-d",
+        "200ms",
+        "--slo",
+        "errors<5%",
+    ];
+    words.extend([
+        "--repeats",
+        "1",
+        "--confirmations",
+        "1",
+        "--precision",
+        "50%",
+    ]);
+    let ended = ringside(&[&words[..], &["--from", "10", "--to", "40"]].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    for said in [&ended.stdout, &ended.stderr] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_says(&said, "The search starts at 3");
+        assert_says(&said, ", not at 10/s: below that, even the longest probe");
+    }
+    // Every probe is there, with its connections and what decided.
+    for part in ["because", "connections", "errors<5%: 0"] {
+        assert_says(&ended.stdout, part);
+    }
+}
+
+#[test]
 fn ctrl_c_ends_a_search_with_130_and_what_was_found() {
     let (url, reached) = counting_server(20);
     let folder = Folder::new();

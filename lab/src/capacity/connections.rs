@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 pub(super) const MOST: u32 = 4096;
 /// Twice the connections changed something if so many times more was answered.
 const MORE: f64 = 1.05;
+/// Over more connections a rate is tried so often at once, where the generator or the host spoils
+/// it, until it stays unknown what they would do.
+const TRIES_MAX: u32 = 3;
 /// Or if the 99th percentile of the response time came down to this share.
 const SOONER: f64 = 0.8;
 
@@ -24,11 +27,12 @@ pub struct Limited {
     pub connections: u32,
     /// The rate that failed over these.
     pub rate: f64,
-    /// With so many the same rate held, or more was answered; null where no more are tried.
+    /// So many were tried at the same rate, too; null where no more are tried.
     pub more: Option<u32>,
     /// What was answered a second over these.
     pub achieved: f64,
-    /// What was answered a second with more.
+    /// What was answered a second with more: the rate held, or more was answered. Null where each
+    /// probe with more was disturbed, so that it is not known whether these were the limit.
     pub achieved_with_more: Option<f64>,
     /// Whether somebody asked for so many connections.
     pub given: bool,
@@ -126,7 +130,7 @@ impl Connections {
         let (mut with, mut best) = (self.now, seen);
         loop {
             let more = with.saturating_mul(2).min(self.most);
-            let tried = (more > with).then(|| probe(more)).flatten();
+            let tried = (more > with).then(|| told(|| probe(more))).flatten();
             let Some(tried) = tried else {
                 // As far as it goes, and connections still are what it fails by.
                 self.adopt(with);
@@ -135,6 +139,9 @@ impl Connections {
             };
             if tried.held.is_none() {
                 self.adopt(with);
+                if self.given {
+                    self.bound(rate, seen, Some((more, None)));
+                }
                 return Added::Unknown;
             }
             if !tried.is_better_than(&best) {
@@ -145,7 +152,7 @@ impl Connections {
             }
             if self.given {
                 self.enough_at.push(rate);
-                self.bound(rate, seen, Some((more, tried.achieved)));
+                self.bound(rate, seen, Some((more, Some(tried.achieved))));
                 return Added::Fails;
             }
             (with, best) = (more, tried);
@@ -167,13 +174,13 @@ impl Connections {
         }
     }
 
-    fn bound(&mut self, rate: f64, seen: Seen, more: Option<(u32, f64)>) {
+    fn bound(&mut self, rate: f64, seen: Seen, more: Option<(u32, Option<f64>)>) {
         self.limited = Some(Limited {
             connections: self.now,
             rate,
             more: more.map(|more| more.0),
             achieved: seen.achieved,
-            achieved_with_more: more.map(|more| more.1),
+            achieved_with_more: more.and_then(|more| more.1),
             given: self.given,
         });
     }
@@ -181,6 +188,26 @@ impl Connections {
     /// What was said of `rate` does not stand.
     fn forget(&mut self, rate: f64) {
         self.limited = self.limited.filter(|limited| limited.rate != rate);
+    }
+}
+
+/// Probes, and again where that said nothing, up to [`TRIES_MAX`] times.
+fn told(mut probe: impl FnMut() -> Option<Seen>) -> Option<Seen> {
+    let mut seen = probe()?;
+    for _ in 1..TRIES_MAX {
+        if seen.held.is_some() {
+            break;
+        }
+        seen = probe()?;
+    }
+    Some(seen)
+}
+
+impl Limited {
+    /// Whether it is known that these were the limit: more of them did better, or were not to be
+    /// tried.
+    pub fn is_known(&self) -> bool {
+        self.more.is_none() || self.achieved_with_more.is_some()
     }
 }
 
@@ -292,10 +319,60 @@ mod tests {
         let mut connections = Connections::new(10, false, MOST);
         let seen = served(2000.0, 10, 0.010, 20_000.0);
         let nothing = Seen { held: None, ..seen };
-        let unknown = connections.add((2000.0, false), seen, |_| Some(nothing));
+        let mut tries = 0;
+        let unknown = connections.add((2000.0, false), seen, |_| {
+            tries += 1;
+            Some(nothing)
+        });
         assert_eq!((unknown, connections.now()), (Added::Unknown, 10));
+        assert_eq!(tries, TRIES_MAX);
         let known = |more| Some(served(2000.0, more, 0.010, 20_000.0));
         assert_eq!(connections.add((2000.0, false), seen, known), Added::Holds);
         assert_eq!(connections.now(), 20);
+    }
+
+    #[test]
+    fn a_disturbed_probe_over_more_than_given_connections_is_made_again() {
+        let mut connections = Connections::new(10, true, MOST);
+        let seen = served(2000.0, 10, 0.010, 20_000.0);
+        let nothing = Seen { held: None, ..seen };
+        let mut tries = 0;
+        let once_disturbed = |more| {
+            tries += 1;
+            Some(match tries {
+                1 => nothing,
+                _ => served(2000.0, more, 0.010, 20_000.0),
+            })
+        };
+        let added = connections.add((2000.0, true), seen, once_disturbed);
+        assert_eq!((added, tries), (Added::Fails, 2));
+        let limited = connections.limited().expect("more hold the rate");
+        assert!(
+            limited.is_known() && limited.more == Some(20),
+            "{limited:?}"
+        );
+    }
+
+    #[test]
+    fn what_stays_disturbed_is_a_bound_that_says_so() {
+        let mut connections = Connections::new(10, true, MOST);
+        let seen = served(2000.0, 10, 0.010, 20_000.0);
+        let nothing = Seen { held: None, ..seen };
+        let added = connections.add((2000.0, true), seen, |_| Some(nothing));
+        assert_eq!(added, Added::Unknown);
+        let limited = connections.limited().expect("nobody knows better");
+        assert!(
+            !limited.is_known() && limited.more == Some(20),
+            "{limited:?}"
+        );
+        // The next probe of the edge finds that more change nothing: then it is the server.
+        let full = |_| {
+            Some(Seen {
+                held: Some(false),
+                ..seen
+            })
+        };
+        assert_eq!(connections.add((2000.0, true), seen, full), Added::Fails);
+        assert_eq!(connections.limited(), None);
     }
 }

@@ -362,10 +362,16 @@ impl RowCapacity {
         if let (Some(limited), Some(held)) = (&self.limited_by_connections, &held)
             && found.ending == Ending::Between
         {
-            let says = format!(
-                "{name} holds at least {held}: a lower bound, limited by {}.",
-                self.connections_in_words(limited.connections)
-            );
+            let connections = self.connections_in_words(limited.connections);
+            let says = match limited.is_known() {
+                true => format!(
+                    "{name} holds at least {held}: a lower bound, limited by {connections}."
+                ),
+                false => format!(
+                    "{name} holds at least {held}: a lower bound, since it isn't known whether \
+                     {connections} limited it."
+                ),
+            };
             let rests = format!("{} {}", limited.words(), rests_on(found));
             return Some(Conclusion { says, rests });
         }
@@ -548,6 +554,11 @@ impl Limited {
                 per_second(with_more.round()),
                 per_second(self.achieved.round())
             ),
+            (Some(more), None) => format!(
+                "{waited}. Each probe over {more} connections was disturbed by the generator or \
+                 the host, so whether more would help is open: search again on a quiet machine, or \
+                 with -c {more}."
+            ),
             _ => format!("{waited}, and more were not tried."),
         }
     }
@@ -642,6 +653,16 @@ impl Point {
             Verdict::Pass => Some(true),
             Verdict::Fail => Some(false),
             Verdict::Unknown(_) => None,
+        }
+    }
+
+    /// What decided, and why that does not count, if it does not.
+    pub fn reason(&self) -> String {
+        match &self.verdict {
+            Verdict::Unknown(why) if *why != self.why => {
+                format!("{} (doesn't count: {why})", self.why)
+            }
+            _ => self.why.clone(),
         }
     }
 

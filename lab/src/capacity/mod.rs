@@ -44,14 +44,13 @@ use crate::event::{Event, Observer};
 use crate::live::Setting;
 use crate::manifest::Role;
 use crate::report;
+use crate::report::format::per_second;
 use crate::rounds::Entry;
 use crate::store::{Store, time_of_day};
 use crate::{CannotBegin, End, workload};
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
 
-/// How long a target is asked once, to see that somebody answers.
-const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Load before the window of each probe of a URL, while the connections open.
 const SETTLE: Duration = Duration::from_millis(200);
 /// The measured window of each probe of a URL, unless somebody says otherwise.
@@ -217,9 +216,11 @@ fn of_target(
     plan.validate()
         .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
     let asked = plan.clone();
-    let answer = load::unless_stopped(stop, move || load::probe(&asked, ASK_TIMEOUT))
+    // As long as any other request may take.
+    let timeout = Duration::from_secs_f64(plan.timeout_s);
+    let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
         .map_err(CannotBegin::Target)?;
-    let mut cautions = Vec::new();
+    let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
     if !answer.is_success() {
         cautions.push(format!(
             "Before any load the target answered with {}: if it goes on like that no rate holds.",
@@ -280,7 +281,10 @@ fn of_rows(
     let hiding = store.hide(&comparison.redaction);
     hiding.map_err(CannotBegin::Impossible)?;
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
-    found.cautions = cautions(&found.host, &placement, pressure_before());
+    let from = options.from.or_else(|| comparison.capacity.as_ref()?.from);
+    found.cautions.extend(raised(from, &goal));
+    let of_the_host = cautions(&found.host, &placement, pressure_before());
+    found.cautions.extend(of_the_host);
     found.question = Some(comparison.question.clone());
     found.asked = question(comparison);
     found.load = workload.words();
@@ -389,6 +393,19 @@ fn goal(
             seed,
         }),
     }
+}
+
+/// That the search does not begin where somebody wants it to, if so.
+fn raised(from: Option<f64>, goal: &Goal) -> Option<String> {
+    let (wanted, begins) = (from?, goal.limits.from);
+    (begins > wanted).then(|| {
+        format!(
+            "The search starts at {}, not at {}: below that, even the longest probe brings too \
+             few requests to judge the conditions. A longer --duration makes lower rates possible.",
+            per_second(begins),
+            per_second(wanted)
+        )
+    })
 }
 
 /// What is wrong about what is asked for, and what to do.

@@ -26,8 +26,9 @@ const FAILED_BY_ITSELF_MIN: f64 = 0.1;
 
 /// A stall counts if it is as long as this share of a limit, or of what a window may lose.
 const STALL_SHARE: f64 = 0.5;
-/// Where more of what was due found every connection busy, that may be why a rate failed.
-const BLOCKED_MIN: f64 = 0.005;
+/// Where a greater share of all response times went by in waits for connections, these may be why
+/// a rate failed.
+const WAITED_MIN: f64 = 0.005;
 
 /// What a probe's record says.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,8 +116,8 @@ fn moved(slo: &[Threshold], record: &Record) -> Option<String> {
 
 /// The sentence about a stall of the generator that may have broken a condition, if there was one.
 fn stalled(slo: &[Threshold], record: &Record) -> Option<String> {
-    let late_us = *record.generator.counters.get("own_lateness_max_us")?;
-    let (stall_s, window_s) = (late_us as f64 / 1e6, record.duration_s);
+    let stall = record.generator.longest_stall?;
+    let (stall_s, window_s) = (stall.length_us / 1e6, record.duration_s);
     // What falls due in a stall is late by up to its length: so many exchanges, by so much.
     let breaks = |threshold: &Threshold| {
         let rare = 1.0 - threshold.quantile().unwrap_or(0.0);
@@ -135,11 +136,17 @@ fn stalled(slo: &[Threshold], record: &Record) -> Option<String> {
     })
 }
 
-/// Whether the service times alone meet every condition, and requests waited for a connection.
+/// Whether the service times alone meet every condition, and requests waited for a connection: it
+/// was in use, or was being opened or closed. That one had failed, or that the server refused, is
+/// nothing that more connections mend.
 fn waited_for_connections(slo: &[Threshold], record: &Record) -> bool {
-    let due = record.offered_rate.unwrap_or_default() * record.duration_s;
-    let blocked = record.generator.counters.get("blocked_exchanges").copied();
-    if (blocked.unwrap_or_default() as f64) < BLOCKED_MIN * due {
+    let Some(waits) = record.waits else {
+        return false;
+    };
+    let for_connections_us = waits.busy_us + waits.connecting_us + waits.closing_us;
+    let share = waits.share_of_response.unwrap_or_default();
+    let most = 2.0 * for_connections_us >= waits.total_us;
+    if !most || share * for_connections_us < WAITED_MIN * waits.total_us {
         return false;
     }
     let mut of_service = record.clone();
@@ -179,7 +186,8 @@ mod tests {
     use measure::histogram::Histogram;
     use measure::host::Host;
     use measure::record::{
-        Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Times,
+        Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Times,
+        Waits,
     };
 
     use super::*;
@@ -245,10 +253,25 @@ mod tests {
         }
     }
 
-    fn counted(record: Record, name: &str, count: u64) -> Record {
+    fn stalled_for(record: Record, length_us: f64) -> Record {
         let mut record = record;
-        record.generator.counters.insert(name.to_owned(), count);
+        record.generator.longest_stall = Some(Stall {
+            length_us,
+            at_s: 0.5,
+        });
         record
+    }
+
+    /// Half of all response times were waits.
+    fn waited(record: Record, waits: Waits) -> Record {
+        Record {
+            waits: Some(Waits {
+                total_us: 100.0,
+                share_of_response: Some(0.5),
+                ..waits
+            }),
+            ..record
+        }
     }
 
     /// The same, but from sent to done each took `ms` only.
@@ -263,44 +286,74 @@ mod tests {
     #[test]
     fn a_stall_that_alone_may_have_broken_a_condition_spoils_the_probe() {
         let slo = ["p99<10ms", "errors<1%"].map(|text| text.parse().expect("a condition"));
-        let after = |record, stall_us| {
-            let record = counted(record, "own_lateness_max_us", stall_us);
-            judge(&slo, &record).verdict
-        };
+        let after = |record, stall_us| judge(&slo, &stalled_for(record, stall_us)).verdict;
         // 15,000 of 17,494, as after a stall of 150 ms.
         let behind = Record {
             achieved_rate: 15_000.0,
             ..record(17_494, 0, 5)
         };
-        let Verdict::Unknown(why) = after(behind.clone(), 150_000) else {
+        let Verdict::Unknown(why) = after(behind.clone(), 150_000.0) else {
             panic!("the subject has not failed");
         };
         assert!(why.contains("stood still for 150 ms"), "{why}");
-        assert_eq!(after(behind, 200), Verdict::Fail);
+        assert_eq!(after(behind, 200.0), Verdict::Fail);
         // Too short to make a 99th percentile of it, whatever it did to a few.
         let slow = record(17_494, 0, 11);
-        assert_eq!(after(slow.clone(), 3_000), Verdict::Fail);
-        assert!(matches!(after(slow, 30_000), Verdict::Unknown(_)));
+        assert_eq!(after(slow.clone(), 3_000.0), Verdict::Fail);
+        assert!(matches!(after(slow, 30_000.0), Verdict::Unknown(_)));
         // A subject that refuses half of all has failed, whatever the generator did.
-        assert_eq!(after(record(17_494, 9_000, 11), 30_000), Verdict::Fail);
-        assert_eq!(after(record(17_494, 0, 5), 30_000), Verdict::Pass);
+        assert_eq!(after(record(17_494, 9_000, 11), 30_000.0), Verdict::Fail);
+        assert_eq!(after(record(17_494, 0, 5), 30_000.0), Verdict::Pass);
     }
 
     #[test]
     fn waiting_for_a_connection_is_told_from_a_slow_subject() {
         let slo = ["p99<10ms".parse().expect("a condition")];
         let of = |record: &Record| judge(&slo, record);
-        let waited = counted(record(5000, 0, 40), "blocked_exchanges", 4000);
-        let judgement = of(&served_in(waited.clone(), 3));
+        let busy = Waits {
+            busy_us: 90.0,
+            late_us: 10.0,
+            ..Waits::default()
+        };
+        let queued = waited(record(5000, 0, 40), busy);
+        let judgement = of(&served_in(queued.clone(), 3));
         assert_eq!(
             (judgement.verdict, judgement.by_connections),
             (Verdict::Fail, true)
         );
         assert!(judgement.why.contains("every connection was busy"));
         // The answers themselves were too slow.
-        assert!(!of(&served_in(waited, 11)).by_connections);
+        assert!(!of(&served_in(queued, 11)).by_connections);
         // Nobody waited for a connection.
         assert!(!of(&served_in(record(5000, 0, 40), 3)).by_connections);
+        // A connection for each request: that it is being opened is a wait for it, too.
+        let connecting = Waits {
+            connecting_us: 60.0,
+            late_us: 40.0,
+            ..Waits::default()
+        };
+        assert!(of(&served_in(waited(record(5000, 0, 40), connecting), 3)).by_connections);
+        // More connections do nothing about these.
+        for waits in [
+            Waits {
+                back_off_us: 90.0,
+                busy_us: 10.0,
+                ..Waits::default()
+            },
+            Waits {
+                refused_us: 90.0,
+                busy_us: 10.0,
+                ..Waits::default()
+            },
+            Waits {
+                late_us: 90.0,
+                busy_us: 10.0,
+                ..Waits::default()
+            },
+        ] {
+            let record = waited(record(5000, 0, 40), waits);
+            assert!(!of(&served_in(record, 3)).by_connections, "{waits:?}");
+        }
     }
 
     fn verdict(record: &Record) -> Verdict {

@@ -299,6 +299,20 @@ fn connections_that_were_the_limit_stand_in_the_headline_and_make_a_bound() {
             .is_some_and(|(_, high)| high.is_none())
     );
     assert!(found.rows[0].in_words().starts_with("at least"));
+    // Each probe over more was disturbed: a bound all the same, and whose is said to be open.
+    row.limited_by_connections = Some(Limited {
+        achieved_with_more: None,
+        ..limited
+    });
+    let said = capacities(vec![row.clone()]).conclusions[0].words();
+    for part in [
+        "a lower bound, since it isn't known whether -c 10 limited it.",
+        "Each probe over 20 connections was disturbed",
+        "with -c 20.",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    row.limited_by_connections = Some(limited);
     // Of a comparison's row it is the file that says how many.
     row.description = Some("a row".to_owned());
     found = capacities(vec![row]);

@@ -14,10 +14,10 @@ pub(super) use page::said;
 pub use text::{csv, markdown, terminal};
 
 use super::format::{digits, per_second, time_us};
-use crate::capacity::{Capacities, CurvePoint, RowCapacity};
+use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
 
 /// The name of the model's file.
-pub const MODEL: &str = "capacity.json";
+pub const MODEL: &str = crate::store::CAPACITY;
 
 /// Every file of a folder, by its name.
 pub fn files(found: &Capacities) -> [(&'static str, String); 4] {
@@ -98,6 +98,20 @@ fn failed_share(share: f64) -> String {
     match share > 0.0 {
         true => format!("{} %", digits(100.0 * share)),
         false => "0".to_owned(),
+    }
+}
+
+/// The share of a probe's exchanges that failed.
+fn share_failed(point: &Point) -> String {
+    let all = (point.completed + point.failed).max(1) as f64;
+    failed_share(point.failed as f64 / all)
+}
+
+/// Over how many connections a probe was made, where that is known.
+fn connections(point: &Point) -> String {
+    match point.connections {
+        0 => "–".to_owned(),
+        connections => connections.to_string(),
     }
 }
 

@@ -10,7 +10,8 @@ use super::super::html::page::{
 use super::super::html::plot::{Axis, Line, Scale, Series, lines};
 use super::super::html::swatch;
 use super::{
-    capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown, times_held,
+    capacity, conditions, connections, failing, knee, or_dash, scaling, share_failed, shown,
+    times_held,
 };
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -59,14 +60,6 @@ pub fn html(found: &Capacities) -> String {
     sections.push(Section::new("Every probe", "", probes(found)));
     sections.push(Section::new("How it was measured", "", setup(found)));
     page(title, lead, &sections)
-}
-
-/// Over how many connections a probe was made, where that is known.
-fn connections(point: &Point) -> String {
-    match point.connections {
-        0 => "–".to_owned(),
-        connections => connections.to_string(),
-    }
 }
 
 /// What was found, in large words.
@@ -208,7 +201,6 @@ fn probes(found: &Capacities) -> Markup {
         ("because", Column::Wide),
     ];
     let one = |point: &Point| {
-        let all = (point.completed + point.failed).max(1) as f64;
         vec![
             Cell::text(point.number.to_string()),
             Cell::text(super::text::kind(point.kind)),
@@ -217,9 +209,9 @@ fn probes(found: &Capacities) -> Markup {
             Cell::text(per_second(point.achieved.round())),
             Cell::text(or_dash(point.p50_us, time_us)),
             Cell::text(or_dash(point.p99_us, time_us)),
-            Cell::text(failed_share(point.failed as f64 / all)),
+            Cell::text(share_failed(point)),
             Cell::text(point.outcome()),
-            Cell::text(point.why.clone()),
+            Cell::text(point.reason()),
         ]
     };
     let by_rate = |row: &RowCapacity| {

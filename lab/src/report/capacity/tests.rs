@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::capacity::finding::tests::{capacities, searched};
+use crate::capacity::search::Verdict;
 use crate::report::Look;
 
 const LOOK: Look = Look {
@@ -39,6 +40,31 @@ fn every_format_has_the_capacities_and_the_ratio() {
         names,
         ["capacity.json", "report.md", "report.csv", "report.html"]
     );
+}
+
+#[test]
+fn every_probe_is_told_with_its_connections_and_its_reason() {
+    let mut row = searched("slow", 10_000.0);
+    let last = row.points.last_mut().expect("a probe");
+    last.connections = 77;
+    last.why = "p99 was 31ms".to_owned();
+    last.verdict = Verdict::Unknown("the generator stood still for 12 ms".to_owned());
+    let probes = row.points.len();
+    let found = capacities(vec![row]);
+    let reason = "p99 was 31ms (doesn't count: the generator stood still for 12 ms)";
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in [terminal(&found, LOOK), markdown(&found), csv(&found)] {
+        assert!(one_line(&text).contains(reason), "{text}");
+        assert!(text.contains("77"), "{text}");
+    }
+    let text = terminal(&found, LOOK);
+    let of_a_probe = |line: &&str| {
+        let kinds = ["ramp", "bisect", "control", "confirm", "curve"];
+        line.split_whitespace()
+            .nth(1)
+            .is_some_and(|word| kinds.contains(&word))
+    };
+    assert_eq!(text.lines().filter(of_a_probe).count(), probes, "{text}");
 }
 
 #[test]

@@ -4,7 +4,10 @@ use super::super::csv::{field, quoted};
 use super::super::format::{per_second, percent, time_us};
 use super::super::markdown::{escape, list, rows};
 use super::super::terminal::{Look, aligned, plain, under, wrap};
-use super::{capacity, conditions, failed_share, failing, knee, or_dash, scaling, shown};
+use super::{
+    capacity, conditions, connections, failed_share, failing, knee, or_dash, scaling, share_failed,
+    shown,
+};
 use crate::capacity::search::Kind;
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -20,6 +23,18 @@ const HEADINGS: [&str; 7] = [
 
 const CURVE: [&str; 7] = [
     "offered", "answered", "p50", "p99", "failed", "server", "outcome",
+];
+
+const PROBES: [&str; 9] = [
+    "probe",
+    "for",
+    "offered",
+    "connections",
+    "answered",
+    "p99",
+    "failed",
+    "outcome",
+    "because",
 ];
 
 /// The whole report as lines of text.
@@ -38,9 +53,11 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
     lines.extend(aligned(table(found), look));
     for row in &found.rows {
         lines.extend(row.log.iter().map(|line| format!("    | {line}")));
-        if found.rows.len() == 1 && !row.curve.is_empty() {
+        if found.rows.len() == 1 && !row.points.is_empty() {
             lines.push(String::new());
             lines.extend(aligned(curve(row), look));
+            lines.push(String::new());
+            lines.extend(listed(row, look));
         }
     }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
@@ -95,6 +112,45 @@ fn curve_cells(point: &CurvePoint) -> Vec<String> {
     ]
 }
 
+/// Every probe of a row, in the order in which they were made.
+fn probes(row: &RowCapacity) -> Vec<Vec<String>> {
+    let mut lines = vec![PROBES.map(str::to_owned).to_vec()];
+    lines.extend(row.points.iter().map(|point| {
+        vec![
+            point.number.to_string(),
+            kind(point.kind).to_owned(),
+            per_second(point.rate),
+            connections(point),
+            per_second(point.achieved.round()),
+            or_dash(point.p99_us, time_us),
+            share_failed(point),
+            point.outcome().to_owned(),
+            point.reason(),
+        ]
+    }));
+    lines
+}
+
+/// The same for a terminal. The reason, which may be long, stands below what is known in figures
+/// where the line has no room for it.
+fn listed(row: &RowCapacity, look: Look) -> Vec<String> {
+    let mut cells = probes(row);
+    let reasons: Vec<String> = cells.iter_mut().filter_map(Vec::pop).collect();
+    let figures = aligned(cells, look);
+    let mut lines = Vec::new();
+    for (at, (line, reason)) in figures.into_iter().zip(&reasons).enumerate() {
+        let one = format!("{line}  {reason}");
+        // The headings may be bold, which takes no room.
+        if at == 0 || one.chars().count() <= look.width {
+            lines.push(one);
+            continue;
+        }
+        lines.push(line);
+        lines.extend(wrap(reason, look.width, "       ", "       "));
+    }
+    lines
+}
+
 /// The whole report as Markdown.
 pub fn markdown(found: &Capacities) -> String {
     let title = found.question.as_deref().unwrap_or(&found.asked);
@@ -114,6 +170,8 @@ pub fn markdown(found: &Capacities) -> String {
     for row in found.rows.iter().filter(|row| !row.curve.is_empty()) {
         text.push_str(&format!("## {} over offered rates\n\n", escape(&row.name)));
         rows(&mut text, &curve(row));
+        text.push_str(&format!("## Every probe of {}\n\n", escape(&row.name)));
+        rows(&mut text, &probes(row));
     }
     let engine = found.engine.as_deref().unwrap_or("not known");
     text.push_str(&format!(
@@ -160,7 +218,7 @@ fn probe(name: &str, point: &Point) -> Vec<String> {
         field(point.server_cpu_us_per_exchange),
         field(point.server_busy),
         quoted(point.outcome()),
-        quoted(&point.why),
+        quoted(&point.reason()),
     ]
 }
 

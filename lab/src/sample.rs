@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::Record;
+use measure::record::{Lost, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Severity, first};
@@ -47,6 +47,10 @@ pub struct Sample {
     pub failed: u64,
     /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
+    /// What of the load came to nothing, by the record's account; null where a command was timed,
+    /// and in rounds from before it was kept.
+    #[serde(default)]
+    pub lost: Option<Lost>,
     /// Processor time of the other subjects meanwhile, as a share of one core.
     pub others_busy: f64,
     /// What was found about the worth of these figures.
@@ -84,6 +88,7 @@ impl Sample {
             completed,
             failed: record.exchanges.failed,
             errors: record.errors.clone(),
+            lost: Some(record.lost()),
             others_busy: server.others_busy,
             findings: Vec::new(),
         }
@@ -106,6 +111,15 @@ impl Sample {
         }
     }
 
+    /// What of the load came to nothing; in older rounds the exchanges that failed.
+    pub fn lost(&self) -> Lost {
+        self.lost.unwrap_or(Lost {
+            failed: self.failed,
+            of: self.completed + self.failed,
+            ..Lost::default()
+        })
+    }
+
     /// Why the round counts for nothing, if so.
     pub fn void(&self) -> Option<&str> {
         first(&self.findings, Severity::Void)
@@ -115,6 +129,24 @@ impl Sample {
     pub fn bound(&self) -> Option<&str> {
         first(&self.findings, Severity::Bound)
     }
+}
+
+/// What came to nothing, with its share and its kinds: `12 of 5000 exchanges failed (reset 12)`;
+/// nothing where all went well.
+pub(crate) fn lost_in_words(lost: &Lost, errors: &BTreeMap<String, u64>) -> Option<String> {
+    let told = lost.told();
+    let (count, of) = (lost.count(), lost.of);
+    if told.is_empty() {
+        return None;
+    }
+    let kinds = errors_in_words(errors).map_or(String::new(), |words| format!(" ({words})"));
+    Some(match lost.failed == count && lost.outage_share == 0.0 {
+        true => format!("{count} of {of} exchanges failed{kinds}"),
+        false => format!(
+            "{count} of {of} requests came to nothing: {}{kinds}",
+            told.join(", ")
+        ),
+    })
 }
 
 /// `reset 3, timeout 1`, or nothing.

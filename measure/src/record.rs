@@ -295,7 +295,7 @@ pub struct Gap {
 }
 
 /// What of the load came to nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
     /// Exchanges that failed, and those that were never answered.
     pub failed: u64,
@@ -546,6 +546,23 @@ impl Lost {
     /// How many.
     pub fn count(&self) -> u64 {
         self.failed + self.unfinished + self.attempts
+    }
+
+    /// Its parts in words, such as `3 failed`; nothing where all went well.
+    pub fn told(&self) -> Vec<String> {
+        let outage = (self.outage_share > 0.0).then(|| {
+            let percent = self.outage_share * 100.0;
+            format!("no answers for {percent:.1} % of the time")
+        });
+        let counts = [
+            (self.failed, "failed"),
+            (self.unfinished - self.never_sent, "never answered"),
+            (self.never_sent, "never sent for want of a connection"),
+            (self.attempts, "failed attempts to connect"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let told = counts.map(|(count, what)| format!("{count} {what}"));
+        told.chain(outage).collect()
     }
 
     /// The share of the load that came to nothing: of exchanges that would have come evenly over

@@ -335,21 +335,7 @@ fn gaps(availability: &Availability, paint: Paint) -> String {
 
 /// What of the load came to nothing, with its share: the figure that `errors` of a threshold is.
 fn lost(lost: &Lost) -> String {
-    let outage = (lost.outage_share > 0.0).then(|| {
-        format!(
-            "no answers for {:.1} % of the time",
-            lost.outage_share * 100.0
-        )
-    });
-    let counts = [
-        (lost.failed, "failed"),
-        (lost.unfinished - lost.never_sent, "never answered"),
-        (lost.never_sent, "never sent for want of a connection"),
-        (lost.attempts, "failed attempts to connect"),
-    ];
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let told = counts.map(|(count, what)| format!("{count} {what}"));
-    let told: Vec<String> = told.chain(outage).collect();
+    let told = lost.told();
     match lost.share().filter(|_| !told.is_empty()) {
         Some(share) => format!("errors {:.3} % ({})", share * 100.0, told.join(", ")),
         None => "no errors".to_owned(),

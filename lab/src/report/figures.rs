@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::record::Lost;
 use serde::{Deserialize, Serialize};
 
 use super::Row;
@@ -42,6 +43,9 @@ pub struct Figures {
     pub failed: u64,
     /// Errors by kind, all rounds together.
     pub errors: BTreeMap<String, u64>,
+    /// What of the load came to nothing, all rounds together.
+    #[serde(default)]
+    pub lost: Lost,
 }
 
 impl Figures {
@@ -71,13 +75,29 @@ impl Figures {
             completed: samples.iter().map(|sample| sample.completed).sum(),
             failed: samples.iter().map(|sample| sample.failed).sum(),
             errors,
+            lost: together(samples),
         })
     }
 
-    /// Errors of every kind, and failures that no kind was counted for.
+    /// Errors of every kind, and what came to nothing without one.
     pub fn errors(&self) -> u64 {
-        self.errors.values().sum::<u64>().max(self.failed)
+        let counted = self.errors.values().sum::<u64>();
+        counted.max(self.failed).max(self.lost.count())
     }
+}
+
+/// What came to nothing in all rounds; of the outages their mean.
+fn together(samples: &[Sample]) -> Lost {
+    let mut sum = Lost::default();
+    for lost in samples.iter().map(Sample::lost) {
+        sum.failed += lost.failed;
+        sum.unfinished += lost.unfinished;
+        sum.never_sent += lost.never_sent;
+        sum.attempts += lost.attempts;
+        sum.of += lost.of;
+        sum.outage_share += lost.outage_share / samples.len() as f64;
+    }
+    sum
 }
 
 /// A column of a table of figures.

@@ -46,7 +46,7 @@ pub use crate::manifest::{Outcome, Setup};
 use crate::finding::{Finding, Severity};
 use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
-use crate::sample::{Sample, errors_in_words};
+use crate::sample::{Sample, lost_in_words};
 use crate::statistics::{Ratio, Spread};
 use crate::validity::{self, Line};
 use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
@@ -409,13 +409,9 @@ impl Measured<'_> {
             ));
         }
         if let Some(figures) = figures
-            && let Some(errors) = errors_in_words(&figures.errors)
+            && let Some(lost) = lost_in_words(&figures.lost, &figures.errors)
         {
-            notes.push(format!(
-                "{} of {} exchanges failed ({errors})",
-                figures.failed,
-                figures.completed + figures.failed
-            ));
+            notes.push(lost);
         }
         if self
             .resources

@@ -6,12 +6,12 @@ use measure::quota::Quota;
 use super::{Looked, PRESSURE_MAX, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
 use crate::round::Round;
-use crate::sample::{Sample, errors_in_words};
+use crate::sample::{Sample, errors_in_words, lost_in_words};
 use crate::watch::Watched;
 use crate::watch::host::Other;
 
-/// Above this share of failed exchanges a round says nothing about the ones that succeeded.
-const FAILED_SHARE_MAX: f64 = 0.01;
+/// Where a greater share of the load comes to nothing, a round says nothing about what did not.
+const LOST_SHARE_MAX: f64 = 0.01;
 /// The share of the connections' time that may go by outside of exchanges: mentioned above the
 /// first, a bound above the second.
 const LITTLES_LAW_GAP: (f64, f64) = (0.02, 0.05);
@@ -136,22 +136,23 @@ fn bound(round: Seen<'_>, record: &Record, sentence: String) -> Looked {
 
 fn errors(round: Seen<'_>) -> Looked {
     let sample = &round.sample;
-    let kinds = match errors_in_words(&sample.errors) {
-        Some(words) => format!(" ({words})"),
-        None => String::new(),
-    };
-    let ended = sample.completed + sample.failed;
-    let failed_share = sample.failed as f64 / ended.max(1) as f64;
+    let lost = sample.lost();
+    let kinds = errors_in_words(&sample.errors).map(|words| format!(" ({words})"));
+    let kinds = kinds.unwrap_or_default();
+    let void = |sentence| Looked::Found(Severity::Void, sentence);
     if sample.completed == 0 {
-        return Looked::Found(Severity::Void, format!("no exchange completed{kinds}"));
+        return void(format!("no exchange completed{kinds}"));
     }
-    if failed_share > FAILED_SHARE_MAX {
-        let sentence = format!("{} of the exchanges failed{kinds}", percent(failed_share));
-        return Looked::Found(Severity::Void, sentence);
-    }
-    match sample.failed {
-        0 => passed(format!("{} of {ended}", sample.completed)),
-        failed => caution(format!("{failed} of {ended} exchanges failed{kinds}")),
+    let share = lost.share().unwrap_or_default();
+    match lost_in_words(&lost, &sample.errors) {
+        None => passed(format!("{} of {}", sample.completed, lost.of)),
+        Some(_) if share > LOST_SHARE_MAX => {
+            let (share, told) = (percent(share), lost.told().join(", "));
+            void(format!(
+                "{share} of the load came to nothing: {told}{kinds}"
+            ))
+        }
+        Some(words) => caution(words),
     }
 }
 

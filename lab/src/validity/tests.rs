@@ -2,7 +2,7 @@
 
 use load::{Plan, Record};
 use measure::quota::Quota;
-use measure::record::{EndedBy, Facts, Generator, Moved};
+use measure::record::{EndedBy, Facts, Generator, Lost, Moved};
 use measure::tally::{Loop, Tally};
 
 use super::round::Seen;
@@ -112,6 +112,34 @@ fn rounds_without_a_success_or_with_many_failures_count_for_nothing() {
     let void = [(Check::Errors, Severity::Void)];
     assert_eq!(after(|round| round.sample.completed = 0), void);
     assert_eq!(after(|round| round.sample.failed = 1_000), void);
+    // The record's account counts what no exchange failed with: a server that was gone.
+    let dead = |round: &mut Round| {
+        round.sample.failed = 4;
+        round.sample.lost = Some(Lost {
+            failed: 4,
+            attempts: 6,
+            of: 50_010,
+            outage_share: 0.3,
+            ..Lost::default()
+        });
+    };
+    assert_eq!(after(dead), void);
+    let said = round::findings(Seen::of(&{
+        let mut round = well();
+        dead(&mut round);
+        round
+    }));
+    let expected = "30.0 % of the load came to nothing: 4 failed, 6 failed attempts to connect, no \
+                    answers for 30.0 % of the time";
+    assert_eq!(said[0].sentence, expected);
+    let unanswered = |round: &mut Round| {
+        round.sample.lost = Some(Lost {
+            unfinished: 2_000,
+            of: 52_000,
+            ..Lost::default()
+        });
+    };
+    assert_eq!(after(unanswered), void);
     let few = after(|round| round.sample.failed = 3);
     assert_eq!(few, [(Check::Errors, Severity::Caution)]);
     let invalid = after(|round| {

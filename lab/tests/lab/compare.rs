@@ -2,7 +2,7 @@
 //! subject while the others must still be measured and nothing may be left behind.
 
 use crate::support::{Arena, alone, left_behind, quick, tiny};
-use lab::report::{Outcome as How, Row};
+use lab::report::{Look, Outcome as How, Row};
 use lab::{CannotBegin, Event, Outcome};
 use load::{Signal, Stop};
 
@@ -122,6 +122,37 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     );
     let again = compare(&arena.comparison(&quick(&["one"], 1)));
     assert!(again.is_err_and(|error| error.to_string().contains("already holds a comparison")));
+}
+
+#[test]
+fn a_round_in_which_a_subject_goes_away_counts_for_nothing() {
+    let _alone = alone();
+    let arena = Arena::new("goes-away");
+    arena.tiny("good", "").tiny("mortal", "goes away");
+    // Few exchanges fail, since a closed loop asks next to nothing of a server that is gone.
+    let text = quick(&["good", "mortal"], 1)
+        .replace("window = \"60ms\"", "window = \"3s\"")
+        .replace("warm_up = \"40ms\"", "warm_up = \"0s\"");
+    let outcome = compare(&arena.comparison(&text)).expect("it runs");
+    let row = row(&outcome, "mortal");
+    let sample = row.samples.first().expect("one round");
+    assert!(sample.completed > 0, "{sample:?}");
+    let why = sample.void().expect("most of the time nobody answered");
+    assert!(why.contains("of the load came to nothing"), "{why}");
+    assert!(why.contains("no answers for"), "{why}");
+    let lost = sample.lost();
+    assert!(lost.outage_share > 0.01 && lost.attempts > 0, "{lost:?}");
+    let figures = row.figures.as_ref().expect("what was measured");
+    assert!(figures.errors() >= lost.count(), "{figures:?}");
+    let text = lab::report::terminal(
+        &outcome.report,
+        Look {
+            unicode: true,
+            colour: false,
+            width: 100,
+        },
+    );
+    assert!(text.contains("came to nothing"), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -31,10 +31,21 @@ pub(crate) fn tiny_server() {
     let padding = std::env::var("RINGSIDE_PADDING").unwrap_or_default();
     println!("padding {}", padding.len());
     for stream in listener.incoming().flatten() {
+        if GONE.load(Ordering::Relaxed) {
+            break;
+        }
         let fault = fault.clone();
-        thread::spawn(move || serve(stream, &fault));
+        thread::spawn(move || serve(stream, &fault, port));
     }
+    // The process lives on, as a supervisor whose workers have died does.
+    drop(listener);
+    thread::park();
 }
+
+/// Whether nobody is served any more.
+static GONE: AtomicBool = AtomicBool::new(false);
+/// Where the fault `goes away` does so: beyond what is asked before a window.
+const GOES_AWAY_AFTER: u64 = 500;
 
 /// What would command a terminal, a page, a table and a spreadsheet: a title, a cleared screen,
 /// C1's CSI, a turned text, a picture to be fetched, a tag, a formula.
@@ -43,7 +54,7 @@ pub(crate) const NASTY: &str =
 
 static SERVED: AtomicU64 = AtomicU64::new(0);
 
-fn serve(mut stream: TcpStream, fault: &str) {
+fn serve(mut stream: TcpStream, fault: &str, port: u16) {
     let mut received = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -56,6 +67,15 @@ fn serve(mut stream: TcpStream, fault: &str) {
                 _ => {}
             }
             let answer = answer(&head, fault);
+            if fault == "goes away" {
+                sleep_until(Time::now() + Duration::from_millis(2));
+                if SERVED.load(Ordering::Relaxed) > GOES_AWAY_AFTER {
+                    GONE.store(true, Ordering::Relaxed);
+                    // Whoever waits for connections gets one more, and sees it.
+                    let _ = TcpStream::connect(("127.0.0.1", port));
+                    return;
+                }
+            }
             if fault == "waits" {
                 // Its rate is then no matter of how busy this machine is.
                 sleep_until(Time::now() + Duration::from_millis(5));

@@ -162,8 +162,7 @@ pub(crate) fn errors_in_words(errors: &BTreeMap<String, u64>) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use load::Plan;
-    use measure::host::Host;
-    use measure::record::{EndedBy, Facts, Generator};
+    use measure::record::Facts;
     use measure::tally::{Loop, Tally};
     use measure::time::Time;
 
@@ -182,16 +181,9 @@ mod tests {
         (0..50).for_each(|n| tally.completed(at(n), at(n), at(2000), 200));
         tally.completed_late = 50;
         let facts = Facts {
-            plan: Plan::new("http://127.0.0.1:1/").expect("a URL").recorded(),
-            host: Host::default(),
-            generator: Generator::default(),
             duration_s: 1.0,
             offered_rate: Some(59.0),
-            grpc_status: BTreeMap::new(),
-            valid: true,
-            void: Vec::new(),
-            warnings: Vec::new(),
-            ended_by: EndedBy::Duration,
+            ..Facts::of(Plan::new("http://127.0.0.1:1/").expect("a URL").recorded())
         };
         let mut record = load::Record::assemble(&tally, facts);
         let server = SubjectUse {

@@ -427,10 +427,7 @@ pub fn evaluate<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> V
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use measure::host::Host;
-    use measure::record::{EndedBy, Facts, Generator, Moved};
+    use measure::record::{Facts, Moved};
     use measure::tally::{Loop, Tally};
 
     use super::*;
@@ -496,16 +493,9 @@ mod tests {
     /// A record with a mean of 4 ms, of which so many exchanges failed.
     fn record(valid: bool, completed: u64, failed: u64) -> Record {
         let facts = Facts {
-            plan: Plan::new("http://127.0.0.1:1/").expect("a URL").recorded(),
-            host: Host::default(),
-            generator: Generator::default(),
             duration_s: 1.0,
-            offered_rate: None,
-            grpc_status: BTreeMap::new(),
             valid,
-            void: Vec::new(),
-            warnings: Vec::new(),
-            ended_by: EndedBy::Duration,
+            ..Facts::of(Plan::new("http://127.0.0.1:1/").expect("a URL").recorded())
         };
         let mut record: Record = Record::assemble(&Tally::new(Loop::Open), facts);
         record.exchanges.completed = completed;

@@ -113,10 +113,18 @@ impl Host {
 }
 
 /// Processor time of the whole machine since its start, in ticks (proc_stat(5)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
-    all: u64,
-    steal: u64,
+    /// All of it.
+    pub all: u64,
+    /// With nothing to do. Who waits for a disk leaves the processor idle.
+    pub idle: u64,
+    /// In interrupts and in what they put off.
+    pub interrupt: u64,
+    /// Taken by a hypervisor for something else.
+    pub steal: u64,
+    /// How many processors that is the sum of.
+    pub processors: u64,
 }
 
 impl Ticks {
@@ -126,10 +134,19 @@ impl Ticks {
         // user nice system idle iowait irq softirq steal
         let times: Option<Vec<u64>> = words.map(|time| time.parse().ok()).collect();
         let times = times?;
+        let processor = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
         Some(Ticks {
             all: times.iter().sum(),
+            idle: times.get(3)? + times.get(4)?,
+            interrupt: times.get(5)? + times.get(6)?,
             steal: *times.get(7)?,
+            processors: stat.lines().filter(processor).count() as u64,
         })
+    }
+
+    /// How long a tick is, in nanoseconds.
+    pub fn each_ns() -> u64 {
+        1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
     }
 
     /// The share of the time since an earlier reading in which a hypervisor ran something else;
@@ -286,6 +303,21 @@ mod tests {
         for text in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h"] {
             assert_eq!(Ticks::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn waiting_for_a_disk_is_idle_and_deferred_work_is_interrupts() {
+        let stat = "cpu  2417 84 501 1502 168 2 123 19 0 0\n\
+            cpu0 1182 39 231 807 47 1 55 10 0 0\ncpu1 1234 45 270 694 120 1 67 9 0 0\n\
+            intr 31936928 0 0\nctxt 5\n";
+        let expected = Ticks {
+            all: 4816,
+            idle: 1670,
+            interrupt: 125,
+            steal: 19,
+            processors: 2,
+        };
+        assert_eq!(Ticks::parse(stat), Some(expected));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 mod account;
 
 use self::account::{Account, Seen};
-use crate::host::{entry, kibibytes};
+use crate::host::{Ticks, entry, kibibytes};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 use rustix::io::Errno;
@@ -409,7 +409,7 @@ impl Listed {
         let rest: Vec<&str> = rest.split_whitespace().collect();
         let field = |number: usize| rest.get(number - 3)?.parse::<u64>().ok();
         let small = |number: usize| u32::try_from(field(number)?).ok();
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let tick_ns = Ticks::each_ns();
         Some(Listed {
             pid: pid.parse().ok()?,
             name: name.to_owned(),

@@ -40,6 +40,49 @@ impl Quota {
     }
 }
 
+/// The name of what has all controllers that no hierarchy of version 1 has: version 2.
+pub const UNIFIED: &str = "";
+
+/// A control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its path inside the hierarchy, as the kernel names it.
+    pub path: String,
+}
+
+impl Place {
+    /// The group of this process in the hierarchy that has `controller`, a name of version 1 or
+    /// [`UNIFIED`]; none where that is not mounted.
+    pub fn own(controller: &str) -> Option<Place> {
+        let text = |path| fs::read_to_string(path).unwrap_or_default();
+        let (own, mounts) = (text("/proc/self/cgroup"), text("/proc/self/mountinfo"));
+        Place::find(Path::new("/"), &own, &mounts, controller)
+    }
+
+    fn find(root: &Path, own: &str, mounts: &str, controller: &str) -> Option<Place> {
+        let path = path_of(own, controller)?;
+        let mount = Mount::find(mounts, controller)?;
+        let top = || root.join(mount.place.trim_start_matches('/'));
+        Some(Place {
+            folder: mount.folder(root, path).unwrap_or_else(top),
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// The path of a process in the hierarchy of `controller`, by its file `cgroup`: `0::/path` is
+/// version 2, `3:cpu,cpuacct:/path` version 1.
+fn path_of<'a>(own: &'a str, controller: &str) -> Option<&'a str> {
+    own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let found = controllers.split(',').any(|found| found == controller);
+        found.then_some(path)
+    })
+}
+
 /// The groups that decide how much processor time a process gets: its own, and all above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
@@ -88,29 +131,19 @@ impl Groups {
     }
 
     fn walk(root: &Path, own: &str, mounts: &str) -> Groups {
-        // `3:cpu,cpuacct:/path` is version 1, `0::/path` version 2. A controller that version 1
-        // has is not in version 2, where both are mounted.
-        let path_of = |wanted: &str| {
-            own.lines().find_map(|line| {
-                let mut parts = line.splitn(3, ':').skip(1);
-                let (controllers, path) = (parts.next()?, parts.next()?);
-                let found = controllers.split(',').any(|found| found == wanted);
-                found.then_some(path)
-            })
+        // A controller that version 1 has is not in version 2, where both are mounted.
+        let hierarchy = ["cpu", UNIFIED]
+            .into_iter()
+            .find_map(|controller| Some((controller, path_of(own, controller)?)));
+        let Some((controller, path)) = hierarchy else {
+            let why = "this kernel shows no control groups with a CPU controller";
+            return Groups::unseen(Version::Two, why.to_owned());
         };
-        let (version, path) = match (path_of("cpu"), path_of("")) {
-            (Some(path), _) => (Version::One, path),
-            (None, Some(path)) => (Version::Two, path),
-            (None, None) => {
-                let why = "this kernel shows no control groups with a CPU controller";
-                return Groups::unseen(Version::Two, why.to_owned());
-            }
+        let version = match controller {
+            UNIFIED => Version::Two,
+            _ => Version::One,
         };
-        // The mount that shows the most of the hierarchy: the one whose top is the highest.
-        let mounts = mounts
-            .lines()
-            .filter_map(|line| Mount::parse(line, version));
-        let Some(mount) = mounts.min_by_key(|mount| mount.top.len()) else {
+        let Some(mount) = Mount::find(mounts, controller) else {
             let why = "the CPU controller of control groups is mounted nowhere";
             return Groups::unseen(version, why.to_owned());
         };
@@ -123,11 +156,8 @@ impl Groups {
             groups.hide("the control groups above the mounted ones can't be seen");
         }
         let place = root.join(mount.place.trim_start_matches('/'));
-        let below = below(path, &mount.top)
-            .map(|below| place.join(below))
-            .filter(|folder| folder.is_dir());
         // In a container the path may be that of the host, and the mount all that is shown of it.
-        let mut folder = below.unwrap_or_else(|| {
+        let mut folder = mount.folder(root, path).unwrap_or_else(|| {
             groups.hide("the process's own control group is not among the mounted ones");
             place.clone()
         });
@@ -260,16 +290,30 @@ struct Mount {
 }
 
 impl Mount {
-    /// A line of mountinfo (proc_pid_mountinfo(5)), if it mounts what has the CPU controller.
-    fn parse(line: &str, version: Version) -> Option<Mount> {
+    /// The mount that shows the most of the hierarchy of `controller`: whose top is the highest.
+    fn find(mounts: &str, controller: &str) -> Option<Mount> {
+        let mounts = mounts.lines();
+        let mounts = mounts.filter_map(|line| Mount::parse(line, controller));
+        mounts.min_by_key(|mount| mount.top.len())
+    }
+
+    /// The folder of the group with this path, where the mount shows it.
+    fn folder(&self, root: &Path, path: &str) -> Option<PathBuf> {
+        let place = root.join(self.place.trim_start_matches('/'));
+        let folder = place.join(below(path, &self.top)?);
+        folder.is_dir().then_some(folder)
+    }
+
+    /// A line of mountinfo (proc_pid_mountinfo(5)), if it mounts what has the controller.
+    fn parse(line: &str, controller: &str) -> Option<Mount> {
         let (mount, source) = line.split_once(" - ")?;
         let source: Vec<&str> = source.split(' ').collect();
-        let found = match version {
-            Version::One => {
+        let found = match controller {
+            UNIFIED => source[0] == "cgroup2",
+            _ => {
                 let options = source.get(2)?;
-                source[0] == "cgroup" && options.split(',').any(|option| option == "cpu")
+                source[0] == "cgroup" && options.split(',').any(|option| option == controller)
             }
-            Version::Two => source[0] == "cgroup2",
         };
         let mut fields = mount.split(' ').skip(3);
         let (top, place) = (fields.next()?, fields.next()?);
@@ -311,8 +355,8 @@ fn unescaped(text: &str) -> String {
     all + rest
 }
 
-/// The value of a `name value` line.
-fn value(text: &str, name: &str) -> Option<u64> {
+/// The value of a `name value` line, as the files of control groups have them.
+pub fn value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (found, value) = line.split_once(' ')?;
         (found == name).then(|| value.trim().parse().ok())?

@@ -462,6 +462,25 @@ pub struct Facts<P> {
     pub ended_by: EndedBy,
 }
 
+impl<P> Facts<P> {
+    /// Of a run whose figures mean what they say and that lasted as long as it should; nothing else
+    /// is known of it.
+    pub fn of(plan: P) -> Facts<P> {
+        Facts {
+            plan,
+            host: Host::default(),
+            generator: Generator::default(),
+            duration_s: 0.0,
+            offered_rate: None,
+            grpc_status: BTreeMap::new(),
+            valid: true,
+            void: Vec::new(),
+            warnings: Vec::new(),
+            ended_by: EndedBy::Duration,
+        }
+    }
+}
+
 impl<P> Record<P> {
     /// The record of a run: `tally` is what all workers recorded, merged.
     pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {

@@ -69,26 +69,16 @@ fn meaning(record: &Record, control: &Control) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use measure::host::Host;
-    use measure::record::{EndedBy, Facts, Generator, Moved};
+    use measure::record::{Facts, Moved};
     use measure::tally::{Loop, Tally};
 
     use super::*;
 
     fn record() -> Record {
         let facts = Facts {
-            plan: load::Plan::new("http://127.0.0.1:1/").unwrap().recorded(),
-            host: Host::default(),
-            generator: Generator::default(),
             duration_s: 1.0,
             offered_rate: Some(100.0),
-            grpc_status: BTreeMap::new(),
-            valid: true,
-            void: Vec::new(),
-            warnings: Vec::new(),
-            ended_by: EndedBy::Duration,
+            ..Facts::of(load::Plan::new("http://127.0.0.1:1/").unwrap().recorded())
         };
         let mut record = Record::assemble(&Tally::new(Loop::Open), facts);
         record.response_time_us.p99 = Some(9_000.0);

@@ -518,7 +518,6 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
 #[cfg(test)]
 mod tests {
     use load::Plan;
-    use measure::host::Host;
     use measure::record::Facts;
     use measure::tally::{Loop, Tally};
     use measure::time::Time;
@@ -556,16 +555,11 @@ mod tests {
         Record::assemble(
             &tally,
             Facts {
-                plan: plan.recorded(),
-                host: Host::default(),
                 generator,
                 duration_s: 2.0,
                 offered_rate: (kind == Loop::Open).then_some(2.5),
-                grpc_status: std::collections::BTreeMap::new(),
-                valid: true,
-                void: Vec::new(),
                 warnings: vec!["mind the gap".to_string()],
-                ended_by: EndedBy::Duration,
+                ..Facts::of(plan.recorded())
             },
         )
     }

@@ -118,9 +118,7 @@ fn progress_text(now: &Progress, before: Option<Progress>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use measure::record::{Facts, Generator};
+    use measure::record::Facts;
     use measure::tally::{Loop, Tally};
 
     use super::*;
@@ -129,16 +127,10 @@ mod tests {
     fn a_void_run_is_not_well_whatever_its_thresholds_say() {
         let ended = |valid, completed, ended_by, crossed| {
             let facts = Facts {
-                plan: load::Plan::new("http://127.0.0.1:1/").unwrap().recorded(),
-                host: Host::default(),
-                generator: Generator::default(),
                 duration_s: 1.0,
-                offered_rate: None,
-                grpc_status: BTreeMap::new(),
                 valid,
-                void: Vec::new(),
-                warnings: Vec::new(),
                 ended_by,
+                ..Facts::of(load::Plan::new("http://127.0.0.1:1/").unwrap().recorded())
             };
             let mut record = Record::assemble(&Tally::new(Loop::Open), facts);
             record.exchanges.completed = completed;

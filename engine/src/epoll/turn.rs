@@ -260,12 +260,9 @@ impl Epoll {
 
     #[cold]
     fn end_lingering(&mut self) {
-        loop {
-            let sockets = &mut self.sockets;
-            let late = self
-                .lingering
-                .next_late(self.now, |token| lingers(sockets, token));
-            let Some(token) = late else { return };
+        while let Some(token) =
+            (self.lingering).next_late(self.now, |token| lingers(&mut self.sockets, token))
+        {
             if let Some(Some(socket)) = self.sockets.closing_mut(token) {
                 // Where the option cannot be set it still closes, and the kernel lingers instead.
                 let _ = socket::reset_on_close(&socket.descriptor);

@@ -270,12 +270,9 @@ impl Sim {
     /// Resets the closed sockets that have not sent what was left in time.
     fn end_lingering(&mut self) {
         let now = self.world.borrow().now;
-        loop {
-            let sockets = &mut self.sockets;
-            let late = self
-                .lingering
-                .next_late(now, |token| lingers(sockets, token));
-            let Some(token) = late else { return };
+        while let Some(token) =
+            (self.lingering).next_late(now, |token| lingers(&mut self.sockets, token))
+        {
             self.release(token, Close::Reset);
         }
     }

@@ -375,12 +375,9 @@ impl Uring {
     /// Resets the closed sockets whose send has not ended in time.
     #[cold]
     fn end_lingering(&mut self) {
-        loop {
-            let sockets = &mut self.sockets;
-            let late = self
-                .lingering
-                .next_late(self.now, |socket| lingers(sockets, socket));
-            let Some(socket) = late else { return };
+        while let Some(socket) =
+            (self.lingering).next_late(self.now, |socket| lingers(&mut self.sockets, socket))
+        {
             self.cancel(Kind::Send, socket);
             self.close_retired(socket, Close::Reset);
         }

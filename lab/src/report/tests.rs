@@ -1,9 +1,9 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
 
-use measure::record::{EndedBy, Facts, Generator};
+use measure::record::Facts;
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::html::stands_alone;
 use super::*;
@@ -91,19 +91,10 @@ pub(crate) fn record(sample: &Sample) -> load::Record {
         tally.completed(Time(0), Time(0), Time((1000.0 * us) as u64), 200);
     }
     tally.finish(Time(1_000_000_000));
+    let plan = load::Plan::new("http://127.0.0.1:1/").expect("an address");
     let facts = Facts {
-        plan: load::Plan::new("http://127.0.0.1:1/")
-            .expect("an address")
-            .recorded(),
-        host: Host::default(),
-        generator: Generator::default(),
         duration_s: 1.0,
-        offered_rate: None,
-        grpc_status: BTreeMap::new(),
-        valid: true,
-        void: Vec::new(),
-        warnings: Vec::new(),
-        ended_by: EndedBy::Duration,
+        ..Facts::of(plan.recorded())
     };
     load::Record::assemble(&tally, facts)
 }

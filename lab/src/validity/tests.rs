@@ -2,7 +2,7 @@
 
 use load::{Plan, Record};
 use measure::quota::Quota;
-use measure::record::{EndedBy, Facts, Generator, Lost, Moved};
+use measure::record::{Facts, Generator, Lost, Moved};
 use measure::tally::{Loop, Tally};
 
 use super::round::Seen;
@@ -23,19 +23,13 @@ fn well() -> Round {
         ..Generator::default()
     };
     let facts = Facts {
-        plan: plan.recorded(),
         host: Host {
             port_range: Some((32_768, 60_999)),
             ..Host::default()
         },
         generator,
         duration_s: 1.0,
-        offered_rate: None,
-        grpc_status: BTreeMap::new(),
-        valid: true,
-        void: Vec::new(),
-        warnings: Vec::new(),
-        ended_by: EndedBy::Duration,
+        ..Facts::of(plan.recorded())
     };
     let mut record: Record = Record::assemble(&Tally::new(Loop::Closed), facts);
     record.status = BTreeMap::from([("200".to_owned(), 50_000)]);

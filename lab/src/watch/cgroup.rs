@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use measure::quota::{Place, UNIFIED, value};
 use serde::{Deserialize, Serialize};
 
 /// What a subject's control group was charged with in a window.
@@ -59,15 +60,18 @@ impl Group {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("ringside-{}-{count}", std::process::id());
-        let places = Places::read();
+        let place = |controller: Controller, name| {
+            let place = Place::own(name);
+            let place = place.filter(|place| place.folder.join("cgroup.procs").is_file());
+            place.map(|place| (controller, place))
+        };
         // Version 2 is mounted beside version 1 on many systems, without any controller.
-        let hierarchies = match places.find("cpuacct") {
+        let hierarchies: Vec<(Controller, Place)> = match place(Controller::CpuAccount, "cpuacct") {
             Some(cpu) => {
-                let memory = places.find("memory").map(|path| (Controller::Memory, path));
-                let cpu = Some((Controller::CpuAccount, cpu));
-                [cpu, memory].into_iter().flatten().collect()
+                let memory = place(Controller::Memory, "memory");
+                [Some(cpu), memory].into_iter().flatten().collect()
             }
-            None => vec![(Controller::All, places.find("")?)],
+            None => vec![place(Controller::All, UNIFIED)?],
         };
         let mut group = Group {
             path: String::new(),
@@ -186,100 +190,9 @@ impl GroupTime {
     }
 }
 
-/// The value of a `name value` line.
-fn value(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let (found, value) = line.split_once(' ')?;
-        (found == name).then(|| value.trim().parse().ok())?
-    })
-}
-
-/// Where the group of this program is, in each hierarchy.
-#[derive(Debug)]
-struct Places {
-    mounts: String,
-    own: String,
-}
-
-#[derive(Debug)]
-struct Place {
-    folder: PathBuf,
-    path: String,
-}
-
-impl Places {
-    fn read() -> Places {
-        let text = |path| fs::read_to_string(path).unwrap_or_default();
-        Places {
-            mounts: text("/proc/self/mounts"),
-            own: text("/proc/self/cgroup"),
-        }
-    }
-
-    /// Our place in the hierarchy of `controller`, or in that of version 2 for an empty name.
-    fn find(&self, controller: &str) -> Option<Place> {
-        let place = self.locate(controller)?;
-        // In a container the path may be that of the host, and the mount its end.
-        let folder = [
-            place.folder.join(place.path.trim_start_matches('/')),
-            place.folder,
-        ]
-        .into_iter()
-        .find(|folder| folder.join("cgroup.procs").is_file())?;
-        Some(Place { folder, ..place })
-    }
-
-    fn locate(&self, controller: &str) -> Option<Place> {
-        // `0::/path` is version 2, `3:cpu,cpuacct:/path` version 1.
-        let path = self.own.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-            let found = controllers.split(',').any(|found| found == controller);
-            found.then(|| path.to_owned())
-        })?;
-        let folder = self.mounts.lines().find_map(|line| {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [_, folder, kind, options, ..] = words[..] else {
-                return None;
-            };
-            let found = match controller {
-                "" => kind == "cgroup2",
-                _ => kind == "cgroup" && options.split(',').any(|found| found == controller),
-            };
-            found.then(|| PathBuf::from(folder))
-        })?;
-        Some(Place { folder, path })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MOUNTS: &str = "tmpfs /sys/fs/cgroup tmpfs rw,relatime,mode=755 0 0\n\
-        cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n\
-        cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
-    const OWN: &str = "4:memory:/session/5\n2:cpu,cpuacct:/session\n0::/user.slice\n";
-
-    #[test]
-    fn both_versions_are_found_where_they_are_mounted() {
-        let places = Places {
-            mounts: MOUNTS.to_owned(),
-            own: OWN.to_owned(),
-        };
-        let found = |controller| {
-            let place = places.locate(controller)?;
-            Some((place.folder.display().to_string(), place.path))
-        };
-        let expected = |folder: &str, path: &str| Some((folder.to_owned(), path.to_owned()));
-        assert_eq!(
-            found("cpuacct"),
-            expected("/sys/fs/cgroup/cpu,cpuacct", "/session")
-        );
-        assert_eq!(found(""), expected("/sys/fs/cgroup/unified", "/user.slice"));
-        assert_eq!(found("memory"), None, "it is mounted nowhere");
-        assert_eq!(found("pids"), None);
-    }
 
     #[test]
     fn the_account_of_version_2_is_in_microseconds() {

@@ -1,14 +1,14 @@
 //! What the host did meanwhile, whoever it was for: processor time by whom, time taken by the
 //! hypervisor, pressure, and who used processors beside those that were meant to.
 //!
-//! Parsers of /proc/stat and /proc/pressure (proc(5), Documentation/accounting/psi.rst). Time in
-//! /proc/stat is counted in ticks of 10 ms: over a second a figure is 1 % of a processor off. Busy
+//! A parser of /proc/pressure (Documentation/accounting/psi.rst). Time in /proc/stat is counted in ticks of 10 ms: over a second a figure is 1 % of a processor off. Busy
 //! is what was not idle, since idle time is measured while the rest is sampled at the ticks.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use measure::host::{Ticks, ticks};
 use measure::process::Listing;
 use measure::quota::{Groups, Quota};
 use measure::time::{Time, sleep_until};
@@ -73,7 +73,7 @@ pub(crate) struct Reading {
     pub(super) listing: Listing,
     groups: Groups,
     throttled_ns: Option<u64>,
-    times: Option<Times>,
+    ticks: Option<Ticks>,
     waited_us: Option<u64>,
     own_ns: Option<u64>,
     network: Network,
@@ -102,7 +102,7 @@ impl Reading {
             listing,
             throttled_ns: groups.throttled_ns(),
             groups,
-            times: Times::parse(&text("/proc/stat")),
+            ticks: ticks(),
             waited_us: Pressure::parse(&text("/proc/pressure/cpu")).map(|found| found.total_us),
             own_ns: measure::process::own_cpu_ns(),
             network: Network::read(),
@@ -112,13 +112,13 @@ impl Reading {
     /// What the host did from an earlier reading to this one.
     pub(crate) fn since(&self, before: &Reading, attributed: Attributed<'_>) -> HostUse {
         let wall_ns = self.at.since(before.at).max(1);
-        let times = self.times.zip(before.times);
-        let part = |of: fn(Times) -> u64| {
-            times.map(|(now, before)| of(now).saturating_sub(of(before)) * tick_ns())
+        let ticks = self.ticks.zip(before.ticks);
+        let part = |of: fn(Ticks) -> u64| {
+            ticks.map(|(now, before)| of(now).saturating_sub(of(before)) * Ticks::each_ns())
         };
-        let busy_ns = times.map(|(now, _)| {
-            let idle = part(|times| times.idle).unwrap_or(0);
-            let steal = part(|times| times.steal).unwrap_or(0);
+        let busy_ns = ticks.map(|(now, _)| {
+            let idle = part(|ticks| ticks.idle).unwrap_or(0);
+            let steal = part(|ticks| ticks.steal).unwrap_or(0);
             (wall_ns * now.processors).saturating_sub(idle + steal)
         });
         let own = self.own_ns.zip(before.own_ns);
@@ -129,8 +129,8 @@ impl Reading {
         HostUse {
             wall_ns,
             busy_ns,
-            steal_ns: part(|times| times.steal),
-            interrupt_ns: part(|times| times.interrupt),
+            steal_ns: part(|ticks| ticks.steal),
+            interrupt_ns: part(|ticks| ticks.interrupt),
             generator_ns,
             unattributed: busy_ns
                 .map(|busy_ns| busy_ns.saturating_sub(known_ns) as f64 / wall_ns as f64),
@@ -195,42 +195,6 @@ fn others(before: &Listing, after: &Listing, known: &[u32], wall_ns: u64) -> Vec
     others
 }
 
-/// The first line of /proc/stat, in ticks, and how many processors it is the sum of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Times {
-    idle: u64,
-    interrupt: u64,
-    steal: u64,
-    processors: u64,
-}
-
-impl Times {
-    fn parse(text: &str) -> Option<Times> {
-        let line = text.lines().find(|line| line.starts_with("cpu "))?;
-        let ticks: Vec<u64> = line
-            .split_whitespace()
-            .skip(1)
-            .map_while(|word| word.parse().ok())
-            .collect();
-        // user nice system idle iowait irq softirq steal. Who waits for a disk leaves the
-        // processor idle.
-        let processors = text
-            .lines()
-            .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
-            .count();
-        Some(Times {
-            idle: ticks.get(3)? + ticks.get(4)?,
-            interrupt: ticks.get(5)? + ticks.get(6)?,
-            steal: ticks.get(7).copied().unwrap_or(0),
-            processors: processors as u64,
-        })
-    }
-}
-
-fn tick_ns() -> u64 {
-    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
-}
-
 /// The line `some` of a file in /proc/pressure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pressure {
@@ -258,24 +222,6 @@ impl Pressure {
 mod tests {
     use super::*;
 
-    const STAT: &str = "cpu  2417 84 501 1502 168 2 123 19 0 0\n\
-        cpu0 1182 39 231 807 47 1 55 10 0 0\ncpu1 1234 45 270 694 120 1 67 9 0 0\n\
-        intr 31936928 0 0\nctxt 5\n";
-
-    #[test]
-    fn waiting_for_a_disk_is_idle_and_deferred_work_is_interrupts() {
-        let expected = Times {
-            idle: 1670,
-            interrupt: 125,
-            steal: 19,
-            processors: 2,
-        };
-        assert_eq!(Times::parse(STAT), Some(expected));
-        for text in ["", "cpu  1 2 3\n", "intr 5\n"] {
-            assert_eq!(Times::parse(text), None, "{text}");
-        }
-    }
-
     #[test]
     fn pressure_is_read_from_the_line_of_some() {
         let text = "some avg10=16.76 avg60=13.14 avg300=6.28 total=9286852228\n\
@@ -293,11 +239,11 @@ mod tests {
             listing: Listing::default(),
             groups: Groups::default(),
             throttled_ns: None,
-            times: Some(Times {
+            ticks: Some(Ticks {
                 idle,
-                interrupt: 0,
                 steal,
                 processors: 2,
+                ..Ticks::default()
             }),
             waited_us: Some(at_s * 100_000),
             own_ns: Some(at_s * 600_000_000),
@@ -307,7 +253,7 @@ mod tests {
 
     #[test]
     fn busy_time_that_is_nobodys_is_what_the_known_ones_leave() {
-        let ticks_a_second = 1_000_000_000 / tick_ns();
+        let ticks_a_second = 1_000_000_000 / Ticks::each_ns();
         // Of two processors over one second: half a processor idle, a tenth stolen.
         let later = reading(11, ticks_a_second / 2, ticks_a_second / 10);
         let attributed = Attributed {

@@ -187,6 +187,29 @@ fn mounts_with_blanks_in_their_names_are_found() {
 }
 
 #[test]
+fn each_hierarchy_has_a_place_of_its_own() {
+    let own = "4:memory:/session/5\n2:cpu,cpuacct:/session\n0::/user.slice\n";
+    let mounts = "33 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    let tree = Tree::new(own, mounts);
+    let session = tree.0.join("sys/fs/cgroup/cpu,cpuacct/session");
+    fs::create_dir_all(&session).expect("a directory");
+    let found = |controller| Place::find(&tree.0, own, mounts, controller);
+    let place = |folder, path: &str| {
+        Some(Place {
+            folder,
+            path: path.to_owned(),
+        })
+    };
+    assert_eq!(found("cpuacct"), place(session, "/session"));
+    // Of a container, which sees the host's path: the mount is all that it has.
+    let unified = tree.0.join("sys/fs/cgroup/unified");
+    assert_eq!(found(UNIFIED), place(unified, "/user.slice"));
+    assert_eq!(found("memory"), None, "it is mounted nowhere");
+    assert_eq!(found("pids"), None);
+}
+
+#[test]
 fn paths_are_below_a_top_or_not() {
     assert_eq!(below("/a/b", "/"), Some("a/b"));
     assert_eq!(below("/", "/"), Some(""));

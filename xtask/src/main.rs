@@ -24,7 +24,8 @@ use std::process::ExitCode;
 use workspace::Workspace;
 
 const USAGE: &str = "\
-usage: cargo xtask tidy   check imports, unsafe, sizes, the clock, words, generated documents
+usage: cargo xtask tidy   check imports, circles, unsafe, sizes, the clock, words, documents
+       cargo xtask circles  list the modules that depend on each other in circles
        cargo xtask docs   write the generated documents anew
        cargo xtask bench  measure ringside beside its peers (--help says how)
        cargo xtask nonsense  hold whole programs against peers that make no sense
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let verbs: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match verbs.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["circles"] => circles(),
         ["bench", ..] => return bench::run(&verbs[1..]),
         ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
         ["cost", old, new] => cost::run(old, new),
@@ -70,6 +72,13 @@ fn tidy() -> Result<(), String> {
         lines.join("\n"),
         lines.len()
     ))
+}
+
+/// Prints the circles among the modules of each crate.
+fn circles() -> Result<(), String> {
+    let workspace = Workspace::read(&workspace::root())?;
+    print!("{}", rules::circles(&workspace)?);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The rules. Each is a pure function from the workspace to its complaints.
 
+mod circles;
 mod clock;
 mod imports;
 mod links;
@@ -12,6 +13,8 @@ use std::fmt;
 use crate::documents;
 use crate::tables;
 use crate::workspace::Workspace;
+
+pub(crate) use circles::listed as circles;
 
 /// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
         tables::UNSAFE_FILES,
     ));
     complaints.extend(sizes::check(workspace, &limits));
+    complaints.extend(circles::check(workspace, tables::CIRCLES));
     complaints.extend(clock::check(workspace, tables::CLOCK_FILE));
     complaints.extend(words::check(workspace));
     complaints.extend(links::check(workspace));

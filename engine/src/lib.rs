@@ -16,6 +16,9 @@ mod pool;
 pub mod probe;
 pub mod signal;
 pub mod sim;
+#[cfg(test)]
+#[path = "../../tests/skip.rs"]
+mod skip;
 mod slots;
 mod socket;
 pub mod timers;

@@ -39,6 +39,9 @@ pub mod round;
 mod rounds;
 pub mod sample;
 #[cfg(test)]
+#[path = "../../tests/skip.rs"]
+mod skip;
+#[cfg(test)]
 mod snapshot;
 pub mod statistics;
 mod store;

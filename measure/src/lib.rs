@@ -24,3 +24,6 @@ pub mod units;
 
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+#[path = "../../tests/skip.rs"]
+mod skip;

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::child::{Folder, assert_says, command, comparison_of_ours, ringside, start};
+use super::skip::skip;
 
 /// Writes a comparison of `subjects` into `folder` and gives its path.
 fn comparison(folder: &Folder, subjects: &str) -> String {
@@ -76,8 +77,7 @@ fn a_generator_that_is_the_limit_gives_no_plain_ratio_and_a_profile_says_why() {
     let out = folder.path("out");
     let ended = ringside(&["compare", &file, "-o", &out, "--profile"]);
     if ended.code == Some(2) && ended.stderr.contains("core ") {
-        println!("skipped: this takes the cores 0 and 1");
-        return;
+        return skip("this takes the cores 0 and 1");
     }
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let read = |name: &str| -> Value {

@@ -19,6 +19,8 @@ mod resume;
 mod secrets;
 mod serve;
 mod signals;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 mod subjects;
 mod tls;
 mod usage;

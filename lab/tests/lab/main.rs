@@ -11,6 +11,8 @@ mod files;
 mod foreign;
 mod real;
 mod resume;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 mod support;
 mod trials;
 mod watch;

@@ -8,6 +8,7 @@ use lab::report::Outcome as How;
 use lab::{Event, Options, Outcome};
 use load::Stop;
 
+use crate::skip::skip;
 use crate::support::{Arena, alone, left_behind};
 
 const COMPARISON: &str = r#"
@@ -107,12 +108,7 @@ fn compare(arena: &Arena, text: &str, profile: bool) -> Outcome {
 }
 
 fn say_what_was_skipped(skipped: &[String]) {
-    for sentence in skipped {
-        println!("SKIPPED {sentence}");
+    if !skipped.is_empty() {
+        skip(skipped.join("; "));
     }
-    let all_needed = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(
-        skipped.is_empty() || !all_needed,
-        "skipped in CI: {skipped:?}"
-    );
 }

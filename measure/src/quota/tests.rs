@@ -261,7 +261,7 @@ fn shell() -> Child {
 #[test]
 fn the_quota_of_a_real_group_holds_for_the_groups_in_it() {
     let Some(nested) = Nested::make() else {
-        println!("SKIPPED no control group with a quota can be made here");
+        crate::skip::not_permitted("no control group with a quota can be made here");
         return;
     };
     let mut child = shell();

@@ -3,6 +3,8 @@
 mod grpc;
 mod http1;
 mod http2;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -10,6 +12,7 @@ use std::process::{Command, Output};
 use engine::tls::Certificate;
 use engine::{Address, choice::EngineChoice, signal::Stop};
 use server::{Config, Running, StartError, Tls};
+use skip::skip;
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
 
@@ -41,7 +44,7 @@ impl Server {
         match server::start(config, &Stop::new()) {
             Ok(running) => Some(Server(Some(running))),
             Err(StartError::Engine(error)) => {
-                skip(&format!("{engine} cannot be used here: {error}"));
+                skip(format!("{engine} cannot be used here: {error}"));
                 None
             }
             Err(error) => panic!("{engine}: {error}"),
@@ -86,18 +89,12 @@ impl Drop for Server {
     }
 }
 
-/// Says that something is not tested here; in CI everything has to be.
-fn skip(why: &str) {
-    assert!(std::env::var("CI").is_err(), "{why}");
-    eprintln!("skipped: {why}");
-}
-
 /// Runs a program with some arguments; `None`, loudly, where it is not installed.
 fn run(program: &str, package: &str, arguments: &[&str]) -> Option<Output> {
     match Command::new(program).args(arguments).output() {
         Ok(output) => Some(output),
         Err(error) => {
-            skip(&format!(
+            skip(format!(
                 "{program} is not installed ({error}); apt-get install {package}"
             ));
             None
@@ -131,7 +128,7 @@ fn run_go_peer(program: &str, package: &str, arguments: &[&str]) -> Option<(bool
     let output = match Command::new(&program).args(arguments).output() {
         Ok(output) => output,
         Err(error) => {
-            skip(&format!(
+            skip(format!(
                 "{program} is not installed ({error}); go install {package}"
             ));
             return None;

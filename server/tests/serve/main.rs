@@ -5,5 +5,7 @@ mod faults;
 mod lifecycle;
 mod protocol;
 mod routes;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 mod start;
 mod websocket;

@@ -1,8 +1,11 @@
 //! What is found about real processes: who leaves their cores, who is left behind, whose work is
 //! done by somebody else.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::skip::{not_permitted, skip};
 use crate::support::{
     Arena, alone, assert_companions_are_known, free_port, left_behind, quick, tiny,
 };
@@ -11,6 +14,7 @@ use lab::round::Round;
 use lab::watch::subject::SharedPages;
 use lab::{Event, Outcome};
 use load::Stop;
+use measure::quota::{Place, Quota, UNIFIED};
 
 /// Runs a comparison of these subjects for so many rounds of half a second.
 fn compare(arena: &Arena, subjects: &[&str], rounds: u32) -> Outcome {
@@ -65,8 +69,7 @@ fn behind(script: &str) -> String {
 fn a_busy_child_on_the_generators_core_is_found() {
     let _alone = alone();
     if std::thread::available_parallelism().map_or(1, |count| count.get()) < 2 {
-        println!("skipped: with one core there is none of the generator's own");
-        return;
+        return skip("with one core there is none of the generator's own");
     }
     let arena = Arena::new("leaves");
     // The placement is that of a machine with two cores or more: the server has the first.
@@ -109,6 +112,117 @@ fn a_process_that_a_subject_leaves_behind_is_named() {
     let finding = found(&outcome, "leaks", Check::LeftBehind).expect("somebody was left");
     assert!(finding.sentence.ends_with("`sleep`"), "{finding:?}");
     assert_eq!(found(&outcome, "plain", Check::LeftBehind), None);
+}
+
+/// A control group of ours with a fifth of a processor; gone with its owner.
+struct Limited(PathBuf);
+
+impl Limited {
+    fn make() -> Option<Limited> {
+        let parent = Place::own("cpu").or_else(|| Place::own(UNIFIED))?;
+        let name = format!("ringside-quota-{}", std::process::id());
+        let folder = parent.folder.join(name);
+        fs::create_dir(&folder).ok()?;
+        let group = Limited(folder);
+        let write = |name: &str, text| fs::write(group.0.join(name), text);
+        let limited = write("cpu.cfs_quota_us", "20000");
+        let limited = limited.or_else(|_| write("cpu.max", "20000 100000"));
+        limited.is_ok().then_some(group)
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        // Refused while somebody is in it, who is then found to be left behind.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_subject_that_a_quota_stops_is_said_to_be_throttled() {
+    let _alone = alone();
+    let Some(group) = Limited::make() else {
+        return not_permitted("no control group with a quota can be made here");
+    };
+    let arena = Arena::new("throttled");
+    let enter = format!("echo $$ > {}/cgroup.procs && ", group.0.display());
+    let burns = behind(&enter).replace("TINY_FAULT = \"\"", "TINY_FAULT = \"burns\"");
+    arena.tiny("plain", "").subject("stopped", &burns);
+    let outcome = compare(&arena, &["plain", "stopped"], 1);
+    let finding = found(&outcome, "stopped", Check::Quota).expect("a fifth is not enough for it");
+    assert_eq!(finding.severity, Severity::Void, "{finding:?}");
+    let said = "a quota kept processes from their cores for";
+    assert!(finding.sentence.starts_with(said), "{finding:?}");
+    let host = first_round(&outcome, "stopped").watched.host;
+    // The smallest of all: another one may be smaller still on this machine.
+    let cpus = host.quota.as_ref().and_then(Quota::cpus);
+    assert!(cpus.is_some_and(|cpus| cpus <= 0.2), "{host:?}");
+    let text = fs::read_to_string(outcome.folder.join("report.md")).expect("the report");
+    assert!(text.contains(said), "{text}");
+}
+
+/// Whether `perf` may sample a process of ours.
+fn perf_samples(folder: &Path) -> Result<(), String> {
+    let data = folder.join("try.data").display().to_string();
+    let words = ["record", "-q", "-e", "cpu-clock", "-o", &data, "--", "true"];
+    let tried = Command::new("perf").args(words).output();
+    let tried = tried.map_err(|error| format!("perf: {error}"))?;
+    match tried.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&tried.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn perf_shows_what_a_subject_does_under_load() {
+    let _alone = alone();
+    let arena = Arena::new("perf");
+    if let Err(error) = Command::new("perf").arg("--version").output() {
+        return skip(format!("perf ({error}): apt-get install linux-perf"));
+    }
+    if let Err(why) = perf_samples(&arena.folder) {
+        return not_permitted(format!("perf may not look at processes: {why}"));
+    }
+    arena.tiny("busy", "burns");
+    let mut options = arena.comparison(&quick(&["busy"], 1));
+    options.profile = true;
+    let outcome = lab::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+        println!("{event}");
+    });
+    assert_eq!(left_behind(), Vec::<u32>::new());
+    let outcome = outcome.expect("it runs");
+    let kept = lab::Kept::read(&outcome.folder).expect("it was written down");
+    let row = kept.manifest.rows.iter().find(|row| row.name == "busy");
+    let profile = row
+        .and_then(|row| row.profile.as_ref())
+        .expect("it was looked at");
+    let picture = profile.flame_graph.as_ref().expect("perf may look at it");
+    let read = |path: &Path| fs::read_to_string(outcome.folder.join(path)).expect("written");
+    assert!(read(picture).starts_with("<svg "));
+    let folded = read(&picture.with_extension("folded"));
+    // Of some hundreds of samples the most are of the loop that keeps the processor busy, which
+    // reads the clock again and again.
+    let of_the_loop = |line: &&str| {
+        let names = ["burn", "::serve", "time::Time::", "clock_gettime"];
+        names.iter().any(|name| line.contains(name))
+    };
+    let samples = |line: &str| {
+        line.rsplit_once(' ')
+            .and_then(|(_, count)| count.parse::<u64>().ok())
+    };
+    let all: u64 = folded.lines().filter_map(samples).sum();
+    let busy = folded.lines().filter(of_the_loop);
+    let busy: u64 = busy.filter_map(samples).sum();
+    assert!(all > 20 && 2 * busy > all, "{busy} of {all}: {folded}");
+    // System calls are counted, or there is a sentence that says why not.
+    let why = |what: &String| what.contains("no count of system calls");
+    assert!(
+        profile.calls.is_some() != profile.missing.iter().any(why),
+        "{profile:?}"
+    );
+    if let Some(calls) = &profile.calls {
+        assert!(calls.per_exchange > 0.5, "{calls:?}");
+    }
 }
 
 /// A server of nobody's that is ended with its owner.

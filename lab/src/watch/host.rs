@@ -1,8 +1,9 @@
 //! What the host did meanwhile, whoever it was for: processor time by whom, time taken by the
 //! hypervisor, pressure, and who used processors beside those that were meant to.
 //!
-//! A parser of /proc/pressure (Documentation/accounting/psi.rst). Time in /proc/stat is counted in ticks of 10 ms: over a second a figure is 1 % of a processor off. Busy
-//! is what was not idle, since idle time is measured while the rest is sampled at the ticks.
+//! A parser of /proc/pressure (Documentation/accounting/psi.rst). Time in /proc/stat, which measure
+//! reads, is counted in ticks of 10 ms: over a second a figure is 1 % of a processor off. Busy is
+//! what was not idle, since idle time is measured while the rest is sampled at the ticks.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -206,6 +206,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     last_activity: Time,
     wake_early_ns: u64,
     stalls: Stalls,
+    /// While it spins: turns before this that bring nothing have nothing to do.
+    quiet_until: Time,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
@@ -279,6 +281,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
             stalls: Stalls::new(now),
+            quiet_until: Time(0),
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
@@ -302,9 +305,13 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut until = Until::Now;
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
-            self.learn_wake(until, now, completions.is_empty());
             let is_measured = self.opened && self.phase == Phase::Loading;
-            if self.stalls.turn(until, now, is_measured) {
+            let was_held_up = self.stalls.turn(until, now, is_measured);
+            if completions.is_empty() && !was_held_up && self.is_quiet(now) {
+                continue;
+            }
+            self.learn_wake(until, now, completions.is_empty());
+            if was_held_up {
                 self.held_up(now);
             }
             if now >= self.edge {
@@ -340,8 +347,34 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.recorder.watch.note(now, doing, self.due);
             }
             until = self.next_wait(now);
+            self.quiet_until = match until {
+                Until::Now => self.next_change(now),
+                Until::Time(_) | Until::Event => Time(0),
+            };
         }
         self.finish()
+    }
+
+    /// While it spins: whether a turn that brought nothing changes nothing either.
+    #[inline]
+    fn is_quiet(&self, now: Time) -> bool {
+        now < self.quiet_until && self.stop.requested().is_none()
+    }
+
+    /// While it spins: until when only a completion gives it anything to do.
+    fn next_change(&self, now: Time) -> Time {
+        let blocked = self.free.is_empty();
+        let due = self.due.unwrap_or(Time::NEVER);
+        if self.phase == Phase::Done || due <= now || !self.again.is_empty() {
+            return Time(0);
+        }
+        let is_near = !blocked && now.plus(self.wake_early_ns) >= due;
+        let sleeps = if is_near {
+            Time::NEVER
+        } else {
+            self.last_activity.plus(SPIN_NS)
+        };
+        self.next_wake().min(due).min(sleeps)
     }
 
     /// Open loop: what the connections do until the next turn, as far as a wait can be owed to it.
@@ -476,7 +509,10 @@ impl<'a, D: Driver> Worker<'a, D> {
     #[inline]
     fn left_of_quota(&self) -> Option<u64> {
         let quota = self.assignment.quota?;
-        Some(quota.saturating_sub(self.begun - self.begun_before))
+        Some(match self.opened {
+            true => quota.saturating_sub(self.begun - self.begun_before),
+            false => quota,
+        })
     }
 
     /// Every turn: the counts for the progress line.
@@ -486,20 +522,27 @@ impl<'a, D: Driver> Worker<'a, D> {
         live.publish(tally.completed, tally.failed, self.connected);
     }
 
+    /// When something is to be done next, but for sending.
+    fn next_wake(&self) -> Time {
+        let clear_at = self.stalls.clear_at();
+        let wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
+        let wake = wake.max(clear_at);
+        match self.phase {
+            Phase::Connecting { .. } | Phase::Done => wake,
+            Phase::Loading => {
+                let pings = self.pings.as_ref().map_or(Time::NEVER, |pings| pings.due());
+                wake.min(self.edge).min(pings)
+            }
+            Phase::Draining { until } => wake.min(until.max(clear_at)),
+        }
+    }
+
     /// How long the driver may sleep before the next turn.
     fn next_wait(&self, now: Time) -> Until {
-        let clear_at = self.stalls.clear_at();
-        let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
-        wake = wake.max(clear_at);
+        let mut wake = self.next_wake();
         match self.phase {
             Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
-            Phase::Loading => {
-                wake = wake.min(self.edge);
-                if let Some(pings) = &self.pings {
-                    wake = wake.min(pings.due());
-                }
-            }
-            Phase::Draining { until } => wake = wake.min(until.max(clear_at)),
+            Phase::Loading | Phase::Draining { .. } => {}
             Phase::Done => return Until::Now,
         }
         if self.assignment.marks.is_some() {

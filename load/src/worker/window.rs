@@ -56,6 +56,8 @@ impl<D: Driver> Worker<'_, D> {
     /// counted and nobody has looked at.
     pub(super) fn open_window(&mut self, unread: u64) {
         self.opened = true;
+        // All until now were intended before now.
+        self.begun_before = self.begun;
         self.recorder.open();
         let (start, _) = self.recorder.window();
         let awaited = self.assignment.marks.is_none() || self.under_way() > 0;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use engine::signal::Stop;
 use lab::Event;
 use lab::capacity::{self, Options, Outcome, Whose};
-use lab::report;
 use load::{Plan, Redaction};
 use measure::host::Host;
 
@@ -28,7 +27,7 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
-    let text = report::capacity::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
+    let text = capacity::report::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
     let way_out = "make room before the next search; this one is whole on standard output";

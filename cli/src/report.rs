@@ -1,6 +1,6 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
-use lab::report;
+use lab::rebuild;
 
 use crate::args::report::{Format, Report};
 use crate::compare::look;
@@ -11,7 +11,7 @@ use crate::output::terminal::{self, Paint};
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let mut rebuilt = Vec::new();
     for folder in &arguments.folders {
-        rebuilt.push(report::rebuild(folder).map_err(Failure::usage)?);
+        rebuilt.push(rebuild::rebuild(folder).map_err(Failure::usage)?);
     }
     let mut unwritten = Vec::new();
     for (folder, one) in arguments.folders.iter().zip(&rebuilt) {
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
         unwritten.extend(one.unwritten.iter().cloned());
     }
     if rebuilt.len() > 1 {
-        let page = report::index(&rebuilt, &arguments.output);
+        let page = rebuild::index(&rebuilt, &arguments.output);
         match std::fs::write(&arguments.output, page) {
             Ok(()) => terminal::say(&format!("index: {}", arguments.output.display())),
             Err(error) => unwritten.push(format!("{}: {error}", arguments.output.display())),

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::build::find_program;
+use crate::setting::find_program;
 
 /// The most executables of one subject; a folder of packages may hold thousands of scripts.
 const BINARIES_MAX: usize = 32;

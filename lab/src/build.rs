@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::iter;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ use load::Stop;
 use measure::time::{Time, sleep_until};
 
 use crate::cache::Cache;
-use crate::live::environment;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::setting::{environment, find_program, search_path};
 use crate::subject::{Build, Command, Requirement, Subject, Values};
 
 /// The source of a subject may not be larger: it is read whole to be hashed.
@@ -36,40 +35,6 @@ pub(crate) enum Unbuilt {
     Failed(String, Vec<String>),
     /// Somebody asked to stop.
     Stopped,
-}
-
-/// Where programs are looked for: `PATH`, and where the system's own servers are, which an
-/// ordinary user's `PATH` on Debian leaves out.
-pub(crate) fn search_path() -> OsString {
-    let mut places: Vec<PathBuf> =
-        env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
-    for place in [
-        "/usr/local/sbin",
-        "/usr/sbin",
-        "/sbin",
-        "/usr/local/bin",
-        "/usr/bin",
-        "/bin",
-    ] {
-        if !places.iter().any(|known| known == Path::new(place)) {
-            places.push(place.into());
-        }
-    }
-    env::join_paths(places).unwrap_or_default()
-}
-
-/// The file that `program` names, as a shell would find it.
-pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
-    let executable = |path: &Path| {
-        fs::metadata(path)
-            .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return executable(Path::new(program)).then(|| program.into());
-    }
-    env::split_paths(&search_path())
-        .map(|place| place.join(program))
-        .find(|path| executable(path))
 }
 
 /// Says what to install, if anything is missing. What the checks write goes to `log`.

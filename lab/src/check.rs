@@ -17,8 +17,9 @@ use crate::command::TimedCommand;
 use crate::cores::{Choice, Placement};
 use crate::end::End;
 use crate::event::{Event, Observer};
-use crate::live::{Serving, Setting, Trouble};
+use crate::live::Serving;
 use crate::process::GRACE;
+use crate::setting::{Setting, Trouble};
 use crate::subject::{Kind, Subject, Values};
 use crate::validity;
 

@@ -14,8 +14,9 @@ use measure::process::{Listing, TreeWatch, peak_bytes};
 use measure::time::Time;
 
 use crate::companion;
-use crate::live::{Setting, Trouble, start, write_files};
+use crate::live::{start, write_files};
 use crate::process::{GRACE, Process, ending};
+use crate::setting::{Setting, Trouble};
 use crate::subject::{Subject, Values};
 use crate::watch::subject::SubjectUse;
 use crate::watch::{Companions, HostWatch, Watched};

@@ -18,8 +18,8 @@ use crate::arrivals;
 use crate::cores::Choice;
 use crate::document::{self, BadFile, Document, nearest};
 use crate::phase::{self, Phase};
+use crate::points::{self, Key, Point};
 use crate::subject::{Kind, Subject, is_plain_name};
-use crate::sweep::{self, Key, Point};
 use crate::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
@@ -171,7 +171,7 @@ struct Written {
     workload: Option<Workload>,
     #[serde(default, rename = "phase")]
     phases: Vec<phase::Written>,
-    sweep: Option<Spanned<sweep::Written>>,
+    sweep: Option<Spanned<points::Written>>,
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
@@ -252,7 +252,7 @@ impl Comparison {
             let rows = reader.rows(wanted, &workload)?;
             return Ok((reader.comparison(workload, rows), document.bytes()));
         };
-        let points = sweep::read(sweep, &document)?;
+        let points = points::read(sweep, &document)?;
         reader.check_sweep(sweep, &points, &wanted)?;
         let mut comparisons = Vec::new();
         for (at, point) in points.into_iter().enumerate() {
@@ -378,7 +378,7 @@ impl Reader<'_> {
     /// A sweep and phases both change the load; and a row that fixes what is swept stands still.
     fn check_sweep(
         &self,
-        sweep: &Spanned<sweep::Written>,
+        sweep: &Spanned<points::Written>,
         points: &[Point],
         wanted: &[Wanted],
     ) -> Result<(), BadFile> {
@@ -404,7 +404,7 @@ impl Reader<'_> {
     /// A sweep that changes nothing for a row is a mistake.
     fn check_followed(
         &self,
-        sweep: &Spanned<sweep::Written>,
+        sweep: &Spanned<points::Written>,
         point: Point,
         rows: &[Row],
     ) -> Result<(), BadFile> {

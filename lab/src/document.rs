@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use load::redaction::guessed;
 use measure::foreign::{Foreign, screened};
+use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
 /// The largest file that is read: these files are written by hand.
@@ -233,6 +234,16 @@ pub(crate) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Erro
         _ => Err(D::Error::custom(format!(
             "`{text}` is not a share; expected a percentage below 100 such as \"2%\""
         ))),
+    }
+}
+
+/// A model, indented, with a line end.
+pub(crate) fn indented(model: &impl Serialize) -> String {
+    match serde_json::to_string_pretty(model) {
+        Ok(text) => text + "\n",
+        // Maps with keys that are not strings are the one thing that cannot be written; there is
+        // none. The sentence is valid JSON all the same.
+        Err(error) => format!("{{\"error\": {:?}}}\n", error.to_string()),
     }
 }
 

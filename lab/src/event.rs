@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::report::format::per_second;
+use crate::format::per_second;
 use crate::sample::Sample;
-use crate::trials::Trial;
 
 /// From so many seconds on a length of time is told in minutes.
 const MINUTES_FROM: f64 = 120.0;
@@ -53,8 +52,13 @@ pub enum Event<'a> {
         rounds: u32,
         sample: &'a Sample,
     },
-    /// One of several whole comparisons is over.
-    Tried { trial: &'a Trial, trials: u32 },
+    /// One of several whole comparisons is over; what it said of each subject.
+    Tried {
+        number: u32,
+        trials: u32,
+        seconds: f64,
+        said: &'a [&'a str],
+    },
     /// A rate is tried on a subject; how long its search takes from here, in seconds, at most.
     Probing {
         subject: &'a str,
@@ -116,16 +120,15 @@ impl fmt::Display for Event<'_> {
                 let figure = measured(sample);
                 write!(f, "round {round} of {rounds}: {subject}: {figure}")
             }
-            Event::Tried { trial, trials } => {
-                write!(
-                    f,
-                    "trial {} of {trials}, {:.1} s",
-                    trial.number, trial.seconds
-                )?;
-                trial
-                    .findings
-                    .iter()
-                    .try_for_each(|finding| write!(f, ": {}", finding.sentence))
+            Event::Tried {
+                number,
+                trials,
+                seconds,
+                said,
+            } => {
+                write!(f, "trial {number} of {trials}, {seconds:.1} s")?;
+                said.iter()
+                    .try_for_each(|sentence| write!(f, ": {sentence}"))
             }
             Event::Failed { subject, what } => write!(f, "{subject} {what}"),
             Event::Searching { .. }

@@ -3,15 +3,16 @@
 //! can be read, reported and resumed whatever happened to the program that wrote it.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::binaries::Binary;
 use crate::document;
-use crate::profile::Profile;
 use crate::statistics::sequential::Looks;
 use crate::verdict::Metric;
+use crate::watch::calls::Calls;
 
 /// The version of the manifest that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -207,6 +208,21 @@ pub struct RowFacts {
     /// What was seen of it besides its rounds; null where nobody asked for it.
     #[serde(default)]
     pub profile: Option<Profile>,
+}
+
+/// What was seen of a subject under load besides its rounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// The flame graph, in the comparison's folder; its stacks are beside it, folded.
+    pub flame_graph: Option<PathBuf>,
+    /// The profile that the flame graph is of, as the subject made it of itself, for `go tool
+    /// pprof`; null where the flame graph is of what `perf` saw.
+    #[serde(default)]
+    pub pprof: Option<PathBuf>,
+    /// Its system calls.
+    pub calls: Option<Calls>,
+    /// What could not be seen and why, in sentences.
+    pub missing: Vec<String>,
 }
 
 /// What a row is there for.

@@ -11,32 +11,29 @@
 mod counting;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use load::{Progress, Record};
 use measure::process::tree;
 use measure::time::Time;
-use serde::{Deserialize, Serialize};
 
 use self::counting::{Counting, Switch};
-use crate::build::find_program;
 use crate::comparison::Row;
 use crate::event::Observer;
-use crate::live::{Live, Setting, ready_question, surroundings};
-use crate::manifest::Role;
+use crate::live::Live;
+use crate::manifest::{Profile, Role};
 use crate::process::{GRACE, Launch, Process};
 use crate::rounds::{Entry, State, lower};
-use crate::store::Store;
-use crate::subject::{Kind, UrlPath};
+use crate::setting::{Setting, find_program, ready_question, surroundings};
+use crate::store::{PROFILES, Store};
+use crate::subject::Kind;
 use crate::watch::calls::{self, Calls};
 use crate::watch::flame::{self, Folded};
 use crate::watch::pprof;
-use crate::workload::{Protocol, Question};
+use crate::workload::{Protocol, Question, UrlPath};
 
-/// Where pictures are, in a comparison's folder.
-pub(crate) const PROFILES: &str = "profiles";
 /// How long a subject is loaded for `perf`, at least.
 const LOAD_MIN: Duration = Duration::from_secs(2);
 /// The same for a profile of its own: Go looks a hundred times a second.
@@ -49,21 +46,6 @@ const SAMPLES_PER_SECOND: u32 = 499;
 const WRITING_MAX: Duration = Duration::from_secs(30);
 /// How long a subject may take to send what it saw of itself.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-
-/// What was seen of a subject under load besides its rounds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Profile {
-    /// The flame graph, in the comparison's folder; its stacks are beside it, folded.
-    pub flame_graph: Option<PathBuf>,
-    /// The profile that the flame graph is of, as the subject made it of itself, for `go tool
-    /// pprof`; null where the flame graph is of what `perf` saw.
-    #[serde(default)]
-    pub pprof: Option<PathBuf>,
-    /// Its system calls.
-    pub calls: Option<Calls>,
-    /// What could not be seen and why, in sentences.
-    pub missing: Vec<String>,
-}
 
 /// Looks at every subject that serves and can still be started. Nothing is alive afterwards.
 pub(crate) fn all(

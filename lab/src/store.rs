@@ -21,6 +21,8 @@ pub(crate) const MANIFEST: &str = "comparison.json";
 pub(crate) const SWEEP: &str = "sweep.json";
 /// The file of what trials came to.
 pub(crate) const TRIALS: &str = "trials.json";
+/// Where pictures are, in a comparison's folder.
+pub(crate) const PROFILES: &str = "profiles";
 /// The file of what a search for capacities found.
 pub(crate) const CAPACITY: &str = "capacity.json";
 /// The comparison's file as it was read, but for its secrets.

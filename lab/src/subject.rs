@@ -4,6 +4,8 @@
 //!
 //! This file knows the description and what its placeholders mean. It starts nothing.
 
+pub mod companion;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
@@ -14,10 +16,10 @@ use load::Redaction;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::companion::{self, Companion, Place};
+use self::companion::{Companion, Place};
 use crate::document::{self, BadFile, Document, nearest};
 use crate::watch::Wanted;
-use crate::workload::{self, Protocol, Question, Workload};
+use crate::workload::{self, Protocol, Question, UrlPath, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
 #[derive(Clone, Debug, Deserialize)]
@@ -211,7 +213,7 @@ impl Answer {
     pub(crate) fn with_payload(&self, bytes: u64) -> Answer {
         let fill = |text: &String| workload::with_payload(text, bytes);
         Answer {
-            path: UrlPath(self.path.0.replace(workload::PAYLOAD, &bytes.to_string())),
+            path: self.path.with_payload(bytes),
             message: self.message.as_ref().map(fill),
             body: fill(&self.body),
             ..self.clone()
@@ -327,7 +329,7 @@ impl Subject {
     pub fn answer(&self, path: &str, protocol: Protocol) -> Option<&Answer> {
         self.answers
             .iter()
-            .find(|answer| answer.path.0 == path && answer.protocol == protocol)
+            .find(|answer| answer.path.as_str() == path && answer.protocol == protocol)
     }
 
     /// It as a workload asks for it: with so many workers, with the answers to its payload.
@@ -535,34 +537,6 @@ impl<'de> Deserialize<'de> for Command {
                 "an empty command; expected a list such as [\"program\", \"argument\"]",
             )),
         }
-    }
-}
-
-/// The path of a URL: begins with a slash and holds no blanks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlPath(String);
-
-impl UrlPath {
-    /// `/`.
-    pub(crate) fn root() -> UrlPath {
-        UrlPath("/".to_owned())
-    }
-
-    /// The path.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for UrlPath {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<UrlPath, D::Error> {
-        let text = String::deserialize(from)?;
-        if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Ok(UrlPath(text));
-        }
-        Err(D::Error::custom(format!(
-            "`{text}` is not a path; expected one that begins with `/` and has no blanks"
-        )))
     }
 }
 

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::compare::{self, Place};
 use crate::comparison::Comparison;
 use crate::document;
+use crate::document::indented;
 use crate::event::{Event, Observer};
-use crate::report::{Report, indented};
+use crate::report::Report;
 use crate::statistics::{Ratio, Spread};
 use crate::store::{self, Store, TRIALS};
 use crate::verdict::Kind;
@@ -189,9 +190,13 @@ pub fn trials(
         }
         let seconds = Time::now().since(since) as f64 / 1e9;
         let trial = Trial::of(number, seconds, &outcome.report);
+        let said = trial.findings.iter();
+        let said: Vec<&str> = said.map(|finding| finding.sentence.as_str()).collect();
         observer.event(&Event::Tried {
-            trial: &trial,
+            number,
             trials: wanted.trials,
+            seconds,
+            said: &said,
         });
         trials.add(trial);
         for (name, text) in files(&trials) {

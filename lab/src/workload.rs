@@ -15,7 +15,6 @@ use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use crate::document;
-use crate::subject::UrlPath;
 
 /// The largest payload: a message is kept whole, several times.
 pub(crate) const PAYLOAD_MAX: u64 = 16 << 20;
@@ -441,4 +440,37 @@ fn warm_up() -> Duration {
 
 fn timeout() -> Duration {
     Duration::from_secs(2)
+}
+
+/// The path of a URL: begins with a slash and holds no blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlPath(String);
+
+impl UrlPath {
+    /// `/`.
+    pub(crate) fn root() -> UrlPath {
+        UrlPath("/".to_owned())
+    }
+
+    /// The same with `{payload}` filled in.
+    pub(crate) fn with_payload(&self, bytes: u64) -> UrlPath {
+        UrlPath(self.0.replace(PAYLOAD, &bytes.to_string()))
+    }
+
+    /// The path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for UrlPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<UrlPath, D::Error> {
+        let text = String::deserialize(from)?;
+        if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Ok(UrlPath(text));
+        }
+        Err(D::Error::custom(format!(
+            "`{text}` is not a path; expected one that begins with `/` and has no blanks"
+        )))
+    }
 }

@@ -17,11 +17,11 @@ use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
 use super::{Goal, slo};
 use crate::event::{Event, Observer};
-use crate::live::{Setting, Trouble};
-use crate::report::format::per_second;
+use crate::format::per_second;
 use crate::rounds::run::{self, At};
 use crate::rounds::{Entry, State, lower};
 use crate::sample::Sample;
+use crate::setting::{Setting, Trouble};
 use crate::store::Store;
 use crate::validity;
 

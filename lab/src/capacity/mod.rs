@@ -17,6 +17,7 @@ mod connections;
 mod course;
 mod expected;
 pub(crate) mod finding;
+pub mod report;
 mod scaling;
 pub mod search;
 mod slo;
@@ -41,11 +42,10 @@ use crate::compare::{cautions, prepare, pressure_before, question};
 use crate::comparison::Comparison;
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
-use crate::live::Setting;
+use crate::format::per_second;
 use crate::manifest::Role;
-use crate::report;
-use crate::report::format::per_second;
 use crate::rounds::Entry;
+use crate::setting::Setting;
 use crate::store::{Store, time_of_day};
 use crate::{CannotBegin, End, workload};
 use course::{Course, Seeker};
@@ -342,7 +342,7 @@ fn finish(
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();
     found.conclude();
     let store = course.store;
-    for (name, text) in report::capacity::files(&found) {
+    for (name, text) in report::files(&found) {
         store.put(name.as_ref(), text.into_bytes());
     }
     Outcome {

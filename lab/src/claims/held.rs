@@ -18,8 +18,9 @@ use crate::build::{self, Unbuilt};
 use crate::cache::Cache;
 use crate::cores::{Choice, Placement};
 use crate::event::{Event, Observer};
-use crate::live::{Serving, Setting, Trouble};
+use crate::live::Serving;
 use crate::process::GRACE;
+use crate::setting::{Setting, Trouble};
 use crate::subject::{Kind, Subject, Values};
 
 /// The record, inside its folder.

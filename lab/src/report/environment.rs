@@ -3,8 +3,8 @@
 use measure::host::Host;
 
 use super::Setup;
-use super::format::{bytes, digits};
 use crate::cores::List;
+use crate::format::{bytes, digits};
 use crate::manifest::Asked;
 
 /// The machine.

@@ -7,7 +7,7 @@ use measure::record::Lost;
 use serde::{Deserialize, Serialize};
 
 use super::Row;
-use super::format::{bytes, count, digits, percent, time_us};
+use crate::format::{bytes, count, digits, percent, time_us};
 use crate::sample::Sample;
 use crate::statistics::Spread;
 use crate::verdict::Metric;

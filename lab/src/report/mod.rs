@@ -2,15 +2,13 @@
 //!
 //! The model is made from samples alone, so the same samples give the same report.
 
-pub mod capacity;
 mod checks;
 mod course;
 pub(crate) mod csv;
 mod distribution;
 mod environment;
 mod figures;
-mod folder;
-pub(crate) mod format;
+mod files;
 pub mod html;
 mod json;
 pub(crate) mod markdown;
@@ -31,10 +29,8 @@ pub use course::Lap;
 pub use csv::csv;
 pub use distribution::{Distribution, Quantile};
 pub use figures::Figures;
-pub(crate) use folder::files;
-pub use folder::{Model, Rebuilt, rebuild};
-pub use html::{Enclosed, html, index};
-pub(crate) use json::indented;
+pub(crate) use files::files;
+pub use html::{Enclosed, html};
 pub use json::json;
 pub use markdown::markdown;
 pub use phases::{Condition, PhaseFound};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Figures;
-use super::format::{count, time_us};
+use crate::format::{count, time_us};
 use crate::round::{PhaseRun, Round};
 use crate::sample::Sample;
 

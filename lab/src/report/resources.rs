@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::Row;
-use super::format::{bytes, count, digits, give_or_take, percent, time_us};
-use crate::profile::Profile;
+use crate::format::{bytes, count, digits, give_or_take, percent, time_us};
+use crate::manifest::Profile;
 use crate::round::Round;
 use crate::statistics::Spread;
 use crate::watch::calls::Calls;

@@ -3,10 +3,10 @@
 
 use super::checks::{State, count_in_words, summaries};
 use super::figures::{Column, columns};
-use super::format::{ascii, digits, give_or_take};
 use super::plot::{confidence, plot};
 use super::{Outcome, Report, Row};
 use crate::cores::List;
+use crate::format::{ascii, digits, give_or_take};
 use crate::manifest::Role;
 use crate::verdict::{Kind, Metric};
 

@@ -10,10 +10,11 @@ use crate::binaries::Binary;
 use crate::command::TimedCommand;
 use crate::comparison::Row;
 use crate::event::{Event, Observer};
-use crate::live::{Live, Setting, Trouble};
+use crate::live::Live;
+use crate::manifest::Profile;
 use crate::manifest::{Outcome, Role, RowFacts};
 use crate::process::{GRACE, Process};
-use crate::profile::Profile;
+use crate::setting::{Setting, Trouble};
 use crate::store::Kept;
 use crate::subject::Kind;
 

@@ -16,10 +16,10 @@ use measure::time::{Time, unix_seconds};
 
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
-use crate::live::Setting;
 use crate::manifest::{LookTaken, Manifest, Role};
 use crate::report::Report;
 use crate::round::Round;
+use crate::setting::Setting;
 use crate::store::Store;
 
 pub(crate) use entry::{Entry, State, facts, lower};

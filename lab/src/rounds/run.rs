@@ -10,10 +10,11 @@ use load::{Plan, Progress, Record, RunError};
 use measure::record::EndedBy;
 
 use crate::arrivals;
-use crate::live::{Live, Setting, Trouble};
+use crate::live::Live;
 use crate::phase::Phase;
 use crate::round::{self, PhaseRun, Round};
 use crate::sample::Sample;
+use crate::setting::{Setting, Trouble};
 use crate::validity::round::{Seen, findings};
 use crate::watch::Watched;
 

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::record::Sweep;
 use super::text::written;
 use super::{Key, RowFound};
-use crate::report::format;
+use crate::format;
 use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{Axis, Curve, Scale, Series, lines};
 use crate::report::html::swatch;

@@ -2,10 +2,10 @@
 
 use super::record::Sweep;
 use super::{Key, RowFound};
+use crate::format::{self, per_second, time_us};
 use crate::manifest::Role;
 use crate::report::Look;
 use crate::report::csv::{field, quoted};
-use crate::report::format::{self, per_second, time_us};
 use crate::report::markdown::{escape, list, rows};
 use crate::report::terminal::{aligned, plain, under, wrap};
 use crate::statistics::Spread;

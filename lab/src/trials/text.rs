@@ -3,8 +3,8 @@
 use maud::html as markup;
 
 use super::{Finding, Trial, Trials};
+use crate::format;
 use crate::report::csv::{field, quoted};
-use crate::report::format;
 use crate::report::html::page::{
     Cell, Column, Found, Section, Tone, kicker, page, table, verdicts,
 };

@@ -27,7 +27,7 @@ use measure::process::{Listing, TreeWatch, peak_bytes, proportional_bytes, resid
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Placement;
-use crate::subject::UrlPath;
+use crate::workload::UrlPath;
 
 use self::cgroup::{Group, GroupTime};
 use self::host::{Attributed, HostUse};

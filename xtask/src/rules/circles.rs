@@ -48,7 +48,7 @@ pub(super) fn check(workspace: &Workspace, known: &[Circle]) -> Vec<Complaint> {
             let named = |module: &String| known.modules.contains(&module.as_str());
             known.within == circle.within && circle.modules.iter().all(named)
         };
-        let Some(at) = expected.iter().position(|known| holds(known)) else {
+        let Some(at) = expected.iter().position(holds) else {
             let path = circle.arrows.first().map_or("", |(_, _, place)| place);
             complaints.push(Complaint::about(path, new(circle)));
             continue;

@@ -13,11 +13,11 @@ use super::plot::{
 };
 use super::style::swatch;
 use super::trust::{resources, trust, trust_in_short};
+use crate::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
 use crate::manifest::Role;
 use crate::report::course::middle;
 use crate::report::environment::{command, machine, procedure};
 use crate::report::figures::{Column, columns};
-use crate::report::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
 use crate::report::{Figures, Outcome, PhaseFound, Report, Row, as_sentence};
 use crate::statistics::{Method, Ratio, Spread};
 use crate::verdict::{Kind, Metric, Verdict};
@@ -86,7 +86,7 @@ fn lead(report: &Report) -> Markup {
 }
 
 /// What was found of every row that is compared.
-pub(super) fn all_found(report: &Report) -> Vec<Found> {
+pub(crate) fn all_found(report: &Report) -> Vec<Found> {
     report
         .subjects
         .iter()

@@ -5,14 +5,13 @@
 //! every table and plot. What comes from outside is escaped by the templates.
 
 mod comparison;
-mod index;
 pub mod page;
 pub mod plot;
 mod style;
 mod trust;
 
+pub(crate) use comparison::all_found;
 pub use comparison::{Enclosed, html};
-pub use index::index;
 pub use style::swatch;
 
 #[cfg(test)]

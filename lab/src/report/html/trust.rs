@@ -7,8 +7,8 @@ use super::page::{
     Cell, Checked, Column as Stand, Section, State, Tone, checks, details, sentences, table,
 };
 use crate::finding::Severity;
+use crate::format::digits;
 use crate::report::checks::{self as summed, count_in_words, summaries};
-use crate::report::format::digits;
 use crate::report::resources::{self as used, Line, Table};
 use crate::report::{Report, Row};
 

@@ -1,20 +1,19 @@
-//! Reports in the folders of what was measured: written at the end, and again from the records at
-//! any time later. Reads and writes files; what stands in them is the formats' affair.
+//! Reports that are made again from the records of a folder, at any time later. Reads and writes
+//! files; what stands in them is the formats' affair.
+
+mod index;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::capacity::MODEL as CAPACITY;
-use super::{Enclosed, Look, Report, capacity, csv, html, indented, json, markdown, terminal};
-use crate::capacity::Capacities;
-use crate::profile::PROFILES;
-use crate::store::{Kept, MANIFEST, SWEEP, Store, TRIALS, read_with};
+pub use self::index::index;
+
+use crate::capacity::{self, Capacities};
+use crate::document::indented;
+use crate::report::{Enclosed, Look, Report, csv, files, json, markdown, terminal};
+use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, Store, TRIALS, read_with};
 use crate::sweep::{self, Sweep};
 use crate::trials::{self, Trial, Trials};
-
-/// The file of the comparison as it was read.
-const COMPARISON: &str = "comparison.toml";
 
 /// A report that was made again.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ impl Model {
     pub fn text(&self, look: Look) -> String {
         match self {
             Model::Comparison(report) => terminal(report, look),
-            Model::Capacity(found) => capacity::terminal(found, look),
+            Model::Capacity(found) => capacity::report::terminal(found, look),
             Model::Sweep(sweep) => sweep::terminal(sweep, look),
             Model::Trials(trials) => trials::terminal(trials),
         }
@@ -55,7 +54,7 @@ impl Model {
     pub fn markdown(&self) -> String {
         match self {
             Model::Comparison(report) => markdown(report),
-            Model::Capacity(found) => capacity::markdown(found),
+            Model::Capacity(found) => capacity::report::markdown(found),
             Model::Sweep(sweep) => sweep::markdown(sweep),
             Model::Trials(trials) => trials::markdown(trials),
         }
@@ -75,7 +74,7 @@ impl Model {
     pub fn csv(&self) -> String {
         match self {
             Model::Comparison(report) => csv(report),
-            Model::Capacity(found) => capacity::csv(found),
+            Model::Capacity(found) => capacity::report::csv(found),
             Model::Sweep(sweep) => sweep::csv(sweep),
             Model::Trials(trials) => trials::csv(trials),
         }
@@ -85,7 +84,7 @@ impl Model {
     fn files(&self, enclosed: &Enclosed) -> [(&'static str, String); 4] {
         match self {
             Model::Comparison(report) => files(report, enclosed),
-            Model::Capacity(found) => capacity::files(found),
+            Model::Capacity(found) => capacity::report::files(found),
             Model::Sweep(sweep) => sweep::files(sweep),
             Model::Trials(trials) => trials::files(trials),
         }
@@ -188,42 +187,6 @@ fn part(
         Model::Comparison(report) => Some(*report),
         _ => None,
     })
-}
-
-/// The report in each of its formats, with the name of its file.
-pub(crate) fn files(report: &Report, enclosed: &Enclosed) -> [(&'static str, String); 4] {
-    [
-        ("report.html", html(report, enclosed)),
-        ("report.md", markdown(report)),
-        ("report.json", json(report)),
-        ("report.csv", csv(report)),
-    ]
-}
-
-impl Enclosed {
-    /// What stands in this folder. What is not there, or cannot be read, is not enclosed.
-    pub(crate) fn read(folder: &Path) -> Enclosed {
-        let mut flames = BTreeMap::new();
-        for entry in folder
-            .join(PROFILES)
-            .read_dir()
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let path = entry.path();
-            let row = path.file_stem().and_then(|name| name.to_str());
-            if let (Some(row), true) = (row, path.extension().is_some_and(|end| end == "svg"))
-                && let Ok(picture) = fs::read_to_string(&path)
-            {
-                flames.insert(row.to_owned(), picture);
-            }
-        }
-        Enclosed {
-            file: fs::read_to_string(folder.join(COMPARISON)).unwrap_or_default(),
-            flames,
-        }
-    }
 }
 
 #[cfg(test)]

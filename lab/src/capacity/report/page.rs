@@ -2,18 +2,18 @@
 
 use maud::{Markup, html as markup};
 
-use super::super::format::{count, per_second, percent, time_us};
-use super::super::html::page::{
-    Cell, Column, Found as Said, Section, Tone, code, details, facts, kicker, page, sentences,
-    table, verdicts,
-};
-use super::super::html::plot::{Axis, Line, Scale, Series, lines};
-use super::super::html::swatch;
 use super::{
     capacity, conditions, connections, failing, knee, or_dash, scaling, share_failed, shown,
     times_held,
 };
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
+use crate::format::{count, per_second, percent, time_us};
+use crate::report::html::page::{
+    Cell, Column, Found as Said, Section, Tone, code, details, facts, kicker, page, sentences,
+    table, verdicts,
+};
+use crate::report::html::plot::{Axis, Line, Scale, Series, lines};
+use crate::report::html::swatch;
 
 /// The whole report as one page that fetches nothing.
 pub fn html(found: &Capacities) -> String {

@@ -10,11 +10,11 @@ mod text;
 mod tests;
 
 pub use page::html;
-pub(super) use page::said;
+pub(crate) use page::said;
 pub use text::{csv, markdown, terminal};
 
-use super::format::{digits, per_second, time_us};
 use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
+use crate::format::{digits, per_second, time_us};
 
 /// The name of the model's file.
 pub const MODEL: &str = crate::store::CAPACITY;

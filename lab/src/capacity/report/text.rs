@@ -1,15 +1,15 @@
 //! Capacities as text: for a terminal, as Markdown, and as CSV.
 
-use super::super::csv::{field, quoted};
-use super::super::format::{per_second, percent, time_us};
-use super::super::markdown::{escape, list, rows};
-use super::super::terminal::{Look, aligned, plain, under, wrap};
 use super::{
     capacity, conditions, connections, failed_share, failing, knee, or_dash, scaling, share_failed,
     shown,
 };
 use crate::capacity::search::Kind;
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
+use crate::format::{per_second, percent, time_us};
+use crate::report::csv::{field, quoted};
+use crate::report::markdown::{escape, list, rows};
+use crate::report::terminal::{Look, aligned, plain, under, wrap};
 
 const HEADINGS: [&str; 7] = [
     "subject",

@@ -4,9 +4,10 @@ use std::path::{Component, Path, PathBuf};
 
 use maud::html;
 
-use super::page::{Found, Section, kicker, page, verdicts};
-use crate::report::{Model, Rebuilt, capacity};
-use crate::trials;
+use super::{Model, Rebuilt};
+use crate::report::html::all_found;
+use crate::report::html::page::{Found, Section, kicker, page, verdicts};
+use crate::{capacity, sweep, trials};
 
 /// The page, to be written at `place`: what was found in each folder, with a link to its report.
 pub fn index(reports: &[Rebuilt], place: &Path) -> String {
@@ -55,21 +56,21 @@ fn entry(model: &Model) -> Entry<'_> {
             question: &report.setup.question,
             began: &report.setup.began,
             load: report.setup.load.clone(),
-            found: super::comparison::all_found(report),
+            found: all_found(report),
         },
         Model::Capacity(found) => Entry {
             name: &found.name,
             question: found.question.as_deref().unwrap_or(&found.asked),
             began: &found.began,
             load: format!("{}, {}", found.load, found.slo.join(" and ")),
-            found: capacity::said(found),
+            found: capacity::report::said(found),
         },
         Model::Sweep(sweep) => Entry {
             name: &sweep.name,
             question: &sweep.question,
             began: &sweep.began,
             load: format!("{} values of {}", sweep.points.len(), sweep.key.name()),
-            found: crate::sweep::said(sweep),
+            found: sweep::said(sweep),
         },
         Model::Trials(trials) => Entry {
             name: &trials.comparison,

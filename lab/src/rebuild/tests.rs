@@ -1,9 +1,11 @@
 //! Folders of every kind, one beside the other, and what is made of them again.
 
+use std::fs;
+
 use super::*;
 use crate::capacity::finding::tests::{capacities, searched};
+use crate::report::Outcome;
 use crate::report::tests::{kept, rounds, row, setup};
-use crate::report::{Outcome, index};
 use crate::sweep::Key;
 
 /// A folder of its own that is gone after the test.
@@ -102,7 +104,7 @@ fn a_search_for_capacities_is_concluded_anew_from_its_probes() {
     place.put("capacity.json", &bare.json());
     let rebuilt = again(&place, "");
     assert_eq!(rebuilt.model.json(), found.json());
-    for (name, text) in capacity::files(&found) {
+    for (name, text) in capacity::report::files(&found) {
         assert_eq!(place.read(name), text, "{name}");
     }
     let look = Look {
@@ -110,7 +112,10 @@ fn a_search_for_capacities_is_concluded_anew_from_its_probes() {
         colour: false,
         width: 100,
     };
-    assert_eq!(rebuilt.model.text(look), capacity::terminal(&found, look));
+    assert_eq!(
+        rebuilt.model.text(look),
+        capacity::report::terminal(&found, look)
+    );
 }
 
 #[test]

@@ -1,0 +1,209 @@
+//! What everything that is started has in common: where it runs, its environment, the port that it
+//! is given, and how the lab sees that somebody answers there.
+//!
+//! Knows nothing of rows, of rounds, or of what an answer should be.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use load::{Redaction, Stop};
+use measure::time::{Time, sleep_until};
+
+use crate::cores::{List, Placement};
+use crate::process::{LOOK_AGAIN, Process, ending};
+use crate::statistics::Random;
+use crate::subject::{Subject, Values};
+use crate::workload::{Protocol, Question, UrlPath};
+
+/// How long one question may take before the lab asks again.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The most bytes by which the environment of a start is longer than that of another.
+const PADDING_MAX: usize = 4096;
+
+/// The variable that makes the environment of a start longer.
+const PADDING: &str = "RINGSIDE_PADDING";
+/// Why a subject does not serve, or no longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// What went wrong, and the last lines that the subject wrote.
+    Failed(String, Vec<String>),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+/// What all subjects of a comparison are started with.
+#[derive(Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) placement: &'a Placement,
+    /// The generator's engine.
+    pub(crate) engine: &'a str,
+    pub(crate) seed: u64,
+    /// How often processes were started, this time included; 0 for those that are not measured.
+    pub(crate) start: u32,
+    /// The program that is running.
+    pub(crate) ringside: &'a Path,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Setting<'_> {
+    /// What the placeholders stand for before there is a port.
+    pub(crate) fn values(&self, subject: &Subject) -> Values {
+        Values {
+            cpus: List(&self.placement.server).to_string(),
+            workers: match subject.workers {
+                Some(workers) => workers.get(),
+                None => self.placement.server.len() as u32,
+            },
+            padding: match self.start {
+                0 => 0,
+                start => padding(self.seed, start),
+            },
+            subject: subject.folder.clone(),
+            ringside: self.ringside.to_owned(),
+            ..Values::default()
+        }
+    }
+}
+
+/// A port that nobody listens on now: the kernel's choice for port 0.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// How many bytes the environment of a start is longer than it need be: the size of the
+/// environment moves the stack, which alone makes programs faster or slower (Mytkowicz et al.,
+/// "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009). It is another one
+/// in each start, and the same for all rows in one.
+fn padding(seed: u64, start: u32) -> usize {
+    let mut random = Random::new(seed ^ (u64::from(start) << 32));
+    random.below(PADDING_MAX)
+}
+
+/// The environment of a subject: small, and of the same size for all that are started together.
+pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String, String> {
+    let mut environment = surroundings();
+    if values.padding > 0 {
+        environment.insert(PADDING.into(), "x".repeat(values.padding));
+    }
+    for (name, value) in &subject.start.environment {
+        environment.insert(name.clone(), value.fill(values));
+    }
+    environment
+}
+
+/// The environment that everything is started with.
+pub(crate) fn surroundings() -> BTreeMap<String, String> {
+    let mut environment = BTreeMap::new();
+    for name in ["HOME", "USER", "LANG", "TMPDIR"] {
+        if let Ok(value) = env::var(name) {
+            environment.insert(name.to_owned(), value);
+        }
+    }
+    environment.insert("PATH".into(), search_path().to_string_lossy().into_owned());
+    environment
+}
+
+/// Where programs are looked for: `PATH`, and where the system's own servers are, which an
+/// ordinary user's `PATH` on Debian leaves out.
+pub(crate) fn search_path() -> OsString {
+    let mut places: Vec<PathBuf> =
+        env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    for place in [
+        "/usr/local/sbin",
+        "/usr/sbin",
+        "/sbin",
+        "/usr/local/bin",
+        "/usr/bin",
+        "/bin",
+    ] {
+        if !places.iter().any(|known| known == Path::new(place)) {
+            places.push(place.into());
+        }
+    }
+    env::join_paths(places).unwrap_or_default()
+}
+
+/// The file that `program` names, as a shell would find it.
+pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        fs::metadata(path)
+            .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return executable(Path::new(program)).then(|| program.into());
+    }
+    env::split_paths(&search_path())
+        .map(|place| place.join(program))
+        .find(|path| executable(path))
+}
+
+/// The question that somebody who serves answers, whatever the answer.
+pub(crate) fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
+    Question {
+        path: path.as_str().to_owned(),
+        protocol,
+        method: None,
+        headers: BTreeMap::new(),
+        message: None,
+        repeat: NonZeroU32::MIN,
+        proto: None,
+        redaction: Redaction::default(),
+    }
+}
+
+/// Asks again and again until there is an answer, at most for `limit`.
+pub(crate) fn wait_until_answered(
+    question: &Question,
+    tls: bool,
+    port: u16,
+    limit: Duration,
+    process: &mut Process,
+    stop: &Stop,
+) -> Result<(), Trouble> {
+    let plan = question
+        .plan(port, tls)
+        .map_err(|what| Trouble::Failed(what, Vec::new()))?;
+    let deadline = Time::now() + limit;
+    loop {
+        let left = deadline - Time::now();
+        let refused = match load::probe(&plan, PROBE_TIMEOUT.min(left.max(LOOK_AGAIN))) {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if let Some(status) = process.exited() {
+            let what = format!("ended before it was ready: {}", ending(status));
+            return Err(Trouble::Failed(what, process.last_lines()));
+        }
+        if stop.requested().is_some() {
+            return Err(Trouble::Stopped);
+        }
+        if Time::now() >= deadline {
+            let what = format!("was not ready within {} s: {refused}", limit.as_secs());
+            return Err(Trouble::Failed(what, process.last_lines()));
+        }
+        sleep_until(Time::now() + LOOK_AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn starts_differ_in_the_size_of_their_environment() {
+        let sizes: BTreeSet<usize> = (1..=20).map(|start| padding(1, start)).collect();
+        assert!(sizes.len() > 15, "{sizes:?}");
+        assert!(sizes.iter().all(|bytes| *bytes < PADDING_MAX));
+        assert_eq!(padding(1, 3), padding(1, 3));
+    }
+}

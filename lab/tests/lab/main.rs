@@ -10,6 +10,7 @@ mod compare;
 mod files;
 mod foreign;
 mod real;
+mod reference;
 mod resume;
 #[path = "../../../tests/skip.rs"]
 mod skip;

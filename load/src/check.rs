@@ -3,12 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use measure::histogram::Histogram;
-use measure::record::{Exchanges, Judged, Met, Times};
+use measure::histogram::{Histogram, samples_for};
+use measure::record::{EndedBy, Exchanges, Judged, Met, Moved, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
+use crate::lateness::schedule_was_missed;
 use crate::plan::Invalid;
 
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
@@ -32,6 +33,9 @@ pub trait Figure: Sized {
     /// number of that unit. The error says why the name means nothing.
     fn read(name: &str, limit: &str) -> Result<(Self, Option<f64>), String>;
 
+    /// The most that it can ever be; none where there is no such bound.
+    fn most(&self) -> Option<f64>;
+
     /// What the record says; none where there was nothing to measure.
     fn measure(&self, record: &Self::Record) -> Option<f64>;
 
@@ -43,6 +47,24 @@ pub trait Figure: Sized {
 
     /// Why what was measured may be less than the truth, and so can't be shown to be below a limit.
     fn bound(&self, record: &Self::Record) -> Option<String> {
+        let _ = record;
+        None
+    }
+
+    /// What it was at least, without whatever makes it void; none where that can't be told.
+    fn at_least(&self, record: &Self::Record, measured: f64) -> Option<f64> {
+        let _ = (record, measured);
+        None
+    }
+
+    /// Whether what it is about had no occasion to take place, which is as good as can be.
+    fn had_no_occasion(&self, record: &Self::Record) -> bool {
+        let _ = record;
+        false
+    }
+
+    /// The quantile that it is, and the times whose quantile; none of anything else.
+    fn tail(&self, record: &Self::Record) -> Option<(f64, Histogram)> {
         let _ = record;
         None
     }
@@ -120,16 +142,49 @@ impl<F: Figure> FromStr for Threshold<F> {
         };
         let (figure, limit) = F::read(name.trim(), limit.trim()).map_err(bad)?;
         let limit = limit
-            .filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)
+            .filter(|limit: &f64| limit.is_finite())
             .ok_or_else(|| {
                 bad("the limit needs a number: with % for a share, with a unit for a time".into())
             })?;
+        comparison.can_tell(limit, figure.most()).map_err(bad)?;
         Ok(Threshold {
             text: text.to_owned(),
             figure,
             comparison,
             limit,
         })
+    }
+}
+
+impl Comparison {
+    /// Refuses what always holds and what never does.
+    fn can_tell(self, limit: f64, most: Option<f64>) -> Result<(), String> {
+        let why = match (self, most) {
+            _ if limit < 0.0 => "the limit can't be negative",
+            (_, Some(most)) if limit > most => "a share is never above 100%",
+            (Comparison::Less, _) if limit == 0.0 => "nothing is below zero; `<=` is meant",
+            (Comparison::MoreOrEqual, _) if limit == 0.0 => "that always holds",
+            (Comparison::More, Some(most)) if limit >= most => {
+                "a share is never above 100%; `>=` is meant"
+            }
+            (Comparison::LessOrEqual, Some(most)) if limit >= most => "that always holds",
+            _ => return Ok(()),
+        };
+        Err(why.to_owned())
+    }
+
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Comparison::Less => value < limit,
+            Comparison::LessOrEqual => value <= limit,
+            Comparison::More => value > limit,
+            Comparison::MoreOrEqual => value >= limit,
+        }
+    }
+
+    /// Whether it asks for little.
+    fn is_below(self) -> bool {
+        matches!(self, Comparison::Less | Comparison::LessOrEqual)
     }
 }
 
@@ -164,6 +219,10 @@ impl Figure for OfRun {
         Ok((OfRun(figure), limit))
     }
 
+    fn most(&self) -> Option<f64> {
+        matches!(self.0, RunFigure::ErrorShare | RunFigure::Availability).then_some(1.0)
+    }
+
     fn measure(&self, record: &Record) -> Option<f64> {
         match self.0 {
             RunFigure::ErrorCount => Some(record.lost().count() as f64),
@@ -186,9 +245,11 @@ impl Figure for OfRun {
     }
 
     fn void(&self, record: &Record) -> Option<String> {
-        // Where nothing was completed there is nothing to measure, which is crossed.
         if record.exchanges.completed == 0 {
-            return None;
+            // Where requests were sent and none was completed, that is crossed.
+            let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+            return (stopped && record.lost().count() == 0)
+                .then(|| "the run was interrupted before it had measured anything".to_owned());
         }
         if !record.valid {
             // What failed did fail, whoever was late.
@@ -205,10 +266,7 @@ impl Figure for OfRun {
         else {
             return None;
         };
-        let moved = record
-            .void
-            .iter()
-            .find(|one| what.is_spoiled_by(&one.figure))?;
+        let moved = what.moved(&record.void)?;
         Some(format!(
             "the generator's lateness could have moved it by {}",
             units::wrk_time_us(moved.by_us)
@@ -233,6 +291,41 @@ impl Figure for OfRun {
             OfTimes::Quantile(q) => censored as f64 > (1.0 - q) * all as f64,
         };
         reaches.then(|| format!("{censored} of {all} requests were given up, so it may be longer"))
+    }
+
+    fn at_least(&self, record: &Record, measured: f64) -> Option<f64> {
+        let RunFigure::Time {
+            service: false,
+            what,
+        } = self.0
+        else {
+            return None;
+        };
+        // What voids the whole run may be something else, which bounds nothing.
+        let by_lateness = record.valid || schedule_was_missed(&record.void);
+        let moved = what.moved(&record.void).filter(|_| by_lateness)?;
+        let all = || record.void.iter().filter(|one| one.figure != "mean");
+        // What lies between two figures may have been moved by more than the one above.
+        let by_us = match what {
+            OfTimes::Mean => moved.by_us,
+            _ => all().map(|one| one.by_us).fold(moved.by_us, f64::max),
+        };
+        Some(measured - by_us * 1000.0)
+    }
+
+    fn tail(&self, record: &Record) -> Option<(f64, Histogram)> {
+        let RunFigure::Time {
+            service,
+            what: OfTimes::Quantile(q),
+        } = self.0
+        else {
+            return None;
+        };
+        let text = match service {
+            true => &record.histograms.service_time,
+            false => &record.histograms.response_time,
+        };
+        Some((q, Histogram::from_hdr_v2_base64(text).ok()?))
     }
 
     fn print(&self, value: f64) -> String {
@@ -287,6 +380,11 @@ impl OfTimes {
         }
     }
 
+    /// How lateness moved it, if it did by more than it is precise.
+    fn moved(self, void: &[Moved]) -> Option<&Moved> {
+        void.iter().find(|one| self.is_spoiled_by(&one.figure))
+    }
+
     /// Its value in nanoseconds, from the summary or from the whole `histogram`.
     pub(crate) fn measure_ns(self, times: &Times, histogram: &str) -> Option<f64> {
         match self {
@@ -337,12 +435,7 @@ impl<F: Figure> Threshold<F> {
     /// Holds the condition against a record.
     pub fn evaluate(&self, record: &F::Record) -> Outcome {
         let measured = self.figure.measure(record);
-        let ok = measured.is_some_and(|value| match self.comparison {
-            Comparison::Less => value < self.limit,
-            Comparison::LessOrEqual => value <= self.limit,
-            Comparison::More => value > self.limit,
-            Comparison::MoreOrEqual => value >= self.limit,
-        });
+        let ok = measured.is_some_and(|value| self.comparison.holds(value, self.limit));
         let measured = measured.map(|value| self.figure.print(value));
         Outcome {
             threshold: self.text.clone(),
@@ -350,6 +443,55 @@ impl<F: Figure> Threshold<F> {
             ok,
         }
     }
+}
+
+impl<F: Figure> Threshold<F> {
+    /// Whether what crosses it is real although the figure is void: failures, and a time that is
+    /// too long even without what the generator added to it.
+    fn is_crossed_all_the_same(&self, record: &F::Record) -> bool {
+        let Some(measured) = self.figure.measure(record) else {
+            return false;
+        };
+        let least = self.figure.at_least(record, measured);
+        let is_beyond = |least| !self.comparison.holds(least, self.limit);
+        self.figure.counts_failures() || self.comparison.is_below() && least.is_some_and(is_beyond)
+    }
+
+    /// Whether nothing took place that could have crossed it.
+    fn is_met_by_nothing(&self, record: &F::Record) -> bool {
+        self.comparison.is_below() && self.figure.had_no_occasion(record)
+    }
+
+    /// Why a quantile of few samples tells neither that the condition holds nor that it doesn't.
+    fn too_few(&self, record: &F::Record) -> Option<String> {
+        let (q, times) = self.figure.tail(record)?;
+        let (count, needed) = (times.count(), samples_for(q));
+        if count == 0 || count >= needed {
+            return None;
+        }
+        // More samples beyond the limit than the quantile lets expect cross it all the same.
+        let beyond = times.count_above(self.limit as u64);
+        let is_clear = self.comparison.is_below() && too_many(beyond, count, 1.0 - q);
+        let percentile = (q * 1e6).round() / 1e4;
+        (!is_clear).then(|| {
+            format!(
+                "{count} samples are too few for p{percentile}, which takes {needed}; run for \
+                 longer, or ask for a lower percentile"
+            )
+        })
+    }
+}
+
+/// Whether `beyond` or more of `count` samples lie beyond a quantile in fewer than one case of
+/// twenty, where each does with this chance.
+fn too_many(beyond: u64, count: u64, chance: f64) -> bool {
+    // So many or fewer, after the binomial distribution; the counts are small.
+    let (mut term, mut fewer) = ((1.0 - chance).powf(count as f64), 0.0);
+    for n in 0..beyond.min(count) {
+        fewer += term;
+        term *= (count - n) as f64 / (n + 1) as f64 * chance / (1.0 - chance);
+    }
+    1.0 - fewer < 0.05
 }
 
 impl Threshold {
@@ -394,15 +536,14 @@ pub fn judge<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<
             measured,
             ok,
         } = threshold.evaluate(record);
+        let ok = ok || threshold.is_met_by_nothing(record);
         let reason = threshold.figure.void(record);
-        let reason = reason.filter(|_| ok || !threshold.figure.counts_failures());
-        let below = matches!(
-            threshold.comparison,
-            Comparison::Less | Comparison::LessOrEqual
-        );
+        let reason = reason.filter(|_| ok || !threshold.is_crossed_all_the_same(record));
         // A lower bound that is too long is too long; one that is short says nothing.
+        let below = threshold.comparison.is_below();
         let bound = (ok && below).then(|| threshold.figure.bound(record));
         let reason = reason.or(bound.flatten());
+        let reason = reason.or_else(|| threshold.too_few(record));
         Judged {
             rule,
             measured,
@@ -426,197 +567,4 @@ pub fn evaluate<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> V
 }
 
 #[cfg(test)]
-mod tests {
-    use measure::record::{Facts, Moved};
-    use measure::tally::{Loop, Tally};
-
-    use super::*;
-    use crate::plan::Plan;
-
-    fn refusal(text: &str) -> String {
-        text.parse::<Threshold>().unwrap_err().0
-    }
-
-    #[test]
-    fn conditions_are_read() {
-        let read = |text: &str| {
-            text.parse::<Threshold>()
-                .map(|read| (read.figure.0, read.limit))
-        };
-        let response = |what| RunFigure::Time {
-            service: false,
-            what,
-        };
-        assert_eq!(
-            read("p99<5ms"),
-            Ok((response(OfTimes::Quantile(0.99)), 5e6))
-        );
-        assert!(read("p(95) < 1s").is_err());
-        assert_eq!(read("mean <= 250us"), Ok((response(OfTimes::Mean), 250e3)));
-        assert_eq!(read("errors<0.1%"), Ok((RunFigure::ErrorShare, 0.001)));
-        assert_eq!(
-            read("availability>=99.9%"),
-            Ok((RunFigure::Availability, 0.9990000000000001))
-        );
-        assert_eq!(read("errors<1"), Ok((RunFigure::ErrorCount, 1.0)));
-        assert_eq!(read("rate>=50k"), Ok((RunFigure::Rate, 50_000.0)));
-        assert_eq!(read("rps>=1200"), Ok((RunFigure::Rate, 1200.0)));
-        let service = RunFigure::Time {
-            service: true,
-            what: OfTimes::Max,
-        };
-        assert_eq!(read("service:max<2ms"), Ok((service, 2e6)));
-    }
-
-    #[test]
-    fn a_condition_on_a_tail_says_which() {
-        let quantile = |text: &str| text.parse::<Threshold>().map(|read| read.quantile());
-        for (text, expected) in [
-            ("p99<5ms", Some(0.99)),
-            ("service:p99.9<5ms", Some(0.999)),
-            ("errors<0.1%", Some(0.999)),
-            ("errors<=0%", None),
-            ("errors<10", None),
-            ("max<5ms", None),
-            ("p100<5ms", None),
-            ("rate>5k", None),
-        ] {
-            let found = quantile(text).expect("a condition");
-            let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-9;
-            let same = found.zip(expected).map_or(found == expected, near);
-            assert!(same, "{text}: {found:?}");
-        }
-        let times = |text: &str| text.parse::<Threshold>().is_ok_and(|t| t.is_about_times());
-        assert!(times("mean<1ms") && !times("errors<1%") && !times("rate>1"));
-    }
-
-    /// A record with a mean of 4 ms, of which so many exchanges failed.
-    fn record(valid: bool, completed: u64, failed: u64) -> Record {
-        let facts = Facts {
-            duration_s: 1.0,
-            valid,
-            ..Facts::of(Plan::new("http://127.0.0.1:1/").expect("a URL").recorded())
-        };
-        let mut record: Record = Record::assemble(&Tally::new(Loop::Open), facts);
-        record.exchanges.completed = completed;
-        record.exchanges.failed = failed;
-        record.response_time_us.mean = (completed > 0).then_some(4_000.0);
-        record
-    }
-
-    #[test]
-    fn conditions_on_void_figures_are_neither_held_nor_crossed() {
-        let outcomes = |record: &Record| {
-            let rules = ["mean<5ms", "mean<1ms", "errors<1%"];
-            let rules = rules.map(|rule| rule.parse::<Threshold>().expect("a condition"));
-            let judged = judge(&rules, record);
-            assert!(
-                judged
-                    .iter()
-                    .all(|one| { one.reason.is_some() == (one.outcome == Met::NotJudged) })
-            );
-            judged.iter().map(|one| one.outcome).collect::<Vec<_>>()
-        };
-        use Met::{Crossed, Holds, NotJudged};
-        assert_eq!(outcomes(&record(true, 100, 0)), [Holds, Crossed, Holds]);
-        assert_eq!(outcomes(&record(true, 100, 50)), [Holds, Crossed, Crossed]);
-        let void = [NotJudged, NotJudged, NotJudged];
-        assert_eq!(outcomes(&record(false, 100, 0)), void);
-        // What failed did fail, whatever the generator did.
-        let failed = [NotJudged, NotJudged, Crossed];
-        assert_eq!(outcomes(&record(false, 100, 50)), failed);
-        // A server that answers nothing is no matter of the generator.
-        assert_eq!(outcomes(&record(false, 0, 50)), [Crossed, Crossed, Crossed]);
-    }
-
-    #[test]
-    fn times_of_requests_that_were_given_up_are_not_short() {
-        let mut record = record(true, 90, 10);
-        record.exchanges.censored = 10;
-        for (rule, met) in [
-            ("mean<1s", Met::NotJudged),
-            ("mean<1ms", Met::Crossed),
-            ("mean>1ms", Met::Holds),
-            ("errors<50%", Met::Holds),
-        ] {
-            let judged = judge::<OfRun>(&[rule.parse().unwrap()], &record);
-            assert_eq!(judged[0].outcome, met, "{rule}");
-        }
-        record.exchanges.censored = 0;
-        let judged = judge::<OfRun>(&["mean<1s".parse().unwrap()], &record);
-        assert_eq!(judged[0].outcome, Met::Holds);
-    }
-
-    #[test]
-    fn too_few_answers_say_nothing_of_availability() {
-        let judged = judge::<OfRun>(&["availability>=1%".parse().unwrap()], &record(true, 20, 0));
-        assert_eq!(judged[0].outcome, Met::NotJudged);
-    }
-
-    #[test]
-    fn a_condition_on_a_figure_that_lateness_moved_is_not_judged() {
-        let mut record = record(true, 100, 0);
-        let moved = |figure: &str| Moved {
-            figure: figure.to_owned(),
-            by_us: 11_700.0,
-            allowed_us: 50.0,
-        };
-        record.void = vec![moved("p99"), moved("p99_9"), moved("max")];
-        let voids = |rule: &str| {
-            let rule: Threshold = rule.parse().expect("a condition");
-            judge(&[rule], &record)[0].outcome == Met::NotJudged
-        };
-        for rule in ["p99<5ms", "p95<5ms", "p99.9<1s", "p100<1s", "max<1s"] {
-            assert!(voids(rule), "{rule}");
-        }
-        let stand = [
-            "p50<5ms",
-            "p90<5ms",
-            "mean<5ms",
-            "service:p99<1s",
-            "errors<1%",
-            "min<1s",
-        ];
-        for rule in stand {
-            assert!(!voids(rule), "{rule}");
-        }
-    }
-
-    #[test]
-    fn a_time_without_a_unit_is_refused_with_what_to_write() {
-        for (text, instead) in [
-            ("p99<50", "`p99<50ms`"),
-            ("mean <= 0.5", "`mean<0.5ms`"),
-            ("service:max<0", "`service:max<0ms`"),
-        ] {
-            let refused = refusal(text);
-            assert!(refused.contains(instead), "{text}: {refused}");
-        }
-        assert!("p99<50ms".parse::<Threshold>().is_ok());
-        assert!(
-            "errors<50".parse::<Threshold>().is_ok(),
-            "a count needs none"
-        );
-        assert!("rate>50".parse::<Threshold>().is_ok());
-    }
-
-    #[test]
-    fn conditions_that_say_nothing_are_refused_with_an_example() {
-        for text in [
-            "p99",
-            "p99=5ms",
-            "p101<1ms",
-            "speed<1ms",
-            "p99<fast",
-            "errors<-1%",
-            "availability>99",
-            "rate>x",
-        ] {
-            assert!(
-                refusal(text).contains("write for example"),
-                "{text}: {}",
-                refusal(text)
-            );
-        }
-    }
-}
+mod tests;

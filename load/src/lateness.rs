@@ -11,7 +11,7 @@
 //! themselves: if a share *p* of all requests left more than *l* late, then leaving lateness out
 //! moves the quantile *q* by no more than *l* + Q(*q*) − Q(*q* − *p*), for every *l*.
 
-use measure::histogram::Histogram;
+use measure::histogram::{Histogram, samples_for};
 use measure::record::Moved;
 use measure::units::wrk_time_us;
 
@@ -204,7 +204,7 @@ pub(crate) fn exchanges_needed(figure: &str) -> Option<u64> {
         Figure::Quantile(name, q) if *name == figure => Some(*q),
         _ => None,
     })?;
-    Some((0.05f64.ln() / quantile.ln()).ceil() as u64)
+    Some(samples_for(quantile))
 }
 
 #[cfg(test)]

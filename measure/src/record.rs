@@ -178,9 +178,10 @@ pub struct Judged {
 pub enum Met {
     /// It is.
     Holds,
-    /// It is not, or there was nothing to measure.
+    /// It is not, or nothing came of what it is about.
     Crossed,
-    /// The figure does not mean what it says, so nobody can tell.
+    /// The figure does not mean what it says, is of too few samples, or is of none, so nobody can
+    /// tell.
     NotJudged,
 }
 

@@ -79,7 +79,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.connections.opened == 0 => Err(Failure::running(
             "not one connection came about; the failed attempts say why",
         )),
-        _ if !record.valid => Ok(Exit::Void),
+        _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }
 }

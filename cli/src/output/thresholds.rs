@@ -30,7 +30,12 @@ fn sentence(judged: &Judged, paint: Paint) -> String {
         Met::NotJudged => {
             let reason = judged.reason.as_deref().unwrap_or("the figures are void");
             let word = paint.warning("not judged");
-            return format!("threshold {rule} {word}: measured {measured}, but {reason}");
+            return match &judged.measured {
+                Some(measured) => {
+                    format!("threshold {rule} {word}: measured {measured}, but {reason}")
+                }
+                None => format!("threshold {rule} {word}: {reason}"),
+            };
         }
     };
     format!("threshold {rule} {word}: measured {measured}")

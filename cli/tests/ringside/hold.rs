@@ -71,7 +71,7 @@ fn a_server_that_stays_loses_nobody_whatever_is_spoken() {
             "--threshold",
             "reconnects<=0/h",
             "--threshold",
-            "heartbeat_p99<10s",
+            "heartbeat_p90<10s",
         ]);
         words.push(&url);
         let ended = ringside(&words);

@@ -177,7 +177,7 @@ fn a_threshold_that_is_crossed_is_exit_code_99() {
     let url = server.at("/");
     let words = [
         "run",
-        "-n50",
+        "-n300",
         "--threshold",
         "p99<10s",
         "--threshold",

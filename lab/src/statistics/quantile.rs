@@ -2,10 +2,12 @@
 
 use super::distribution::binomial_at_most;
 
+use measure::histogram::samples_for;
+
 /// The fewest exchanges of which the quantile `q` is shown: with fewer, even the slowest of them
 /// is not beyond it in 95 of 100 cases (`q`ⁿ ≤ 0.05; 299 for 0.99, 2,995 for 0.999).
 pub fn exchanges_min(q: f64) -> u64 {
-    (0.05_f64.ln() / q.ln()).ceil() as u64
+    samples_for(q)
 }
 
 /// The ranks, from 1, of the two among `n` ascending values that hold the quantile `q` between

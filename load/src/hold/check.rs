@@ -1,5 +1,7 @@
 //! What conditions on a hold can be about.
 
+use measure::histogram::Histogram;
+use measure::record::{EndedBy, Times};
 use measure::units;
 
 use super::Record;
@@ -69,6 +71,10 @@ impl Figure for OfHold {
         Ok((OfHold(figure), limit))
     }
 
+    fn most(&self) -> Option<f64> {
+        matches!(self.0, HoldFigure::Survival | HoldFigure::WriteFailures).then_some(1.0)
+    }
+
     fn measure(&self, record: &Record) -> Option<f64> {
         let connections = &record.connections;
         match self.0 {
@@ -79,17 +85,23 @@ impl Figure for OfHold {
             HoldFigure::Lost => Some(connections.lost as f64),
             HoldFigure::GivenUp => Some(connections.given_up as f64),
             HoldFigure::Time(of, what) => {
-                let whole = &record.histograms;
-                let (times, histogram) = match of {
-                    Distribution::Heartbeat => (&record.heartbeat_time_us, &whole.heartbeat_time),
-                    Distribution::SetUp => (&record.set_up_time_us, &whole.set_up_time),
-                    Distribution::ReEstablish => {
-                        (&record.re_establish_time_us, &whole.re_establish_time)
-                    }
-                };
+                let (times, histogram) = of.times(record);
                 what.measure_ns(times, histogram)
             }
         }
+    }
+
+    fn had_no_occasion(&self, record: &Record) -> bool {
+        let reconnecting = matches!(self.0, HoldFigure::Time(Distribution::ReEstablish, _));
+        reconnecting && record.connections.opened > 0 && record.connections.lost == 0
+    }
+
+    fn tail(&self, record: &Record) -> Option<(f64, Histogram)> {
+        let HoldFigure::Time(of, OfTimes::Quantile(q)) = self.0 else {
+            return None;
+        };
+        let (_, histogram) = of.times(record);
+        Some((q, Histogram::from_hdr_v2_base64(histogram).ok()?))
     }
 
     fn counts_failures(&self) -> bool {
@@ -103,9 +115,24 @@ impl Figure for OfHold {
     }
 
     fn void(&self, record: &Record) -> Option<String> {
-        // Where no connection came about there is nothing to measure, which is crossed.
-        let void = !record.valid && record.connections.opened > 0;
-        void.then(|| "the figures are void".to_owned())
+        let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+        let opened = record.connections.opened > 0;
+        let why = match self.0 {
+            _ if !opened && stopped => "it was interrupted before any connection was open",
+            // Where no connection came about that is crossed, whatever it is about.
+            _ if !opened => return None,
+            _ if !record.valid => "the figures are void",
+            HoldFigure::Time(Distribution::Heartbeat, _) | HoldFigure::WriteFailures
+                if record.heartbeats.due == 0 =>
+            {
+                "no heartbeat was due"
+            }
+            HoldFigure::Time(Distribution::Heartbeat, _) if record.heartbeats.sent == 0 => {
+                "no heartbeat was sent"
+            }
+            _ => return None,
+        };
+        Some(why.to_owned())
     }
 
     fn print(&self, value: f64) -> String {
@@ -114,6 +141,18 @@ impl Figure for OfHold {
             HoldFigure::ReconnectsPerHour => format!("{value:.3}/h"),
             HoldFigure::Standing | HoldFigure::Lost | HoldFigure::GivenUp => format!("{value:.0}"),
             HoldFigure::Time(..) => units::wrk_time_us(value / 1000.0),
+        }
+    }
+}
+
+impl Distribution {
+    /// In summary, and as a whole.
+    fn times(self, record: &Record) -> (&Times, &str) {
+        let whole = &record.histograms;
+        match self {
+            Distribution::Heartbeat => (&record.heartbeat_time_us, &whole.heartbeat_time),
+            Distribution::SetUp => (&record.set_up_time_us, &whole.set_up_time),
+            Distribution::ReEstablish => (&record.re_establish_time_us, &whole.re_establish_time),
         }
     }
 }
@@ -131,7 +170,72 @@ fn per_hour(limit: &str) -> Result<Option<f64>, String> {
 
 #[cfg(test)]
 mod tests {
+    use measure::hold::{Facts, Memory, Tally};
+    use measure::host::Host;
+    use measure::record::{Generator, Met};
+    use measure::time::Time;
+
     use super::*;
+    use crate::hold::Plan;
+
+    /// Ten connections that stood for an hour, on which so many heartbeats were answered.
+    fn record(answered: u64) -> Record {
+        let mut tally = Tally::new();
+        tally.start(Time(0));
+        (0..10).for_each(|_| tally.counts.opened += 1);
+        (tally.standing, tally.survived) = (10, 10);
+        (tally.due, tally.sent, tally.counts.answered) = (answered, answered, answered);
+        (0..answered).for_each(|_| tally.heartbeat.record(1_000_000));
+        let facts = Facts {
+            asked: 10,
+            plan: Plan::new("http://127.0.0.1:1/").unwrap().recorded(),
+            host: Host::default(),
+            generator: Generator::default(),
+            opening_s: 1.0,
+            duration_s: 3600.0,
+            memory: Memory::default(),
+            valid: true,
+            warnings: Vec::new(),
+            ended_by: EndedBy::Duration,
+        };
+        Record::assemble(&tally, facts)
+    }
+
+    #[track_caller]
+    fn judged(rule: &str, record: &Record) -> (Met, String) {
+        let rule: Threshold = rule.parse().unwrap();
+        let judged = check::judge(&[rule], record).remove(0);
+        (judged.outcome, judged.reason.unwrap_or_default())
+    }
+
+    #[test]
+    fn what_never_took_place_crosses_nothing() {
+        let silent = record(0);
+        let no_heartbeat = (Met::NotJudged, "no heartbeat was due".to_owned());
+        assert_eq!(judged("heartbeat_p99<1s", &silent), no_heartbeat);
+        assert_eq!(judged("heartbeat_max<1s", &silent), no_heartbeat);
+        assert_eq!(judged("write_failures<1%", &silent), no_heartbeat);
+        assert_eq!(judged("survival>=100%", &silent).0, Met::Holds);
+        // Nobody had to come back, so nobody was slow to.
+        assert_eq!(judged("reestablish_p99<1s", &silent).0, Met::Holds);
+        let mut nobody = record(0);
+        (nobody.connections.opened, nobody.valid) = (0, false);
+        nobody.connections.survival = None;
+        assert_eq!(judged("survival>=99%", &nobody).0, Met::Crossed);
+        nobody.ended_by = EndedBy::Interrupt;
+        let (met, why) = judged("survival>=99%", &nobody);
+        assert_eq!(met, Met::NotJudged);
+        assert!(why.contains("interrupted"), "{why}");
+    }
+
+    #[test]
+    fn a_percentile_of_too_few_heartbeats_tells_nothing() {
+        let (met, why) = judged("heartbeat_p99<1s", &record(60));
+        assert_eq!(met, Met::NotJudged);
+        assert!(why.contains("60 samples are too few for p99"), "{why}");
+        assert_eq!(judged("heartbeat_p99<1s", &record(299)).0, Met::Holds);
+        assert_eq!(judged("heartbeat_p99<100us", &record(60)).0, Met::Crossed);
+    }
 
     #[test]
     fn conditions_are_read() {
@@ -164,6 +268,10 @@ mod tests {
             "heartbeat<1s",
             "heartbeat_p101<1s",
             "heartbeat_p99<fast",
+            "survival>=101%",
+            "survival>100%",
+            "write_failures<=100%",
+            "standing>=0",
         ] {
             let refusal = text.parse::<Threshold>().unwrap_err().0;
             assert!(refusal.contains("write for example"), "{text}: {refusal}");

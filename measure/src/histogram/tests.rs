@@ -217,3 +217,16 @@ fn damaged_histograms_are_refused_with_a_reason() {
     let whole = histogram_of(&samples(1)).to_hdr_v2_base64();
     assert!(Histogram::from_hdr_v2_base64(&whole[..whole.len() / 2 / 4 * 4]).is_err());
 }
+
+#[test]
+fn lengths_beyond_a_limit_are_counted() {
+    let histogram = histogram_of(&[1_000, 2_000_000, 3_000_000, 3_000_000]);
+    let above = [0, 1_500_000, 2_500_000, 4_000_000].map(|limit| histogram.count_above(limit));
+    assert_eq!(above, [4, 3, 2, 0]);
+}
+
+#[test]
+fn a_quantile_takes_so_many_samples_that_one_lies_beyond_it() {
+    let needed = [0.5, 0.9, 0.99, 0.999].map(samples_for);
+    assert_eq!(needed, [5, 29, 299, 2_995]);
+}

@@ -1,6 +1,7 @@
 //! HTTP/2 as curl, nghttp, h2load and h2spec speak it.
 
 use std::fs::File;
+use std::process::Output;
 
 use server::Limits;
 
@@ -83,25 +84,18 @@ fn a_body_that_is_too_long_is_refused_over_http2() {
     let longer = Limits::default().body_bytes + 1;
     let made = File::create(&file).and_then(|file| file.set_len(longer));
     made.expect("a file of zeroes");
-    let refused = |server: &Server| {
-        let words = [
-            PRIOR,
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code}",
-            "-H",
-            "Expect:",
-            "-T",
-        ];
+    // Not curl: some versions drop an answer that ends before their upload does.
+    let asked = |server: Server| {
         let (path, url) = (file.to_string_lossy(), server.url("/echo"));
-        curl(&[&words[..], &[&path, &url]].concat()).map(|(_, status)| status)
+        let words = ["-v", "--null-out", "--timeout=10", "-d", &path, &url];
+        run("nghttp", "nghttp2-client", &words)
     };
     let servers = ENGINES.into_iter().filter_map(Server::with);
-    let statuses: Vec<Option<String>> = servers.map(|server| refused(&server)).collect();
+    let answers: Vec<Option<Output>> = servers.map(asked).collect();
     std::fs::remove_file(&file).expect("our file");
-    for status in statuses.into_iter().flatten() {
-        assert_eq!(status, "413");
+    for output in answers.into_iter().flatten() {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(":status: 413"), "{text}");
     }
 }
 

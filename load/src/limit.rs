@@ -44,6 +44,8 @@ const OWN_WAIT_SHARE_MAX: f64 = 0.05;
 /// of the generator's own making.
 const LATE_SHARE_MAX: f64 = 0.5;
 const LATE_MEAN_NS_MAX: f64 = 1_000_000.0;
+/// An outage or a stall that is more of the waits than this explains the rest of them, too.
+const CAUSE_SHARE_MIN: f64 = 0.1;
 /// Achieved ÷ offered below this is not the load that was asked for.
 const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
@@ -215,16 +217,7 @@ fn late(
         .iter()
         .map(|outcome| outcome.recorder.blocked)
         .sum();
-    if blocked > 0 {
-        let more = plan
-            .protocol
-            .http2()
-            .map_or("--pipeline", |_| "streams (-S)");
-        verdict.warnings.push(format!(
-            "{blocked} requests had to wait for a free connection, and that wait is in the \
-             response time. Add connections (-c) or {more} to send them when they are due"
-        ));
-    }
+    verdict.warnings.extend(kept_back(plan, blocked, waits));
     let service = merged(|outcome| &outcome.recorder.tally.service);
     let seen = Seen {
         response: &response,
@@ -250,6 +243,37 @@ fn late(
     let advice = lateness::advice(&verdict.void, response.count(), duration_s);
     verdict.warnings.push(format!("{late}. {advice}"));
     None
+}
+
+/// Open loop: that `blocked` requests found no free connection, why, and what to do about it. More
+/// connections are no help against a server that was away, or a generator that stood still, and
+/// what piled up meanwhile waits for connections in use, too.
+fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
+    let part = |part_ns: u64| part_ns as f64 / waits.total_ns().max(1) as f64;
+    let waited = format!("{blocked} requests had to wait for a free connection");
+    if blocked == 0 {
+        return None;
+    }
+    if part(waits.unreachable_ns) > CAUSE_SHARE_MIN {
+        return Some(format!(
+            "{waited} while the server could not be reached, and behind that. The wait is in the \
+             response time; more connections would not have shortened it"
+        ));
+    }
+    if part(waits.late_ns) > CAUSE_SHARE_MIN {
+        return Some(format!(
+            "{waited} behind what ringside itself was late with. The wait is in the response time; \
+             more connections would not have shortened it"
+        ));
+    }
+    let more = plan
+        .protocol
+        .http2()
+        .map_or("--pipeline", |_| "streams (-S)");
+    Some(format!(
+        "{waited}, and that wait is in the response time. Add connections (-c) or {more} to send \
+         them when they are due"
+    ))
 }
 
 /// The longest stall of all workers.
@@ -316,7 +340,8 @@ fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
     }
 }
 
-/// The response times of an open loop, and how much of them each wait before sending is.
+/// The response times of an open loop, with the waits of exchanges that failed and have none, and
+/// how much of them each wait before sending is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Owed {
     waits: Waits,
@@ -331,7 +356,7 @@ impl Owed {
         for outcome in outcomes {
             let tally = &outcome.recorder.tally;
             owed.waits.merge(tally.waits);
-            owed.response_ns += tally.response.sum() as f64;
+            owed.response_ns += tally.response.sum() as f64 + tally.untimed_ns as f64;
             owed.count += tally.response.count();
         }
         owed
@@ -384,7 +409,14 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
     let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
     if let Some(owed) = owed {
         let busy = owed.share(owed.waits.busy_ns);
-        let sends = if busy > OWN_WAIT_SHARE_MAX {
+        let away = owed.share(owed.waits.unreachable_ns);
+        let sends = if away > OWN_WAIT_SHARE_MAX {
+            format!(
+                "the server could not be reached for a while, and waiting for it is {:.1} % of the \
+                 response time",
+                away * 100.0
+            )
+        } else if busy > OWN_WAIT_SHARE_MAX {
             format!(
                 "requests were sent as soon as a connection was free, and waiting for one is \
                  {:.1} % of the response time",

@@ -25,8 +25,9 @@ pub(crate) struct Recorder {
     unsampled_ns: u64,
     start: Time,
     end: Time,
-    /// Whether the window is open now.
+    /// Whether the window is open now, and whether it has been.
     is_open: bool,
+    was_open: bool,
     /// When the last exchange of the window was settled.
     pub settled: Time,
     /// Exchanges that have ended in any way, in the window or not.
@@ -46,6 +47,7 @@ impl Recorder {
             start: Time::NEVER,
             end: Time::NEVER,
             is_open: false,
+            was_open: false,
             settled: Time(0),
             ended: 0,
             deadline_ns,
@@ -61,7 +63,7 @@ impl Recorder {
 
     /// The window opens: what happens from now on happens inside it.
     pub(crate) fn open(&mut self) {
-        self.is_open = true;
+        (self.is_open, self.was_open) = (true, true);
     }
 
     /// The window ended at `end`: what happens from now on is of the drain.
@@ -180,7 +182,7 @@ impl Recorder {
         if status == Status::DeadlineExceeded {
             self.censor(exchange, now);
         } else {
-            self.unsampled(exchange, now);
+            self.untimed(exchange, now);
         }
     }
 
@@ -197,15 +199,35 @@ impl Recorder {
     /// is given up before it can.
     pub(crate) fn connection_made(&mut self, exchange: &Exchange, taken: Time, now: Time) {
         if self.measured(exchange) {
-            self.tally.waits.connecting_ns += now.since(taken);
+            let waits = &mut self.tally.waits;
+            waits.connecting_ns += now.since(taken);
+            waits.counts.connecting += 1;
         }
+    }
+
+    /// The connection that was opened for an exchange from `taken` on came to nothing, by the
+    /// server's doing.
+    pub(crate) fn connection_refused(&mut self, exchange: &Exchange, taken: Time, now: Time) {
+        if self.measured(exchange) {
+            let waits = &mut self.tally.waits;
+            waits.unreachable_ns += now.since(taken);
+            waits.counts.unreachable += 1;
+        }
+    }
+
+    /// The server was away until `now`: a connection was tried in vain, or has ended again without
+    /// an answer.
+    pub(crate) fn away(&mut self, was_tried: bool, now: Time) {
+        self.tally.attempts_in_vain += u64::from(was_tried);
+        self.watch.in_vain(now);
     }
 
     /// The peer refused an exchange, which waits from when it was sent.
     pub(crate) fn refused(&mut self, exchange: &Exchange) {
         if self.measured(exchange) {
-            let refused_ns = &mut self.tally.waits.refused_ns;
-            *refused_ns = refused_ns.wrapping_sub(exchange.sent.0);
+            let waits = &mut self.tally.waits;
+            waits.refused_ns = waits.refused_ns.wrapping_sub(exchange.sent.0);
+            waits.counts.refused += u64::from(exchange.refusals == 1);
         }
     }
 
@@ -217,17 +239,26 @@ impl Recorder {
         }
     }
 
-    /// Every wait has an owner, and no more than one.
-    pub(crate) fn check_waits(&self) {
-        if self.tally.kind() == Loop::Open {
-            let waited_ns = self.tally.lateness.sum() + u128::from(self.unsampled_ns);
-            debug_assert_eq!(u128::from(self.tally.waits.total_ns()), waited_ns);
-        }
+    /// Every wait has an owner, and no more than one: at the end the parts sum to the whole, or it
+    /// says how not.
+    pub(crate) fn check_waits(&self) -> Option<String> {
+        let waited_ns = self.tally.lateness.sum() + u128::from(self.unsampled_ns);
+        let owned_ns = u128::from(self.tally.waits.total_ns());
+        (self.tally.kind() == Loop::Open && owned_ns != waited_ns).then(|| {
+            format!("requests waited for {waited_ns} ns, and {owned_ns} ns of it have an owner")
+        })
     }
 
     /// Notes the wait of an exchange that ends at `now` and has no sample of its lateness.
-    fn unsampled(&mut self, exchange: &Exchange, now: Time) {
-        self.unsampled_ns += exchange.sent.min(now).since(exchange.intended);
+    fn unsampled(&mut self, exchange: &Exchange, now: Time) -> u64 {
+        let wait_ns = exchange.sent.min(now).since(exchange.intended);
+        self.unsampled_ns += wait_ns;
+        wait_ns
+    }
+
+    /// The same of one that has no response time either.
+    fn untimed(&mut self, exchange: &Exchange, now: Time) {
+        self.tally.untimed_ns += self.unsampled(exchange, now);
     }
 
     /// A ping that was sent at `sent` was answered.
@@ -248,14 +279,14 @@ impl Recorder {
         if matches!(kind, ErrorKind::Timeout | ErrorKind::ConnectTimeout) {
             self.censor(exchange, now);
         } else {
-            self.unsampled(exchange, now);
+            self.untimed(exchange, now);
         }
     }
 
     /// An attempt to connect failed, and no exchange waited for it.
     pub(crate) fn attempt_failed(&mut self, kind: ErrorKind) {
         self.tally.error(kind);
-        self.tally.attempts_failed += u64::from(self.is_open);
+        self.tally.attempts_failed += u64::from(self.was_open);
     }
 
     /// An exchange was neither answered nor failed when the run ended.

@@ -6,6 +6,10 @@
 //! free, whatever waits waits for the worker itself: that is *late*. The shares are added up over
 //! time, so that the wait of one exchange is a difference of two sums, however long it was; and
 //! what the parts of a wait leave over by rounding is *busy*, so that they sum to it exactly.
+//!
+//! While a server is away, connections are tried again and again, and wait in between. Until the
+//! last attempt that failed this is the server's doing, because it was demonstrably away; only what
+//! comes behind it, the rest of the last wait and the attempt that succeeds, is the worker's.
 
 use std::collections::VecDeque;
 
@@ -15,6 +19,9 @@ use measure::time::Time;
 /// The most stretches that are remembered. Beyond it neighbours are joined, so that a wait which
 /// begins within one is told apart a little less well.
 const STRETCHES_MAX: usize = 4096;
+
+/// An exchange that waited longer than this for the worker counts as late.
+const LATE_NS: u64 = 1_000_000;
 
 /// What the connections of a worker do, but for those in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +44,8 @@ pub(crate) struct Watch {
     /// Since when they do that, and the sums until then.
     since: Time,
     sums: Sums,
+    /// When an attempt to connect failed last, and the sums until then.
+    in_vain: (Time, Sums),
     /// When earlier stretches began, and the sums until then; oldest first.
     earlier: VecDeque<(Time, Sums)>,
 }
@@ -48,6 +57,7 @@ impl Watch {
             doing: Doing::default(),
             since: now,
             sums: Sums::default(),
+            in_vain: (Time(0), Sums::default()),
             earlier: VecDeque::with_capacity(STRETCHES_MAX),
         }
     }
@@ -59,6 +69,11 @@ impl Watch {
         if doing != self.doing {
             self.turn(now, doing, oldest);
         }
+    }
+
+    /// An attempt to connect has failed: until now the server was away.
+    pub(crate) fn in_vain(&mut self, now: Time) {
+        self.in_vain = (now, self.at(now));
     }
 
     #[cold]
@@ -86,21 +101,37 @@ impl Watch {
         let wait_ns = now.since(intended);
         if intended >= self.since && self.doing.free {
             into.late_ns += wait_ns;
+            into.counts.late += u64::from(wait_ns > LATE_NS);
             return;
         }
         let (before, after) = (self.before(intended), self.at(now));
+        // What came before the last failure is the server's, what is behind it ours.
+        let (failed_at, failed) = self.in_vain;
+        let known = if failed_at > intended { failed } else { before };
         let mut left_ns = wait_ns;
-        let mut part = |place: usize| {
-            let part_ns = (after[place] - before[place]).round().max(0.0) as u64;
-            let part_ns = part_ns.min(left_ns);
+        let mut part = |amount: f64, into_ns: &mut u64, count: &mut u64| {
+            let part_ns = (amount.round().max(0.0) as u64).min(left_ns);
             left_ns -= part_ns;
+            *into_ns += part_ns;
+            *count += u64::from(part_ns > 0);
             part_ns
         };
-        into.late_ns += part(0);
-        into.connecting_ns += part(1);
-        into.closing_ns += part(2);
-        into.back_off_ns += part(3);
+        let counts = &mut into.counts;
+        let away = known[1] - before[1] + known[3] - before[3];
+        let mut late = 0;
+        let late_ns = part(after[0] - before[0], &mut into.late_ns, &mut late);
+        counts.late += u64::from(late_ns > LATE_NS);
+        part(away, &mut into.unreachable_ns, &mut counts.unreachable);
+        let (connecting, back_off) = (after[1] - known[1], after[3] - known[3]);
+        part(connecting, &mut into.connecting_ns, &mut counts.connecting);
+        part(
+            after[2] - before[2],
+            &mut into.closing_ns,
+            &mut counts.closing,
+        );
+        part(back_off, &mut into.back_off_ns, &mut counts.back_off);
         into.busy_ns += left_ns;
+        counts.busy += u64::from(left_ns > 0);
     }
 
     /// The sums at a time since the last change.
@@ -166,6 +197,17 @@ mod tests {
         let mut waits = Waits::default();
         watch.divide(Time(intended), Time(now), &mut waits);
         assert_eq!(waits.total_ns(), now - intended);
+        let counts = std::mem::take(&mut waits.counts);
+        let counted = [
+            (waits.busy_ns, counts.busy),
+            (waits.connecting_ns, counts.connecting),
+            (waits.closing_ns, counts.closing),
+            (waits.back_off_ns, counts.back_off),
+            (waits.unreachable_ns, counts.unreachable),
+        ];
+        for (part_ns, count) in counted {
+            assert_eq!(count, u64::from(part_ns > 0));
+        }
         waits
     }
 
@@ -192,7 +234,7 @@ mod tests {
             closing_ns: 300,
             back_off_ns: 100,
             late_ns: 50,
-            refused_ns: 0,
+            ..Waits::default()
         };
         assert_eq!(divided(&mut watch, 100, 2_150), whole);
         // The next in the order of due times: half of the mixed stretch.
@@ -202,7 +244,7 @@ mod tests {
             closing_ns: 150,
             back_off_ns: 50,
             late_ns: 70,
-            refused_ns: 0,
+            ..Waits::default()
         };
         assert_eq!(divided(&mut watch, 1_600, 2_170), half);
         let late = Waits {
@@ -210,6 +252,43 @@ mod tests {
             ..Waits::default()
         };
         assert_eq!(divided(&mut watch, 2_150, 2_180), late);
+    }
+
+    #[test]
+    fn what_waits_before_the_last_failed_attempt_waits_for_the_server() {
+        let mut watch = Watch::new(2, Time(0));
+        let oldest = Some(Time(100));
+        let down = Doing {
+            back_off: 2,
+            ..IN_USE
+        };
+        let trying = Doing {
+            back_off: 1,
+            connecting: 1,
+            ..IN_USE
+        };
+        watch.note(Time(100), down, oldest);
+        watch.note(Time(500), trying, oldest);
+        watch.in_vain(Time(600));
+        watch.note(Time(600), down, oldest);
+        watch.note(Time(1_000), trying, oldest);
+        watch.note(Time(1_200), IN_USE, oldest);
+        let first = Waits {
+            unreachable_ns: 500,
+            back_off_ns: 400 + 100,
+            connecting_ns: 100,
+            busy_ns: 50,
+            ..Waits::default()
+        };
+        assert_eq!(divided(&mut watch, 100, 1_250), first);
+        // Due after the last failure: all of it is the worker's.
+        let second = Waits {
+            back_off_ns: 300 + 100,
+            connecting_ns: 100,
+            busy_ns: 60,
+            ..Waits::default()
+        };
+        assert_eq!(divided(&mut watch, 700, 1_260), second);
     }
 
     #[test]
@@ -231,6 +310,9 @@ mod tests {
                 while due <= now && below(50) != 0 && doing.free {
                     divided(&mut watch, due, now);
                     due += 1 + below(1_500);
+                }
+                if below(4) == 0 {
+                    watch.in_vain(Time(now));
                 }
                 watch.note(Time(now), doing, Some(Time(due)));
                 assert!(watch.earlier.len() <= STRETCHES_MAX, "seed {seed}");

@@ -8,7 +8,7 @@ use crate::foreign;
 use crate::histogram::Histogram;
 use crate::host::Host;
 use crate::series::Row;
-use crate::tally::{Loop, Tally};
+use crate::tally::{Loop, Tally, WaitCounts};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -274,13 +274,13 @@ pub struct Drain {
 /// When answers came, slot by slot of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Availability {
-    /// The share of the slots in which answers came, of those in which some were awaited, 0 to 1.
+    /// The share of the slots in which answers came, of these and the slots of `gaps`, 0 to 1.
     pub share: f64,
     /// Seconds of a slot: a tenth, or more where answers are few or slow.
     pub slot_s: f64,
     /// The share of the slots that lie in outages: gaps in or around which something failed.
     pub outage_share: f64,
-    /// Where no answer came although some were awaited all the time; the longest hundred.
+    /// Where no answer came although some were awaited, or something failed; the longest hundred.
     pub gaps: Vec<Gap>,
 }
 
@@ -293,6 +293,9 @@ pub struct Gap {
     pub to_s: f64,
     /// Whether it was an outage: something failed in it, or just before or after it.
     pub outage: bool,
+    /// Whether attempts to connect failed there.
+    #[serde(default)]
+    pub unreachable: bool,
 }
 
 /// What of the load came to nothing.
@@ -304,7 +307,7 @@ pub struct Lost {
     pub unfinished: u64,
     /// Of these: never sent, because no connection was free.
     pub never_sent: u64,
-    /// Attempts to connect that failed inside the window.
+    /// Attempts to connect that failed in the window or the drain.
     pub attempts: u64,
     /// These together with what was completed.
     pub of: u64,
@@ -327,7 +330,8 @@ pub struct Bytes {
 pub struct Waits {
     /// All of it.
     pub total_us: f64,
-    /// The same as a share of all response times, 0 to 1; null where there are none.
+    /// The same as a share of all response times and of the waits of exchanges that failed and so
+    /// have none, 0 to 1; null where there are none.
     pub share_of_response: Option<f64>,
     /// Every connection was in use.
     pub busy_us: f64,
@@ -337,10 +341,16 @@ pub struct Waits {
     pub closing_us: f64,
     /// Connections that had failed were not tried again yet.
     pub back_off_us: f64,
+    /// Connections were tried in vain, until the last attempt that failed: the server was away.
+    #[serde(default)]
+    pub unreachable_us: f64,
     /// A connection was free, and the generator was late.
     pub late_us: f64,
     /// The server had refused the exchange, unprocessed, and it was sent again.
     pub refused_us: f64,
+    /// How many exchanges waited for each of these; null in records from before it was counted.
+    #[serde(default)]
+    pub counts: Option<WaitCounts>,
 }
 
 /// The summary of a distribution of times in microseconds; all null where there are no samples.
@@ -374,7 +384,7 @@ pub struct Connections {
     pub opened: u64,
     /// Of those: in the place of one that had died.
     pub reconnects: u64,
-    /// Attempts that failed inside the window, with no exchange to fail with them.
+    /// Attempts that failed in the window or the drain, with no exchange to fail with them.
     #[serde(default)]
     pub failed_attempts: u64,
     /// How long the set-up took until a connection could be used, in microseconds: TCP, TLS, and
@@ -608,6 +618,7 @@ impl Availability {
             from_s: seconds(gap.from_ns),
             to_s: seconds(gap.until_ns),
             outage: gap.failed,
+            unreachable: gap.unreachable,
         });
         Some(Availability {
             share: course.availability()?,
@@ -638,7 +649,7 @@ impl Waits {
     fn of(tally: &Tally) -> Waits {
         let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
         let waits = &tally.waits;
-        let all_ns = tally.response.sum() as f64;
+        let all_ns = tally.response.sum() as f64 + tally.untimed_ns as f64;
         Waits {
             total_us: us(waits.total_ns()),
             share_of_response: (all_ns > 0.0).then(|| waits.total_ns() as f64 / all_ns),
@@ -647,7 +658,9 @@ impl Waits {
             closing_us: us(waits.closing_ns),
             back_off_us: us(waits.back_off_ns),
             late_us: us(waits.late_ns),
+            unreachable_us: us(waits.unreachable_ns),
             refused_us: us(waits.refused_ns),
+            counts: Some(waits.counts),
         }
     }
 }

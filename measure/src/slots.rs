@@ -6,6 +6,8 @@
 //! answers seldom or slowly leaves such slots empty, too; they are therefore joined until a slot in
 //! which it answers holds enough answers to say that an empty one is no chance. A gap in or around
 //! which something failed is an outage; one without is a stall, whose answers came in the end.
+//! Slots of which nothing is known do not end a gap: it goes on to the last slot in which answers
+//! were awaited, or something failed, before one comes again.
 
 use crate::time::Time;
 
@@ -41,6 +43,8 @@ pub struct Seen {
     pub answers: u64,
     /// Errors in all, of exchanges and of connections.
     pub errors: u64,
+    /// Attempts to connect that failed.
+    pub in_vain: u64,
     /// Whether an answer is awaited.
     pub awaited: bool,
 }
@@ -50,6 +54,8 @@ struct Slot {
     answered: bool,
     /// Something failed.
     failed: bool,
+    /// An attempt to connect did.
+    in_vain: bool,
     /// From beginning to end, and in vain.
     awaited: bool,
 }
@@ -61,7 +67,8 @@ pub struct Course {
     pub slot_ns: u64,
     /// Slots in which answers came.
     pub answered: u64,
-    /// Slots in which none came, although some were awaited all the time.
+    /// Slots in which none came, although some were awaited all the time or something failed, and
+    /// those between them of which nothing is known.
     pub empty: u64,
     /// Where the empty ones lie, neighbours joined.
     pub gaps: Vec<Gap>,
@@ -76,6 +83,14 @@ pub struct Gap {
     pub until_ns: u64,
     /// Whether something failed in it, or in the slots on either side.
     pub failed: bool,
+    /// Whether attempts to connect failed there.
+    pub unreachable: bool,
+}
+
+impl Gap {
+    fn slots(&self, slot_ns: u64) -> u64 {
+        (self.until_ns - self.from_ns) / slot_ns
+    }
 }
 
 impl Default for Slots {
@@ -121,6 +136,7 @@ impl Slots {
         let slot = Slot {
             answered: seen.answers > self.seen.answers,
             failed: seen.errors > self.seen.errors,
+            in_vain: seen.in_vain > self.seen.in_vain,
             awaited: self.seen.awaited && seen.awaited,
         };
         let mut first = true;
@@ -154,6 +170,7 @@ impl Slots {
         for (mine, theirs) in self.slots.iter_mut().zip(&other.slots) {
             mine.answered |= theirs.answered;
             mine.failed |= theirs.failed;
+            mine.in_vain |= theirs.in_vain;
             mine.awaited |= theirs.awaited;
         }
     }
@@ -181,33 +198,47 @@ impl Course {
             empty: 0,
             gaps: Vec::new(),
         };
+        // Whether an answer has come since the last gap.
+        let mut over = true;
         for (place, slot) in (0u64..).zip(slots) {
             if slot.answered {
                 course.answered += 1;
-            } else if slot.awaited {
-                course.empty += 1;
-                let (from_ns, until_ns) = (place * slot_ns, (place + 1) * slot_ns);
-                let around = place.saturating_sub(1)..=place + 1;
-                let failed = around
-                    .filter_map(|place| slots.get(place as usize))
-                    .any(|slot| slot.failed);
-                match course.gaps.last_mut().filter(|gap| gap.until_ns == from_ns) {
-                    Some(gap) => {
-                        gap.until_ns = until_ns;
-                        gap.failed |= failed;
-                    }
-                    None => course.gaps.push(Gap {
-                        from_ns,
-                        until_ns,
-                        failed,
-                    }),
-                }
+                over = true;
+            } else if slot.awaited || slot.failed {
+                course.lengthen(place, over, slots);
+                over = false;
             }
         }
+        course.empty = course.gaps.iter().map(|gap| gap.slots(slot_ns)).sum();
         course
     }
 
-    /// The share of the slots in which answers came, of those in which some were due.
+    /// An empty slot begins a gap, or the one before goes on.
+    fn lengthen(&mut self, place: u64, is_new: bool, slots: &[Slot]) {
+        let (from_ns, until_ns) = (place * self.slot_ns, (place + 1) * self.slot_ns);
+        let around = place.saturating_sub(1)..=place + 1;
+        let around = around.filter_map(|place| slots.get(place as usize));
+        let (mut failed, mut unreachable) = (false, false);
+        for slot in around {
+            failed |= slot.failed;
+            unreachable |= slot.in_vain;
+        }
+        match self.gaps.last_mut().filter(|_| !is_new) {
+            Some(gap) => {
+                gap.until_ns = until_ns;
+                gap.failed |= failed;
+                gap.unreachable |= unreachable;
+            }
+            None => self.gaps.push(Gap {
+                from_ns,
+                until_ns,
+                failed,
+                unreachable,
+            }),
+        }
+    }
+
+    /// The share of the slots in which answers came, of these and the empty ones.
     pub fn availability(&self) -> Option<f64> {
         let all = self.answered + self.empty;
         (all > 0).then(|| self.answered as f64 / all as f64)
@@ -216,9 +247,7 @@ impl Course {
     /// The share of the slots that are in outages.
     pub fn down(&self) -> f64 {
         let outages = self.gaps.iter().filter(|gap| gap.failed);
-        let slots: u64 = outages
-            .map(|gap| (gap.until_ns - gap.from_ns) / self.slot_ns)
-            .sum();
+        let slots: u64 = outages.map(|gap| gap.slots(self.slot_ns)).sum();
         slots as f64 / (self.answered + self.empty).max(1) as f64
     }
 }
@@ -228,6 +257,7 @@ fn joined(slots: &[Slot], each: usize) -> Vec<Slot> {
     let groups = slots.chunks(each).map(|group| Slot {
         answered: group.iter().any(|slot| slot.answered),
         failed: group.iter().any(|slot| slot.failed),
+        in_vain: group.iter().any(|slot| slot.in_vain),
         awaited: group.iter().all(|slot| slot.awaited || slot.answered),
     });
     groups.collect()
@@ -243,6 +273,7 @@ mod tests {
         Seen {
             answers,
             errors: 0,
+            in_vain: 0,
             awaited,
         }
     }
@@ -271,6 +302,7 @@ mod tests {
             from_ns: 3_000_000_000,
             until_ns: 9_000_000_000,
             failed: false,
+            unreachable: false,
         };
         assert_eq!((course.availability(), course.down()), (Some(0.4), 0.0));
         assert_eq!(course.gaps, [gap]);
@@ -318,6 +350,38 @@ mod tests {
         slept.close_due(START.plus(9 * SLOT_NS), seen(100, true));
         let course = slept.course(100, 1).expect("answers enough");
         assert_eq!((course.answered, course.empty), (1, 1));
+    }
+
+    #[test]
+    fn a_gap_has_no_holes_where_nothing_was_awaited_for_a_while() {
+        let gone = [
+            (0, true),
+            (0, true),
+            (0, false),
+            (0, false),
+            (0, true),
+            (0, true),
+        ];
+        let each = [(50, true); 10].into_iter().chain(gone);
+        // Nobody asks at the end of it: that is not known to be a part of it.
+        let pause = [(0, false), (0, false)];
+        let (mut known, answers) = slots(each.chain(pause).chain([(50, true); 10]));
+        let course = known.course(answers, 1_000_000).expect("answers enough");
+        let mut gap = Gap {
+            from_ns: 1_000_000_000,
+            until_ns: 1_600_000_000,
+            failed: false,
+            unreachable: false,
+        };
+        assert_eq!(course.gaps, [gap]);
+        assert_eq!((course.answered, course.empty), (20, 6));
+        // Unless what was asked then was refused at once.
+        (known.slots[17].failed, known.slots[17].in_vain) = (true, true);
+        let course = known.course(answers, 1_000_000).expect("answers enough");
+        (gap.until_ns, gap.failed, gap.unreachable) = (1_800_000_000, true, true);
+        assert_eq!(course.gaps, [gap]);
+        assert_eq!(course.availability(), Some(20.0 / 28.0));
+        assert_eq!(course.down(), 8.0 / 28.0);
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! *intended*, *sent* and *done*. Response time = done − intended, service time = done − sent,
 //! lateness = sent − intended.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::counters::{ErrorKind, Errors, Statuses};
 use crate::due::Due;
 use crate::histogram::Histogram;
@@ -96,6 +99,8 @@ pub struct Tally {
     pub drain: Drain,
     /// Whose the waits between due and sent were.
     pub waits: Waits,
+    /// Nanoseconds of these waits that are in no response time, because their exchanges failed.
+    pub untimed_ns: u64,
     /// Messages that went out as parts of exchanges: of gRPC, of a WebSocket.
     pub messages_sent: u64,
     /// The same for those that came in.
@@ -112,8 +117,11 @@ pub struct Tally {
     pub due: Due,
     /// When answers came, and when none did.
     pub slots: Slots,
-    /// Attempts to connect that failed inside the window, with no exchange to fail with them.
+    /// Attempts to connect that failed in the window or the drain, with no exchange to fail with
+    /// them.
     pub attempts_failed: u64,
+    /// All attempts to connect that failed by the server's doing.
+    pub attempts_in_vain: u64,
     /// What had been counted when the window ended, while it is open nothing.
     inside: Option<Inside>,
     kind: Loop,
@@ -142,18 +150,43 @@ pub struct Waits {
     pub closing_ns: u64,
     /// Connections that had failed were not tried again yet.
     pub back_off_ns: u64,
+    /// The server was away: until the last attempt that failed, connections were tried in vain.
+    pub unreachable_ns: u64,
     /// A connection was free: the generator was late.
     pub late_ns: u64,
     /// The server had been sent it and did not process it. While such an exchange is with the
     /// server this is short of the time at which it was sent, so it may wrap in between.
     pub refused_ns: u64,
+    /// How many exchanges waited for each.
+    pub counts: WaitCounts,
+}
+
+/// How many of the window's exchanges waited for what. One that waited for several things counts
+/// for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitCounts {
+    /// A connection in use.
+    pub busy: u64,
+    /// One that was being opened.
+    pub connecting: u64,
+    /// One that was being closed.
+    pub closing: u64,
+    /// One that had failed and was not tried again yet.
+    pub back_off: u64,
+    /// A server that was away.
+    pub unreachable: u64,
+    /// The generator, for more than a millisecond.
+    pub late: u64,
+    /// Being sent again, after the server had refused them.
+    pub refused: u64,
 }
 
 impl Waits {
     /// All of it.
     pub fn total_ns(&self) -> u64 {
-        let parts = [self.connecting_ns, self.closing_ns, self.back_off_ns];
-        let sum = self.busy_ns + self.late_ns + parts.iter().sum::<u64>();
+        let ours = [self.connecting_ns, self.closing_ns, self.back_off_ns];
+        let others = self.busy_ns + self.unreachable_ns + self.late_ns;
+        let sum = others + ours.iter().sum::<u64>();
         sum.wrapping_add(self.refused_ns)
     }
 
@@ -163,8 +196,17 @@ impl Waits {
         self.connecting_ns += other.connecting_ns;
         self.closing_ns += other.closing_ns;
         self.back_off_ns += other.back_off_ns;
+        self.unreachable_ns += other.unreachable_ns;
         self.late_ns += other.late_ns;
         self.refused_ns = self.refused_ns.wrapping_add(other.refused_ns);
+        let (mine, theirs) = (&mut self.counts, other.counts);
+        mine.busy += theirs.busy;
+        mine.connecting += theirs.connecting;
+        mine.closing += theirs.closing;
+        mine.back_off += theirs.back_off;
+        mine.unreachable += theirs.unreachable;
+        mine.late += theirs.late;
+        mine.refused += theirs.refused;
     }
 }
 
@@ -206,6 +248,7 @@ impl Tally {
             bytes_sent: 0,
             drain: Drain::default(),
             waits: Waits::default(),
+            untimed_ns: 0,
             messages_sent: 0,
             messages_received: 0,
             statuses: Statuses::default(),
@@ -215,6 +258,7 @@ impl Tally {
             due: Due::new(),
             slots: Slots::new(),
             attempts_failed: 0,
+            attempts_in_vain: 0,
             inside: None,
             kind,
         }
@@ -349,6 +393,7 @@ impl Tally {
         Seen {
             answers: self.so_far().answered,
             errors: self.errors.total(),
+            in_vain: self.attempts_in_vain,
             awaited,
         }
     }
@@ -419,6 +464,7 @@ impl Tally {
         self.bytes_sent += other.bytes_sent;
         self.drain.merge(other.drain);
         self.waits.merge(other.waits);
+        self.untimed_ns += other.untimed_ns;
         self.messages_sent += other.messages_sent;
         self.messages_received += other.messages_received;
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
@@ -430,6 +476,7 @@ impl Tally {
         self.due.merge(&other.due);
         self.slots.merge(&other.slots);
         self.attempts_failed += other.attempts_failed;
+        self.attempts_in_vain += other.attempts_in_vain;
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::record::{Availability, Drain, EndedBy, Generator, Lost, Times, Tls, Waits};
+use measure::record::{Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Waits};
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::control;
@@ -202,7 +202,10 @@ fn count(record: &Record, kind: ErrorKind) -> u64 {
 /// What wrk does not say.
 fn rest(record: &Record, paint: Paint) -> String {
     let mut text = interrupted(record, paint);
-    let silence = record.availability.as_ref().map(|it| gaps(it, paint));
+    let silence = record
+        .availability
+        .as_ref()
+        .map(|it| gaps(it, refused(record), paint));
     text.push_str(&silence.unwrap_or_default());
     text.push_str(&times(record, paint));
     text.push_str(&rates(record));
@@ -307,14 +310,40 @@ fn rates(record: &Record) -> String {
     text
 }
 
-/// When the server gave no answer; nothing where it always did.
-fn gaps(availability: &Availability, paint: Paint) -> String {
-    const TOLD_MAX: usize = 3;
-    let gaps = &availability.gaps;
-    if gaps.is_empty() {
+/// What the server did to those who tried to connect while it was away.
+fn refused(record: &Record) -> &'static str {
+    let others = count(record, ErrorKind::ConnectTimeout) + count(record, ErrorKind::Unreachable);
+    match count(record, ErrorKind::Refused) > others {
+        true => "The server refused connections",
+        false => "The server could not be reached",
+    }
+}
+
+/// When the server gave no answer; nothing where it always did. `refused`: what it did where
+/// connections were tried in vain meanwhile.
+fn gaps(availability: &Availability, refused: &str, paint: Paint) -> String {
+    let all = &availability.gaps;
+    if all.is_empty() {
         return String::new();
     }
-    let mut longest: Vec<_> = gaps.iter().collect();
+    let (away, silent): (Vec<_>, Vec<_>) = all.iter().partition(|gap| gap.unreachable);
+    let heads = [(refused, away), ("No answers", silent)];
+    let told = heads.into_iter().filter(|(_, gaps)| !gaps.is_empty());
+    let told: Vec<String> = told
+        .map(|(head, gaps)| paint.error(&format!("{head} {}", stretches(gaps))))
+        .collect();
+    format!(
+        "{}: the server was available for {:.3} % of the time\n",
+        told.join(". "),
+        availability.share * 100.0
+    )
+}
+
+/// From when to when, of the longest few.
+fn stretches(gaps: Vec<&Gap>) -> String {
+    const TOLD_MAX: usize = 3;
+    let all = gaps.len();
+    let mut longest = gaps;
     longest.sort_by(|a, b| (b.to_s - b.from_s).total_cmp(&(a.to_s - a.from_s)));
     longest.truncate(TOLD_MAX);
     longest.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
@@ -322,15 +351,10 @@ fn gaps(availability: &Availability, paint: Paint) -> String {
         .into_iter()
         .map(|gap| format!("from {:.1} s to {:.1} s", gap.from_s, gap.to_s))
         .collect();
-    if gaps.len() > told.len() {
-        told.push(format!("and {} times more", gaps.len() - told.len()));
+    if all > told.len() {
+        told.push(format!("and {} times more", all - told.len()));
     }
-    let head = format!("No answers {}", told.join(", "));
-    format!(
-        "{}: the server was available for {:.3} % of the time\n",
-        paint.error(&head),
-        availability.share * 100.0
-    )
+    told.join(", ")
 }
 
 /// What of the load came to nothing, with its share: the figure that `errors` of a threshold is.
@@ -472,6 +496,7 @@ fn waits(waits: &Waits) -> String {
         ("connecting", waits.connecting_us),
         ("closing", waits.closing_us),
         ("back-off", waits.back_off_us),
+        ("server away", waits.unreachable_us),
         ("generator late", waits.late_us),
         ("refused and sent again", waits.refused_us),
     ];
@@ -647,10 +672,11 @@ Transfer/sec:      1.50MB
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;
         record.connections.failed_attempts = 4;
-        let gap = |from_s, to_s| measure::record::Gap {
+        let gap = |from_s, to_s| Gap {
             from_s,
             to_s,
             outage: true,
+            unreachable: false,
         };
         record.availability = Some(Availability {
             share: 0.5,
@@ -662,6 +688,14 @@ Transfer/sec:      1.50MB
         let first = "\n\nNo answers from 0.1 s to 0.2 s, from 0.3 s to 1.0 s, from 1.3 s to 1.5 s, \
                      and 1 times more: the server was available for 50.000 % of the time\n";
         assert!(text.contains(first), "{text}");
+        record.errors.insert("refused".to_owned(), 4);
+        let gaps = &mut record.availability.as_mut().unwrap().gaps;
+        gaps.truncate(2);
+        gaps[1].unreachable = true;
+        let refused = "\n\nThe server refused connections from 0.3 s to 1.0 s. No answers from \
+                       0.1 s to 0.2 s: the server was available for 50.000 % of the time\n";
+        let text = told(&record);
+        assert!(text.contains(refused), "{text}");
         let account = "; completed 4; errors 80.000 % (2 never answered, 4 failed attempts to \
                        connect, no answers for 50.0 % of the time)\n";
         assert!(text.contains(account), "{text}");

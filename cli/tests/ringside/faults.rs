@@ -89,9 +89,42 @@ fn a_server_that_dies_in_a_closed_loop_does_not_pass() {
     ] {
         assert_says(&ended.stderr, crossed);
     }
-    assert_says(&ended.stdout, "\nNo answers from ");
+    assert_says(&ended.stdout, "\nThe server refused connections from ");
     assert_says(&ended.stdout, " to 5.0 s: the server was available for ");
     assert_says(&ended.stdout, "failed attempts to connect, no answers for ");
+}
+
+#[test]
+fn an_outage_in_an_open_loop_is_the_servers_and_no_advice_is_given() {
+    // The sockets of a killed io_uring are closed some time after the process has ended.
+    let server = Server::start(&["--engine", "epoll"]);
+    let authority = server.authority().to_string();
+    let url = server.at("/");
+    let words = ["run", "-c4", "-R500", "-d8s", "--format", "json", &url];
+    let load = child::start(&mut child::command(&words));
+    sleep_until(Time::now() + Duration::from_secs(2));
+    drop(server); // It is killed.
+    sleep_until(Time::now() + Duration::from_secs(3));
+    let again = Server::start(&["--addr", &authority, "--threads", "1"]);
+    let ended = load.end();
+    drop(again);
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let waits = &record["waits"];
+    let us = |name: &str| waits[name].as_f64().unwrap();
+    assert!(us("unreachable_us") > 0.5 * us("total_us"), "{waits}");
+    let ours = us("back_off_us") + us("connecting_us");
+    assert!(ours < 0.1 * us("total_us"), "{waits}");
+    assert!(waits["counts"]["unreachable"].as_u64().unwrap() > 1_000);
+    let gaps = record["availability"]["gaps"].as_array().unwrap();
+    let away = |gap: &&Value| gap["unreachable"] == true && gap["outage"] == true;
+    let gap = gaps.iter().find(away).unwrap();
+    let length_s = gap["to_s"].as_f64().unwrap() - gap["from_s"].as_f64().unwrap();
+    assert!(length_s > 2.0, "{gaps:?}");
+    let warnings = record["warnings"].to_string();
+    assert_says(&warnings, "while the server could not be reached");
+    assert!(!warnings.contains("Add connections"), "{warnings}");
+    let reason = record["generator"]["limited_reason"].as_str().unwrap();
+    assert!(!reason.contains("waiting in the generator"), "{reason}");
 }
 
 /// Starts `ringside`, and once it is at work stops the whole process for longer than the server has

@@ -1,10 +1,11 @@
 //! Every wait has an owner, and a server that is gone does not pass.
 
 use engine::choice::Kind;
-use engine::sim::Faults;
+use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use measure::record::Gap;
+use measure::time::Time;
 
-use super::{MS, Server, plan, run};
+use super::{MS, Server, plan, run, run_worker, sockets_for};
 use crate::Record;
 use crate::check::Threshold;
 use crate::plan::Plan;
@@ -43,10 +44,15 @@ fn a_wait_for_a_connection_in_use_is_nobodys_fault_but_is_told() {
         waits.connecting_us,
         waits.closing_us,
         waits.back_off_us,
+        waits.unreachable_us,
         waits.late_us,
         waits.refused_us,
     ];
     assert!((parts.iter().sum::<f64>() / waits.total_us - 1.0).abs() < 1e-9);
+    let counts = waits.counts.unwrap();
+    // All but the first request, one more for each that came just in time.
+    assert!((1_900..=2_000).contains(&counts.busy), "{counts:?}");
+    assert_eq!(counts.connecting + counts.back_off + counts.late, 0);
     let generator = &record.generator;
     assert!(!generator.limited, "{}", generator.limited_reason);
     assert!(
@@ -69,25 +75,107 @@ fn sends_were_on_time_where_nothing_waited() {
     assert!(reason.starts_with("sends were on time"), "{reason}");
 }
 
+/// A server that answers in 100 µs, and is gone from three seconds to six of the window: it resets
+/// whoever asks, and refuses whoever connects.
+fn gone_for_a_while(plan: &Plan) -> Record {
+    struct Mortal(Server<fn(u64, Time) -> u64>);
+    impl Peer for Mortal {
+        fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+            match (4_000 * MS..7_000 * MS).contains(&now.0) {
+                true => replies.reset(0),
+                false => self.0.received(id, bytes, now, replies),
+            }
+        }
+    }
+    let network = Network::new(1, Faults::none());
+    let refusing = Faults {
+        refuse: 1.0,
+        ..Faults::none()
+    };
+    // The network's time begins at one second.
+    network.change_faults(Time(4_000 * MS), refusing);
+    network.change_faults(Time(7_000 * MS), Faults::none());
+    let sockets = sockets_for(plan.connections as usize);
+    let server = Mortal(Server::new(|_, _| 100_000));
+    let outcome = run_worker(plan, 0, sockets, network, server);
+    let disturbance = Disturbance::default();
+    assemble(
+        plan,
+        Kind::Epoll,
+        "a test".into(),
+        vec![outcome],
+        disturbance,
+    )
+}
+
 #[test]
-fn waits_before_reconnecting_are_the_generators() {
+fn an_outage_in_an_open_loop_is_the_servers() {
+    for (connections, keep_alive) in [(1, true), (20, true), (20, false)] {
+        let mut plan = plan(Schedule::Constant { rate: 1_000.0 }, connections, 10.0);
+        plan.keep_alive = keep_alive;
+        let record = gone_for_a_while(&plan);
+        let waits = record.waits.as_ref().unwrap();
+        let ours = waits.back_off_us + waits.connecting_us + waits.late_us;
+        if keep_alive {
+            // A request waits for 1.5 s on average, and for what is left of the last back-off.
+            assert!(waits.unreachable_us > 0.8 * waits.total_us, "{waits:?}");
+            assert!(ours < 0.04 * waits.total_us, "{waits:?}");
+            assert!(waits.counts.unwrap().unreachable >= 2_900, "{waits:?}");
+        }
+        assert!(waits.share_of_response.unwrap() <= 1.0, "{waits:?}");
+        let generator = &record.generator;
+        // The thread of this test may truly be kept from its CPU.
+        let reason = &generator.limited_reason;
+        let is_disturbed = reason.starts_with("a worker was kept from its CPU");
+        assert!(!generator.limited || is_disturbed, "{reason}");
+        assert!(record.valid || is_disturbed, "{:?}", record.warnings);
+        for advice in ["(-t)", "(-c)", "--pipeline"] {
+            if is_disturbed {
+                continue;
+            }
+            let given = |warning: &&String| warning.contains(advice);
+            assert_eq!(record.warnings.iter().find(given), None);
+        }
+        let availability = record.availability.as_ref().unwrap();
+        assert_eq!(availability.gaps.len(), 1, "{availability:?}");
+        let gap = availability.gaps[0];
+        assert!((2.9..3.2).contains(&gap.from_s), "{gap:?}");
+        assert!((5.9..6.2).contains(&gap.to_s), "{gap:?}");
+        assert!(gap.outage && gap.unreachable, "{gap:?}");
+        assert!((availability.share - 0.7).abs() < 0.03);
+        let threshold: Threshold = "errors<0.1%".parse().unwrap();
+        assert!(!threshold.evaluate(&record).ok, "{:?}", record.lost());
+    }
+}
+
+#[test]
+fn waits_behind_the_last_failed_attempt_are_the_generators() {
+    // Whatever fails by chance is tried again at a time when nobody knows how it will end.
     let plan = plan(Schedule::Constant { rate: 500.0 }, 2, 4.0);
     let faults = Faults {
-        reset: 0.2,
-        refuse: 0.8,
+        reset: 0.3,
         ..Faults::none()
     };
     let record = record_of(&plan, faults, |_, _| 100_000);
     let waits = record.waits.unwrap();
-    assert!(waits.back_off_us > 0.5 * waits.total_us, "{waits:?}");
-    let generator = &record.generator;
-    assert!(generator.limited && !record.valid);
-    let part = "before failed connections were tried again";
-    assert!(
-        generator.limited_reason.contains(part),
-        "{}",
-        generator.limited_reason
-    );
+    assert!(waits.connecting_us > 0.0, "{waits:?}");
+    let sum = waits.back_off_us + waits.connecting_us + waits.unreachable_us;
+    assert!(sum <= waits.total_us, "{waits:?}");
+}
+
+#[test]
+fn a_dead_server_and_a_connection_for_each_exchange_leave_waits_within_the_response_time() {
+    let mut plan = plan(Schedule::Constant { rate: 2_000.0 }, 2, 2.0);
+    plan.keep_alive = false;
+    let faults = Faults {
+        refuse: 0.99,
+        ..Faults::none()
+    };
+    let record = record_of(&plan, faults, |_, _| 100_000);
+    let waits = record.waits.unwrap();
+    let share = waits.share_of_response.unwrap();
+    assert!((0.5..=1.0).contains(&share), "{waits:?}");
+    assert!(record.exchanges.failed > record.exchanges.completed);
 }
 
 #[test]
@@ -131,6 +219,7 @@ fn a_server_that_falls_silent_in_a_closed_loop_shows_in_errors_and_availability(
         from_s: 3.0,
         to_s: 9.0,
         outage: true,
+        unreachable: false,
     };
     assert_eq!(availability.gaps.last(), Some(&gap), "{availability:?}");
     assert!((availability.share - 1.0 / 3.0).abs() < 0.02);

@@ -17,6 +17,10 @@ const BACK_OFF: BackOff = BackOff {
     first_ns: 10_000_000,
     most_ns: 1_000_000_000,
 };
+/// The same of a schedule, which goes on meanwhile: as soon as so many connections of a worker may
+/// try without more than ten thousand attempts a second.
+const OPEN_LOOP_MOST_NS: std::ops::RangeInclusive<u64> = 10_000_000..=BACK_OFF.most_ns;
+const ATTEMPT_NS: u64 = 100_000;
 /// How long a retired connection waits for the peer to close first, so that the peer keeps the
 /// `TIME_WAIT` and the port is free for the next one. One that does so does it at once. With each
 /// wait in vain the next ones are half as long, or they and not the server would set the rate; with
@@ -206,7 +210,7 @@ impl<D: Driver> Worker<'_, D> {
             State::Greeting(_) => return self.lose(index, ErrorKind::EarlyClose, now),
             _ => {}
         }
-        self.fail_all(index, ErrorKind::EarlyClose, now);
+        self.fail_all(index, ErrorKind::EarlyClose, false, now);
         self.closing += 1;
         let session = &mut self.sessions[index];
         session.state = State::Closing;
@@ -253,6 +257,7 @@ impl<D: Driver> Worker<'_, D> {
     /// A connection is lost, and every exchange on it has failed.
     pub(super) fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
         let session = &mut self.sessions[index];
+        let is_ours = matches!(session.state, State::Waiting(_)) || is_ours(kind);
         let was_tried = match session.state {
             State::Connecting(_) | State::Greeting(_) => {
                 self.connecting -= 1;
@@ -264,22 +269,29 @@ impl<D: Driver> Worker<'_, D> {
             }
             State::Down | State::Open | State::Closing => false,
         };
+        let is_away = !is_ours && (was_tried || session.failures > 0);
+        if is_away {
+            self.recorder.away(was_tried, now);
+        }
         if was_tried {
             if session.ring.unanswered() == 0 {
                 self.recorder.attempt_failed(kind);
             }
             self.attempt_ended(index);
         }
-        self.fail_all(index, kind, now);
+        self.fail_all(index, kind, is_away, now);
         self.drop_socket(index, Close::Reset);
         self.retry_later(index, now);
     }
 
-    fn fail_all(&mut self, index: usize, kind: ErrorKind, now: Time) {
+    /// Every exchange of a connection has failed. `is_away`: because the server was.
+    fn fail_all(&mut self, index: usize, kind: ErrorKind, is_away: bool, now: Time) {
         let session = &mut self.sessions[index];
         let (ring, taken) = (&mut session.ring, session.taken);
         self.flights.drain(index, ring, |exchange| {
-            if exchange.sent == Time::NEVER {
+            if exchange.sent == Time::NEVER && is_away {
+                self.recorder.connection_refused(&exchange, taken, now);
+            } else if exchange.sent == Time::NEVER {
                 self.recorder.connection_made(&exchange, taken, now);
             }
             self.recorder.failed(&exchange, kind, now);
@@ -299,9 +311,21 @@ impl<D: Driver> Worker<'_, D> {
         session.failures = failures.saturating_add(1);
         let delay = match u32::from(failures).checked_sub(1) {
             None => 0,
-            Some(nth) => BACK_OFF.wait_ns(nth, &mut self.random),
+            Some(nth) => self.back_off().wait_ns(nth, &mut self.random),
         };
         self.set_timer(index, now.plus(delay));
+    }
+
+    fn back_off(&self) -> BackOff {
+        let least_ns = self.sessions.len() as u64 * ATTEMPT_NS;
+        let (low, high) = OPEN_LOOP_MOST_NS.into_inner();
+        match self.assignment.marks {
+            Some(_) => BackOff {
+                most_ns: least_ns.clamp(low, high),
+                ..BACK_OFF
+            },
+            None => BACK_OFF,
+        }
     }
 
     /// A session that is down may be used again.
@@ -360,4 +384,12 @@ impl<D: Driver> Worker<'_, D> {
             self.settled += 1;
         }
     }
+}
+
+/// Whether an attempt to connect failed for want of something on this side.
+fn is_ours(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::PortsExhausted | ErrorKind::DescriptorsExhausted
+    )
 }

@@ -613,7 +613,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         self.enter_backlog(now);
         self.check_end();
-        self.recorder.check_waits();
+        if let Some(broken) = self.recorder.check_waits() {
+            self.breach.get_or_insert(broken);
+        }
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
             EndedBy::Count => self.recorder.settled,

@@ -92,6 +92,16 @@ const EXCHANGES: &[&str] = &[
     "answered_in_window",
 ];
 
+const WAIT_COUNTS: &[&str] = &[
+    "busy",
+    "connecting",
+    "closing",
+    "back_off",
+    "unreachable",
+    "late",
+    "refused",
+];
+
 /// Where the names of the record stand, and which they are: nothing more, nothing less.
 fn names() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
@@ -107,10 +117,13 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
                 "connecting_us",
                 "closing_us",
                 "back_off_us",
+                "unreachable_us",
                 "late_us",
                 "refused_us",
+                "counts",
             ],
         ),
+        ("/waits/counts", WAIT_COUNTS),
         (
             "/drain",
             &[
@@ -335,6 +348,7 @@ fn an_outage_of_a_closed_loop_counts_as_time_in_which_everything_failed() {
         from_s: 1.0,
         to_s: 4.0,
         outage: true,
+        unreachable: false,
     };
     assert_eq!(
         (availability.gaps, availability.outage_share),

@@ -3,7 +3,7 @@
 //! Virtual time makes the same plan the same work, so that two revisions can be told apart by a
 //! tenth of a percent on a machine where times drift by a factor of two. A turn of the driver is
 //! the simulated network and server, which no change of the generator touches, and whose
-//! allocations come out a few percent apart from build to build: what is judged is all the rest.
+//! allocations come out a few percent apart from build to build: it is taken as it was before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,14 +46,10 @@ pub(crate) fn run(old: Option<&str>) -> Result<(), String> {
             println!("{load:12} {:7.0} ({:.0})", cost.all, cost.own);
             continue;
         };
-        let ratio = cost.own / before.own;
+        let ratio = (before.all + cost.own - before.own) / before.all;
         println!(
-            "{load:12} {:7.0} ({:.0}) before {:7.0} ({:.0})  {:.4} ({ratio:.4})",
-            cost.all,
-            cost.own,
-            before.all,
-            before.own,
-            cost.all / before.all
+            "{load:12} {:7.0} ({:.0}) before {:7.0} ({:.0})  {ratio:.4}",
+            cost.all, cost.own, before.all, before.own
         );
         if ratio > RATIO_MAX {
             dearer.push(format!("{load} costs {ratio:.4} × what it did"));

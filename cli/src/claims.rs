@@ -8,6 +8,7 @@ use engine::signal::Stop;
 use lab::Event;
 use lab::claims::page::{self, Entry};
 use lab::claims::{self, Begun, Claim, Id, Options};
+use lab::pack::{self, Records};
 
 use crate::args::claims::{Action, Claims};
 use crate::compare::{Talk, say_unwritten};
@@ -72,7 +73,8 @@ fn chosen(claims: Vec<Claim>, names: &[String], all: bool) -> Result<Vec<Claim>,
 }
 
 fn list(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
-    let entries = entries(claims, records);
+    let records = Records::open(records).map_err(Failure::usage)?;
+    let entries = entries(claims, records.folder());
     let rows: Vec<[String; 3]> = page::lines(&entries)
         .into_iter()
         .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
@@ -94,6 +96,12 @@ fn entries(claims: Vec<Claim>, records: &Path) -> Vec<Entry> {
 }
 
 fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
+    if pack::is_pack(&arguments.output) {
+        return Err(Failure::usage(format!(
+            "{} is a pack, to which nothing can be added; name a directory with -o",
+            arguments.output.display()
+        )));
+    }
     let ringside = std::env::current_exe()
         .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))?;
     let options = Options {
@@ -128,23 +136,27 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
 }
 
 fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
-    if !records.is_dir() {
+    if !records.is_dir() && !pack::is_pack(records) {
         return Err(Failure::usage(format!(
-            "{} is no directory of records; `ringside claims run` makes one",
+            "{} is neither a directory of records nor a pack of one; `ringside claims run` makes \
+             a directory",
             records.display()
         )));
     }
     let command = format!("ringside claims page {}", records.display());
-    let entries = entries(claims, records);
+    let opened = Records::open(records).map_err(Failure::usage)?;
+    let entries = entries(claims, opened.folder());
     let pages = [
         ("CLAIMS.md", page::markdown(&entries, &command)),
         ("claims.html", page::html(&entries, &command)),
     ];
     for (name, text) in pages {
-        let file = records.join(name);
-        fs::write(&file, text).map_err(|error| {
-            Failure::running(format!("{} cannot be written: {error}", file.display()))
-        })?;
+        let file = opened.pages().join(name);
+        let made = fs::create_dir_all(opened.pages());
+        made.and_then(|()| fs::write(&file, text))
+            .map_err(|error| {
+                Failure::running(format!("{} cannot be written: {error}", file.display()))
+            })?;
         terminal::say(&format!("written: {}", file.display()));
     }
     Ok(Exit::Ok)

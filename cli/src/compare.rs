@@ -2,7 +2,7 @@
 //! its report.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::signal::Stop;
@@ -85,9 +85,19 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         profile: arguments.profile,
         precision: arguments.precision,
         budget: arguments.budget,
-        resume: arguments.resume.clone(),
+        resume: resumed(arguments.resume.as_deref())?,
         ..Options::default()
     })
+}
+
+/// The folder to go on in; of a pack it is made first.
+fn resumed(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+    let Some(pack) = asked.filter(|path| lab::pack::is_pack(path)) else {
+        return Ok(asked.map(Path::to_owned));
+    };
+    let folder = lab::pack::unpack(pack).map_err(Failure::usage)?;
+    terminal::say(&format!("unpacked: {}", folder.display()));
+    Ok(Some(folder))
 }
 
 /// The trials that are asked for, if some are.

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod hold;
 mod output;
+mod pack;
 mod report;
 mod run;
 mod serve;
@@ -72,6 +73,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Diff(diff) => diff::run(&diff),
         Verb::Report(report) => report::run(&report, no_color),
+        Verb::Pack(pack) => pack::run(&pack),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Claims(claims) => claims::run(&claims, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),

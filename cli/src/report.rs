@@ -14,7 +14,8 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
         rebuilt.push(rebuild::rebuild(folder).map_err(Failure::usage)?);
     }
     let mut unwritten = Vec::new();
-    for (folder, one) in arguments.folders.iter().zip(&rebuilt) {
+    for (asked, one) in arguments.folders.iter().zip(&rebuilt) {
+        let folder = if asked.is_dir() { asked } else { &one.folder };
         let text = match arguments.format {
             Format::Text => one.model.text(look(Paint::for_stdout(no_color))),
             Format::Markdown => one.model.markdown(),

@@ -79,7 +79,7 @@ pub(crate) fn one(
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
         .map_err(CannotBegin::Impossible)?;
     let mut comparison = comparison.clone();
-    let (mut store, begun) = open(place, &comparison).map_err(CannotBegin::Impossible)?;
+    let (mut store, begun) = open(place, &comparison, file).map_err(CannotBegin::Impossible)?;
     let mut manifest = new_manifest(&comparison, file, &placement, options);
     if let Some(begun) = &begun {
         resume::check(begun, store.folder(), file, &manifest).map_err(CannotBegin::Impossible)?;
@@ -181,7 +181,11 @@ fn finish(mut store: Store, mut manifest: Manifest, rounds: &[Round], stop: &Sto
 
 /// The folder to write into, with what is in it where a comparison is continued. From here on
 /// secrets are hidden under its key.
-fn open(place: Place<'_>, comparison: &Comparison) -> Result<(Store, Option<Kept>), String> {
+fn open(
+    place: Place<'_>,
+    comparison: &Comparison,
+    file: &[u8],
+) -> Result<(Store, Option<Kept>), String> {
     let (mut store, begun) = match place {
         Place::New(folder) => {
             let store = Store::create(folder, &comparison.name, unix_seconds())?;
@@ -190,7 +194,7 @@ fn open(place: Place<'_>, comparison: &Comparison) -> Result<(Store, Option<Kept
         Place::Begun(folder) => {
             let (store, begun) = Store::open(folder)?;
             if !comparison.redaction.has_key() {
-                resume::key_is_there(store.folder(), begun.manifest.file_hash.as_deref())?;
+                resume::key_is_there(store.folder(), begun.manifest.file_hash.as_deref(), file)?;
             }
             (store, Some(begun))
         }

@@ -31,6 +31,7 @@ mod format;
 mod hidden;
 mod live;
 pub mod manifest;
+pub mod pack;
 pub mod phase;
 pub mod points;
 mod process;

@@ -4,12 +4,14 @@
 mod index;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use self::index::index;
 
 use crate::capacity::{self, Capacities};
 use crate::document::indented;
+use crate::pack::Records;
 use crate::report::{Enclosed, Look, Report, csv, files, json, markdown, terminal};
 use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, Store, TRIALS, read_with};
 use crate::sweep::{self, Sweep};
@@ -93,11 +95,26 @@ impl Model {
 
 /// Makes the report of a folder again from its records alone, and writes it there in every format:
 /// that of a comparison, of a search for capacities, or of a sweep or of trials with all their
-/// parts.
+/// parts. Of a pack it is written into a folder beside it that has its name.
 ///
 /// # Errors
 /// The folder holds none of them that can be read; the sentence names the file.
 pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
+    let records = Records::open(folder)?;
+    let mut rebuilt = rebuild_in(records.folder()).map_err(|what| match records.is_pack() {
+        true => format!("{}: {what}", folder.display()),
+        false => what,
+    })?;
+    rebuilt.unwritten.extend(records.bring_pages());
+    if records.is_pack() {
+        let pages = records.pages();
+        rebuilt.folder = fs::canonicalize(pages).unwrap_or_else(|_| pages.to_owned());
+    }
+    Ok(rebuilt)
+}
+
+/// The same of a folder.
+fn rebuild_in(folder: &Path) -> Result<Rebuilt, String> {
     let mut unwritten = Vec::new();
     let model = read(folder, &mut unwritten)?;
     let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -180,7 +197,7 @@ fn part(
     if !place.join(MANIFEST).is_file() {
         return Ok(None);
     }
-    let part = rebuild(&place)?;
+    let part = rebuild_in(&place)?;
     let within = |what: &String| format!("{inside}/{what}");
     unwritten.extend(part.unwritten.iter().map(within));
     Ok(match part.model {

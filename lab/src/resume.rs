@@ -82,8 +82,8 @@ fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
     }
 }
 
-/// Whether a comparison's file is still what it was when it was begun in `folder`: by its keyed
-/// hash, since what is kept of it there has no secrets; where there is none, byte by byte.
+/// Whether a comparison's file is still what it was when it was begun in `folder`: byte by byte
+/// where it has no secrets, which what is kept of it there hasn't either; else by its keyed hash.
 ///
 /// # Errors
 /// A sentence that says where to look.
@@ -94,11 +94,8 @@ pub(crate) fn same_file(
     hash: Option<&str>,
 ) -> Result<(), String> {
     let kept = folder.join(ASKED);
-    let same = match hash_before {
-        Some(before) => Some(before) == hash,
-        None => fs::read(&kept).map_err(|error| format!("{}: {error}", kept.display()))? == file,
-    };
-    match same {
+    let by_hash = hash_before.is_some() && hash_before == hash;
+    match by_hash || is_kept(folder, file)? {
         true => Ok(()),
         false => Err(format!(
             "it was begun with another file, which is kept as {} without its secrets: use that \
@@ -108,13 +105,25 @@ pub(crate) fn same_file(
     }
 }
 
-/// Whether hashes in `folder` can be compared with new ones, if it was begun with them.
+/// Whether the file is byte by byte what is kept of it in `folder`, so that it has no secrets.
+fn is_kept(folder: &Path, file: &[u8]) -> Result<bool, String> {
+    let kept = folder.join(ASKED);
+    let bytes = fs::read(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    Ok(bytes == file)
+}
+
+/// Whether hashes in `folder` can be compared with new ones, if it was begun with them and the file
+/// has secrets. A pack holds no key.
 ///
 /// # Errors
 /// A sentence that names the key that is missing.
-pub(crate) fn key_is_there(folder: &Path, hash_before: Option<&str>) -> Result<(), String> {
+pub(crate) fn key_is_there(
+    folder: &Path,
+    hash_before: Option<&str>,
+    file: &[u8],
+) -> Result<(), String> {
     let key = folder.join(KEY_FILE);
-    match hash_before.is_none() || key.is_file() {
+    match hash_before.is_none() || key.is_file() || is_kept(folder, file)? {
         true => Ok(()),
         false => Err(format!(
             "{} is missing, without which nobody can tell whether the comparison and its secrets \

@@ -19,7 +19,7 @@ pub(crate) struct Claims {
     #[arg(value_enum, default_value_t = Action::List)]
     pub(crate) action: Action,
 
-    /// Claims such as E1; for page, the directory of records
+    /// Claims such as E1; for page, the directory of records or a pack of it
     #[arg(value_name = "ID|DIR")]
     pub(crate) names: Vec<String>,
 
@@ -31,7 +31,7 @@ pub(crate) struct Claims {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Directory of records
+    /// Directory of records; list and page also read a pack of it
     #[arg(short, long, value_name = "DIR", default_value = "ringside-out/claims")]
     pub(crate) output: PathBuf,
 

@@ -68,7 +68,7 @@ pub(crate) struct Compare {
     pub(crate) budget: Option<Duration>,
 
     /// Continue the interrupted comparison in DIR, with the same file and options; nothing is
-    /// measured twice
+    /// measured twice. A pack is unpacked beside itself first
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     pub(crate) resume: Option<PathBuf>,
 

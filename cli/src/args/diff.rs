@@ -7,8 +7,9 @@ use clap::Args;
 use super::values;
 
 const NOTES: &str = "\
-BEFORE and AFTER are directories of compare. They can also be single rounds or records of run, but
-these have no intervals, so they never show a regression. The load and the host must be the same.
+BEFORE and AFTER are directories of compare, or packs of them. They can also be single rounds or
+records of run, but these have no intervals, so they never show a regression. The load and the host
+must be the same.
 
 The host drifts between sessions, so subjects are compared through the rows that didn't change: the
 same executables and sources (by hash), version and command. A regression is shown if the whole

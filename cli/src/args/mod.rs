@@ -10,6 +10,7 @@ pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
 pub(crate) mod machine;
+pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod secrets;
@@ -75,6 +76,8 @@ pub(crate) enum Verb {
     Claims(claims::Claims),
     /// Write reports again from their records
     Report(report::Report),
+    /// Pack the records of a measurement into one file
+    Pack(pack::Pack),
     /// Check this machine for settings that distort measurements, and how to fix them
     Doctor(doctor::Doctor),
     /// List, build or check the servers that can be compared

@@ -6,14 +6,15 @@ use clap::{Args, ValueEnum};
 
 const NOTES: &str = "\
 Reads the records of a comparison, sweep, capacity search or series of trials, and writes its report
-in every format back to the directory. Several directories get an index page.
+in every format back to the directory; for a pack, to a directory beside it with the same name.
+Several directories get an index page.
 Exit codes: 0 done; 2 a directory has no readable records; 3 a file could not be written.";
 
 /// Arguments of `ringside report`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Report {
-    /// Directories written by `ringside compare` or `ringside capacity`
+    /// Directories written by `ringside compare` or `ringside capacity`, or packs of them
     #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
 

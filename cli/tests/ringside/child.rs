@@ -1,6 +1,7 @@
 //! `ringside` and other programs as child processes. None outlives the test that started it, and
 //! none is waited for without end.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -288,4 +289,19 @@ pub(crate) fn took_place(code: Option<i32>) -> bool {
 #[track_caller]
 pub(crate) fn assert_says(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in:\n{text}");
+}
+
+/// The rounds of `ours` in the comparison in `out`, as they are on the disk.
+pub(crate) fn rounds(out: &str) -> BTreeMap<String, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(format!("{out}/rounds/ours")) else {
+        return BTreeMap::new();
+    };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let whole = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    whole
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect()
 }

@@ -13,6 +13,7 @@ mod hold;
 mod http2;
 mod interop;
 mod output;
+mod pack;
 mod peers;
 mod record;
 mod resume;

@@ -1,7 +1,6 @@
 //! Comparisons that could not come to their end, and go on: one that was killed, and one whose disk
 //! was full. Also a search for a capacity on such a disk.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use super::child::{
-    Folder, alive, assert_says, command, comparison_of_ours, ringside, start, until,
+    Folder, alive, assert_says, command, comparison_of_ours, ringside, rounds, start, until,
 };
 use super::peers::answers;
 
@@ -22,21 +21,6 @@ fn comparison(folder: &Folder, rounds: u32, before: &str) -> String {
          connections = 2\nwindow = \"100ms\"\nsettle = \"20ms\"\nwarm_up = \"20ms\"\n"
     );
     comparison_of_ours(folder, before, &rest)
-}
-
-/// The rounds of `ours` in the comparison in `out`, as they are on the disk.
-fn rounds(out: &str) -> BTreeMap<String, Vec<u8>> {
-    let Ok(entries) = fs::read_dir(format!("{out}/rounds/ours")) else {
-        return BTreeMap::new();
-    };
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let whole = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-    whole
-        .map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read(&path).unwrap())
-        })
-        .collect()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use measure::host::Host;
 use serde::Deserialize;
 
 use crate::manifest::{Role, RowFacts, Setup};
+use crate::pack::{Records, is_pack};
 use crate::round::Round;
 use crate::sample::Sample;
 use crate::store::Kept;
@@ -83,8 +84,9 @@ impl MeasuredRow {
 
 impl Measured {
     pub(super) fn read(path: &Path) -> Result<Measured, String> {
-        if path.is_dir() {
-            return Ok(Measured::of_comparison(Kept::read(path)?));
+        if path.is_dir() || is_pack(path) {
+            let records = Records::open(path)?;
+            return Ok(Measured::of_comparison(Kept::read(records.folder())?));
         }
         // A round has a row; what else a file may be, a record says itself.
         #[derive(Deserialize)]

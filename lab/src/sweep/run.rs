@@ -115,7 +115,7 @@ fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store
     }
     let begun = read_with(&folder.join(SWEEP), Sweep::from_json)?;
     let before = begun.file_hash.as_deref();
-    resume::key_is_there(folder, before)?;
+    resume::key_is_there(folder, before, file)?;
     let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     store.hide(redaction)?;
     resume::same_file(folder, before, file, Some(&redaction.fingerprint(file)))?;

@@ -7,6 +7,7 @@ use crate::support::{Arena, alone, left_behind, quick};
 use lab::claims::page::{self, Entry};
 use lab::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use lab::comparison::Comparison;
+use lab::pack::Records;
 use lab::{BadFile, Event};
 use load::Stop;
 
@@ -270,12 +271,12 @@ fn every_claim_of_the_repository_can_be_read_and_judges_rows_that_are_there() {
 fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (ledger, _) = claims::read_all(&repository.join("claims")).expect("the folder");
-    let place = "records/2026-11-22-2core-kvm-6.18/claims";
-    let records = repository.join(place);
+    let place = "records/2026-11-22-2core-kvm-6.18/claims.tar.xz";
+    let records = Records::open(&repository.join(place)).expect("a good pack");
     let entries: Vec<Entry> = ledger
         .into_iter()
         .map(|claim| Entry {
-            finding: claims::find(&claim, &records, None).expect("a good record"),
+            finding: claims::find(&claim, records.folder(), None).expect("a good record"),
             claim,
         })
         .collect();
@@ -292,7 +293,7 @@ fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
     // The times are the generator's, and two more findings do not hold.
     assert_eq!(word("D3"), Some(Word::DoesNotHold));
     let command = format!("ringside claims page {place}");
-    let kept = fs::read_to_string(records.join("CLAIMS.md")).expect("the page");
+    let kept = fs::read_to_string(records.pages().join("CLAIMS.md")).expect("the page");
     assert!(
         kept == page::markdown(&entries, &command),
         "CLAIMS.md is not what `{command}` writes now"

@@ -1,0 +1,23 @@
+//! `ringside pack`: the records of a measurement in one file.
+
+use crate::args::pack::Pack;
+use crate::exit::{Exit, Failure};
+use crate::output::terminal;
+
+/// Packs, and says what became of it.
+pub(crate) fn run(arguments: &Pack) -> Result<Exit, Failure> {
+    let packed = lab::pack::pack(&arguments.folder, arguments.output.as_deref());
+    let packed = packed.map_err(Failure::usage)?;
+    for what in &packed.left_out {
+        terminal::say(&format!("left out: {what}"));
+    }
+    let kib = |bytes: u64| bytes.div_ceil(1024);
+    terminal::say(&format!(
+        "packed: {} ({} files, {} KiB, were {} KiB)",
+        packed.file.display(),
+        packed.files,
+        kib(packed.packed_bytes),
+        kib(packed.bytes)
+    ));
+    Ok(Exit::Ok)
+}

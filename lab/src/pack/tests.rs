@@ -1,0 +1,196 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// A folder of records with what belongs into a pack, and what does not.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a directory");
+    for (name, text) in [
+        (MANIFEST, "{}"),
+        ("rounds/a/001.json", "{\"round\": 1}"),
+        ("subjects/a/build.log", "built\n"),
+        ("report.html", "<p>made again</p>"),
+        ("rounds/a/002.json.tmp", "half"),
+        (KEY_FILE, "secret"),
+    ] {
+        let place = folder.path().join("x").join(name);
+        fs::create_dir_all(place.parent().expect("inside")).expect("writable");
+        fs::write(place, text).expect("writable");
+    }
+    folder
+}
+
+/// An archive of entries: type, path, contents.
+fn archive(entries: &[(EntryType, &str, &str)]) -> Vec<u8> {
+    let mut archive =
+        Builder::new(XzWriter::new(Vec::new(), XzOptions::with_preset(0)).expect("in memory"));
+    for (kind, path, text) in entries {
+        let mut header = Header::new_ustar();
+        header.as_mut_bytes()[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_entry_type(*kind);
+        header.set_size(text.len() as u64);
+        header.set_cksum();
+        archive.append(&header, text.as_bytes()).expect("in memory");
+    }
+    archive
+        .into_inner()
+        .expect("whole")
+        .finish()
+        .expect("whole")
+}
+
+const LABELLED: (EntryType, &str, &str) = (
+    EntryType::Regular,
+    LABEL,
+    "{\"ringside_pack\": 1, \"ringside\": \"0.1.0\"}",
+);
+
+/// What reading this says; nothing may be left beside it or written elsewhere.
+fn refused(bytes: &[u8], limits: Limits) -> String {
+    let place = tempfile::tempdir().expect("a directory");
+    let (file, inside) = (place.path().join("x.tar.xz"), place.path().join("inside"));
+    fs::write(&file, bytes).expect("writable");
+    fs::create_dir(&inside).expect("writable");
+    let what = unpack_within(&file, &inside, limits).expect_err("refused");
+    let names: BTreeSet<_> = place
+        .path()
+        .read_dir()
+        .expect("there")
+        .flatten()
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert_eq!(names, BTreeSet::from(["inside".into(), "x.tar.xz".into()]));
+    what
+}
+
+#[test]
+fn a_pack_holds_the_records_and_neither_pages_nor_the_key() {
+    let place = folder();
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    assert_eq!(packed.file, place.path().join("x.tar.xz"));
+    assert_eq!((packed.files, packed.left_out.len()), (3, 0));
+    let records = Records::open(&packed.file).expect("opened");
+    assert!(records.is_pack());
+    assert_eq!(records.pages(), place.path().join("x"));
+    let read = |name: &str| fs::read_to_string(records.folder().join(name));
+    assert_eq!(read("rounds/a/001.json").expect("there"), "{\"round\": 1}");
+    assert_eq!(read("subjects/a/build.log").expect("there"), "built\n");
+    for left_out in ["report.html", KEY_FILE, "rounds/a/002.json.tmp", LABEL] {
+        assert!(read(left_out).is_err(), "{left_out}");
+    }
+    let kept = records.folder().to_owned();
+    drop(records);
+    assert!(!kept.exists(), "what was unpacked stays behind");
+}
+
+#[test]
+fn the_same_folder_gives_the_same_pack() {
+    let place = folder();
+    let name = |name: &str| place.path().join(name);
+    let bytes = |file: &Path| fs::read(pack(&name("x"), Some(file)).expect("packed").file);
+    let (one, two) = (bytes(&name("1")), bytes(&name("2")));
+    assert_eq!(one.expect("there"), two.expect("there"));
+}
+
+#[test]
+fn links_are_left_out_and_named() {
+    let place = folder();
+    symlink("/etc/passwd", place.path().join("x/rounds/link.json")).expect("writable");
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    assert_eq!(packed.files, 3);
+    assert_eq!(packed.left_out.len(), 1, "{:?}", packed.left_out);
+    assert!(packed.left_out[0].starts_with("rounds/link.json: "));
+}
+
+#[test]
+fn nothing_is_written_over_and_nothing_left_where_it_fails() {
+    let place = folder();
+    let (from, there) = (place.path().join("x"), place.path().join("there"));
+    fs::write(&there, "mine").expect("writable");
+    assert!(pack(&from, Some(&there)).expect_err("there").contains("-o"));
+    assert_eq!(fs::read_to_string(&there).expect("there"), "mine");
+    let full = pack(&from, Some(Path::new("/proc/ringside.tar.xz"))).expect_err("no place");
+    assert!(full.contains("can't be written"), "{full}");
+    let empty = tempfile::tempdir().expect("a directory");
+    let nothing = pack(empty.path(), None).expect_err("nothing is there");
+    assert!(nothing.contains("holds nothing to pack"), "{nothing}");
+}
+
+#[test]
+fn a_pack_cut_short_anywhere_is_refused() {
+    let place = folder();
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    let whole = fs::read(packed.file).expect("there");
+    for length in MAGIC.len()..whole.len() {
+        let what = refused(&whole[..length], LIMITS);
+        assert!(what.contains("cut short or damaged"), "{length}: {what}");
+    }
+    for place in (20..whole.len() - 16).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1;
+        refused(&damaged, LIMITS);
+    }
+}
+
+#[test]
+fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
+    let file = EntryType::Regular;
+    for (kind, path, words) in [
+        (file, "../evil", "outside its directory"),
+        (file, "rounds/../../evil", "outside its directory"),
+        (file, "/tmp/ringside-evil", "outside its directory"),
+        (file, "./", "outside its directory"),
+        (EntryType::Symlink, "rounds", "plain"),
+        (EntryType::Link, "rounds", "plain"),
+        (EntryType::Fifo, "rounds", "plain"),
+        (EntryType::Directory, "rounds", "plain"),
+        (EntryType::GNULongName, "rounds", "plain"),
+        (EntryType::XHeader, "rounds", "plain"),
+        (file, "\u{1b}]0;owned\u{7}/../x", "outside its directory"),
+    ] {
+        let what = refused(&archive(&[LABELLED, (kind, path, "x")]), LIMITS);
+        assert!(what.contains(words), "{path}: {what}");
+        assert!(!what.contains('\u{1b}'), "{what:?}");
+    }
+    let twice = [LABELLED, (file, "a", "1"), (file, "a", "2")];
+    assert!(refused(&archive(&twice), LIMITS).contains("exists"));
+}
+
+#[test]
+fn what_is_no_pack_or_a_newer_one_says_so() {
+    let other = archive(&[(EntryType::Regular, "a", "1")]);
+    assert!(refused(&other, LIMITS).contains("not a pack of ringside"));
+    assert!(refused(&archive(&[]), LIMITS).contains("not a pack of ringside"));
+    let label = "{\"ringside_pack\": 2, \"ringside\": \"9.0.0\", \"more\": 1}";
+    let newer = archive(&[(EntryType::Regular, LABEL, label)]);
+    assert!(refused(&newer, LIMITS).contains("packed by ringside 9.0.0"));
+}
+
+#[test]
+fn more_than_any_pack_holds_is_refused() {
+    let file = EntryType::Regular;
+    let bytes = archive(&[LABELLED, (file, "a", "123456"), (file, "b", "123456")]);
+    let few = |files, bytes| Limits { files, bytes };
+    assert!(refused(&bytes, few(2, 1 << 20)).contains("holds more than"));
+    assert!(refused(&bytes, few(3, 50)).contains("holds more than"));
+}
+
+#[test]
+fn a_pack_is_unpacked_beside_itself_once() {
+    let place = folder();
+    let packed = pack(
+        &place.path().join("x"),
+        Some(&place.path().join("y.tar.xz")),
+    )
+    .expect("packed");
+    let unpacked = unpack(&packed.file).expect("unpacked");
+    assert_eq!(unpacked, place.path().join("y"));
+    assert!(unpacked.join(MANIFEST).is_file());
+    assert!(
+        unpack(&packed.file)
+            .expect_err("there")
+            .contains("unpacked before")
+    );
+}

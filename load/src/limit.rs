@@ -106,9 +106,9 @@ pub(crate) fn judge(
     verdict.limited = !signs.is_empty();
     if verdict.limited && !open {
         verdict.warnings.push(
-            "the rate is a lower bound of what the server holds, unless the server's own CPU was \
-             full, too; with more threads (-t) on CPUs of their own (--cpus) the generator asks \
-             for more"
+            "the rate is a lower bound of what the server can do, unless the server's own CPU was \
+             saturated as well. To generate more load, add threads (-t) on CPUs of their own \
+             (--cpus)"
                 .to_owned(),
         );
     }
@@ -256,14 +256,14 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
     }
     if part(waits.unreachable_ns) > CAUSE_SHARE_MIN {
         return Some(format!(
-            "{waited} while the server could not be reached, and behind that. The wait is in the \
-             response time; more connections would not have shortened it"
+            "{waited} because the server couldn't be reached. That wait is included in response \
+             time; more connections wouldn't have shortened it"
         ));
     }
     if part(waits.late_ns) > CAUSE_SHARE_MIN {
         return Some(format!(
-            "{waited} behind what ringside itself was late with. The wait is in the response time; \
-             more connections would not have shortened it"
+            "{waited} because ringside itself was late. That wait is included in response time; \
+             more connections wouldn't have shortened it"
         ));
     }
     let more = plan
@@ -271,8 +271,8 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
         .http2()
         .map_or("--pipeline", |_| "streams (-S)");
     Some(format!(
-        "{waited}, and that wait is in the response time. Add connections (-c) or {more} to send \
-         them when they are due"
+        "{waited}, and that wait is included in response time. Add connections (-c) or {more} to \
+         send them on schedule"
     ))
 }
 
@@ -465,8 +465,8 @@ fn check_depth(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) {
     let (wanted, allowed) = (plan.depth(), depth_allowed(plan, outcomes));
     if allowed < wanted {
         verdict.warnings.push(format!(
-            "the server allows {allowed} concurrent streams on a connection, so the {wanted} asked \
-             for were not reached; ask for {allowed} (-S) or more connections (-c)"
+            "the server allows {allowed} concurrent streams per connection, fewer than the \
+             {wanted} asked for; use -S {allowed}, or add connections (-c)"
         ));
     }
 }
@@ -483,26 +483,27 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     let intended: u64 = tallies().map(|tally| tally.intended).sum();
     let mut void = Vec::new();
     if completed == 0 {
-        let nothing = "no request succeeded, so there are no figures";
+        let nothing = "no request succeeded, so there is nothing to measure";
         void.push(nothing.to_owned());
     }
     if open && verdict.limited {
-        void.push(format!(
-            "the times are not the server's alone: {}. To see what this machine adds, run the same \
-             against our own server (--control); then ask for a lower rate, add threads (-t), or \
-             give it CPUs of its own (--cpus)",
-            verdict.reason
-        ));
+        // Why is the verdict's reason, which the text says one line before.
+        let ours = "the generator was the limit, so the times aren't the server's alone. Use \
+                    --control to see what this machine adds; then lower the rate, add threads \
+                    (-t), or give the generator CPUs of its own (--cpus)";
+        void.push(ours.to_owned());
     }
     if outcomes
         .iter()
         .any(|outcome| outcome.counters.overflows > 0)
     {
-        let overflow = "the completion queue overflowed; ask for fewer connections per worker (-t)";
+        let overflow =
+            "the completion queue overflowed; add threads (-t) or use fewer connections (-c)";
         void.push(overflow.to_owned());
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        let cut = "more exchanges were due and never sent than are entered one by one";
+        let cut =
+            "too many requests were due and never sent to count each one's wait; lower the rate";
         void.push(cut.to_owned());
     }
     verdict.valid = void.is_empty();
@@ -521,14 +522,14 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     {
         verdict.valid = false;
         verdict.warnings.push(format!(
-            "the server was gone: after {GIVE_UP_S} s without a connection the run was given up, \
-             with {completed} requests answered of those asked for (-n)"
+            "the server was gone: the run stopped after {GIVE_UP_S} s without a connection, with \
+             {completed} of the requests asked for (-n) answered"
         ));
     }
     if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {
         verdict.warnings.push(format!(
-            "{completed} of {intended} exchanges that were due were completed: the rate asked for \
-             was not reached"
+            "the server didn't reach the rate asked for: {completed} of {intended} requests that \
+             were due were completed"
         ));
     }
     if let Some(violation) = outcomes

@@ -38,9 +38,12 @@ pub enum ErrorKind {
     UpgradeRefused,
     /// The peer reset a single HTTP/2 stream.
     StreamReset,
-    /// The peer did not process an HTTP/2 stream. Sent again elsewhere, the exchange itself has not
+    /// The peer did not process an HTTP/2 stream, and the exchange was sent again: it has not
     /// failed.
     StreamRefused,
+    /// The peer did not process an exchange's HTTP/2 stream, and it was not sent again, or had been
+    /// too often: the exchange has failed.
+    StreamGivenUp,
     /// The peer ended an HTTP/2 connection for an error, by GOAWAY.
     GoAway,
     /// A gRPC call ended with a status other than OK.
@@ -49,7 +52,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 20;
+const KINDS: usize = 21;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -72,6 +75,7 @@ impl ErrorKind {
             ErrorKind::UpgradeRefused,
             ErrorKind::StreamReset,
             ErrorKind::StreamRefused,
+            ErrorKind::StreamGivenUp,
             ErrorKind::GoAway,
             ErrorKind::GrpcStatus,
             ErrorKind::Other,
@@ -98,6 +102,7 @@ impl ErrorKind {
             ErrorKind::UpgradeRefused => "upgrade_refused",
             ErrorKind::StreamReset => "stream_reset",
             ErrorKind::StreamRefused => "stream_refused",
+            ErrorKind::StreamGivenUp => "stream_given_up",
             ErrorKind::GoAway => "go_away",
             ErrorKind::GrpcStatus => "grpc_status",
             ErrorKind::Other => "other",
@@ -111,7 +116,7 @@ impl ErrorKind {
 }
 
 /// What each kind means and what to do, in the order of the kinds.
-const SENTENCES: [&str; 20] = [
+const SENTENCES: [&str; KINDS] = [
     // Refused
     "Nothing listened at the address, or the listener's backlog was full: start the \
      server, or raise net.core.somaxconn and its backlog.",
@@ -158,8 +163,11 @@ const SENTENCES: [&str; 20] = [
     "The peer reset single HTTP/2 streams: look for a limit or a failed request in the \
      server's log.",
     // StreamRefused
-    "The peer did not process an HTTP/2 stream, and it was sent again elsewhere where \
-     that was possible: ask for fewer streams with -S.",
+    "The peer refused an HTTP/2 stream without processing it, and the request was sent \
+     again: ask for fewer streams with -S.",
+    // StreamGivenUp
+    "The peer refused an HTTP/2 stream, and the request failed: it had been sent again too \
+     often, or the peer allows no streams. Ask for fewer streams with -S.",
     // GoAway
     "The peer ended the HTTP/2 connection for an error: look for the reason in the \
      server's log.",

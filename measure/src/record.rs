@@ -354,9 +354,14 @@ pub struct Waits {
 }
 
 /// The summary of a distribution of times in microseconds; all null where there are no samples.
+/// Every percentile is given; `count` tells which of them can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // The names are the explanation: pN_M is the N.M-th percentile.
 pub struct Times {
+    /// How many samples there are, censored ones included; null in older records. The percentile
+    /// at a share q takes ln 0.05 ÷ ln q of them: 299 for p99, 2,995 for p99_9.
+    #[serde(default)]
+    pub count: Option<u64>,
     pub min: Option<f64>,
     pub mean: Option<f64>,
     pub p50: Option<f64>,
@@ -710,6 +715,7 @@ impl Times {
         }
         let us = |nanoseconds: u64| Some(nanoseconds as f64 / 1000.0);
         Times {
+            count: Some(histogram.count()),
             min: us(histogram.min()),
             mean: Some(histogram.mean() / 1000.0),
             p50: us(histogram.quantile(0.50)),

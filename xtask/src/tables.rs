@@ -150,11 +150,6 @@ pub(crate) struct Circle {
 /// The circles that are still there.
 pub(crate) const CIRCLES: &[Circle] = &[
     Circle {
-        within: "cli::output",
-        modules: &["control", "text"],
-        arrows: 2,
-    },
-    Circle {
         within: "cli::run",
         modules: &["message", "plan"],
         arrows: 2,

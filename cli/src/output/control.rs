@@ -3,39 +3,34 @@
 use load::Record;
 use measure::record::{Control, Times};
 
-use super::table;
 use super::terminal::Paint;
-use super::text::{paint_first_line, row};
+use super::times;
 
 /// Both, line by line; nothing where no control was asked for.
 pub(crate) fn text(record: &Record, paint: Paint) -> String {
     let Some(control) = &record.control else {
         return String::new();
     };
-    let heads = [
-        "", "mean", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max",
+    let pairs = [
+        (
+            ("response time", &record.response_time_us),
+            &control.response_time_us,
+        ),
+        (
+            ("service time", &record.service_time_us),
+            &control.service_time_us,
+        ),
+        (("lateness", &record.lateness_us), &control.lateness_us),
     ];
-    let mut rows = vec![heads.map(String::from)];
-    let mut pair = |what: &str, run: &Times, control: &Times| {
-        if run.max.is_some() || control.max.is_some() {
-            rows.push(row(what, run));
-            rows.push(row("  control", control));
-        }
-    };
-    pair(
-        "response time",
-        &record.response_time_us,
-        &control.response_time_us,
-    );
-    pair(
-        "service time",
-        &record.service_time_us,
-        &control.service_time_us,
-    );
-    pair("lateness", &record.lateness_us, &control.lateness_us);
+    let pairs = pairs
+        .into_iter()
+        .filter(|((_, run), control)| run.max.is_some() || control.max.is_some());
+    let rows: Vec<(&str, &Times)> = pairs
+        .flat_map(|(run, control)| [run, ("  control", control)])
+        .collect();
     format!(
         "Control: the same load against our own server on this machine\n{}{}\n",
-        paint_first_line(&table::lines("  ", &rows), paint),
+        times::table(&rows, paint),
         meaning(record, control)
     )
 }
@@ -46,30 +41,48 @@ fn meaning(record: &Record, control: &Control) -> String {
          control took is what this machine and the generator add.",
         record.achieved_rate, control.achieved_rate
     );
-    let disturbed = !control.valid || !control.void.is_empty();
-    let late = !record.valid || !record.void.is_empty();
     if control.failed > 0 {
         text.push_str(&format!(
-            " {} requests of the control failed, so\nit is no control.",
+            "\n{} requests of the control failed, so it can't serve as one.",
             control.failed
         ));
-    } else if disturbed {
-        text.push_str(
-            "\nThe generator was late for the control, too: this machine is the cause, whatever\n\
-             server is loaded.",
-        );
-    } else if late {
-        text.push_str(
-            "\nThe generator was on time for the control: the server shares what the generator\n\
-             needs, such as its CPUs, or something else ran meanwhile.",
-        );
+        return text;
     }
+    let blame = match (was_late(record), !control.void.is_empty()) {
+        (true, true) => {
+            "\nThe generator was late against our own server as well: this machine is the\n\
+             cause, whichever server is loaded."
+        }
+        (true, false) if control.valid => {
+            "\nThe generator was on time for the control: the server takes something the\n\
+             generator needs, such as its CPUs, or something else ran during the run."
+        }
+        (false, true) => {
+            "\nThe generator was late for the control only, so the two can't be compared: repeat \
+             the run."
+        }
+        (_, false) if !control.valid => {
+            "\nThe control's own figures can't be trusted, so it tells nothing about the run."
+        }
+        _ => "",
+    };
+    text.push_str(blame);
     text
+}
+
+/// Whether the generator's lateness spoiled figures of the run, or is most of its response times.
+/// A run can be void for other reasons, about which a control says nothing.
+fn was_late(record: &Record) -> bool {
+    let mostly = record.waits.as_ref().is_some_and(|waits| {
+        let share = waits.share_of_response.unwrap_or(0.0);
+        waits.late_us * share > 0.5 * waits.total_us
+    });
+    !record.void.is_empty() || record.generator.limited && mostly
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::record::{Facts, Moved};
+    use measure::record::{Facts, Moved, Waits};
     use measure::tally::{Loop, Tally};
 
     use super::*;
@@ -107,28 +120,53 @@ mod tests {
 
     #[test]
     fn who_was_late_is_told_from_both() {
-        let moved = vec![Moved {
-            figure: "p99".to_string(),
-            by_us: 1.0,
-            allowed_us: 0.5,
-        }];
+        let moved = || {
+            vec![Moved {
+                figure: "p99".to_string(),
+                by_us: 1.0,
+                allowed_us: 0.5,
+            }]
+        };
+        let told = |run_late: bool, control_late: bool| {
+            let mut record = record();
+            record.void = if run_late { moved() } else { Vec::new() };
+            record.control = Some(Control {
+                valid: true,
+                void: if control_late { moved() } else { Vec::new() },
+                ..Control::default()
+            });
+            text(&record, Paint::PLAIN)
+        };
+        assert!(told(true, false).contains("on time for the control"));
+        assert!(told(true, true).contains("whichever server is loaded"));
+        assert!(told(false, true).contains("late for the control only"));
+        assert!(!told(false, false).contains("late"));
+    }
+
+    #[test]
+    fn a_run_that_is_void_for_another_reason_was_not_late() {
         let mut record = record();
-        record.void = moved.clone();
+        record.valid = false;
         record.control = Some(Control {
             valid: true,
             ..Control::default()
+        });
+        assert!(!text(&record, Paint::PLAIN).contains("on time"));
+        // A stall that was most of all response times.
+        record.generator.limited = true;
+        record.waits = Some(Waits {
+            total_us: 1000.0,
+            late_us: 800.0,
+            share_of_response: Some(0.9),
+            ..Waits::default()
         });
         assert!(text(&record, Paint::PLAIN).contains("on time for the control"));
-        record.control = Some(Control {
-            valid: true,
-            void: moved,
-            ..Control::default()
-        });
-        assert!(text(&record, Paint::PLAIN).contains("this machine is the cause"));
+        record.control = Some(Control::default());
+        assert!(text(&record, Paint::PLAIN).contains("can't be trusted"));
         record.control = Some(Control {
             failed: 3,
             ..Control::default()
         });
-        assert!(text(&record, Paint::PLAIN).contains("it is no control"));
+        assert!(text(&record, Paint::PLAIN).contains("3 requests of the control failed"));
     }
 }

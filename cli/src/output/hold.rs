@@ -8,7 +8,8 @@ use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
 use super::table;
 use super::terminal::Paint;
-use super::text::{errors, generator_line, paint_first_line, row};
+use super::text::{DISTRUST, errors, generator_line, interrupted};
+use super::times::{self, paint_first_line};
 
 /// The most rows of the timeline that are printed.
 const ROWS_MAX: usize = 12;
@@ -19,6 +20,9 @@ const CSV_HEADER: &str = "at_s,seconds,standing,opened,lost,reconnects,answered,
 /// The whole report.
 pub(crate) fn text(record: &Record, paint: Paint) -> String {
     let mut text = head(record);
+    // Before the hold begins connections are opened, which takes its time.
+    let after_s = record.opening_s + record.duration_s;
+    text.push_str(&interrupted(record.ended_by, after_s, paint));
     text.push_str(&figures(record, paint));
     text.push_str(&times(record, paint));
     text.push_str(&timeline(record, paint));
@@ -35,8 +39,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
         text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
     }
     if !record.valid {
-        let verdict = "These figures do not mean what they say; the warnings tell why.";
-        text.push_str(&format!("{}\n", paint.error(verdict)));
+        text.push_str(&format!("{}\n", paint.error(DISTRUST)));
     }
     text
 }
@@ -68,16 +71,16 @@ pub(crate) fn csv(record: &Record) -> String {
 fn head(record: &Record) -> String {
     let plan = &record.plan;
     let heartbeat = match plan.protocol {
-        Protocol::Http1 => "a request of HTTP/1.1",
-        Protocol::Http2 { .. } => "a PING of HTTP/2",
-        Protocol::WebSocket { .. } => "a ping of WebSocket",
-        Protocol::Grpc { .. } => "a health check of gRPC",
+        Protocol::Http1 => "an HTTP/1.1 request",
+        Protocol::Http2 { .. } => "an HTTP/2 PING",
+        Protocol::WebSocket { .. } => "a WebSocket ping",
+        Protocol::Grpc { .. } => "a gRPC health check",
     };
     let every = wrk_time_us(plan.heartbeat_s * 1e6);
     let opening = wrk_time_us(record.opening_s * 1e6);
     if record.connections.survival.is_none() {
         return format!(
-            "Held nothing @ {}\n  {} of {} connections stood after {opening} of opening\n",
+            "Held nothing @ {}\n  {} of {} connections were open after {opening}\n",
             plan.url(),
             record.connections.standing,
             plan.connections,
@@ -107,7 +110,7 @@ fn figures(record: &Record, paint: Paint) -> String {
             "survival".to_string(),
             paint.strong(&percent(connections.survival)),
             format!(
-                "{} of {} stood when the hold began and were never lost",
+                "{} of {} were open when the hold began and were never lost",
                 connections.survived, connections.asked
             ),
         ],
@@ -123,7 +126,7 @@ fn figures(record: &Record, paint: Paint) -> String {
             "reconnects".to_string(),
             per_hour.map_or_else(|| "-".to_string(), |rate| format!("{rate:.3} /h")),
             format!(
-                "per connection; {} in {:.1} connection hours",
+                "per connection; {} in {:.1} connection-hours",
                 connections.reconnects, connections.hours
             ),
         ],
@@ -131,9 +134,9 @@ fn figures(record: &Record, paint: Paint) -> String {
             "write failures".to_string(),
             percent(heartbeats.failure_share),
             format!(
-                "{} of {} heartbeats sent; {} more were due while the connection was down; {} \
-                 unfinished",
-                heartbeats.failed, heartbeats.sent, heartbeats.skipped_down, heartbeats.unfinished
+                "{} of {} heartbeats that were sent failed, {} were unfinished; {} more were due \
+                 while the connection was down",
+                heartbeats.failed, heartbeats.sent, heartbeats.unfinished, heartbeats.skipped_down
             ),
         ],
     ];
@@ -141,21 +144,14 @@ fn figures(record: &Record, paint: Paint) -> String {
 }
 
 fn times(record: &Record, paint: Paint) -> String {
-    let heads = [
-        "", "mean", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max",
-    ];
-    let mut rows = vec![heads.map(String::from)];
-    for (name, times) in [
+    let rows = [
         ("heartbeat", &record.heartbeat_time_us),
         ("set-up", &record.set_up_time_us),
         ("re-establish", &record.re_establish_time_us),
         ("lateness", &record.lateness_us),
-    ] {
-        if times.max.is_some() {
-            rows.push(row(name, times));
-        }
-    }
-    paint_first_line(&table::lines("  ", &rows), paint)
+    ];
+    let rows = rows.into_iter().filter(|(_, times)| times.max.is_some());
+    times::table(&rows.collect::<Vec<_>>(), paint)
 }
 
 /// The rows, few enough to be read: neighbours go together.
@@ -197,7 +193,7 @@ fn memory(record: &Record) -> String {
     let memory = &record.memory;
     match (memory.bytes_per_connection, memory.held_bytes) {
         (Some(each), Some(all)) => format!(
-            "Memory: {} of this process for each of {} connections, {} in all\n",
+            "Memory: {} of this process per connection ({} connections, {} in all)\n",
             wrk_bytes(each),
             memory.connections,
             wrk_bytes(all as f64),

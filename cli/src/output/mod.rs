@@ -9,3 +9,5 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod thresholds;
+mod times;
+mod wrk;

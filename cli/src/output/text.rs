@@ -1,213 +1,39 @@
-//! A record as text: first wrk's block to the letter, for the scripts that read it, then what wrk
-//! does not say. Everything comes from the record, so a record that was kept can be printed again.
-//!
-//! wrk counts every whole answer as a request, whatever its status; so does its block here, for
-//! requests that were sent inside the window: they are what the rate counts. Its percentiles are
-//! response times; those of service time stand in the second part.
+//! A record as text: first wrk's block, then what wrk does not say. Everything comes from the
+//! record, so a record that was kept can be printed again.
 
 use std::collections::BTreeMap;
 
 use load::Record;
 use measure::counters::ErrorKind;
-use measure::histogram::Histogram;
 use measure::record::{Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Waits};
-use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
+use measure::units::{wrk_bytes, wrk_time_us};
 
 use super::control;
-use super::table;
 use super::terminal::Paint;
+use super::times;
+use super::wrk::{self, count};
+
+/// Of a record that isn't valid.
+pub(super) const DISTRUST: &str = "Don't trust these figures: the warnings say why.";
 
 /// Both parts. `latency`: with wrk's percentiles, as its `--latency`.
 pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
-    let mut text = wrk_block(record, latency);
+    let mut text = wrk::block(record, latency);
     text.push('\n');
     text.push_str(&rest(record, paint));
     text.push_str(&control::text(record, paint));
     text
 }
 
-/// wrk's block, as its wrk.c prints it.
-fn wrk_block(record: &Record, latency: bool) -> String {
-    let plan = &record.plan;
-    let seconds = record.duration_s;
-    let drain = record.drain.unwrap_or_default();
-    let strange = count(record, ErrorKind::UnexpectedStatus) + count(record, ErrorKind::GrpcStatus);
-    let strange = strange.saturating_sub(drain.failed_sent_late);
-    // Requests of an overload that were sent only after the window are answered in the end, and
-    // would raise the rate above what was reached.
-    let answered = (record.achieved_rate * seconds).round() + strange as f64;
-    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    let mut text = format!(
-        "Running {} test @ {}\n  {} threads and {} connections\n",
-        wrk_time_s(
-            plan.duration_s
-                .or(plan.schedule.length_s())
-                .unwrap_or(seconds)
-        ),
-        plan.url(),
-        plan.threads,
-        plan.connections,
-    );
-    text.push_str(&thread_stats(record));
-    if latency {
-        text.push_str(&latency_distribution(&record.response_time_us));
-    }
-    text.push_str(&format!(
-        "  {answered} requests in {}, {} read\n",
-        wrk_time_us(seconds * 1e6),
-        wrk_bytes(record.bytes.received as f64),
-    ));
-    text.push_str(&wrk_errors(record));
-    let rate = per_second(answered);
-    text.push_str(&format!("Requests/sec: {rate:>9.2}\n"));
-    let transfer = wrk_bytes(per_second(record.bytes.received as f64));
-    text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
-    text
-}
-
-fn thread_stats(record: &Record) -> String {
-    let mut text = format!(
-        "  Thread Stats{:>6}{:>11}{:>8}{:>12}\n",
-        "Avg", "Stdev", "Max", "+/- Stdev"
-    );
-    let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time)
-        .unwrap_or_else(|_| Histogram::new());
-    let us = |value: Option<f64>| value.unwrap_or(0.0);
-    text.push_str(&thread_line(
-        "Latency",
-        [
-            us(record.response_time_us.mean),
-            response.stdev() / 1000.0,
-            us(record.response_time_us.max),
-        ]
-        .map(wrk_time_us),
-        response.share_within(1.0),
-    ));
-    let rates = RateSamples::of(record);
-    text.push_str(&thread_line(
-        "Req/Sec",
-        [rates.mean, rates.stdev, rates.max].map(wrk_metric),
-        rates.share_within,
-    ));
-    text
-}
-
-fn thread_line(name: &str, [mean, stdev, max]: [String; 3], share: f64) -> String {
-    format!(
-        "    {name:<10}{}{}{}{:>8.2}%\n",
-        wrk_column(&mean, 8),
-        wrk_column(&stdev, 10),
-        wrk_column(&max, 9),
-        share * 100.0,
-    )
-}
-
-/// Requests per second and thread. wrk samples each thread ten times a second; the series has a
-/// row a second over all threads.
-struct RateSamples {
-    mean: f64,
-    stdev: f64,
-    max: f64,
-    share_within: f64,
-}
-
-impl RateSamples {
-    fn of(record: &Record) -> RateSamples {
-        let threads = f64::from(record.plan.threads.max(1));
-        let rows = record.series.iter().filter(|row| row.seconds > 0.0);
-        let rates: Vec<f64> = rows
-            .map(|row| row.completed as f64 / row.seconds / threads)
-            .collect();
-        let count = rates.len() as f64;
-        let mean = rates.iter().sum::<f64>() / count.max(1.0);
-        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-        let stdev = if count < 2.0 {
-            0.0
-        } else {
-            (squares / (count - 1.0)).sqrt()
-        };
-        let within = rates
-            .iter()
-            .filter(|rate| (*rate - mean).abs() <= stdev)
-            .count();
-        RateSamples {
-            mean,
-            stdev,
-            max: rates.iter().copied().fold(0.0, f64::max),
-            share_within: within as f64 / count.max(1.0),
-        }
-    }
-}
-
-fn latency_distribution(times: &Times) -> String {
-    let mut text = String::from("  Latency Distribution\n");
-    for (percent, value) in [
-        (50, times.p50),
-        (75, times.p75),
-        (90, times.p90),
-        (99, times.p99),
-    ] {
-        let time = wrk_column(&wrk_time_us(value.unwrap_or(0.0)), 10);
-        text.push_str(&format!("{percent:>7}%{time}\n"));
-    }
-    text
-}
-
-/// wrk's two lines of errors, each only where there is something to say.
-fn wrk_errors(record: &Record) -> String {
-    let sum = |kinds: &[ErrorKind]| kinds.iter().map(|kind| count(record, *kind)).sum::<u64>();
-    let connect = sum(&[
-        ErrorKind::Refused,
-        ErrorKind::Unreachable,
-        ErrorKind::ConnectTimeout,
-        ErrorKind::PortsExhausted,
-        ErrorKind::DescriptorsExhausted,
-        ErrorKind::TlsCertificate,
-        ErrorKind::TlsFailed,
-        ErrorKind::NoCommonProtocol,
-        ErrorKind::UpgradeRefused,
-    ]);
-    let read = sum(&[
-        ErrorKind::Reset,
-        ErrorKind::EarlyClose,
-        ErrorKind::ProtocolViolation,
-        ErrorKind::StreamReset,
-        ErrorKind::StreamRefused,
-        ErrorKind::GoAway,
-        ErrorKind::Other,
-    ]);
-    let write = sum(&[ErrorKind::BrokenPipe]);
-    let timeout = sum(&[ErrorKind::Timeout]);
-    let mut text = String::new();
-    if connect + read + write + timeout > 0 {
-        text.push_str(&format!(
-            "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
-        ));
-    }
-    let statuses = record.status.iter();
-    let strange: u64 = statuses
-        .filter(|(status, _)| !(status.starts_with('2') || status.starts_with('3')))
-        .map(|(_, count)| count)
-        .sum();
-    if strange > 0 {
-        text.push_str(&format!("  Non-2xx or 3xx responses: {strange}\n"));
-    }
-    text
-}
-
-fn count(record: &Record, kind: ErrorKind) -> u64 {
-    record.errors.get(kind.name()).copied().unwrap_or(0)
-}
-
 /// What wrk does not say.
 fn rest(record: &Record, paint: Paint) -> String {
-    let mut text = interrupted(record, paint);
+    let mut text = interrupted(record.ended_by, record.duration_s, paint);
     let silence = record
         .availability
         .as_ref()
         .map(|it| gaps(it, refused(record), paint));
     text.push_str(&silence.unwrap_or_default());
-    text.push_str(&times(record, paint));
+    text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
     text.push_str(&errors("Errors", &record.errors, paint));
     text.push_str(&calls(record));
@@ -218,37 +44,35 @@ fn rest(record: &Record, paint: Paint) -> String {
         text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
     }
     if !record.valid {
-        let verdict = "These figures do not mean what they say; the warnings tell why.";
-        text.push_str(&format!("{}\n", paint.error(verdict)));
+        text.push_str(&format!("{}\n", paint.error(DISTRUST)));
     }
     text
 }
 
-/// That somebody ended the run before its time.
-fn interrupted(record: &Record, paint: Paint) -> String {
-    let signal = match record.ended_by {
+/// That somebody ended it, after so many seconds, before its time.
+pub(super) fn interrupted(ended_by: EndedBy, after_s: f64, paint: Paint) -> String {
+    let signal = match ended_by {
         EndedBy::Interrupt => "SIGINT",
         EndedBy::Terminate => "SIGTERM",
         _ => return String::new(),
     };
-    let after = wrk_time_us(record.duration_s * 1e6);
-    let text = format!("Interrupted by {signal} after {after}.");
+    let text = format!(
+        "Interrupted by {signal} after {}.",
+        wrk_time_us(after_s * 1e6)
+    );
     format!("{}\n", paint.warning(&text))
 }
 
-fn times(record: &Record, paint: Paint) -> String {
-    let heads = [
-        "", "mean", "p50", "p75", "p90", "p99", "p99.9", "p99.99", "max",
+fn distributions(record: &Record, paint: Paint) -> String {
+    let mut rows = vec![
+        ("response time", &record.response_time_us),
+        ("service time", &record.service_time_us),
     ];
-    let mut rows = vec![heads.map(String::from)];
-    rows.push(row("response time", &record.response_time_us));
-    rows.push(row("service time", &record.service_time_us));
-    if record.lateness_us.max.is_some() {
-        rows.push(row("lateness", &record.lateness_us));
-    }
-    if record.ping_time_us.max.is_some() {
-        rows.push(row("ping", &record.ping_time_us));
-    }
+    let others = [
+        ("lateness", &record.lateness_us),
+        ("ping", &record.ping_time_us),
+    ];
+    rows.extend(others.into_iter().filter(|(_, times)| times.max.is_some()));
     let open = record.plan.schedule.is_open();
     let meaning = if open {
         "Response time counts from when a request was due, service time from when it was sent;\n\
@@ -257,32 +81,7 @@ fn times(record: &Record, paint: Paint) -> String {
         "Closed loop: a request is due when its connection is free, so a slow server is asked\n\
          less often. What users would wait at a given rate, only an open loop (-R) can tell."
     };
-    format!(
-        "{}{meaning}\n",
-        paint_first_line(&table::lines("  ", &rows), paint)
-    )
-}
-
-pub(super) fn paint_first_line(text: &str, paint: Paint) -> String {
-    match text.split_once('\n') {
-        Some((first, rest)) => format!("{}\n{rest}", paint.strong(first)),
-        None => text.to_string(),
-    }
-}
-
-pub(super) fn row(name: &str, times: &Times) -> [String; 9] {
-    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_string(), wrk_time_us);
-    [
-        name.to_string(),
-        cell(times.mean),
-        cell(times.p50),
-        cell(times.p75),
-        cell(times.p90),
-        cell(times.p99),
-        cell(times.p99_9),
-        cell(times.p99_99),
-        cell(times.max),
-    ]
+    format!("{}{meaning}\n", times::table(&rows, paint))
 }
 
 fn rates(record: &Record) -> String {
@@ -372,8 +171,8 @@ fn after_the_window(drain: &Drain) -> String {
         return String::new();
     }
     format!(
-        "\nOf these after the window's end, within {}: completed {} ({} of them sent only then), \
-         failed {}, unfinished {}",
+        "\nOf these, after the window's end, within {}: completed {} ({} of them sent only then), \
+         failed {}, unfinished {}; Requests/sec leaves them out",
         wrk_time_us(drain.seconds * 1e6),
         drain.completed,
         drain.completed_sent_late,
@@ -467,9 +266,8 @@ fn secured(record: &Record, tls: &Tls) -> String {
         if !record.plan.keep_alive && record.duration_s > 0.0 && count > 0 {
             text.push_str(&format!(" ({:.0}/s)", count as f64 / record.duration_s));
         }
-        if let (Some(median), Some(p99)) = (times.p50, times.p99) {
-            let (median, p99) = (wrk_time_us(median), wrk_time_us(p99));
-            text.push_str(&format!(", p50 {median}, p99 {p99}"));
+        if let Some(times) = in_short(times) {
+            text.push_str(&format!(", {times}"));
         }
     }
     text.push('\n');
@@ -478,12 +276,20 @@ fn secured(record: &Record, tls: &Tls) -> String {
 
 /// A part of the set-up of connections; nothing where it did not take place.
 fn part((name, times): (&str, &Times)) -> Option<String> {
-    let (median, max) = (times.p50?, times.max?);
-    Some(format!(
-        "{name} p50 {}, max {}",
-        wrk_time_us(median),
-        wrk_time_us(max)
-    ))
+    Some(format!("{name} {}", in_short(times)?))
+}
+
+/// The middle of a distribution, or its mean where it has too few samples, and its end.
+fn in_short(times: &Times) -> Option<String> {
+    let max = wrk_time_us(times.max?);
+    let middle = match times::percentile(times, 0.5, times.p50) {
+        Some(median) => format!("p50 {}", wrk_time_us(median)),
+        None => format!("mean {}", wrk_time_us(times.mean?)),
+    };
+    Some(match times.count {
+        Some(1) => max,
+        _ => format!("{middle}, max {max}"),
+    })
 }
 
 /// Whose the waits before sending were; nothing where there were none to speak of.
@@ -541,7 +347,7 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use load::Plan;
     use measure::record::Facts;
     use measure::tally::{Loop, Tally};
@@ -550,7 +356,7 @@ mod tests {
     use super::*;
 
     /// Two seconds with four answers of 1 ms, a 404 of 3 ms, and one error of each kind.
-    fn record(kind: Loop) -> Record {
+    pub(crate) fn record(kind: Loop) -> Record {
         let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
         let mut tally = Tally::new(kind);
         tally.start(at(0));
@@ -590,28 +396,6 @@ mod tests {
     }
 
     #[test]
-    fn wrks_block_is_wrks_to_the_letter() {
-        let expected = "\
-Running 2s test @ http://localhost:8080/a
-  1 threads and 10 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.40ms    0.89ms   3.00ms   80.00%
-    Req/Sec     2.00      0.00     2.00    100.00%
-  Latency Distribution
-     50%    1.00ms
-     75%    1.00ms
-     90%    3.00ms
-     99%    3.00ms
-  6 requests in 2.00s, 3.00MB read
-  Socket errors: connect 9, read 7, write 1, timeout 1
-  Non-2xx or 3xx responses: 1
-Requests/sec:      3.00
-Transfer/sec:      1.50MB
-";
-        assert_eq!(wrk_block(&record(Loop::Closed), true), expected);
-    }
-
-    #[test]
     fn each_kind_of_error_has_its_line() {
         let text = text(&record(Loop::Closed), false, Paint::PLAIN);
         for kind in ErrorKind::all() {
@@ -633,10 +417,8 @@ Transfer/sec:      1.50MB
     }
 
     #[test]
-    fn requests_are_those_of_the_rate_and_the_drain_is_told_apart() {
+    fn what_the_drain_brought_is_told_apart() {
         let mut record = record(Loop::Open);
-        // Two of the four answers, and the 404, were to requests sent only after the window.
-        record.achieved_rate = 1.0;
         record.drain = Some(Drain {
             seconds: 0.5,
             completed: 3,
@@ -647,11 +429,8 @@ Transfer/sec:      1.50MB
             ..Drain::default()
         });
         let text = text(&record, false, Paint::PLAIN);
-        // One failed gRPC call of the errors was answered, too.
-        assert!(text.contains("\n  3 requests in 2.00s, "), "{text}");
-        assert!(text.contains("\nRequests/sec:      1.50\n"), "{text}");
-        let line = "\nOf these after the window's end, within 500.00ms: completed 3 (2 of them \
-                    sent only then), failed 1, unfinished 7\n";
+        let line = "\nOf these, after the window's end, within 500.00ms: completed 3 (2 of them \
+                    sent only then), failed 1, unfinished 7; Requests/sec leaves them out\n";
         assert!(text.contains(line), "{text}");
         let csv = crate::output::csv::csv(&record);
         assert!(csv.ends_with("\n2,0.5,3,1,0,0,,,,drain\n"), "{csv}");
@@ -667,7 +446,7 @@ Transfer/sec:      1.50MB
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 83.333 % (20 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 84.000 % (21 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

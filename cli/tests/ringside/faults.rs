@@ -121,7 +121,7 @@ fn an_outage_in_an_open_loop_is_the_servers_and_no_advice_is_given() {
     let length_s = gap["to_s"].as_f64().unwrap() - gap["from_s"].as_f64().unwrap();
     assert!(length_s > 2.0, "{gaps:?}");
     let warnings = record["warnings"].to_string();
-    assert_says(&warnings, "while the server could not be reached");
+    assert_says(&warnings, "because the server couldn't be reached");
     assert!(!warnings.contains("Add connections"), "{warnings}");
     let reason = record["generator"]["limited_reason"].as_str().unwrap();
     assert!(!reason.contains("waiting in the generator"), "{reason}");

@@ -157,6 +157,7 @@ fn sigterm_ends_a_hold_with_a_report_and_143() {
     let ended = running.end();
     assert_eq!(ended.code, Some(143), "{}", ended.stderr);
     assert_says(&ended.stdout, "Held 5 connections");
+    assert_says(&ended.stdout, "\nInterrupted by SIGTERM after ");
 }
 
 #[test]
@@ -175,6 +176,8 @@ fn a_hold_that_is_interrupted_while_it_opens_says_that_it_held_nothing() {
         let said = "nothing was held: it was interrupted while connections were still being opened";
         if format == "text" {
             assert_says(&ended.stdout, "Held nothing @ ");
+            assert_says(&ended.stdout, "\nInterrupted by SIGINT after ");
+            assert!(!ended.stdout.contains("never opened"), "{}", ended.stdout);
             assert_says(&ended.stdout, said);
             assert_says(&ended.stdout, "survival        -");
             continue;
@@ -295,9 +298,9 @@ fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for part in [
         "Held 4 connections for 2s",
-        "a request of HTTP/1.1 every 500.00ms",
+        "an HTTP/1.1 request every 500.00ms",
         "survival        100.000 %",
-        "4 of 4 stood when the hold began and were never lost",
+        "4 of 4 were open when the hold began and were never lost",
         "reconnects      0.000 /h",
         "write failures  0.000 %",
         "heartbeat ",

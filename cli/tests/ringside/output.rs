@@ -61,6 +61,32 @@ fn the_text_says_what_wrk_does_not() {
 }
 
 #[test]
+fn requests_and_bytes_of_the_headline_are_those_of_the_window() {
+    // Far more than one connection can carry, so that about as much is answered after the window.
+    let server = Server::start(&[]);
+    let url = server.at("/delay/10ms");
+    let overload = ["run", "-R", "1000", "-c1", "-d1s", &url];
+    let ended = ringside(&overload);
+    let headline = ended.stdout.lines().find(|line| line.contains("B read"));
+    let headline = headline.expect(&ended.stdout);
+    let requests = headline.split_whitespace().next().unwrap();
+    let requests: f64 = requests.parse().expect(headline);
+    assert!(requests <= 101.0, "{headline}");
+    assert!((requests_per_second(&ended.stdout) / requests - 1.0).abs() < 0.02);
+
+    let (_, record) = super::child::record("auto", &url, &["-R", "1000", "-d1s"]);
+    let count = |place: &str| record.pointer(place).unwrap().as_u64().unwrap();
+    let drained = count("/drain/completed");
+    assert!(drained > 0, "{record}");
+    // All answers have the same length, so that a set of answers is known by its bytes.
+    let each = count("/drain/bytes_received") / drained;
+    let inside = count("/exchanges/answered_in_window");
+    assert_eq!(count("/bytes/received"), inside * each);
+    assert_eq!(count("/exchanges/completed"), inside + drained);
+    assert_eq!(count("/response_time_us/count"), 1000);
+}
+
+#[test]
 fn nothing_is_coloured_and_no_progress_is_drawn_for_a_pipe() {
     let server = Server::start(&[]);
     let ended = ringside(&["run", "-d1s", &server.at("/")]);

@@ -449,6 +449,16 @@ fn the_certificate_that_a_server_makes_for_itself_can_be_trusted_as_it_says() {
 }
 
 #[test]
+fn connecting_over_tls_takes_its_time_before_the_handshake_does() {
+    let server = Server::start(&["--tls"]);
+    let url = format!("{}/", server.url);
+    let record = record(&run(&["-k"], &url));
+    let tcp = &record["connections"]["tcp_time_us"];
+    assert!(tcp["min"].as_f64().unwrap() > 0.0, "{tcp}");
+    assert!(tcp["count"].as_u64().unwrap() >= 1, "{tcp}");
+}
+
+#[test]
 fn the_report_says_what_was_agreed_and_what_handshakes_cost() {
     let server = Server::start(&["--tls"]);
     let url = format!("{}/", server.url);

@@ -51,7 +51,7 @@ impl<S: Read + Write> Blocking<S> {
         }
         let handshake_ns = Time::now().since(began);
         let state: &CommonState = &connection;
-        let Some(secured) = secured_of(state, handshake_ns) else {
+        let Some(secured) = secured_of(state, began, handshake_ns) else {
             return Err(of_tls(&Error::HandshakeNotComplete));
         };
         if tls.needs_alpn() && secured.alpn.is_none() {

@@ -218,7 +218,7 @@ impl<D: Driver> Driver for Tls<D> {
     fn secured(&self, socket: Token) -> Option<Secured> {
         let found = self.connections.get(socket.slot())?.as_deref()?;
         (found.token == socket && found.stage == Stage::Open)
-            .then(|| found.machine.secured(found.handshake_ns))?
+            .then(|| found.machine.secured(found.began, found.handshake_ns))?
     }
 
     fn waker(&self) -> Waker {
@@ -463,7 +463,10 @@ impl<D: Driver> Tls<D> {
             Stage::Accepted { listener } => Event::Accepted { listener },
             _ => Event::Connected,
         };
-        let agreed = found.machine.secured(0).and_then(|secured| secured.alpn);
+        let agreed = found
+            .machine
+            .secured(found.began, 0)
+            .and_then(|secured| secured.alpn);
         if found.needs_alpn && agreed.is_none() {
             let fault = Fault::Tls(TlsFault::NoCommonProtocol);
             return self.failed(socket, fault, completions);

@@ -4,6 +4,7 @@
 //! used and brings it again, with what follows, and with each call: rustls remembers places in it
 //! and panics where they are missing. After an error nothing may be asked of a machine any more.
 
+use measure::time::Time;
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{
@@ -157,23 +158,24 @@ impl Machine {
     }
 
     /// What the handshake agreed on; nothing while it lasts.
-    pub(super) fn secured(&self, handshake_ns: u64) -> Option<Secured> {
+    pub(super) fn secured(&self, began: Time, handshake_ns: u64) -> Option<Secured> {
         let state: &CommonState = match self {
             Machine::Client(client) => client,
             Machine::Server(server) => server,
         };
-        secured_of(state, handshake_ns)
+        secured_of(state, began, handshake_ns)
     }
 }
 
 /// What a handshake agreed on; nothing while it lasts.
-pub(super) fn secured_of(state: &CommonState, handshake_ns: u64) -> Option<Secured> {
+pub(super) fn secured_of(state: &CommonState, began: Time, handshake_ns: u64) -> Option<Secured> {
     if state.is_handshaking() {
         return None;
     }
     Some(Secured {
         alpn: state.alpn_protocol().and_then(Alpn::from_name),
         resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
+        began,
         handshake_ns,
         version: match state.protocol_version() {
             Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",

@@ -35,6 +35,8 @@ mod sessions;
 mod settings;
 mod trust;
 
+use measure::time::Time;
+
 pub use blocking::{Blocking, HandshakeError};
 pub use connection::IDLE_BYTES_MAX;
 pub use driver::{PATIENCE_NS, Tls};
@@ -77,7 +79,9 @@ pub struct Secured {
     pub alpn: Option<Alpn>,
     /// An earlier session was resumed: no certificates, no signature.
     pub resumed: bool,
-    /// From the connection's standing to the end of the handshake.
+    /// When the connection stood and the handshake began.
+    pub began: Time,
+    /// From then to the end of the handshake.
     pub handshake_ns: u64,
     /// `TLS 1.3` or `TLS 1.2`.
     pub version: &'static str,

@@ -65,7 +65,7 @@ pub(super) fn record(
     };
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
-    let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64());
+    let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64(), held > 0.0);
     warnings.extend(longest_stall.as_ref().and_then(limit::stood_still));
     warnings.extend(void.iter().cloned());
     if let Some(violation) = all().find_map(|outcome| outcome.violation.as_ref()) {
@@ -163,7 +163,27 @@ fn unbalanced(tally: &Tally) -> Option<String> {
     })
 }
 
-fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
+/// Connections that were down at the end and had not been given up.
+fn down(plan: &Plan, tally: &Tally) -> Option<String> {
+    let asked = u64::from(plan.connections);
+    let down = asked.saturating_sub(tally.standing + tally.given_up);
+    let counts = &tally.counts;
+    let not_again = counts.lost.saturating_sub(counts.reconnects);
+    let never = asked.saturating_sub(counts.opened - counts.reconnects);
+    let what = match (not_again > 0, never > 0) {
+        _ if down == 0 => return None,
+        (true, false) => "had been lost and were not open again at the end",
+        (false, _) => "never opened",
+        (true, true) => "were not open at the end: some had been lost, others never opened",
+    };
+    let not_counted = match not_again {
+        0 => "",
+        _ => "; re-establish times don't include them",
+    };
+    Some(format!("{down} of {asked} connections {what}{not_counted}"))
+}
+
+fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     if plan.heartbeat_s > plan.duration_s {
         warnings.push(format!(
@@ -185,14 +205,7 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
             tally.given_up, plan.retries
         ));
     }
-    let asked = u64::from(plan.connections);
-    let down = asked.saturating_sub(tally.standing + tally.given_up);
-    if down > 0 {
-        warnings.push(format!(
-            "{down} connections were down at the end; the time to re-establish those that were \
-             lost is in no figure"
-        ));
-    }
+    warnings.extend(down(plan, tally).filter(|_| held));
     let busy = tally.skipped - tally.skipped_down;
     if busy > 0 {
         warnings.push(format!(
@@ -206,4 +219,38 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64) -> Vec<String> {
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_down_at_the_end_is_told_by_what_became_of_it() {
+        let mut plan = super::super::tests::plan(10, 1.0);
+        plan.connections = 10;
+        let told = |opened, lost, reconnects, standing| {
+            let mut tally = Tally::new();
+            (tally.counts.opened, tally.counts.lost) = (opened, lost);
+            (tally.counts.reconnects, tally.standing) = (reconnects, standing);
+            down(&plan, &tally)
+        };
+        assert_eq!(told(12, 2, 2, 10), None);
+        let said = |what: &str| Some(what.to_owned());
+        assert_eq!(told(7, 0, 0, 7), said("3 of 10 connections never opened"));
+        assert_eq!(
+            told(11, 2, 1, 9),
+            said(
+                "1 of 10 connections had been lost and were not open again at the end; \
+                 re-establish times don't include them"
+            )
+        );
+        assert_eq!(
+            told(8, 1, 0, 7),
+            said(
+                "3 of 10 connections were not open at the end: some had been lost, others never \
+                 opened; re-establish times don't include them"
+            )
+        );
+    }
 }

@@ -76,7 +76,7 @@ fn well(after_ns: u64) -> Deed {
     }
 }
 
-fn plan(connections: u32, seconds: f64) -> Plan {
+pub(super) fn plan(connections: u32, seconds: f64) -> Plan {
     let mut plan = Plan::new(&format!("http://{TARGET}/")).unwrap();
     plan.connections = connections;
     plan.duration_s = seconds;
@@ -340,6 +340,12 @@ fn attempts_again_follow_the_law_of_back_off() {
     let record = hold(&plan, 1, faults, Server::new(|_, _, _| well(MS)));
     // 0.1, 0.2, 0.4 … 3.2 s are 6.3 s, and from then on it is one attempt every 4 s.
     let law = 7.0 + (120.0 - 6.3) / 4.0;
+    let never = "50 of 50 connections never opened";
+    assert!(
+        record.warnings.iter().any(|said| said == never),
+        "{:?}",
+        record.warnings
+    );
     let each = record.failed_attempts["refused"] as f64 / 50.0;
     assert!((each / law - 1.0).abs() < 0.05, "{each}, not {law}");
 }

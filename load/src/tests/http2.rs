@@ -269,7 +269,8 @@ fn an_exchange_that_is_always_refused_fails_in_the_end() {
     let tally = tally_of(&plan, 1, Faults::none(), law);
     assert_eq!((tally.completed, tally.failed), (0, 50));
     // Five times sent again, and the sixth refusal is the failure.
-    assert_eq!(tally.errors.count(ErrorKind::StreamRefused), 300);
+    assert_eq!(tally.errors.count(ErrorKind::StreamRefused), 250);
+    assert_eq!(tally.errors.count(ErrorKind::StreamGivenUp), 50);
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl<D: Driver> Worker<'_, D> {
         let secured = self.sessions[index]
             .socket
             .and_then(|token| self.driver.secured(token));
-        self.note_set_up(now.since(since), secured);
+        self.note_set_up(since, now, secured);
         if self.appends {
             self.prepare(index);
         }
@@ -130,14 +130,12 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Tells the parts of a connection's set-up apart: TCP, and the handshake that came behind it.
-    fn note_set_up(&mut self, whole_ns: u64, secured: Option<Secured>) {
+    fn note_set_up(&mut self, since: Time, now: Time, secured: Option<Secured>) {
         let tally = &mut self.recorder.tally;
         let Some(secured) = secured else {
-            return tally.tcp.record(whole_ns);
+            return tally.tcp.record(now.since(since));
         };
-        tally
-            .tcp
-            .record(whole_ns.saturating_sub(secured.handshake_ns));
+        tally.tcp.record(secured.began.since(since));
         let terms = Terms {
             version: secured.version,
             cipher: secured.cipher,

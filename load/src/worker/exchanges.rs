@@ -100,7 +100,7 @@ fn send_again(
 ) {
     exchange.refusals += 1;
     if exchange.refusals > REFUSALS_MAX {
-        recorder.failed(&exchange, ErrorKind::StreamRefused, now);
+        recorder.failed(&exchange, ErrorKind::StreamGivenUp, now);
     } else {
         recorder.tally.error(ErrorKind::StreamRefused);
         recorder.refused(&exchange);
@@ -539,7 +539,7 @@ impl<D: Driver> Worker<'_, D> {
         if self.sessions[index].wire.room() == 0 {
             // The peer's settings allow no stream (RFC 9113 §6.5.2), and the connection is for this
             // exchange alone.
-            return self.lose(index, ErrorKind::StreamRefused, now);
+            return self.lose(index, ErrorKind::StreamGivenUp, now);
         }
         if self.appends {
             self.prepare(index);

@@ -50,7 +50,7 @@ impl Brought {
                 self.answer(Answer::Failure(ErrorKind::ProtocolViolation));
                 self.violation = Some(violation);
             }
-            Happening::Refused { .. } => self.answer(Answer::Failure(ErrorKind::StreamRefused)),
+            Happening::Refused { .. } => self.answer(Answer::Failure(ErrorKind::StreamGivenUp)),
             Happening::Erred { kind } => self.erred = Some(kind),
             Happening::UpgradeRefused { .. } => self.erred = Some(ErrorKind::UpgradeRefused),
             Happening::Pong { payload } => {

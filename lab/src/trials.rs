@@ -219,12 +219,6 @@ fn open(
     began: u64,
 ) -> Result<Store, String> {
     let mut store = Store::create(options.out.as_deref(), name, began)?;
-    if store.folder().join(TRIALS).exists() {
-        let folder = store.folder().display();
-        return Err(format!(
-            "{folder} already holds trials; name another folder with -o"
-        ));
-    }
     store.hide(&comparison.redaction)?;
     Ok(store)
 }

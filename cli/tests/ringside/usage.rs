@@ -100,7 +100,7 @@ fn a_name_without_an_address_is_a_failure_that_says_so() {
 fn what_is_not_there_is_named_with_what_to_give() {
     refused(
         "claims page --dir ../claims /nowhere",
-        "`ringside claims run` makes one",
+        "`ringside claims run` makes a directory",
     );
     refused(
         "claims run --dir ../claims Z9",

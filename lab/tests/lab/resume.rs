@@ -316,7 +316,7 @@ fn a_round_of_phases_is_a_run_for_each_with_what_it_passed() {
     let arena = Arena::new("phases");
     arena.tiny("one", "");
     let phases = "[[phase]]\nname = \"ramp\"\nrate = \"200\"\nfor = \"50ms\"\n\
-         pass = [\"p99<0ms\"]\n\
+         pass = [\"mean<1us\"]\n\
          [[phase]]\nname = \"hold\"\nconnections = 3\nfor = \"90ms\"\n\
          pass = [\"errors<1%\", \"rps>=1\"]\n\n[workload]";
     let text = quick(&["one"], 2).replace("[workload]", phases);

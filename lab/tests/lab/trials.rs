@@ -43,7 +43,7 @@ fn a_baseline_is_compared_with_itself_by_new_processes_each_time() {
     let read: Trials = serde_json::from_str(&text).expect("reads");
     assert_eq!(read, *found);
     let again = twice(&options, true);
-    assert!(again.is_err_and(|error| error.to_string().contains("already holds trials")));
+    assert!(again.is_err_and(|error| error.to_string().contains("already holds results")));
 }
 
 #[test]

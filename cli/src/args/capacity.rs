@@ -27,6 +27,7 @@ Without -c, a rate that fails only because requests waited for a free connection
 twice as many connections, up to 4096, for as long as that helps. With -c or a FILE, such a result
 is a lower bound and says so. A probe that the host disturbed doesn't count and is repeated.
 
+Objectives are the thresholds of ringside run.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
 Exit codes: 0 searched; 1 no measurements; 2 wrong usage; 3 some rows failed, or a file could not be
 written; 99 --at-least was not reached; 130, 143 stopped by SIGINT or SIGTERM, with a report of what

@@ -25,10 +25,11 @@ A heartbeat is an HTTP/1.1 request, an HTTP/2 PING, a WebSocket ping, or a gRPC 
 the service in the path). The hold begins when every connection has been tried. A connection
 survives if it was open then and was never lost: nobody closed it and no heartbeat went unanswered.
 Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and heartbeat_, set_up_
-or reestablish_ with p99, mean or max.
-Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
-Exit codes: 0 held; 1 nothing could be held; 2 wrong usage; 4 figures are void; 99 a threshold was
-crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of what was measured.";
+or reestablish_ with mean, median, min, max, p50, p99 or any pN.
+Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
+Exit codes: 0 held; 1 nothing could be held; 2 wrong usage; 4 figures are void, or a threshold could
+not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of
+what was measured.";
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]

@@ -20,9 +20,12 @@ Examples:
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
-Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
-Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 4 figures are void; 99 a threshold was
-crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of what was measured.";
+Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
+mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times.
+Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
+Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 4 figures are void, or a threshold could
+not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of
+what was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]

@@ -104,9 +104,9 @@ fn text(report: &Report, paint: Paint) -> String {
         }
     }
     text.push_str(&match report.warnings {
-        0 => "Nothing stands in the way of a good measurement.\n".to_string(),
-        1 => "1 warning. Commands last until the next boot.\n".to_string(),
-        count => format!("{count} warnings. Commands last until the next boot.\n"),
+        0 => "Nothing here distorts measurements.\n".to_string(),
+        1 => "1 warning. These commands last until the next reboot.\n".to_string(),
+        count => format!("{count} warnings. These commands last until the next reboot.\n"),
     });
     text
 }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(
             text(&report, Paint::PLAIN),
             "limits\n  warn  descriptors  1024\n        At most 1,000 connections.\n        \
-             $ ulimit -n 65536\n1 warning. Commands last until the next boot.\n"
+             $ ulimit -n 65536\n1 warning. These commands last until the next reboot.\n"
         );
     }
 }

@@ -77,7 +77,7 @@ fn clocksource(facts: &Facts) -> Finding {
         Some(source) if quick.contains(&source) => finding.ok(source),
         Some(source) => finding.warn(
             source,
-            "Reading the clock takes a system call, and each turn of a worker reads it.",
+            "Reading this clock takes a system call, and workers read it on every turn.",
             "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
         ),
     }
@@ -108,7 +108,7 @@ fn cpus(facts: &Facts) -> Finding {
     if allowed > 1 {
         return finding.ok(&value);
     }
-    let cost = "Generator and server share one CPU, so each measures the other.";
+    let cost = "Generator and server share one CPU, so each distorts the other's figures.";
     finding.warn_only(&value, cost)
 }
 
@@ -119,7 +119,7 @@ fn governor(facts: &Facts) -> Finding {
         Some("performance") => finding.ok("performance"),
         Some(other) => finding.warn(
             other,
-            "The clock rises only after load has come: short runs and tails look slower.",
+            "The CPU clocks up only under load, so short runs and tail latencies look slower.",
             "cpupower frequency-set -g performance",
         ),
     }
@@ -129,11 +129,11 @@ fn quota(facts: &Facts) -> Finding {
     let finding = Finding::new("processor", "CPU quota");
     match &facts.host.cpu_quota {
         None => finding.unknown(),
-        Some(Quota::Unlimited) => finding.ok("none, in this control group and all above it"),
+        Some(Quota::Unlimited) => finding.ok("none, in this control group or any above it"),
         Some(Quota::Millicpus(milli)) => finding.warn_only(
             &format!("{:.2} CPUs", *milli as f64 / 1000.0),
-            "The control group is stopped when its share is used up, which shows as stalls of up \
-             to 100 ms; start the container without a CPU limit.",
+            "The kernel throttles the control group once it has used its quota, which causes \
+             stalls of up to 100 ms. Start the container without a CPU limit.",
         ),
         Some(Quota::Unknown(why)) => Finding {
             state: State::Unknown,
@@ -152,7 +152,7 @@ fn steal(facts: &Facts) -> Finding {
     if share <= 0.005 {
         return finding.ok(&value);
     }
-    let cost = "Other guests of this machine take CPU time: measure in many short rounds, as \
+    let cost = "Other virtual machines on this host take CPU time. Use many short rounds, as \
                 `ringside compare` does.";
     finding.warn_only(&value, cost)
 }
@@ -166,8 +166,8 @@ fn load(facts: &Facts) -> Finding {
     if load < 0.5 {
         return finding.ok(&value);
     }
-    let cost = "Something else is running, or was within the last minute: it takes CPU time from \
-                what is measured.";
+    let cost = "Something else is running, or was within the last minute, and takes CPU time from \
+                your measurement.";
     finding.warn(&value, cost, "top")
 }
 
@@ -185,8 +185,8 @@ fn timers(facts: &Facts) -> Finding {
     if late.p99_us <= TIMERS_P99_MAX_US {
         return finding.ok(&value);
     }
-    let cost = "An open loop sends that late, and tails below it are this machine's: stop what \
-                else runs, give the generator CPUs of its own (--cpus), and compare with \
+    let cost = "An open loop sends requests this late, so you can't measure tails below it. Stop \
+                other programs, give the generator CPUs of its own (--cpus), and check with \
                 `run --control`.";
     finding.warn_only(&value, cost)
 }
@@ -202,7 +202,7 @@ fn memory(facts: &Facts) -> Finding {
     }
     // About 4 KiB of kernel memory for a socket, of which loopback has two for each connection.
     let connections = bytes / (10 * 1024);
-    let cost = format!("Enough for about {connections} connections with both ends on this host.");
+    let cost = format!("Enough for about {connections} connections if both ends are on this host.");
     finding.warn_only(&value, &cost)
 }
 
@@ -212,15 +212,15 @@ fn descriptors(facts: &Facts) -> Finding {
         return finding.ok("unlimited");
     };
     let hard = facts.descriptors_hard.unwrap_or(soft);
-    let value = format!("{soft}, at most {hard}");
+    let value = format!("{soft} (hard limit {hard})");
     if soft >= 65_536 {
         return finding.ok(&value);
     }
-    let cost = format!("Each driver holds fewer than {soft} connections.");
+    let cost = format!("Each driver can hold fewer than {soft} connections.");
     if hard > soft {
         return finding.warn(&value, &cost, &format!("ulimit -n {}", hard.min(1_048_576)));
     }
-    let command = "echo '* - nofile 1048576' >> /etc/security/limits.conf  # then log in anew";
+    let command = "echo '* - nofile 1048576' >> /etc/security/limits.conf  # then log in again";
     finding.warn(&value, &cost, command)
 }
 
@@ -234,8 +234,8 @@ fn backlog(facts: &Facts) -> Finding {
     }
     finding.warn(
         &backlog.to_string(),
-        "When more connections than this come at once, some wait for a retransmission, 1 s or \
-         longer.",
+        "If more connections than this arrive at once, some wait at least 1 s for a \
+         retransmission.",
         "sysctl -w net.core.somaxconn=65535",
     )
 }
@@ -250,7 +250,7 @@ fn syn_backlog(facts: &Facts) -> Finding {
     }
     finding.warn(
         &backlog.to_string(),
-        "When more handshakes than this are under way, some are dropped.",
+        "If more handshakes than this are in progress, some are dropped.",
         "sysctl -w net.ipv4.tcp_max_syn_backlog=65535",
     )
 }
@@ -261,14 +261,15 @@ fn ports(facts: &Facts) -> Finding {
         return finding.unknown();
     };
     let count = u32::from(last.saturating_sub(first)) + 1;
-    let value = format!("{first} to {last}: {count}");
+    let value = format!("{first} to {last} ({count} ports)");
     if count >= 60_000 {
         return finding.ok(&value);
     }
     finding.warn(
         &value,
         &format!(
-            "One local address reaches {count} connections to one server; more need --source-ip."
+            "One local address can open {count} connections to one server; for more, add \
+             addresses with --source-ip."
         ),
         "sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
     )
@@ -280,7 +281,7 @@ fn time_wait(facts: &Facts) -> Finding {
         None => finding.unknown(),
         Some(0) => finding.warn(
             "off",
-            "With --no-keepalive a local port rests for 60 s after each request, so ports run out.",
+            "With --no-keepalive each request blocks a local port for 60 s, so ports run out.",
             "sysctl -w net.ipv4.tcp_tw_reuse=1",
         ),
         Some(1) => finding.ok("on"),
@@ -294,7 +295,7 @@ fn congestion(facts: &Facts) -> Finding {
         None => finding.unknown(),
         Some(paced @ ("bbr" | "bbr2" | "bbr3")) => finding.warn(
             paced,
-            "It paces every connection with timers, which costs CPU and adds delay on loopback.",
+            "It paces each connection with timers, which costs CPU and adds delay on loopback.",
             "sysctl -w net.ipv4.tcp_congestion_control=cubic",
         ),
         Some(other) => finding.ok(other),
@@ -308,8 +309,8 @@ fn loopback(facts: &Facts) -> Finding {
         Some(mtu) if mtu > 9000 => {
             let mut finding = finding.ok(&mtu.to_string());
             finding.cost = Some(
-                "Loopback is not Ethernet: nothing is segmented, and the receiver's work is done \
-                 by the sender's CPU."
+                "Loopback isn't Ethernet: packets aren't segmented, and the sender's CPU does the \
+                 receiver's work."
                     .to_string(),
             );
             finding
@@ -327,7 +328,7 @@ fn queueing(facts: &Facts) -> Finding {
         None => finding.ok(&kinds.join(", ")),
         Some(kind) => finding.warn(
             kind,
-            "It delays packets over loopback or limits their rate, in every figure.",
+            "It delays or rate-limits packets on loopback, which affects every figure.",
             "tc qdisc del dev lo root",
         ),
     }
@@ -355,7 +356,7 @@ impl Finding {
     fn unknown(self) -> Finding {
         Finding {
             state: State::Unknown,
-            value: "not shown here".to_string(),
+            value: "unknown: the kernel doesn't show it".to_string(),
             ..self
         }
     }

@@ -183,7 +183,7 @@ fn two_sessions_that_nothing_ties_cannot_tell_and_end_with_five() {
     // Old records do not say what a subject was built from, but of our own server.
     let open = diff("staircase");
     assert_eq!(open.code, Some(5), "{}", open.stderr);
-    assert!(open.stdout.contains("cannot tell: "), "{}", open.stdout);
+    assert!(open.stdout.contains("can't tell: "), "{}", open.stdout);
     assert!(
         open.stdout.contains("run ringside compare FILE"),
         "{}",

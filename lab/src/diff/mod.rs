@@ -89,11 +89,10 @@ pub fn diff(before: &Path, after: &Path, smallest: Option<f64>) -> Result<Diff, 
     let (old, new) = (Measured::read(before)?, Measured::read(after)?);
     let cannot = |why: String| {
         let (before, after) = (before.display(), after.display());
-        format!("{before} and {after} cannot be compared: {why}")
+        format!("can't compare {before} and {after}: {why}")
     };
     old.comparable(&new).map_err(cannot)?;
-    between(&old, &new, smallest)
-        .ok_or_else(|| cannot("no row of one has the name of one of the other".into()))
+    between(&old, &new, smallest).ok_or_else(|| cannot("they have no subject in common".into()))
 }
 
 /// What two sessions say that can be compared; nothing where they have no row in common.
@@ -110,8 +109,12 @@ fn between(old: &Measured, new: &Measured, smallest: Option<f64>) -> Option<Diff
     };
     let findings = sessions.findings(&compared);
     let open = findings.iter().find(|finding| finding.open);
-    let advice = open.map(|finding| advice(&finding.row));
-    if sessions.anchors.is_empty() {
+    let single = old.is_single();
+    let advice = open.map(|finding| match single {
+        true => OF_SINGLE.to_owned(),
+        false => advice(&finding.row),
+    });
+    if sessions.anchors.is_empty() && !single {
         cautions.extend(sessions.anchors.changed.iter().cloned());
     }
     cautions.extend(sessions.anchors.caution);
@@ -129,16 +132,21 @@ fn in_common<'a>(old: &'a Measured, new: &'a Measured) -> (Vec<Both<'a>>, Vec<St
     for after in new.subjects() {
         match old.subjects().find(|row| row.name == after.name) {
             Some(before) => compared.push(Both { before, after }),
-            None => cautions.push(format!("{} was not measured before", after.name)),
+            None => cautions.push(format!("{} wasn't measured before", after.name)),
         }
     }
     for row in old.subjects() {
         if !new.subjects().any(|after| after.name == row.name) {
-            cautions.push(format!("{} was measured before, and is not now", row.name));
+            cautions.push(format!("{} was measured before, but not now", row.name));
         }
     }
     (compared, cautions)
 }
+
+/// How the servers of two single runs are measured so that a difference can be told from noise.
+const OF_SINGLE: &str = "One run on each side doesn't show whether a difference is real. To tell, \
+                         name both servers as subjects of one file and run ringside compare FILE, \
+                         which measures them in turns.";
 
 /// How two revisions of a row are measured in one session.
 fn advice(row: &str) -> String {
@@ -247,7 +255,7 @@ impl Sessions<'_> {
         let raw = moved(row, metric).ok_or_else(|| (None, without_interval(row, metric)))?;
         let cannot = |why: String| {
             let (name, by) = (metric.name(), range(raw));
-            let sentence = format!("cannot tell: its {name} is {by} what it was, and {why}");
+            let sentence = format!("can't tell: its {name} is {by} what it was, and {why}");
             (Some(raw), sentence)
         };
         let floor = floor.clone().map_err(cannot)?;
@@ -366,15 +374,13 @@ fn without_interval(row: Both<'_>, metric: Metric) -> String {
     };
     let name = metric.name();
     if after.is_empty() || before.is_empty() {
-        return format!(
-            "cannot tell: no round that counts has a figure of {name} on one side at least"
-        );
+        return format!("can't tell: on at least one side no valid round measured {name}");
     }
     format!(
-        "cannot tell: the {name} is {:.3} × what it was, of {} rounds that count now and {} \
-         before, and an interval needs {ROUNDS_MIN} on each side",
+        "can't tell: {name} is {:.3} × what it was, but an interval takes {ROUNDS_MIN} rounds on \
+         each side ({} before, {} now)",
         mean(&after) / mean(&before),
-        after.len(),
-        before.len()
+        before.len(),
+        after.len()
     )
 }

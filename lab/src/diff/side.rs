@@ -7,12 +7,13 @@ use load::Record;
 use load::redaction::without_hashes;
 use measure::host::Host;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::manifest::{Role, RowFacts, Setup};
 use crate::pack::{Records, is_pack};
 use crate::round::Round;
 use crate::sample::Sample;
-use crate::store::Kept;
+use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, TRIALS};
 use crate::verdict::{Metric, Side, noise_floor};
 
 /// A difference that is called one where nobody says otherwise.
@@ -60,22 +61,22 @@ impl MeasuredRow {
     /// Why it is not known to be the same program `after`, if it is not.
     pub(super) fn changed(&self, after: &MeasuredRow) -> Option<String> {
         let (Some(old), Some(new)) = (&self.program, &after.program) else {
-            return Some("what it is was not recorded".to_owned());
+            return Some("its program was not recorded".to_owned());
         };
         let hashes = |facts: &RowFacts| -> Vec<String> {
             let binaries = facts.binaries.iter();
             binaries.map(|binary| binary.sha256.clone()).collect()
         };
         let why = match (old, new) {
-            _ if old.subject != new.subject => "it is another subject",
-            _ if old.version != new.version => "its version is another",
-            _ if old.command != new.command => "it is started by another command",
-            _ if hashes(old) != hashes(new) => "its program is another",
+            _ if old.subject != new.subject => "it's a different subject",
+            _ if old.version != new.version => "its version changed",
+            _ if old.command != new.command => "its command changed",
+            _ if hashes(old) != hashes(new) => "its program changed",
             _ if hashes(new).is_empty() => "its program was not recorded",
             // All that our own server does is in its program and its command.
             _ if new.own_server => return None,
             _ if old.source.is_none() || new.source.is_none() => "its source was not recorded",
-            _ if old.source != new.source => "its source is another",
+            _ if old.source != new.source => "its source changed",
             _ => return None,
         };
         Some(why.to_owned())
@@ -86,6 +87,9 @@ impl Measured {
     pub(super) fn read(path: &Path) -> Result<Measured, String> {
         if path.is_dir() || is_pack(path) {
             let records = Records::open(path)?;
+            if let Some(what) = no_comparison(records.folder()) {
+                return Err(format!("{}: {what}", path.display()));
+            }
             return Ok(Measured::of_comparison(Kept::read(records.folder())?));
         }
         // A round has a row; what else a file may be, a record says itself.
@@ -101,7 +105,12 @@ impl Measured {
             ))
         })?;
         let kind = serde_json::from_str::<Kind>(&text);
-        let kind = kind.map_err(|error| named(format!("neither a round nor a record: {error}")))?;
+        let kind = kind.map_err(|error| {
+            named(format!(
+                "neither a round nor a record ({error}); give the JSON of ringside run --format \
+                 json, or a directory of ringside compare"
+            ))
+        })?;
         match kind.row {
             Some(_) => Round::from_json(&text).and_then(Measured::of_round),
             None => Record::from_json(&text).and_then(|record| Measured::of_record(&record)),
@@ -150,8 +159,8 @@ impl Measured {
     fn of_round(round: Round) -> Result<Measured, String> {
         let Some(record) = &round.record else {
             return Err(
-                "a round of a timed command does not say what was run: give the \
-                        comparison's folder"
+                "a round of a timed command doesn't say what was run; give the \
+                        comparison's directory"
                     .to_owned(),
             );
         };
@@ -172,16 +181,18 @@ impl Measured {
     fn of_record(record: &Record) -> Result<Measured, String> {
         let plan = serde_json::to_value(&record.plan).map_err(|error| error.to_string())?;
         let facts = [
-            "protocol",
-            "request",
-            "schedule",
-            "connections",
-            "pipeline",
-            "keep_alive",
+            ("protocol", &plan["protocol"]),
+            ("method", &plan["request"]["method"]),
+            ("headers", &plan["request"]["headers"]),
+            ("body", &plan["request"]["body"]),
+            ("schedule", &plan["schedule"]),
+            ("number of connections", &plan["connections"]),
+            ("pipelining", &plan["pipeline"]),
+            ("keep-alive", &plan["keep_alive"]),
         ];
         let mut workload: Vec<(&str, String)> = facts
-            .iter()
-            .map(|fact| (*fact, plan[fact].to_string()))
+            .into_iter()
+            .map(|(fact, value)| (fact, in_words(value)))
             .collect();
         workload.push(("path", record.plan.target.path.clone()));
         workload.push(("scheme", record.plan.target.scheme.clone()));
@@ -193,8 +204,8 @@ impl Measured {
         let why = record
             .warnings
             .first()
-            .map_or("it does not say why", String::as_str);
-        let invalid = (!record.valid).then(|| format!("a record calls itself invalid: {why}"));
+            .map_or("it doesn't say why", String::as_str);
+        let invalid = (!record.valid).then(|| format!("one of the records is invalid: {why}"));
         Ok(Measured {
             kind: "record of a run",
             workload,
@@ -227,6 +238,11 @@ impl Measured {
         self.rows.iter().find(|row| row.name == name)
     }
 
+    /// Whether it is a single run or round, of which no interval can be had.
+    pub(super) fn is_single(&self) -> bool {
+        self.kind != "comparison"
+    }
+
     /// What rows are judged by.
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
         let cost = self.at_a_rate && self.kind != "record of a run";
@@ -248,15 +264,13 @@ impl Measured {
     pub(super) fn comparable(&self, after: &Measured) -> Result<(), String> {
         if self.kind != after.kind {
             return Err(format!(
-                "the one is a {}, the other a {}",
+                "one is a {}, the other a {}",
                 self.kind, after.kind
             ));
         }
         for ((what, before), (_, now)) in self.workload.iter().zip(&after.workload) {
             if without_hashes(before) != without_hashes(now) {
-                return Err(format!(
-                    "they differ in the {what}: {before} before, {now} now"
-                ));
+                return Err(format!("they differ in {what}: {before} before, {now} now"));
             }
         }
         for row in after.subjects() {
@@ -266,7 +280,7 @@ impl Measured {
                 let (before, now) = (said(&other.asked), said(&row.asked));
                 let name = &row.name;
                 return Err(format!(
-                    "{name} is not asked the same: {before} before, {now} now"
+                    "{name} gets different requests: {before} before, {now} now"
                 ));
             }
         }
@@ -288,7 +302,7 @@ impl Measured {
             if before != now {
                 let (before, now) = (said(&before), said(&now));
                 return Err(format!(
-                    "another host: its {what} is {now} and was {before}"
+                    "they ran on different hosts: the {what} was {before} and is {now}"
                 ));
             }
         }
@@ -310,7 +324,7 @@ impl Measured {
         ];
         let differ = facts.into_iter().filter(|(_, before, now)| before != now);
         let sentence = |what: &str, before: &str, now: &str| {
-            format!("the {what} was {before} and is {now}: what it does to the figures is in them")
+            format!("the {what} was {before} and is {now}, which may have changed the figures")
         };
         let mut cautions: Vec<String> = differ
             .map(|(what, before, now)| sentence(what, said(before), said(now)))
@@ -325,13 +339,61 @@ impl Measured {
         if self.workload != after.workload {
             // Only their hashes differ, or they could not be compared at all.
             cautions.push(
-                "secrets and bodies are hidden under different keys, or differ: nobody can tell \
-                 whether both were asked with the same"
+                "secrets and bodies are hidden under different keys, or differ: there's no way to \
+                 tell whether both sent the same"
                     .to_owned(),
             );
         }
         cautions.extend(self.cautions.iter().chain(&after.cautions).cloned());
         cautions
+    }
+}
+
+/// Why a folder holds no comparison, if it doesn't: what else it is.
+fn no_comparison(folder: &Path) -> Option<String> {
+    let holds = |file: &str| folder.join(file).is_file();
+    let others = [
+        (SWEEP, "a sweep; give the directory of one of its points"),
+        (TRIALS, "a series of trials; give the directory of one"),
+        (CAPACITY, "a capacity search, and diff compares comparisons"),
+    ];
+    let other = others.into_iter().find(|(file, _)| holds(file));
+    let nothing = "no comparison in it (no comparison.json); give a directory of ringside compare";
+    (!holds(MANIFEST)).then(|| match other {
+        Some((_, what)) => format!("this is {what}"),
+        None => nothing.to_owned(),
+    })
+}
+
+/// A part of a plan as people say it: `closed`, `constant (rate 100)`, `accept: text/html`.
+fn in_words(value: &Value) -> String {
+    let joined = |parts: Vec<String>| match parts.is_empty() {
+        true => "none".to_owned(),
+        false => parts.join(", "),
+    };
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        Value::String(text) if text.is_empty() => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(parts) => match parts.as_slice() {
+            [Value::String(name), Value::String(value)] => format!("{name}: {value}"),
+            parts => joined(parts.iter().map(in_words).collect()),
+        },
+        Value::Object(parts) => {
+            let is_head = |name: &str| matches!(name, "kind" | "name");
+            let head = parts.iter().find(|(name, _)| is_head(name));
+            let rest = parts.iter().filter(|(name, _)| !is_head(name));
+            let rest: Vec<String> = rest
+                .map(|(name, value)| format!("{} {}", name.replace('_', " "), in_words(value)))
+                .collect();
+            match head {
+                Some((_, head)) if rest.is_empty() => in_words(head),
+                Some((_, head)) => format!("{} ({})", in_words(head), rest.join(", ")),
+                None => joined(rest),
+            }
+        }
     }
 }
 

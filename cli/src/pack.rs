@@ -1,5 +1,7 @@
 //! `ringside pack`: the records of a measurement in one file.
 
+use measure::foreign::Foreign;
+
 use crate::args::pack::Pack;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
@@ -14,7 +16,7 @@ pub(crate) fn run(arguments: &Pack) -> Result<Exit, Failure> {
     let kib = |bytes: u64| bytes.div_ceil(1024);
     terminal::say(&format!(
         "packed: {} ({} files, {} KiB, were {} KiB)",
-        packed.file.display(),
+        Foreign::new(packed.file.display().to_string()),
         packed.files,
         kib(packed.packed_bytes),
         kib(packed.bytes)

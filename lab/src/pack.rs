@@ -83,7 +83,7 @@ pub struct Packed {
     pub left_out: Vec<String>,
 }
 
-/// Packs what was measured in `folder` into one file: `file`, or the folder's name with `.tar.gz`.
+/// Packs what was measured in `folder` into one file: `file`, or the folder's name with `.tar.xz`.
 /// The file appears whole or not at all.
 ///
 /// # Errors
@@ -159,6 +159,11 @@ impl Found {
                 self.left_out.push(format!(
                     "{what}: not a plain file, and packs hold no others"
                 ));
+            } else if Header::new_ustar().set_path(&path).is_err() {
+                self.left_out.push(format!(
+                    "{}: its path is longer than packs allow",
+                    path.display()
+                ));
             } else if is_wanted(&name) {
                 self.has_records |= RECORDS.iter().any(|record| name == *record);
                 self.files.insert(path);
@@ -170,7 +175,9 @@ impl Found {
 
 fn is_wanted(name: &OsStr) -> bool {
     let is_half_written = Path::new(name).extension().is_some_and(|end| end == "tmp");
-    name != KEY_FILE && name != LABEL && !is_half_written && !PAGES.iter().any(|page| name == *page)
+    // While it's made, a key has a name that begins like its own.
+    let is_key = name.as_encoded_bytes().starts_with(KEY_FILE.as_bytes());
+    !is_key && name != LABEL && !is_half_written && !PAGES.iter().any(|page| name == *page)
 }
 
 /// Writes the pack, and returns how long the files in it are together.
@@ -314,13 +321,22 @@ impl Records {
             } else if PAGES.iter().any(|page| entry.file_name() == *page) {
                 let place = self.pages.join(&path);
                 let made = place.parent().map_or(Ok(()), fs::create_dir_all);
-                let copied = made.and_then(|()| fs::copy(entry.path(), &place));
+                let copied = made.and_then(|()| put(&entry.path(), &place));
                 if let Err(error) = copied {
                     failed.push(format!("{}: {error}", place.display()));
                 }
             }
         }
     }
+}
+
+/// Copies a file to a place, where it replaces what is there, be it a link.
+fn put(file: &Path, place: &Path) -> io::Result<()> {
+    let parent = place.parent().unwrap_or(Path::new("."));
+    let mut beside = NamedTempFile::new_in(parent)?;
+    io::copy(&mut File::open(file)?, &mut beside)?;
+    beside.persist(place).map_err(|error| error.error)?;
+    open_to_readers(place)
 }
 
 /// Whether there is a file at `path` that begins as packs do.
@@ -357,7 +373,7 @@ pub fn unpack(path: &Path) -> Result<PathBuf, String> {
 fn without_ending(path: &Path) -> PathBuf {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or("pack");
     let stem = name.strip_suffix(ENDING);
-    match stem.filter(|stem| !stem.is_empty()) {
+    match stem.filter(|stem| !["", ".", ".."].contains(stem)) {
         Some(stem) => path.with_file_name(stem),
         None => path.with_file_name(format!("{name}.unpacked")),
     }
@@ -447,6 +463,14 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
             "`{shown}` would be written outside its directory: don't trust this file"
         ));
     }
+    let is_ours = path
+        .file_name()
+        .is_some_and(|name| name == LABEL || is_wanted(name));
+    if !is_ours {
+        return Err(format!(
+            "`{shown}` is a page or a key, which no pack of ringside holds: don't trust this file"
+        ));
+    }
     Ok(path.into_owned())
 }
 
@@ -461,7 +485,11 @@ fn take(entry: &mut impl Read, place: &Path) -> Result<(), Trouble> {
     let parent = place.parent().map_or(Ok(()), fs::create_dir_all);
     let mut file = parent
         .and_then(|()| File::create_new(place))
-        .map_err(Trouble::Place)?;
+        .map_err(|error| match error.kind() {
+            // Of two entries one is called like the other, or like its folder.
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Trouble::Pack(error),
+            _ => Trouble::Place(error),
+        })?;
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match entry.read(&mut buffer).map_err(Trouble::Pack)? {

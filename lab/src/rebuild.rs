@@ -102,7 +102,11 @@ impl Model {
 pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
     let records = Records::open(folder)?;
     let mut rebuilt = rebuild_in(records.folder()).map_err(|what| match records.is_pack() {
-        true => format!("{}: {what}", folder.display()),
+        true => format!(
+            "{}: {}",
+            folder.display(),
+            what.replace(&format!("{}/", records.folder().display()), "")
+        ),
         false => what,
     })?;
     rebuilt.unwritten.extend(records.bring_pages());

@@ -79,6 +79,9 @@ fn measure(root: &Path) -> Result<BTreeMap<&'static str, Cost>, String> {
             all: each(None)?,
             own: each(Some(WORLD))?,
         };
+        if cost.own >= cost.all {
+            return Err(format!("{WORLD} is no function of {load} any more"));
+        }
         costs.insert(load, cost);
     }
     Ok(costs)

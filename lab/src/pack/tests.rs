@@ -154,8 +154,15 @@ fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
         assert!(what.contains(words), "{path}: {what}");
         assert!(!what.contains('\u{1b}'), "{what:?}");
     }
-    let twice = [LABELLED, (file, "a", "1"), (file, "a", "2")];
-    assert!(refused(&archive(&twice), LIMITS).contains("exists"));
+    for page in ["report.html", "sub/claims.html", KEY_FILE, "x/half.tmp"] {
+        let what = refused(&archive(&[LABELLED, (file, page, "x")]), LIMITS);
+        assert!(what.contains("is a page or a key"), "{page}: {what}");
+    }
+    for (first, second) in [("a", "a"), ("a", "a/b"), ("a/b", "a")] {
+        let twice = [LABELLED, (file, first, "1"), (file, second, "2")];
+        let what = refused(&archive(&twice), LIMITS);
+        assert!(what.contains("damaged"), "{first}, {second}: {what}");
+    }
 }
 
 #[test]
@@ -192,5 +199,50 @@ fn a_pack_is_unpacked_beside_itself_once() {
         unpack(&packed.file)
             .expect_err("there")
             .contains("unpacked before")
+    );
+}
+
+#[test]
+fn pages_go_beside_the_pack_and_never_above_it_or_through_a_link() {
+    for (name, folder) in [
+        ("x.tar.xz", "x"),
+        ("...tar.xz", "...tar.xz.unpacked"),
+        ("x", "x.unpacked"),
+    ] {
+        assert_eq!(without_ending(Path::new(name)), Path::new(folder), "{name}");
+    }
+    let place = folder();
+    let packed = pack(
+        &place.path().join("x"),
+        Some(&place.path().join("y.tar.xz")),
+    );
+    let records = Records::open(&packed.expect("packed").file).expect("opened");
+    fs::write(records.folder().join("report.html"), "made").expect("writable");
+    fs::create_dir(records.pages()).expect("new");
+    let (target, link) = (
+        place.path().join("mine"),
+        records.pages().join("report.html"),
+    );
+    fs::write(&target, "mine").expect("writable");
+    symlink(&target, &link).expect("writable");
+    assert_eq!(records.bring_pages(), Vec::<String>::new());
+    assert_eq!(fs::read_to_string(&target).expect("there"), "mine");
+    assert_eq!(fs::read_to_string(&link).expect("there"), "made");
+}
+
+#[test]
+fn a_key_that_was_being_made_and_a_name_that_is_too_long_stay_out() {
+    let place = folder();
+    let long = "n".repeat(200);
+    for name in [format!("{KEY_FILE}.123"), long.clone()] {
+        fs::write(place.path().join("x").join(name), "x").expect("writable");
+    }
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    assert_eq!(packed.files, 3);
+    assert_eq!(packed.left_out.len(), 1, "{:?}", packed.left_out);
+    assert!(
+        packed.left_out[0].starts_with(&long),
+        "{:?}",
+        packed.left_out
     );
 }

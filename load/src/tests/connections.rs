@@ -11,6 +11,7 @@ use super::{ANSWER, MS, Server, plan, run, run_within};
 use crate::plan::Plan;
 use crate::protocol::{Http2, Protocol};
 use crate::schedule::Schedule;
+use crate::worker::EndedBy;
 
 /// Answers each connection at the first byte of its request, and reads no further.
 struct Hasty {
@@ -164,11 +165,22 @@ fn the_warm_up_uses_nothing_of_the_count_up() {
         let tally = &outcome.recorder.tally;
         assert_eq!((tally.intended, tally.completed), (count, count));
         assert_eq!(tally.response.count(), count);
-        assert_eq!(outcome.ended_by, crate::worker::EndedBy::Count);
+        assert_eq!(outcome.ended_by, EndedBy::Count);
         // The window begins behind the warm-up, which takes its whole second.
         let start_ms = outcome.start.0 / MS;
         assert!((2_000..2_100).contains(&start_ms), "{start_ms} ms");
     }
+}
+
+#[test]
+fn a_counted_run_that_asks_seldom_is_not_given_up() {
+    let mut plan = plan(Schedule::Constant { rate: 0.05 }, 1, 1.0);
+    plan.duration_s = None;
+    plan.count = Some(3);
+    plan.keep_alive = false;
+    let outcome = run(&plan, 1, Faults::none(), Server::new(|_, _| MS));
+    assert_eq!(outcome.ended_by, EndedBy::Count);
+    assert_eq!(outcome.recorder.tally.completed, 3);
 }
 
 /// A plan for a connection for each exchange, one after the other.

@@ -156,7 +156,7 @@ impl<D: Driver> Worker<'_, D> {
         self.recorder.tally.connected(now.since(since), again);
         self.connecting -= 1;
         self.connected += 1;
-        self.last_connected = now;
+        self.failing_since = Time::NEVER;
         self.attempt_ended(index);
         self.go_on(index, now);
     }
@@ -275,6 +275,7 @@ impl<D: Driver> Worker<'_, D> {
             if session.ring.unanswered() == 0 {
                 self.recorder.attempt_failed(kind);
             }
+            self.failing_since = self.failing_since.min(now);
             self.attempt_ended(index);
         }
         self.fail_all(index, kind, is_away, now);

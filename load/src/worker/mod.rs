@@ -24,6 +24,7 @@ use engine::{
 };
 use measure::counters::ErrorKind;
 use measure::process::ThreadTime;
+use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
@@ -202,7 +203,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     connected: u64,
     /// Of these: the ones that are being closed.
     closing: u32,
-    last_connected: Time,
+    /// Since when attempts to connect fail, without one between that did not.
+    failing_since: Time,
     last_activity: Time,
     wake_early_ns: u64,
     stalls: Stalls,
@@ -277,7 +279,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             settled: 0,
             connected: 0,
             closing: 0,
-            last_connected: now,
+            failing_since: Time::NEVER,
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
             stalls: Stalls::new(now),
@@ -305,7 +307,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut until = Until::Now;
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
-            let is_measured = self.opened && self.phase == Phase::Loading;
+            let is_measured = self.opened;
             let was_held_up = self.stalls.turn(until, now, is_measured);
             if completions.is_empty() && !was_held_up && self.is_quiet(now) {
                 continue;
@@ -425,7 +427,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                     }
                 } else if end == Time::NEVER
                     && self.connected == 0
-                    && now.since(self.last_connected) > GIVE_UP_S * 1_000_000_000
+                    && now.since(self.failing_since) > GIVE_UP_S * 1_000_000_000
                 {
                     self.drain(now.plus(1), now, EndedBy::PeerGone, 0);
                 }
@@ -542,7 +544,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut wake = self.next_wake();
         match self.phase {
             Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
-            Phase::Loading | Phase::Draining { .. } => {}
+            Phase::Loading => {}
+            // A stall of our own shows in turns that come late, so there have to be some.
+            Phase::Draining { .. } => wake = wake.min(now.plus(SLOT_NS)),
             Phase::Done => return Until::Now,
         }
         if self.assignment.marks.is_some() {

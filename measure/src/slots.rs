@@ -150,6 +150,11 @@ impl Slots {
         self.seen = seen;
     }
 
+    /// Whether answers were awaited is not known for the whole of the slot that is under way.
+    pub fn blind(&mut self) {
+        self.seen.awaited = false;
+    }
+
     fn join_pairs(&mut self) {
         self.slots = joined(&self.slots, 2);
         self.slot_ns *= 2;

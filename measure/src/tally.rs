@@ -389,6 +389,12 @@ impl Tally {
         self.slots.close_due(now, seen);
     }
 
+    /// Nobody could tell for a while whether answers came: nothing is known of the slot that is
+    /// under way.
+    pub fn blind(&mut self) {
+        self.slots.blind();
+    }
+
     fn seen(&self, awaited: bool) -> Seen {
         Seen {
             answers: self.so_far().answered,

@@ -328,3 +328,41 @@ fn a_flood_of_pings_fills_no_memory() {
         }
     }
 }
+
+/// Ends each answer by closing the connection, and resets every tenth request instead.
+#[derive(Default)]
+struct Closer {
+    asked: u64,
+}
+
+impl Peer for Closer {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        self.asked += 1;
+        if self.asked % 10 == 5 {
+            return replies.reset(0);
+        }
+        replies.send(MS, *b"HTTP/1.1 200 OK\r\n\r\nok");
+        replies.close(MS);
+    }
+}
+
+#[test]
+fn an_answer_that_ends_with_its_connection_ends_the_failures_before_it() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 200.0 }] {
+        let is_open = schedule != Schedule::Closed;
+        let plan = plan(schedule, 1, 4.0);
+        let recorder = run(&plan, 1, Faults::none(), Closer::default()).recorder;
+        let tally = &recorder.tally;
+        // Each failure is the first since an answer, so nobody waits before connecting again.
+        assert!(tally.failed > 70, "{} {}", tally.failed, tally.completed);
+        assert_eq!(tally.failed, (tally.completed + tally.failed + 5) / 10);
+        let waits = &tally.waits;
+        assert_eq!(
+            (waits.back_off_ns, waits.unreachable_ns),
+            (0, 0),
+            "{waits:?}"
+        );
+        assert!(!is_open || tally.completed > 700, "{}", tally.completed);
+        assert!(is_open || tally.completed > 2_000, "{}", tally.completed);
+    }
+}

@@ -102,3 +102,40 @@ fn a_server_that_is_silent_behind_a_stall_still_times_out() {
     // At 5.05 s of the window at the latest, and once a second from then on.
     assert!((30..=50).contains(&timeouts), "{timeouts}");
 }
+
+/// When no answers came, in milliseconds of the window, from a server that is silent from 3.05 s to
+/// 3.45 s, to a worker that stands still for so long at 3.11 s.
+fn gaps_beside_a_stall(length_ns: u64) -> Vec<(u64, u64)> {
+    let plan = plan(Schedule::Constant { rate: 1_000.0 }, 600, 5.0);
+    let network = Network::new(1, Faults::none());
+    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
+    // The network's time begins at one second.
+    let law = |_, now: Time| match (4_050 * MS..4_450 * MS).contains(&now.0) {
+        true => 4_450 * MS - now.0,
+        false => MS,
+    };
+    network.serve(&address, Server::new(law));
+    network.halt(Time(4_110 * MS), length_ns);
+    let driver = network.driver(&Config {
+        sockets: sockets_for(600),
+        ..Config::default()
+    });
+    let assignment = assign(&plan, 0, &[address]).unwrap();
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
+    let tally = worker.run().unwrap().recorder.tally;
+    let course = tally.slots.course(tally.completed, MS).unwrap();
+    let gaps = course.gaps.iter();
+    gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
+        .collect()
+}
+
+#[test]
+fn of_a_slot_in_which_the_worker_stood_still_nothing_is_known() {
+    assert_eq!(gaps_beside_a_stall(0), [(3_100, 3_400)]);
+    assert_eq!(gaps_beside_a_stall(5 * MS), [(3_100, 3_400)]);
+    // It began and ended inside its slot; the next one is known again.
+    assert_eq!(gaps_beside_a_stall(60 * MS), [(3_200, 3_400)]);
+    // It reached into the next slot.
+    assert_eq!(gaps_beside_a_stall(120 * MS), [(3_300, 3_400)]);
+}

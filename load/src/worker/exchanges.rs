@@ -6,10 +6,11 @@ use engine::{Driver, Payload, Refused};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use proto::Violation;
+use proto::http1::HeadMemo;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Worker};
 use crate::recorder::Recorder;
-use crate::session::wire::BURST_BYTES_MAX;
+use crate::session::wire::{BURST_BYTES_MAX, Wire};
 use crate::session::{Exchange, Flights, Happening, Ring, Session, State};
 
 /// How often an exchange is sent again that a peer has refused.
@@ -24,6 +25,12 @@ struct Taking<'a> {
     recorder: &'a mut Recorder,
     again: &'a mut VecDeque<Exchange>,
     violation: &'a mut Option<Violation>,
+    took: Took,
+}
+
+/// What came of it for the connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
     /// Exchanges that were answered, and those that ended in another way.
     answered: u32,
     ended: u32,
@@ -38,7 +45,7 @@ impl Taking<'_> {
             Happening::Answered { place, outcome } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
                     self.recorder.answered(&exchange, self.now, outcome);
-                    self.answered += 1;
+                    self.took.answered += 1;
                 }
             }
             other => self.take_other(other),
@@ -59,7 +66,7 @@ impl Taking<'_> {
             } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
                     self.recorder.call_reset(&exchange, status, self.now);
-                    self.ended += 1;
+                    self.took.ended += 1;
                 }
             }
             Happening::Broken { place, violation } => {
@@ -69,23 +76,23 @@ impl Taking<'_> {
             Happening::Refused { place } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
                     send_again(exchange, self.recorder, self.again, self.now);
-                    self.ended += 1;
+                    self.took.ended += 1;
                 }
             }
-            Happening::Ready => self.ready = true,
+            Happening::Ready => self.took.ready = true,
             Happening::Erred { kind } => self.recorder.tally.error(kind),
             Happening::Pong { payload } => {
                 let sent = Time(u64::from_be_bytes(payload));
                 self.recorder.pong(sent, self.now);
             }
-            Happening::UpgradeRefused { status } => self.upgrade_refused = Some(status),
+            Happening::UpgradeRefused { status } => self.took.upgrade_refused = Some(status),
         }
     }
 
     fn failed(&mut self, place: u32, kind: ErrorKind) {
         if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
             self.recorder.failed(&exchange, kind, self.now);
-            self.ended += 1;
+            self.took.ended += 1;
         }
     }
 }
@@ -116,29 +123,15 @@ impl<D: Driver> Worker<'_, D> {
         if self.appends {
             self.prepare(index);
         }
-        let session = &mut self.sessions[index];
-        let mut taking = Taking {
-            index,
-            now,
-            ring: &mut session.ring,
-            flights: &mut self.flights,
-            recorder: &mut self.recorder,
-            again: &mut self.again,
-            violation: &mut self.violation,
-            answered: 0,
-            ended: 0,
-            ready: false,
-            upgrade_refused: None,
-        };
-        let (wire, out) = (&mut session.wire, &mut session.out);
-        let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
-            taking.take(happening);
+        let (read, took) = self.taken(index, now, |wire, memo, out, taking| {
+            wire.receive(bytes, memo, out, &mut |happening| taking.take(happening))
         });
-        let (answered, ended, ready) = (taking.answered, taking.ended, taking.ready);
-        let upgrade_refused = taking.upgrade_refused;
-        if answered > 0 {
-            session.failures = 0;
-        }
+        let Took {
+            answered,
+            ended,
+            ready,
+            upgrade_refused,
+        } = took;
         self.prepare_appended(index);
         let session = &self.sessions[index];
         match read {
@@ -176,6 +169,20 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The peer sends no more on an open connection, which may end an answer.
     pub(super) fn take_end(&mut self, index: usize, now: Time) {
+        // A violation leaves exchanges unanswered, which says all.
+        let _ = self.taken(index, now, |wire, _, _, taking| {
+            wire.ended(&mut |happening| taking.take(happening))
+        });
+    }
+
+    /// Counts what `read` finds in what came on a connection. An answer ends its failures.
+    #[inline]
+    fn taken<R>(
+        &mut self,
+        index: usize,
+        now: Time,
+        read: impl FnOnce(&mut Wire, &mut HeadMemo, &mut Vec<u8>, &mut Taking<'_>) -> R,
+    ) -> (R, Took) {
         let session = &mut self.sessions[index];
         let mut taking = Taking {
             index,
@@ -185,13 +192,15 @@ impl<D: Driver> Worker<'_, D> {
             recorder: &mut self.recorder,
             again: &mut self.again,
             violation: &mut self.violation,
-            answered: 0,
-            ended: 0,
-            ready: false,
-            upgrade_refused: None,
+            took: Took::default(),
         };
-        // A violation leaves exchanges unanswered, which says all.
-        let _ = session.wire.ended(&mut |happening| taking.take(happening));
+        let (wire, memo, out) = (&mut session.wire, &mut self.memo, &mut session.out);
+        let read = read(wire, memo, out, &mut taking);
+        let took = taking.took;
+        if took.answered > 0 {
+            session.failures = 0;
+        }
+        (read, took)
     }
 
     /// A send that is reported has been taken by the kernel whole.

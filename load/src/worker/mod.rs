@@ -571,6 +571,7 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// This turn came late: whoever waited for a connection meanwhile waited for the worker.
     #[cold]
     fn held_up(&mut self, now: Time) {
+        self.note_blind(now);
         if let Some(wanted) = self.stalls.wanted(now)
             && self.assignment.marks.is_some()
         {

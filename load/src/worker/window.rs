@@ -20,8 +20,10 @@ impl<D: Driver> Worker<'_, D> {
             if !self.opened {
                 self.open_window(unread);
             }
-            let awaited = self.is_awaiting(now) && !self.stalls.was_blind(now);
+            let awaited = self.is_awaiting(now);
             self.recorder.tally.look(now.min(end), awaited);
+            // The stall may reach into the slot that begins.
+            self.note_blind(now);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
             self.check_conservation();
@@ -31,6 +33,14 @@ impl<D: Driver> Worker<'_, D> {
             }
         }
         self.edge = self.next_edge();
+    }
+
+    /// A turn has begun at `now`: after a long stall nothing is known of the slot it ended in.
+    #[cold]
+    pub(super) fn note_blind(&mut self, now: Time) {
+        if self.stalls.was_blind(now) {
+            self.recorder.tally.blind();
+        }
     }
 
     /// When an edge is crossed next.

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 pub(super) const MOST: u32 = 4096;
 /// Twice the connections changed something if so many times more was answered.
 const MORE: f64 = 1.05;
+/// Or if the 99th percentile of the response time came down to this share.
+const SOONER: f64 = 0.8;
 /// Over more connections a rate is tried so often at once, where the generator or the host spoils
 /// it, until it stays unknown what they would do.
 const TRIES_MAX: u32 = 3;
-/// Or if the 99th percentile of the response time came down to this share.
-const SOONER: f64 = 0.8;
 
 /// That the number of connections, and not the subject, was the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,8 @@ pub struct Limited {
     /// What was answered a second over these.
     pub achieved: f64,
     /// What was answered a second with more: the rate held, or more was answered. Null where each
-    /// probe with more was disturbed, so that it is not known whether these were the limit.
+    /// probe with more was disturbed or could not be made, so that it is not known whether these
+    /// were the limit.
     pub achieved_with_more: Option<f64>,
     /// Whether somebody asked for so many connections.
     pub given: bool,
@@ -116,54 +117,59 @@ impl Connections {
     }
 
     /// Tries more connections at a `rate` that failed with what was `seen`, by `probe`, which is
-    /// told how many; nothing where it could not be made. At the `edge` also where their number is
-    /// given.
-    pub(super) fn add(
+    /// told how many. At the `edge` also where their number is given.
+    ///
+    /// # Errors
+    /// A probe could not be made, and why: what more would do is not known.
+    pub(super) fn add<E>(
         &mut self,
         (rate, edge): (f64, bool),
         seen: Seen,
-        mut probe: impl FnMut(u32) -> Option<Seen>,
-    ) -> Added {
+        mut probe: impl FnMut(u32) -> Result<Seen, E>,
+    ) -> Result<Added, E> {
         if !seen.by_connections || self.enough_at.contains(&rate) || (self.given && !edge) {
-            return Added::Fails;
+            return Ok(Added::Fails);
         }
         let (mut with, mut best) = (self.now, seen);
         loop {
             let more = with.saturating_mul(2).min(self.most);
-            let tried = (more > with).then(|| told(|| probe(more))).flatten();
-            let Some(tried) = tried else {
+            if more <= with {
                 // As far as it goes, and connections still are what it fails by.
                 self.adopt(with);
                 self.bound(rate, best, None);
-                return Added::Fails;
-            };
+                return Ok(Added::Fails);
+            }
+            let tried = told(|| probe(more)).inspect_err(|_| {
+                self.adopt(with);
+                self.bound(rate, best, Some((more, None)));
+            })?;
             if tried.held.is_none() {
                 self.adopt(with);
                 if self.given {
                     self.bound(rate, seen, Some((more, None)));
                 }
-                return Added::Unknown;
+                return Ok(Added::Unknown);
             }
             if !tried.is_better_than(&best) {
                 self.adopt(with);
                 self.enough_at.push(rate);
                 self.forget(rate);
-                return Added::Fails;
+                return Ok(Added::Fails);
             }
             if self.given {
                 self.enough_at.push(rate);
                 self.bound(rate, seen, Some((more, Some(tried.achieved))));
-                return Added::Fails;
+                return Ok(Added::Fails);
             }
             (with, best) = (more, tried);
             if tried.held == Some(true) {
                 self.adopt(with);
-                return Added::Holds;
+                return Ok(Added::Holds);
             }
             if !tried.by_connections {
                 self.adopt(with);
                 self.enough_at.push(rate);
-                return Added::Fails;
+                return Ok(Added::Fails);
             }
         }
     }
@@ -192,7 +198,7 @@ impl Connections {
 }
 
 /// Probes, and again where that said nothing, up to [`TRIES_MAX`] times.
-fn told(mut probe: impl FnMut() -> Option<Seen>) -> Option<Seen> {
+fn told<E>(mut probe: impl FnMut() -> Result<Seen, E>) -> Result<Seen, E> {
     let mut seen = probe()?;
     for _ in 1..TRIES_MAX {
         if seen.held.is_some() {
@@ -200,7 +206,7 @@ fn told(mut probe: impl FnMut() -> Option<Seen>) -> Option<Seen> {
         }
         seen = probe()?;
     }
-    Some(seen)
+    Ok(seen)
 }
 
 impl Limited {
@@ -259,8 +265,8 @@ mod tests {
             let seen = served(probe.rate, connections.now(), delay_s, most);
             let holds = seen.held == Some(true)
                 || connections.add((probe.rate, edge), seen, |more| {
-                    Some(served(probe.rate, more, delay_s, most))
-                }) == Added::Holds;
+                    Ok::<_, ()>(served(probe.rate, more, delay_s, most))
+                }) == Ok(Added::Holds);
             search.answer(match holds {
                 true => Verdict::Pass,
                 false => Verdict::Fail,
@@ -322,12 +328,13 @@ mod tests {
         let mut tries = 0;
         let unknown = connections.add((2000.0, false), seen, |_| {
             tries += 1;
-            Some(nothing)
+            Ok::<_, ()>(nothing)
         });
-        assert_eq!((unknown, connections.now()), (Added::Unknown, 10));
+        assert_eq!((unknown, connections.now()), (Ok(Added::Unknown), 10));
         assert_eq!(tries, TRIES_MAX);
-        let known = |more| Some(served(2000.0, more, 0.010, 20_000.0));
-        assert_eq!(connections.add((2000.0, false), seen, known), Added::Holds);
+        let known = |more| Ok::<_, ()>(served(2000.0, more, 0.010, 20_000.0));
+        let added = connections.add((2000.0, false), seen, known);
+        assert_eq!(added, Ok(Added::Holds));
         assert_eq!(connections.now(), 20);
     }
 
@@ -339,13 +346,13 @@ mod tests {
         let mut tries = 0;
         let once_disturbed = |more| {
             tries += 1;
-            Some(match tries {
+            Ok::<_, ()>(match tries {
                 1 => nothing,
                 _ => served(2000.0, more, 0.010, 20_000.0),
             })
         };
         let added = connections.add((2000.0, true), seen, once_disturbed);
-        assert_eq!((added, tries), (Added::Fails, 2));
+        assert_eq!((added, tries), (Ok(Added::Fails), 2));
         let limited = connections.limited().expect("more hold the rate");
         assert!(
             limited.is_known() && limited.more == Some(20),
@@ -358,8 +365,8 @@ mod tests {
         let mut connections = Connections::new(10, true, MOST);
         let seen = served(2000.0, 10, 0.010, 20_000.0);
         let nothing = Seen { held: None, ..seen };
-        let added = connections.add((2000.0, true), seen, |_| Some(nothing));
-        assert_eq!(added, Added::Unknown);
+        let added = connections.add((2000.0, true), seen, |_| Ok::<_, ()>(nothing));
+        assert_eq!(added, Ok(Added::Unknown));
         let limited = connections.limited().expect("nobody knows better");
         assert!(
             !limited.is_known() && limited.more == Some(20),
@@ -367,12 +374,32 @@ mod tests {
         );
         // The next probe of the edge finds that more change nothing: then it is the server.
         let full = |_| {
-            Some(Seen {
+            Ok::<_, ()>(Seen {
                 held: Some(false),
                 ..seen
             })
         };
-        assert_eq!(connections.add((2000.0, true), seen, full), Added::Fails);
+        let added = connections.add((2000.0, true), seen, full);
+        assert_eq!(added, Ok(Added::Fails));
         assert_eq!(connections.limited(), None);
+    }
+
+    #[test]
+    fn a_probe_that_could_not_be_made_is_told_and_leaves_a_bound_that_is_not_known() {
+        for given in [true, false] {
+            let mut connections = Connections::new(10, given, MOST);
+            let seen = served(5000.0, 10, 0.010, 20_000.0);
+            let no_more = |more| match more {
+                20 if !given => Ok(served(5000.0, more, 0.010, 20_000.0)),
+                _ => Err("too many open files"),
+            };
+            let added = connections.add((5000.0, true), seen, no_more);
+            assert_eq!(added, Err("too many open files"));
+            let limited = connections.limited().expect("nobody knows better");
+            assert!(!limited.is_known(), "{limited:?}");
+            let (now, more) = if given { (10, 20) } else { (20, 40) };
+            assert_eq!((connections.now(), limited.connections), (now, now));
+            assert_eq!(limited.more, Some(more));
+        }
     }
 }

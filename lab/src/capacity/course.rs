@@ -43,6 +43,8 @@ pub(super) struct Seeker {
     who: Who,
     search: Search,
     connections: Connections,
+    /// The rate that could not be tried over more of them, and why.
+    no_more: Option<(f64, String)>,
     points: Vec<Point>,
     found: Option<Found>,
     scaling: Option<Scaling>,
@@ -83,6 +85,7 @@ impl Seeker {
             who,
             search: Search::new(limits),
             connections,
+            no_more: None,
             points: Vec::new(),
             found: None,
             scaling: None,
@@ -155,6 +158,9 @@ impl Seeker {
             .connections
             .limited()
             .filter(|limited| at_the_edge(limited.rate));
+        let no_more = self
+            .no_more
+            .filter(|(rate, _)| limited.is_some_and(|limited| limited.rate == *rate));
         let (failed, log) = self.failed.unzip();
         RowCapacity {
             name: self.name,
@@ -165,6 +171,7 @@ impl Seeker {
             found,
             connections: tried.then(|| self.connections.now()),
             limited_by_connections: limited,
+            no_more_connections: no_more.map(|(_, why)| why),
             points: self.points,
             curve: Vec::new(),
             knee: None,
@@ -314,14 +321,22 @@ impl<'a> Course<'a> {
             connections,
             ..self.plan(base, rate, number)
         };
-        self.load(seeker, &plan, number, &format!("at {}", per_second(rate)))
+        let when = match connections == seeker.connections.now() {
+            true => format!("at {}", per_second(rate)),
+            false => format!("at {} over {connections} connections", per_second(rate)),
+        };
+        self.load(seeker, &plan, number, &when)
     }
 
     /// Counts what a probe brought.
     fn take(&mut self, seeker: &mut Seeker, probe: Probe, ran: Ran) {
         let (seen, verdict) = self.keep(seeker, probe, ran);
         let at = seeker.points.len() - 1;
-        let verdict = match self.with_more(seeker, probe, seen) {
+        // Where somebody asked to stop it is not known what more would do.
+        let Some(added) = self.with_more(seeker, probe, seen) else {
+            return;
+        };
+        let verdict = match added {
             Added::Fails => verdict,
             // At the edge it fails over the connections that were given, whatever more would do.
             Added::Unknown if seeker.connections.is_given() => verdict,
@@ -371,25 +386,34 @@ impl<'a> Course<'a> {
         (seen, verdict)
     }
 
-    /// What a rate that failed for want of connections comes to with more of them.
-    fn with_more(&mut self, seeker: &mut Seeker, probe: Probe, seen: Seen) -> Added {
+    /// What a rate that failed for want of connections comes to with more of them; none where
+    /// somebody asked to stop.
+    fn with_more(&mut self, seeker: &mut Seeker, probe: Probe, seen: Seen) -> Option<Added> {
         let mut connections = seeker.connections.clone();
         let edge = probe.kind == Kind::Confirm;
         let added = connections.add((probe.rate, edge), seen, |more| {
             self.rest(Time::now() + REST);
             if self.stopped() {
-                return None;
+                return Err(Trouble::Stopped);
             }
             self.observer.event(&Event::MoreConnections {
                 subject: &seeker.name,
                 connections: more,
                 rate: probe.rate,
             });
-            let ran = self.probe(seeker, probe.rate, more).ok()?;
+            let ran = self.probe(seeker, probe.rate, more)?;
             let kind = Kind::Connections;
             let (seen, _) = self.keep(seeker, Probe { kind, ..probe }, ran);
-            Some(seen)
+            Ok(seen)
         });
+        let added = match added {
+            Ok(added) => added,
+            Err(Trouble::Stopped) => return None,
+            Err(Trouble::Failed(what, _)) => {
+                seeker.no_more = Some((probe.rate, what));
+                Added::Fails
+            }
+        };
         seeker.connections = connections;
         if let Some(point) = seeker.points.last_mut()
             && added == Added::Holds
@@ -397,8 +421,9 @@ impl<'a> Course<'a> {
             // It stands for the probe that had too few.
             point.kind = probe.kind;
         }
-        added
+        Some(added)
     }
+
     /// Has the subject serve: it is started if it does not, and anew if it shall be fresh.
     pub(super) fn make_ready(&mut self, seeker: &mut Seeker, fresh: bool) -> Result<(), Trouble> {
         let (Who::Row(entry), Some(setting)) = (&mut seeker.who, &mut self.setting) else {

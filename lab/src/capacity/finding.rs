@@ -48,7 +48,7 @@ pub struct Capacities {
     pub settle_s: f64,
     /// What bounded the searches.
     pub limits: Limits,
-    /// The seed of the first probe; each has the next.
+    /// The seed of the search: the nth probe, counted from 1, has this plus n.
     pub seed: u64,
     /// The generator's engine, and why.
     pub engine: Option<String>,
@@ -111,6 +111,9 @@ pub struct RowCapacity {
     /// That these, and not the subject, were the limit; null where they were not.
     #[serde(default)]
     pub limited_by_connections: Option<Limited>,
+    /// Why more connections could not be tried at that rate; null where they were.
+    #[serde(default)]
+    pub no_more_connections: Option<String>,
 }
 
 /// One probe.
@@ -371,7 +374,8 @@ impl RowCapacity {
                      {connections} limited it."
                 ),
             };
-            let rests = format!("{} {}", limited.words(), rests_on(found));
+            let no_more = self.no_more_connections.as_deref();
+            let rests = format!("{} {}", limited.words(no_more), rests_on(found));
             return Some(Conclusion { says, rests });
         }
         let says = match (&found.ending, held, failed) {
@@ -398,7 +402,7 @@ impl RowCapacity {
             (Ending::NothingHeld, None, Some(failed)) => {
                 format!(
                     "{name} holds no rate down to {failed}{}.",
-                    self.first_failure()
+                    self.last_failure()
                 )
             }
             (_, None, Some(failed)) => {
@@ -441,6 +445,9 @@ impl RowCapacity {
         match (given, self.description.is_some()) {
             (true, false) => format!("-c {connections}"),
             (true, true) => format!("its {connections} connections"),
+            (false, _) if self.no_more_connections.is_some() => {
+                format!("{connections} connections")
+            }
             (false, _) => format!("{connections} connections, the most that are tried"),
         }
     }
@@ -467,7 +474,8 @@ impl RowCapacity {
         (knee.map(|(rate, p99_us)| Knee { rate, p99_us }), None)
     }
 
-    fn first_failure(&self) -> String {
+    /// Why the last rate failed that did, which is the lowest where nothing held.
+    fn last_failure(&self) -> String {
         let mut failures = self.points.iter().rev();
         match failures.find(|point| point.verdict == Verdict::Fail) {
             Some(point) => format!(" ({})", point.why),
@@ -512,10 +520,13 @@ impl RowCapacity {
             ));
         }
         if found.not_recovered > 0 {
+            let often = match found.not_recovered {
+                1 => "once".to_owned(),
+                times => format!("{times} times"),
+            };
             said.push(format!(
-                "{name} failed {} times, right after it had failed, at a rate that it held before: \
-                 it recovers slowly, or something disturbs. It was given rest.",
-                found.not_recovered
+                "{name} failed {often}, right after it had failed, at a rate that it held before: \
+                 it recovers slowly, or something disturbs. It was given rest."
             ));
         }
         if found.ending == Ending::OutOfProbes {
@@ -539,21 +550,24 @@ impl Conclusion {
 }
 
 impl Limited {
-    /// What that rests on, and what to do.
-    fn words(&self) -> String {
+    /// What that rests on, and what to do. `no_more`: why more could not be tried.
+    fn words(&self, no_more: Option<&str>) -> String {
         let rate = per_second(self.rate);
         let waited = format!(
             "At {rate} every answer was in time once it was asked for, but requests had to wait \
              for a free connection"
         );
-        match (self.more, self.achieved_with_more) {
-            (Some(more), Some(with_more)) => format!(
+        match (self.more, self.achieved_with_more, no_more) {
+            (Some(more), Some(with_more), _) => format!(
                 "{waited}; over {more} connections {} were answered, in place of {}. Without -c \
                  connections are added until more change nothing.",
                 per_second(with_more.round()),
                 per_second(self.achieved.round())
             ),
-            (Some(more), None) => format!(
+            (Some(more), None, Some(why)) => {
+                format!("{waited}. It {why}. So whether {more} would help isn't known.")
+            }
+            (Some(more), None, None) => format!(
                 "{waited}. Each probe over {more} connections was disturbed by the generator or \
                  the host, so whether more would help is open: search again on a quiet machine, or \
                  with -c {more}."

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Goal;
 use super::course::{Course, Ran, Seeker};
 use crate::event::Event;
+use crate::setting::Trouble;
 use crate::statistics::Random;
 use crate::statistics::usl::{self, Usl};
 
@@ -27,6 +28,9 @@ pub struct Scaling {
     pub law: Option<Usl>,
     /// Why there is no fit.
     pub refused: Option<String>,
+    /// Why runs are missing, each reason once.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 /// One run.
@@ -52,6 +56,7 @@ impl Course<'_> {
         let mut random = Random::new(self.goal.seed);
         let mut order = self.goal.scaling.clone();
         let mut points = Vec::new();
+        let mut missing = Vec::new();
         let mut number = seeker.probes();
         for _ in 0..ROUNDS {
             random.shuffle(&mut order);
@@ -64,10 +69,18 @@ impl Course<'_> {
                     subject: seeker.name(),
                     connections,
                 });
-                points.extend(self.run_with(seeker, connections, number));
+                match self.run_with(seeker, connections, number) {
+                    Ok(point) => points.push(point),
+                    Err(Trouble::Failed(what, _)) if !missing.contains(&what) => missing.push(what),
+                    Err(Trouble::Failed(..) | Trouble::Stopped) => {}
+                }
             }
         }
-        (!points.is_empty()).then(|| fit(points, self.goal.seed))
+        let is_begun = !points.is_empty() || !missing.is_empty();
+        is_begun.then(|| Scaling {
+            missing,
+            ..fit(points, self.goal.seed)
+        })
     }
 
     fn run_with(
@@ -75,9 +88,9 @@ impl Course<'_> {
         seeker: &mut Seeker,
         connections: u32,
         number: u32,
-    ) -> Option<ScalingPoint> {
-        self.make_ready(seeker, false).ok()?;
-        let base = seeker.plan()?;
+    ) -> Result<ScalingPoint, Trouble> {
+        self.make_ready(seeker, false)?;
+        let base = seeker.plan().ok_or(Trouble::Stopped)?;
         let plan = Plan {
             schedule: Schedule::Closed,
             connections,
@@ -89,13 +102,14 @@ impl Course<'_> {
             ..base.clone()
         };
         let when = format!("over {connections} connections");
-        let Ok(Ran::Measured(record, sample)) = self.load(seeker, &plan, number, &when) else {
-            return None;
+        let (record, sample) = match self.load(seeker, &plan, number, &when)? {
+            Ran::Measured(record, sample) => (record, sample),
+            Ran::Died(what) => return Err(Trouble::Failed(what, Vec::new())),
         };
         let generator = &record.generator;
         // Where both are full the server's own limit shows, too.
         let full = sample.is_some_and(|sample| sample.server_busy >= crate::validity::SERVER_FULL);
-        Some(ScalingPoint {
+        Ok(ScalingPoint {
             connections,
             achieved: record.achieved_rate,
             generator_limited: (generator.limited && !full)
@@ -116,6 +130,7 @@ fn fit(points: Vec<ScalingPoint>, seed: u64) -> Scaling {
             points,
             law: Some(law),
             refused: None,
+            missing: Vec::new(),
         },
         Err(refused) => Scaling {
             points,
@@ -124,6 +139,7 @@ fn fit(points: Vec<ScalingPoint>, seed: u64) -> Scaling {
                 0 => refused.to_string(),
                 _ => format!("{refused}; in {left_out} runs the generator was the limit"),
             }),
+            missing: Vec::new(),
         },
     }
 }

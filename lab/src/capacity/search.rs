@@ -4,10 +4,11 @@
 //! The rate is doubled until it fails and the gap is halved until it is within the precision; what
 //! is then the edge is confirmed from both sides by probes of their own, because a rate that was
 //! picked for having passed has been lucky more often than not. Every verdict is that of a
-//! majority. Knowledge lies in one list of rates, and the bracket is read off it anew after every
-//! verdict: from the highest rate that held *below the lowest that did not*, to that lowest one. So
-//! a verdict that its confirmation overturns moves the bracket by itself, and an answer that is out
-//! of order ("fails at 900, holds at 1,000") counts against the subject and is named.
+//! majority, except that one probe that passes is enough while the rate is doubled. Knowledge lies
+//! in one list of rates, and the bracket is read off it anew after every verdict: from the highest
+//! rate that held *below the lowest that did not*, to that lowest one. So a verdict that its
+//! confirmation overturns moves the bracket by itself, and an answer that is out of order ("fails
+//! at 900, holds at 1,000") counts against the subject and is named.
 //!
 //! A subject that stays slow after an overload would make each rate fail that is tried behind one.
 //! So where two probes in a row have failed, a rate that held before is asked for as a *control*,

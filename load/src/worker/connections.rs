@@ -298,7 +298,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// A connection stands, and is of no use now.
-    pub(super) fn put_off(&mut self, index: usize, now: Time) {
+    pub(super) fn set_aside(&mut self, index: usize, now: Time) {
         self.drop_socket(index, Close::Graceful);
         self.retry_later(index, now);
     }

@@ -1,7 +1,8 @@
 //! No exchange is lost, and none is counted twice, whatever the peer does.
 //!
-//! The laws are checked in every run, once a second and at its end, from counters that are kept
-//! apart: the schedule's, the worker's, those of the places where exchanges lie, the recorder's.
+//! The laws are checked in every run, at each edge of a slot or row and at its end, from counters
+//! that are kept apart: the schedule's, the worker's, those of the places where exchanges lie, the
+//! recorder's.
 //!
 //! - *due = sent + waiting + given up*: of what the schedule has handed out every exchange has
 //!   begun, or is the next one, or was dropped with the warm-up, or fell due after the end.
@@ -76,7 +77,7 @@ impl Account {
 }
 
 impl<D: Driver> Worker<'_, D> {
-    /// Once a second, and at the end: holds what was counted against the laws.
+    /// At each edge, and at the end: holds what was counted against the laws.
     pub(super) fn check_conservation(&mut self) {
         if self.breach.is_none() {
             self.breach = self.account().broken();

@@ -244,7 +244,7 @@ impl<D: Driver> Worker<'_, D> {
             exchange.sent = now; // As far as it got.
             send_again(exchange, &mut self.recorder, &mut self.again, now);
         }
-        self.put_off(index, now);
+        self.set_aside(index, now);
     }
 
     /// Something was perhaps appended to what a connection sends that usually appends nothing.

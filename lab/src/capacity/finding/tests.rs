@@ -48,6 +48,7 @@ pub(crate) fn searched(name: &str, limit: f64) -> RowCapacity {
         scaling: None,
         connections: Some(10),
         limited_by_connections: None,
+        no_more_connections: None,
     }
 }
 
@@ -312,6 +313,17 @@ fn connections_that_were_the_limit_stand_in_the_headline_and_make_a_bound() {
     ] {
         assert!(said.contains(part), "{said}");
     }
+    // They could not be tried: why stands in place of that.
+    let why = "could not be loaded at 10,010/s over 20 connections: too many open files";
+    row.no_more_connections = Some(why.to_owned());
+    let said = capacities(vec![row.clone()]).conclusions[0].words();
+    assert!(said.contains("It could not be loaded at"), "{said}");
+    assert!(
+        said.contains("too many open files. So whether 20 would"),
+        "{said}"
+    );
+    assert!(!said.contains("disturbed"), "{said}");
+    row.no_more_connections = None;
     row.limited_by_connections = Some(limited);
     // Of a comparison's row it is the file that says how many.
     row.description = Some("a row".to_owned());

@@ -128,9 +128,13 @@ fn times_held(point: &CurvePoint) -> String {
 fn scaling(row: &RowCapacity) -> Option<String> {
     let scaling = row.scaling.as_ref()?;
     let name = &row.name;
+    let missing = match scaling.missing.as_slice() {
+        [] => String::new(),
+        whys => format!(" Some runs are missing: {}.", whys.join("; ")),
+    };
     let Some(law) = &scaling.law else {
         let why = scaling.refused.as_deref().unwrap_or("no reason given");
-        return Some(format!("{name}: no law of scalability: {why}."));
+        return Some(format!("{name}: no law of scalability: {why}.{missing}"));
     };
     let peak = match law.peak {
         Some((n, x)) => format!(
@@ -141,7 +145,7 @@ fn scaling(row: &RowCapacity) -> Option<String> {
     };
     Some(format!(
         "{name} over connections: {} for one connection, {} % contention ({}–{}), {} % crosstalk \
-         ({}–{}); {peak}. The law explains {:.1} % of what differs.",
+         ({}–{}); {peak}. The law explains {:.1} % of what differs.{missing}",
         per_second(law.lambda.value),
         digits(100.0 * law.sigma.value),
         digits(100.0 * law.sigma.low),

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::{Histogram, samples_for};
-use measure::record::{EndedBy, Exchanges, Judged, Met, Moved, Times};
+use measure::record::{EndedBy, Exchanges, Judged, Met, Moved, Stall, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
 use crate::lateness::schedule_was_missed;
+use crate::limit;
 use crate::plan::Invalid;
 
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
@@ -57,6 +58,12 @@ pub trait Figure: Sized {
         None
     }
 
+    /// Between what bounds it truly lies, where that is not just what was `measured`.
+    fn range(&self, record: &Self::Record, measured: f64) -> Option<Range> {
+        let _ = (record, measured);
+        None
+    }
+
     /// Whether what it is about had no occasion to take place, which is as good as can be.
     fn had_no_occasion(&self, record: &Self::Record) -> bool {
         let _ = record;
@@ -71,6 +78,17 @@ pub trait Figure: Sized {
 
     /// A value in its unit.
     fn print(&self, value: f64) -> String;
+}
+
+/// Bounds of a figure that was not measured exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    /// It is no less.
+    pub least: f64,
+    /// It is no more.
+    pub most: f64,
+    /// Why, for the reader of a condition whose limit lies between the two.
+    pub why: String,
 }
 
 /// A threshold held against a record.
@@ -246,15 +264,15 @@ impl Figure for OfRun {
 
     fn void(&self, record: &Record) -> Option<String> {
         if record.exchanges.completed == 0 {
-            // Where requests were sent and none was completed, that is crossed.
-            let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
-            return (stopped && record.lost().count() == 0)
-                .then(|| "the run was interrupted before it had measured anything".to_owned());
+            return self.void_of_failures(record);
         }
         if !record.valid {
-            // What failed did fail, whoever was late.
-            let outage = self.0 == RunFigure::Availability && record.lost().count() > 0;
-            return (!outage).then(|| "the figures are void".to_owned());
+            // What failed did fail, whoever was late; what lateness does to silence has bounds.
+            let stands = self.0 == RunFigure::Availability
+                && (record.lost().count() > 0 || schedule_was_missed(&record.void));
+            if !stands {
+                return Some("the figures are void".to_owned());
+            }
         }
         if self.0 == RunFigure::Availability && record.availability.is_none() {
             return Some("too few requests were answered to tell".to_owned());
@@ -303,7 +321,12 @@ impl Figure for OfRun {
         };
         // What voids the whole run may be something else, which bounds nothing.
         let by_lateness = record.valid || schedule_was_missed(&record.void);
-        let moved = what.moved(&record.void).filter(|_| by_lateness)?;
+        if !by_lateness || record.exchanges.completed == 0 {
+            return None;
+        }
+        let Some(moved) = what.moved(&record.void) else {
+            return Some(measured);
+        };
         let all = || record.void.iter().filter(|one| one.figure != "mean");
         // What lies between two figures may have been moved by more than the one above.
         let by_us = match what {
@@ -313,19 +336,43 @@ impl Figure for OfRun {
         Some(measured - by_us * 1000.0)
     }
 
+    fn range(&self, record: &Record, measured: f64) -> Option<Range> {
+        match self.0 {
+            RunFigure::Availability => without_lateness(record, measured),
+            RunFigure::Time { what, .. } => {
+                let stall = told_stall(record)?;
+                let least = what.without(stall, record, measured, &self.times(record)?)?;
+                Some(Range {
+                    least,
+                    most: measured,
+                    why: stood_still(stall),
+                })
+            }
+            RunFigure::Rate => {
+                let stall = told_stall(record)?;
+                let ran_s = record.duration_s - stall.length_us / 1e6;
+                Some(Range {
+                    least: measured,
+                    most: match ran_s > 0.0 {
+                        true => measured * record.duration_s / ran_s,
+                        false => f64::INFINITY,
+                    },
+                    why: stood_still(stall),
+                })
+            }
+            RunFigure::ErrorShare | RunFigure::ErrorCount => None,
+        }
+    }
+
     fn tail(&self, record: &Record) -> Option<(f64, Histogram)> {
         let RunFigure::Time {
-            service,
             what: OfTimes::Quantile(q),
+            ..
         } = self.0
         else {
             return None;
         };
-        let text = match service {
-            true => &record.histograms.service_time,
-            false => &record.histograms.response_time,
-        };
-        Some((q, Histogram::from_hdr_v2_base64(text).ok()?))
+        Some((q, self.times(record)?))
     }
 
     fn print(&self, value: f64) -> String {
@@ -338,7 +385,96 @@ impl Figure for OfRun {
     }
 }
 
+impl OfRun {
+    /// Why nothing can be said where no exchange was completed; none where that itself crosses the
+    /// condition: requests were sent, and not one came to a good end.
+    fn void_of_failures(&self, record: &Record) -> Option<String> {
+        let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+        let answered = record.exchanges.answered_in_window.unwrap_or(0) > 0;
+        let why = match self.0 {
+            _ if stopped && record.lost().count() == 0 => {
+                "the run was interrupted before it had measured anything"
+            }
+            RunFigure::Time { .. } if self.measure(record).is_some() => {
+                "no request succeeded, so these are the times of failures"
+            }
+            RunFigure::Availability if answered && record.availability.is_none() => {
+                "too few requests were answered to tell"
+            }
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// The whole distribution that it is a figure of.
+    fn times(&self, record: &Record) -> Option<Histogram> {
+        let text = match self.0 {
+            RunFigure::Time { service: true, .. } => &record.histograms.service_time,
+            RunFigure::Time { service: false, .. } => &record.histograms.response_time,
+            _ => return None,
+        };
+        Histogram::from_hdr_v2_base64(text).ok()
+    }
+}
+
+/// The generator's longest stall, if the warnings tell of it.
+fn told_stall(record: &Record) -> Option<&Stall> {
+    let stall = record.generator.longest_stall.as_ref();
+    stall.filter(|stall| limit::is_told(stall))
+}
+
+fn stood_still(stall: &Stall) -> String {
+    format!(
+        "ringside itself stood still for {:.2} s, which may account for it",
+        stall.length_us / 1e6
+    )
+}
+
+/// What availability may be where the generator was so late that it left slots without an answer.
+/// Slots in which a worker stood still are in it neither way; nothing is empty because requests
+/// left late by less than a slot.
+fn without_lateness(record: &Record, share: f64) -> Option<Range> {
+    let slot_us = record.availability.as_ref()?.slot_s * 1e6;
+    let late_us = record.void.iter().map(|one| one.by_us).fold(0.0, f64::max);
+    let real = record.valid || record.lost().count() > 0;
+    (!real && late_us >= slot_us).then(|| Range {
+        least: share,
+        most: 1.0,
+        why: format!(
+            "the generator sent requests late by up to {}, which may account for the gaps",
+            units::wrk_time_us(late_us)
+        ),
+    })
+}
+
 impl OfTimes {
+    /// What it is at least without a stall of ours. That delays no more than what was under way
+    /// and, in an open loop, what fell due meanwhile; each of it by the stall's length at most.
+    fn without(
+        self,
+        stall: &Stall,
+        record: &Record,
+        measured: f64,
+        times: &Histogram,
+    ) -> Option<f64> {
+        let plan = &record.plan;
+        let count = times.count() as f64;
+        let due = record.offered_rate.unwrap_or(0.0) * stall.length_us / 1e6;
+        let under_way = f64::from(plan.connections) * f64::from(plan.depth());
+        let share = ((under_way + due) / count).min(1.0);
+        let stall_ns = stall.length_us * 1000.0;
+        let q = match self {
+            _ if count == 0.0 => return None,
+            OfTimes::Min => return None,
+            OfTimes::Mean => return Some((measured - stall_ns * share).max(0.0)),
+            OfTimes::Max => 1.0,
+            OfTimes::Quantile(q) => q,
+        };
+        // All that it may have delayed lies above what it has not.
+        let rest = times.quantile(q * (1.0 - share)) as f64;
+        Some((measured - stall_ns).max(rest).min(measured))
+    }
+
     /// `p99.9`, `mean`, `min`, `max` or `median`.
     pub(crate) fn read(name: &str) -> Option<OfTimes> {
         Some(match name {
@@ -457,6 +593,13 @@ impl<F: Figure> Threshold<F> {
         self.figure.counts_failures() || self.comparison.is_below() && least.is_some_and(is_beyond)
     }
 
+    /// Why the condition may hold and may not; none where the figure's bounds agree.
+    fn undecided(&self, record: &F::Record) -> Option<String> {
+        let range = self.figure.range(record, self.figure.measure(record)?)?;
+        let holds = |value| self.comparison.holds(value, self.limit);
+        (holds(range.least) != holds(range.most)).then_some(range.why)
+    }
+
     /// Whether nothing took place that could have crossed it.
     fn is_met_by_nothing(&self, record: &F::Record) -> bool {
         self.comparison.is_below() && self.figure.had_no_occasion(record)
@@ -543,6 +686,7 @@ pub fn judge<F: Figure>(thresholds: &[Threshold<F>], record: &F::Record) -> Vec<
         let below = threshold.comparison.is_below();
         let bound = (ok && below).then(|| threshold.figure.bound(record));
         let reason = reason.or(bound.flatten());
+        let reason = reason.or_else(|| threshold.undecided(record));
         let reason = reason.or_else(|| threshold.too_few(record));
         Judged {
             rule,

@@ -294,9 +294,14 @@ pub(crate) fn longest_of(stalls: impl Iterator<Item = (stalls::Stall, Time)>) ->
     })
 }
 
+/// Whether it is so long that it shows in the times.
+pub(crate) fn is_told(stall: &Stall) -> bool {
+    stall.length_us >= STALL_TOLD_US
+}
+
 /// That a worker stood still for so long that it shows in the times; none where it did not.
 pub(crate) fn stood_still(stall: &Stall) -> Option<String> {
-    (stall.length_us >= STALL_TOLD_US).then(|| {
+    is_told(stall).then(|| {
         format!(
             "ringside itself stood still for {:.2} s until second {:.1}: it was stopped, or kept \
              from its CPU. Answers that came meanwhile were read late, and their times include it",

@@ -220,6 +220,110 @@ fn a_time_that_is_too_long_even_without_lateness_is_crossed() {
     assert_eq!(judged("p99<5ms", &late).outcome, Met::NotJudged);
 }
 
+fn moved(figure: &str, by_us: f64) -> Moved {
+    Moved {
+        figure: figure.to_owned(),
+        by_us,
+        allowed_us: 10.0,
+    }
+}
+
+#[test]
+fn what_lateness_did_to_one_figure_is_no_excuse_for_another() {
+    let mut late = answers((0..3000).map(|_| 20));
+    late.void = vec![moved("p50", 36.0)];
+    late.valid = false;
+    assert_eq!(judged("p99<5ms", &late).outcome, Met::Crossed);
+    assert_eq!(judged("p99<25ms", &late).outcome, Met::NotJudged);
+    assert_eq!(judged("p50<20ms", &late).outcome, Met::NotJudged);
+    late.void = Vec::new();
+    assert_eq!(judged("p99<5ms", &late).outcome, Met::NotJudged);
+}
+
+#[test]
+fn availability_is_judged_unless_lateness_explains_the_gap() {
+    let mut late = answers((0..3000).map(|_| 20));
+    late.availability = Some(measure::record::Availability {
+        share: 0.9,
+        slot_s: 0.1,
+        ..Default::default()
+    });
+    late.valid = false;
+    let met = |record: &Record, rule: &str| judged(rule, record).outcome;
+    assert_eq!(met(&late, "availability>=99%"), Met::NotJudged);
+    late.void = vec![moved("p50", 36.0)];
+    assert_eq!(met(&late, "availability>=99%"), Met::Crossed);
+    assert_eq!(met(&late, "availability>=80%"), Met::Holds);
+    late.void = vec![moved("p50", 150_000.0)];
+    let told = judged("availability>=99%", &late);
+    assert_eq!(told.outcome, Met::NotJudged);
+    assert!(told.reason.unwrap().contains("late by up to 150.00ms"));
+    assert_eq!(met(&late, "availability>=80%"), Met::Holds);
+}
+
+#[test]
+fn times_of_nothing_but_failures_are_not_judged() {
+    let mut refused = answers((0..3000).map(|_| 1));
+    (refused.exchanges.completed, refused.exchanges.failed) = (0, 3000);
+    for rule in ["p99<5ms", "mean<5ms", "max<1us", "service:p50<5ms"] {
+        let told = judged(rule, &refused);
+        assert_eq!(told.outcome, Met::NotJudged, "{rule}");
+        assert!(told.reason.unwrap().contains("no request succeeded"));
+    }
+    assert_eq!(judged("errors<1%", &refused).outcome, Met::Crossed);
+    // Answers of any status are answers.
+    refused.availability = Some(measure::record::Availability {
+        share: 1.0,
+        ..Default::default()
+    });
+    assert_eq!(judged("availability>=99%", &refused).outcome, Met::Holds);
+    refused.availability = None;
+    let unknown = judged("availability>=99%", &refused).outcome;
+    assert_eq!(unknown, Met::NotJudged);
+}
+
+#[test]
+fn what_a_stall_of_our_own_may_account_for_is_not_judged() {
+    // A hundred connections, on each of which one exchange was under way.
+    let with = |connections, stall_us| {
+        let mut record = answers((0..3000).map(|n| if n < 100 { 2001 } else { 1 }));
+        let mut plan = Plan::new("http://127.0.0.1:1/").expect("a URL");
+        plan.connections = connections;
+        record.plan = plan.recorded();
+        record.duration_s = 10.0;
+        record.achieved_rate = 300.0;
+        record.generator.longest_stall = Some(Stall {
+            length_us: stall_us,
+            at_s: 1.0,
+        });
+        record
+    };
+    let met = |record: &Record, rule: &str| judged(rule, record).outcome;
+    let stalled = with(100, 2e6);
+    for rule in [
+        "max<100ms",
+        "service:max<100ms",
+        "p99<100ms",
+        "mean<10ms",
+        "rate>=350",
+    ] {
+        let told = judged(rule, &stalled);
+        assert_eq!(told.outcome, Met::NotJudged, "{rule}");
+        let reason = told.reason.unwrap();
+        assert!(reason.contains("stood still for 2.00 s"), "{reason}");
+    }
+    for rule in ["max<100us", "mean<500us", "rate>=400", "p50<100us"] {
+        assert_eq!(met(&stalled, rule), Met::Crossed, "{rule}");
+    }
+    for rule in ["max<3s", "p90<100ms", "rate>=250"] {
+        assert_eq!(met(&stalled, rule), Met::Holds, "{rule}");
+    }
+    // Ten connections explain ten long times, and not a hundred; nor does a shorter stall.
+    assert_eq!(met(&with(10, 2e6), "p99<100ms"), Met::Crossed);
+    assert_eq!(met(&with(100, 1e6), "max<100ms"), Met::Crossed);
+    assert_eq!(met(&with(100, 50e3), "max<100ms"), Met::Crossed);
+}
+
 #[test]
 fn a_run_that_was_interrupted_in_its_warm_up_crosses_nothing() {
     let mut record = record(false, 0, 0);

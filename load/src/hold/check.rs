@@ -5,7 +5,7 @@ use measure::record::{EndedBy, Times};
 use measure::units;
 
 use super::Record;
-use crate::check::{self, Figure, OfTimes};
+use crate::check::{self, Figure, OfTimes, Range};
 
 /// A figure of the record of a hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,6 +135,24 @@ impl Figure for OfHold {
         Some(why.to_owned())
     }
 
+    /// Of a connection whose heartbeat a signal cut off nobody knows whether it stood.
+    fn range(&self, record: &Record, measured: f64) -> Option<Range> {
+        let cut_off = record.heartbeats.unfinished;
+        let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+        if self.0 != HoldFigure::Survival || !stopped || cut_off == 0 {
+            return None;
+        }
+        let asked = record.connections.asked.max(1) as f64;
+        Some(Range {
+            least: measured,
+            most: (measured + cut_off as f64 / asked).min(1.0),
+            why: format!(
+                "the hold was interrupted before {cut_off} heartbeats had been answered or had \
+                 timed out, so their connections may or may not have survived"
+            ),
+        })
+    }
+
     fn print(&self, value: f64) -> String {
         match self.0 {
             HoldFigure::Survival | HoldFigure::WriteFailures => check::print_share(value),
@@ -226,6 +244,18 @@ mod tests {
         let (met, why) = judged("survival>=99%", &nobody);
         assert_eq!(met, Met::NotJudged);
         assert!(why.contains("interrupted"), "{why}");
+    }
+
+    #[test]
+    fn survival_that_a_signal_left_open_is_not_judged() {
+        let mut cut = record(300);
+        (cut.connections.survival, cut.heartbeats.unfinished) = (Some(0.5), 2);
+        cut.ended_by = EndedBy::Terminate;
+        assert_eq!(judged("survival>=40%", &cut).0, Met::Holds);
+        assert_eq!(judged("survival>=80%", &cut).0, Met::Crossed);
+        let (met, why) = judged("survival>=60%", &cut);
+        assert_eq!(met, Met::NotJudged);
+        assert!(why.contains("interrupted before 2 heartbeats"), "{why}");
     }
 
     #[test]

@@ -66,12 +66,12 @@ pub(super) fn record(
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64(), held > 0.0);
+    warnings.extend(busy(&plan, &tally, longest_stall.as_ref()));
+    let ended_by = all().find_map(|outcome| outcome.ended_by);
+    warnings.extend(cut_off(&tally).filter(|_| began && ended_by.is_some()));
     warnings.extend(longest_stall.as_ref().and_then(limit::stood_still));
     warnings.extend(void.iter().cloned());
-    if let Some(violation) = all().find_map(|outcome| outcome.violation.as_ref()) {
-        warnings.push(format!("the server broke the protocol: {violation}"));
-    }
-    let ended_by = all().find_map(|outcome| outcome.ended_by);
+    warnings.extend(broken(&outcomes));
     Record::assemble(
         &tally,
         Facts {
@@ -87,6 +87,12 @@ pub(super) fn record(
             ended_by: ended_by.map_or(EndedBy::Duration, by_signal),
         },
     )
+}
+
+/// The first violation of the protocol, in words.
+fn broken(outcomes: &[Outcome]) -> Option<String> {
+    let first = outcomes.iter().find_map(|one| one.violation.as_ref())?;
+    Some(format!("the server broke the protocol: {first}"))
 }
 
 /// The longest stall of all workers, from the first attempt on.
@@ -183,6 +189,41 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
     Some(format!("{down} of {asked} connections {what}{not_counted}"))
 }
 
+/// Heartbeats that a signal left without an end.
+fn cut_off(tally: &Tally) -> Option<String> {
+    let unfinished = tally.unfinished;
+    (unfinished > 0).then(|| {
+        format!(
+            "{unfinished} heartbeats were cut off by the interrupt before they were answered or \
+             timed out; their connections don't count as survivors"
+        )
+    })
+}
+
+/// Heartbeats that were skipped because the one before was unanswered, and whether that may be our
+/// own doing: whoever stands still neither sends what is due nor reads what came.
+fn busy(plan: &Plan, tally: &Tally, stall: Option<&Stall>) -> Option<String> {
+    let busy = tally.skipped - tally.skipped_down;
+    if busy == 0 {
+        return None;
+    }
+    let stall = stall.filter(|stall| limit::is_told(stall));
+    let own = stall.filter(|stall| {
+        let of_each = (stall.length_us / 1e6 / plan.heartbeat_s).floor() + 1.0;
+        busy as f64 <= of_each * f64::from(plan.connections)
+    });
+    Some(match own {
+        Some(stall) => format!(
+            "{busy} heartbeats were not sent; ringside's own stall of {:.2} s is long enough to \
+             explain that, so don't put it down to the server",
+            stall.length_us / 1e6
+        ),
+        None => {
+            format!("{busy} heartbeats were not sent because the one before was still unanswered")
+        }
+    })
+}
+
 fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     if plan.heartbeat_s > plan.duration_s {
@@ -206,12 +247,6 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<Strin
         ));
     }
     warnings.extend(down(plan, tally).filter(|_| held));
-    let busy = tally.skipped - tally.skipped_down;
-    if busy > 0 {
-        warnings.push(format!(
-            "{busy} heartbeats were not sent because the one before was still unanswered"
-        ));
-    }
     if tally.skipped_down > 0 {
         warnings.push(format!(
             "{} heartbeats were due while their connection was down; they count as write failures",
@@ -224,6 +259,28 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heartbeats_that_our_own_stall_kept_back_are_not_the_servers() {
+        let plan = super::super::tests::plan(10, 10.0);
+        let said = |skipped, length_us| {
+            let mut tally = Tally::new();
+            tally.skipped = skipped;
+            let at_s = 4.0;
+            busy(&plan, &tally, Some(&Stall { length_us, at_s }))
+        };
+        assert_eq!(said(0, 2e6), None);
+        // Of ten connections that beat every second.
+        let own = said(20, 2e6).unwrap();
+        assert!(own.contains("own stall of 2.00 s"), "{own}");
+        for (skipped, length_us) in [(31, 2e6), (20, 50e3)] {
+            let theirs = said(skipped, length_us).unwrap();
+            assert!(
+                theirs.ends_with("the one before was still unanswered"),
+                "{theirs}"
+            );
+        }
+    }
 
     #[test]
     fn what_was_down_at_the_end_is_told_by_what_became_of_it() {

@@ -7,10 +7,7 @@ use std::rc::Rc;
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
-use engine::{
-    Address, Broken, Capabilities, Close, Completions, Config, Driver, EngineCounters, Listen,
-    Payload, Refused, SocketOptions, Template, Token, Until, Waker,
-};
+use engine::{Address, Config, Driver};
 use measure::hold::Memory;
 use measure::time::Time;
 
@@ -20,6 +17,8 @@ use super::{Plan, Record, judge};
 use crate::crew::Job;
 use crate::gate::Gate;
 use crate::run::Ground;
+
+mod drain;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -541,117 +540,6 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
     assert_eq!(record.connections.survived, 0);
     let said = record.warnings.join("; ");
     assert!(said.contains("nothing was held"), "{said}");
-}
-
-/// A driver on which each close takes a millisecond, as it may where there are very many.
-struct SlowToClose<D>(D);
-
-const CLOSE_NS: u64 = MS;
-
-impl<D: Driver> Driver for SlowToClose<D> {
-    fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
-        let until = self.0.clock().plus(CLOSE_NS);
-        while self.0.clock() < until {}
-        self.0.close(socket, how)
-    }
-
-    fn now(&self) -> Time {
-        self.0.now()
-    }
-
-    fn clock(&self) -> Time {
-        self.0.clock()
-    }
-
-    fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
-        self.0.listen(listen)
-    }
-
-    fn local_address(&self, socket: Token) -> Option<Address> {
-        self.0.local_address(socket)
-    }
-
-    fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
-        self.0.connect(to, options)
-    }
-
-    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        self.0.register(bytes)
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.0.buffer()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.0.recycle(buffer);
-    }
-
-    fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
-        self.0.send(socket, payload)
-    }
-
-    fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
-        self.0.arm_receive(socket, armed)
-    }
-
-    fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken> {
-        self.0.wait(until, completions)
-    }
-
-    fn linger_ns(&self) -> u64 {
-        self.0.linger_ns()
-    }
-
-    fn taken_at(&self, socket: Token) -> Option<Time> {
-        self.0.taken_at(socket)
-    }
-
-    fn waker(&self) -> Waker {
-        self.0.waker()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.0.capabilities()
-    }
-
-    fn counters(&self) -> EngineCounters {
-        self.0.counters()
-    }
-}
-
-#[test]
-fn a_hold_ends_soon_however_long_its_connections_take_to_close() {
-    let mut plan = plan(10_000, 3600.0);
-    (plan.open_rate, plan.heartbeat_s) = (1e5, 10.0);
-    let network = Network::new(1, Faults::none());
-    let stop = Stop::new();
-    let ending = stop.clone();
-    let server = Server::new(move |_, before, _| {
-        if before == 2 {
-            ending.request(engine::signal::Signal::Terminate);
-        }
-        well(MS)
-    });
-    network.serve(&address(), server);
-    let assignment = assignment(&plan, network.now());
-    let driver = SlowToClose(network.driver(&assignment.config()));
-    let gate = Gate::new(1);
-    let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
-    let mut outcome = None;
-    worker
-        .run(|brought| outcome = Some((brought, network.now())))
-        .unwrap();
-    let (outcome, brought_at) = outcome.unwrap();
-    // To close one takes a millisecond, and to close all of them would take ten seconds.
-    let brought_after = brought_at - outcome.end;
-    assert!(brought_after.as_millis() < 300, "{brought_after:?}");
-    let after_s = (network.now() - outcome.end).as_secs_f64();
-    assert!(after_s < 2.0, "it ended {after_s} s after the hold");
-    assert_eq!(
-        (outcome.tally.standing, outcome.tally.survived),
-        (10_000, 10_000)
-    );
 }
 
 /// Grants the upgrade to WebSocket, then floods the connection with pings and reads nothing for

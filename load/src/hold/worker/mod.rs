@@ -345,7 +345,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             Phase::Draining { until } => {
                 if self.unanswered == 0 || now >= until && self.stalls.may_expire(now) {
                     self.phase = Phase::Done;
-                } else if self.stop.requested().is_some() {
+                } else if let Some(signal) = self.stop.requested() {
+                    // What it cuts off would have ended one way or the other.
+                    self.ended_by.get_or_insert(signal);
                     self.phase = Phase::Draining {
                         until: until.min(now.plus(INTERRUPT_DRAIN_NS)),
                     };
@@ -418,6 +420,8 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             Phase::Holding { until } => wake = wake.min(until),
+            // Nothing is awaited, and perhaps no timer is left either.
+            Phase::Draining { .. } if self.unanswered == 0 => return Until::Now,
             Phase::Draining { until } => wake = wake.min(until.max(clear_at)),
             Phase::Done => return Until::Now,
         }
@@ -501,11 +505,14 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         for index in 0..self.sessions.len() {
             let session = &self.sessions[index];
-            if session.sent != Time::NEVER {
+            let cut_off = session.sent != Time::NEVER;
+            if cut_off {
                 self.tally.unfinished += 1;
                 self.tally.censored(now.since(session.sent));
             }
-            self.tally.survived += u64::from(session.at_start && !session.lost);
+            // Nobody knows of one whose heartbeat was cut off whether it stands.
+            let stands = session.at_start && !session.lost && !cut_off;
+            self.tally.survived += u64::from(stands);
             self.tally.due += self.dues(index);
         }
         let counters = self.driver.counters();

@@ -307,8 +307,12 @@ pub struct Lost {
     pub unfinished: u64,
     /// Of these: never sent, because no connection was free.
     pub never_sent: u64,
-    /// Attempts to connect that failed in the window or the drain.
+    /// Attempts of a closed loop to connect that failed in the window or the drain.
     pub attempts: u64,
+    /// Exchanges of an open loop that were answered after they had waited for a server that could
+    /// not be reached.
+    #[serde(default)]
+    pub unreachable: u64,
     /// These together with what was completed.
     pub of: u64,
     /// The share of a closed loop's window in which nobody was asked because of an outage.
@@ -563,14 +567,22 @@ impl<P> Record<P> {
     pub fn lost(&self) -> Lost {
         let exchanges = &self.exchanges;
         let (failed, unfinished) = (exchanges.failed, exchanges.unfinished);
-        let attempts = self.connections.failed_attempts;
         let closed = self.offered_rate.is_none();
+        // How often an open loop tries depends on how many connections it has, so what fell due
+        // meanwhile is counted instead. Of those some have failed, and are counted already.
+        let waited = self.waits.as_ref().and_then(|waits| waits.counts);
+        let waited = waited.map_or(0, |counts| counts.unreachable);
+        let (attempts, unreachable) = match closed {
+            true => (self.connections.failed_attempts, 0),
+            false => (0, waited.saturating_sub(failed + unfinished)),
+        };
         let outages = self.availability.as_ref().filter(|_| closed);
         Lost {
             failed,
             unfinished,
             never_sent: exchanges.never_sent,
             attempts,
+            unreachable,
             of: exchanges.completed + failed + unfinished + attempts,
             outage_share: outages.map_or(0.0, |availability| availability.outage_share),
         }
@@ -580,7 +592,7 @@ impl<P> Record<P> {
 impl Lost {
     /// How many.
     pub fn count(&self) -> u64 {
-        self.failed + self.unfinished + self.attempts
+        self.failed + self.unfinished + self.attempts + self.unreachable
     }
 
     /// Its parts in words, such as `3 failed`; nothing where all went well.
@@ -594,6 +606,10 @@ impl Lost {
             (self.unfinished - self.never_sent, "never answered"),
             (self.never_sent, "never sent for want of a connection"),
             (self.attempts, "failed attempts to connect"),
+            (
+                self.unreachable,
+                "due while the server could not be reached",
+            ),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let told = counts.map(|(count, what)| format!("{count} {what}"));

@@ -94,6 +94,7 @@ fn together(samples: &[Sample]) -> Lost {
         sum.unfinished += lost.unfinished;
         sum.never_sent += lost.never_sent;
         sum.attempts += lost.attempts;
+        sum.unreachable += lost.unreachable;
         sum.of += lost.of;
         sum.outage_share += lost.outage_share / samples.len() as f64;
     }

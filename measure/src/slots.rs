@@ -110,13 +110,17 @@ impl Slots {
         }
     }
 
-    /// The window begins at `now`.
-    pub fn start(&mut self, now: Time, seen: Seen) {
+    /// The window begins at `now`. What has been seen until then is told when it opens.
+    pub fn start(&mut self, now: Time) {
         *self = Slots {
             start: now,
-            seen,
             ..Slots::new()
         };
+    }
+
+    /// The window opens: the first slot begins with what has been `seen`.
+    pub fn open(&mut self, seen: Seen) {
+        self.seen = seen;
     }
 
     /// When the slot ends that is open; [`Time::NEVER`] before the start.
@@ -287,7 +291,8 @@ mod tests {
     fn slots(each: impl IntoIterator<Item = (u64, bool)>) -> (Slots, u64) {
         let mut slots = Slots::new();
         let mut sum = 7;
-        slots.start(START, seen(sum, true));
+        slots.start(START);
+        slots.open(seen(sum, true));
         for (answers, awaited) in each {
             sum += answers;
             slots.close_due(slots.due().plus(12_345), seen(sum, awaited));
@@ -350,7 +355,8 @@ mod tests {
         let gap = course.gaps[0];
         assert_eq!((gap.from_ns, gap.until_ns), (200_000_000, 400_000_000));
         let mut slept = Slots::new();
-        slept.start(START, seen(0, true));
+        slept.start(START);
+        slept.open(seen(0, true));
         slept.close_due(START.plus(SLOT_NS), seen(100, true));
         slept.close_due(START.plus(9 * SLOT_NS), seen(100, true));
         let course = slept.course(100, 1).expect("answers enough");
@@ -392,7 +398,8 @@ mod tests {
     #[test]
     fn days_are_kept_in_longer_slots() {
         let mut slots = Slots::new();
-        slots.start(START, seen(0, true));
+        slots.start(START);
+        slots.open(seen(0, true));
         for n in 1..=SLOTS_MAX as u64 {
             slots.close_due(START.plus(n * SLOT_NS), seen(100 * n, true));
         }

@@ -271,7 +271,7 @@ impl Tally {
         let counts = self.counts();
         self.series.start(now, counts);
         self.due.start(now);
-        self.slots.start(now, self.seen(false));
+        self.slots.start(now);
         self.inside = None;
     }
 
@@ -382,8 +382,13 @@ impl Tally {
         }
     }
 
-    /// Closes the slots that are over at `now`; `awaited`: whether an answer is awaited then. The
-    /// first call, when the window opens, says whether one is from its beginning.
+    /// The window opens; `awaited`: whether an answer is awaited from its beginning on. What was
+    /// answered and what failed before is in no slot.
+    pub fn open(&mut self, awaited: bool) {
+        self.slots.open(self.seen(awaited));
+    }
+
+    /// Closes the slots that are over at `now`; `awaited`: whether an answer is awaited then.
     pub fn look(&mut self, now: Time, awaited: bool) {
         let seen = self.seen(awaited);
         self.slots.close_due(now, seen);

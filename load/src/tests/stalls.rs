@@ -5,7 +5,7 @@ use engine::sim::{Faults, Network};
 use engine::{Address, Config};
 use measure::time::Time;
 
-use super::{MS, Server, plan, sockets_for};
+use super::{MS, Server, plan, run_worker, sockets_for};
 use crate::Record;
 use crate::gate::Gate;
 use crate::plan::Plan;
@@ -138,4 +138,38 @@ fn of_a_slot_in_which_the_worker_stood_still_nothing_is_known() {
     assert_eq!(gaps_beside_a_stall(60 * MS), [(3_200, 3_400)]);
     // It reached into the next slot.
     assert_eq!(gaps_beside_a_stall(120 * MS), [(3_300, 3_400)]);
+}
+
+/// When no answers came, in milliseconds of the window, from a server that is silent from 50 ms
+/// before it to 350 ms of it, to a worker that stands still for so long as it opens.
+fn gaps_at_the_start(schedule: Schedule, warm_up_s: f64, length_ns: u64) -> Vec<(u64, u64)> {
+    let mut plan = plan(schedule, 100, 3.0);
+    plan.warm_up_s = warm_up_s;
+    // The network's time begins at one second.
+    let opens_ns = 1_000 * MS + (warm_up_s * 1e9) as u64;
+    let law = move |_, now: Time| match now.0 + 50 * MS >= opens_ns {
+        true => (opens_ns + 350 * MS).saturating_sub(now.0).max(MS),
+        false => MS,
+    };
+    let network = Network::new(1, Faults::none());
+    network.halt(Time(opens_ns - 10 * MS), length_ns);
+    let outcome = run_worker(&plan, 0, sockets_for(100), network, Server::new(law));
+    let tally = outcome.recorder.tally;
+    let course = tally.slots.course(tally.completed, MS).unwrap();
+    let gaps = course.gaps.iter();
+    gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
+        .collect()
+}
+
+#[test]
+fn a_server_that_is_silent_from_the_beginning_was_so_in_the_first_slot_too() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 1_000.0 }] {
+        for warm_up_s in [0.0, 1.0] {
+            let gaps = gaps_at_the_start(schedule.clone(), warm_up_s, 0);
+            assert_eq!(gaps, [(0, 300)], "{schedule:?} after {warm_up_s} s");
+        }
+        // Nobody knows what came while the worker stood still.
+        let gaps = gaps_at_the_start(schedule.clone(), 1.0, 150 * MS);
+        assert_eq!(gaps, [(200, 300)], "{schedule:?} after a stall");
+    }
 }

@@ -485,13 +485,15 @@ impl<'a, D: Driver> Worker<'a, D> {
             .duration_ns
             .map_or(Time::NEVER, |length| window.plus(length));
         self.recorder.set_window(window, end);
+        if self.assignment.marks.is_some() {
+            self.look_ahead();
+        }
         if window <= now {
             // Before the first burst, which belongs to the window.
-            self.open_window(0);
+            self.open_window(0, now);
         }
         self.edge = self.next_edge();
         if self.assignment.marks.is_some() {
-            self.look_ahead();
             for index in 0..self.sessions.len() {
                 self.offer(index);
             }

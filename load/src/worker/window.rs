@@ -18,7 +18,7 @@ impl<D: Driver> Worker<'_, D> {
         let (start, end) = self.recorder.window();
         if self.phase == Phase::Loading && now >= start {
             if !self.opened {
-                self.open_window(unread);
+                self.open_window(unread, now);
             }
             let awaited = self.is_awaiting(now);
             self.recorder.tally.look(now.min(end), awaited);
@@ -63,15 +63,13 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Notes what had been counted before the measured window. `unread`: bytes that the driver has
-    /// counted and nobody has looked at.
-    pub(super) fn open_window(&mut self, unread: u64) {
+    /// counted and nobody has looked at. In an open loop the first exchange is known already.
+    pub(super) fn open_window(&mut self, unread: u64, now: Time) {
         self.opened = true;
         // All until now were intended before now.
         self.begun_before = self.begun;
         self.recorder.open();
         let (start, _) = self.recorder.window();
-        let awaited = self.assignment.marks.is_none() || self.under_way() > 0;
-        self.recorder.tally.look(start, awaited);
         self.cpu_at_start = own_time();
         self.counters_at_start = self.driver.counters();
         self.counters_at_start.bytes_received -= unread;
@@ -81,6 +79,9 @@ impl<D: Driver> Worker<'_, D> {
             self.dropped += 1;
             self.look_ahead();
         }
+        let awaited = self.is_awaiting(start);
+        self.recorder.tally.open(awaited);
+        self.note_blind(now);
     }
 
     /// The measured window ends at `end`; its answers are awaited until `until`.

@@ -324,7 +324,7 @@ fn an_outage_of_a_closed_loop_counts_as_time_in_which_everything_failed() {
     let record = |kind: Loop, stall: bool| {
         let mut tally = Tally::new(kind);
         tally.start(at(0));
-        tally.look(at(0), true);
+        tally.open(true);
         for ms in 0..4000 {
             if ms % 100 == 0 {
                 tally.look(at(ms), true);

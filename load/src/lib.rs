@@ -27,6 +27,7 @@ mod random;
 mod recorder;
 pub mod redaction;
 mod request;
+mod room;
 mod run;
 pub mod schedule;
 mod session;

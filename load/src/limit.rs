@@ -21,6 +21,7 @@ use measure::time::Time;
 
 use crate::lateness::{self, Seen};
 use crate::plan::Plan;
+use crate::room::Room;
 use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
@@ -31,7 +32,7 @@ const CPU_SHARE_MAX: f64 = 0.95;
 const CPU_SHARE_WARN: f64 = 0.80;
 /// A worker that waited for its processor for a larger share of the window than this was disturbed:
 /// said as a warning.
-pub(crate) const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
+const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 /// One that waited for more than this is taken to be the limit.
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 /// A worker that stood still for so long is worth a word in any loop.
@@ -84,6 +85,7 @@ pub(crate) fn judge(
     };
     let open = plan.schedule.is_open();
     let owed = open.then(|| Owed::of(outcomes));
+    let room = Room::here(plan.threads);
     let mut signs = Vec::new();
     if let Some(owed) = &owed {
         let waits = owed.waits;
@@ -98,19 +100,22 @@ pub(crate) fn judge(
         signs.extend(owed.ours(plan));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
-        signs.extend(busy(&mut verdict, times(), duration_s));
+        signs.extend(busy(&mut verdict, times(), duration_s, room));
     }
     if signs.is_empty() {
-        signs.extend(kept_waiting(&mut verdict));
+        match kept_waiting(verdict.run_queue_share_max, room) {
+            Some(Kept::TooLong(sentence)) => signs.push(sentence),
+            Some(Kept::Awhile(warning)) => verdict.warnings.push(warning),
+            None => {}
+        }
     }
     verdict.limited = !signs.is_empty();
     if verdict.limited && !open {
-        verdict.warnings.push(
+        verdict.warnings.push(format!(
             "the rate is a lower bound of what the server can do, unless the server's own CPU was \
-             saturated as well. To generate more load, add threads (-t) on CPUs of their own \
-             (--cpus)"
-                .to_owned(),
-        );
+             saturated as well. To generate more load, {}",
+            room.more_threads()
+        ));
     }
     verdict.reason = if verdict.limited {
         signs.join("; ")
@@ -123,7 +128,7 @@ pub(crate) fn judge(
         let stood_still = verdict.longest_stall.as_ref().and_then(stood_still);
         verdict.warnings.extend(stood_still);
     }
-    check_validity(&mut verdict, outcomes, open);
+    check_validity(&mut verdict, outcomes, open, room);
     verdict
 }
 
@@ -143,22 +148,37 @@ pub(crate) fn share_max(
         .reduce(f64::max)
 }
 
-/// Any loop: time that a worker was ready to run and did not.
-fn kept_waiting(verdict: &mut Verdict) -> Option<String> {
-    let share = verdict
-        .run_queue_share_max
-        .filter(|share| *share > RUN_QUEUE_SHARE_WARN)?;
+/// What a worker's wait for its CPU means.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// A disturbance, with what to do about it.
+    Awhile(String),
+    /// The generator was the limit.
+    TooLong(String),
+}
+
+impl Kept {
+    /// What a reader must know where the generator was not the limit.
+    pub(crate) fn warning(self) -> Option<String> {
+        match self {
+            Kept::Awhile(warning) => Some(warning),
+            Kept::TooLong(_) => None,
+        }
+    }
+}
+
+/// Any loop, and a hold: time that a worker was ready to run and did not, as a share of all; none
+/// where it is too little to tell.
+pub(crate) fn kept_waiting(share_max: Option<f64>, room: Room) -> Option<Kept> {
+    let share = share_max.filter(|share| *share > RUN_QUEUE_SHARE_WARN)?;
     let sentence = format!(
         "a worker was kept from its CPU by other threads for {:.1} % of the time",
         share * 100.0
     );
-    if share > RUN_QUEUE_SHARE_MAX {
-        return Some(sentence);
-    }
-    verdict.warnings.push(format!(
-        "{sentence}; give the generator CPUs of its own (--cpus)"
-    ));
-    None
+    Some(match share > RUN_QUEUE_SHARE_MAX {
+        true => Kept::TooLong(sentence),
+        false => Kept::Awhile(format!("{sentence}; {}", room.own_cpus())),
+    })
 }
 
 /// Closed loop: processor time and Little's law.
@@ -166,6 +186,7 @@ fn busy(
     verdict: &mut Verdict,
     times: impl Iterator<Item = Option<ThreadTime>>,
     duration_s: f64,
+    room: Room,
 ) -> Vec<String> {
     let mut signs = Vec::new();
     let never_idle = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)
@@ -178,9 +199,9 @@ fn busy(
             verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
-            "the busiest worker used {:.0} % of its CPU, close to being the limit; \
-             add threads (-t)",
-            share * 100.0
+            "the busiest worker used {:.0} % of its CPU, close to being the limit; {}",
+            share * 100.0,
+            room.more_threads()
         )),
         _ => {}
     }
@@ -482,10 +503,64 @@ fn depth_allowed(plan: &Plan, outcomes: &[Outcome]) -> u32 {
     allowed.fold(plan.depth(), u32::min)
 }
 
-fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
-    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
-    let completed: u64 = tallies().map(|tally| tally.completed).sum();
-    let intended: u64 = tallies().map(|tally| tally.intended).sum();
+/// What became of the requests that were due.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    due: u64,
+    completed: u64,
+    failed: u64,
+    never_sent: u64,
+    unanswered: u64,
+}
+
+impl Fate {
+    fn of(outcomes: &[Outcome]) -> Fate {
+        let mut fate = Fate::default();
+        for outcome in outcomes {
+            let tally = &outcome.recorder.tally;
+            fate.due += tally.intended;
+            fate.completed += tally.completed;
+            fate.failed += tally.failed;
+            fate.never_sent += tally.never_sent;
+            fate.unanswered += tally.unfinished - tally.never_sent;
+        }
+        fate
+    }
+
+    /// That fewer were completed than the rate asks for, and what became of the rest. A server that
+    /// answers each with an error was asked at that rate, and did not fall behind.
+    fn too_few(self) -> Option<String> {
+        let Fate { due, completed, .. } = self;
+        if completed as f64 >= due as f64 * ACHIEVED_SHARE_MIN {
+            return None;
+        }
+        let rest = [
+            (self.failed, "failed"),
+            (self.never_sent, "never sent"),
+            (self.unanswered, "unanswered at the end"),
+        ];
+        let rest = rest.into_iter().filter(|(count, _)| *count > 0);
+        let rest: Vec<String> = rest
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let rest = rest.join(", ");
+        Some(match self.never_sent + self.unanswered {
+            0 => format!(
+                "{} of {due} requests failed, so fewer succeeded than the rate asks for; the \
+                 errors say why",
+                self.failed
+            ),
+            _ => format!(
+                "the server didn't reach the rate asked for: of {due} requests that were due, \
+                 {completed} were completed ({rest})"
+            ),
+        })
+    }
+}
+
+fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room: Room) {
+    let fate = Fate::of(outcomes);
+    let completed = fate.completed;
     let mut void = Vec::new();
     if completed == 0 {
         let nothing = "no request succeeded, so there is nothing to measure";
@@ -493,18 +568,20 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
     }
     if open && verdict.limited {
         // Why is the verdict's reason, which the text says one line before.
-        let ours = "the generator was the limit, so the times aren't the server's alone. Use \
-                    --control to see what this machine adds; then lower the rate, add threads \
-                    (-t), or give the generator CPUs of its own (--cpus)";
-        void.push(ours.to_owned());
+        void.push(format!(
+            "the generator was the limit, so the times aren't the server's alone. Use --control to \
+             see what this machine adds; then lower the rate, or {}",
+            room.more_threads()
+        ));
     }
     if outcomes
         .iter()
         .any(|outcome| outcome.counters.overflows > 0)
     {
-        let overflow =
-            "the completion queue overflowed; add threads (-t) or use fewer connections (-c)";
-        void.push(overflow.to_owned());
+        void.push(format!(
+            "the completion queue overflowed; use fewer connections (-c), or {}",
+            room.more_threads()
+        ));
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
         let cut =
@@ -531,11 +608,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool) {
              {completed} of the requests asked for (-n) answered"
         ));
     }
-    if open && (completed as f64) < intended as f64 * ACHIEVED_SHARE_MIN {
-        verdict.warnings.push(format!(
-            "the server didn't reach the rate asked for: {completed} of {intended} requests that \
-             were due were completed"
-        ));
+    if open {
+        verdict.warnings.extend(fate.too_few());
     }
     if let Some(violation) = outcomes
         .iter()
@@ -574,8 +648,13 @@ mod tests {
             void: Vec::new(),
             longest_stall: None,
         };
-        let mut signs = busy(&mut verdict, [Some(time)].into_iter(), 1.0);
-        signs.extend(kept_waiting(&mut verdict));
+        let room = Room::here(1);
+        let mut signs = busy(&mut verdict, [Some(time)].into_iter(), 1.0, room);
+        match kept_waiting(verdict.run_queue_share_max, room) {
+            Some(Kept::TooLong(sentence)) => signs.push(sentence),
+            Some(Kept::Awhile(warning)) => verdict.warnings.push(warning),
+            None => {}
+        }
         (signs, verdict.warnings)
     }
 
@@ -596,5 +675,34 @@ mod tests {
             signs[0].ends_with("used 90 % of its CPU and waited 6 % for it"),
             "{signs:?}"
         );
+    }
+
+    #[test]
+    fn a_server_that_fails_is_told_from_one_that_falls_behind() {
+        let told = |completed, failed, never_sent, unanswered| {
+            let due = completed + failed + never_sent + unanswered;
+            let fate = Fate {
+                due,
+                completed,
+                failed,
+                never_sent,
+                unanswered,
+            };
+            fate.too_few()
+        };
+        assert_eq!(told(991, 3, 3, 3), None);
+        let failed = told(900, 100, 0, 0).unwrap();
+        assert!(
+            failed.starts_with("100 of 1000 requests failed, so fewer succeeded"),
+            "{failed}"
+        );
+        let behind = told(900, 0, 80, 20).unwrap();
+        assert_eq!(
+            behind,
+            "the server didn't reach the rate asked for: of 1000 requests that were due, 900 were \
+             completed (80 never sent, 20 unanswered at the end)"
+        );
+        let both = told(500, 400, 100, 0).unwrap();
+        assert!(both.ends_with("(400 failed, 100 never sent)"), "{both}");
     }
 }

@@ -62,7 +62,12 @@ pub(crate) fn unsecured(plan: &Plan, error: &HandshakeError) -> RunError {
 
 fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
     let text = match fault {
-        None => "check that the server speaks TLS on this port, or give it more time (--timeout)",
+        None => {
+            return format!(
+                "check that the server speaks TLS on this port, or raise the time limit ({} s)",
+                plan.timeout_s
+            );
+        }
         Some(TlsFault::UntrustedIssuer) => {
             "give the certificate of its authority with --cacert, or accept any with --insecure"
         }

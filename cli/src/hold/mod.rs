@@ -9,12 +9,13 @@ use load::check;
 use load::hold::Record;
 use load::{Phase, Progress};
 use measure::record::EndedBy;
+use measure::time::Time;
 
 use crate::args::hold::Hold;
 use crate::args::run::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
-use crate::output::progress::Line;
+use crate::output::progress::{Line, Patience};
 use crate::output::terminal::{self, Paint};
 use crate::output::{hold as shown, thresholds};
 
@@ -29,9 +30,17 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
         terminal::say(sentence);
     }
     let line = RefCell::new(Line::new());
+    let began = Time::now();
+    let mut patience = Patience::new(began);
     let mut watch = |now: &Progress| {
+        let opening_s = (Time::now() - began).as_secs();
         line.borrow_mut()
-            .show(&progress_text(now, plan.connections));
+            .show(&progress_text(now, plan.connections, opening_s));
+        if now.phase == Phase::WarmUp
+            && let Some(opening_s) = patience.is_due(Time::now())
+        {
+            terminal::say(&progress_text(now, plan.connections, opening_s));
+        }
     };
     hold.carry_out(&stop, &mut watch, |record| {
         line.borrow_mut().clear();
@@ -84,10 +93,14 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
     }
 }
 
-fn progress_text(now: &Progress, asked: u32) -> String {
+/// `opening_s`: since when connections are being opened, if they still are.
+fn progress_text(now: &Progress, asked: u32, opening_s: u64) -> String {
     let beats = format!("{} heartbeats, {} failed", now.completed, now.failed);
     match (now.phase, now.total_s) {
-        (Phase::WarmUp, _) => format!("opening  {} of {asked} stand  {beats}", now.connected),
+        (Phase::WarmUp, _) => format!(
+            "opening for {opening_s}s  {} of {asked} stand  {beats}",
+            now.connected
+        ),
         (_, Some(total)) => format!(
             "{:.0}s of {total:.0}s  {} of {asked} stand  {beats}",
             now.elapsed_s.floor(),

@@ -191,12 +191,18 @@ fn timeline(record: &Record, paint: Paint) -> String {
 
 fn memory(record: &Record) -> String {
     let memory = &record.memory;
-    match (memory.bytes_per_connection, memory.held_bytes) {
-        (Some(each), Some(all)) => format!(
-            "Memory: {} of this process per connection ({} connections, {} in all)\n",
+    let known = (
+        memory.bytes_per_connection,
+        memory.before_bytes,
+        memory.held_bytes,
+    );
+    match known {
+        (Some(each), Some(before), Some(held)) => format!(
+            "Memory: {} of ringside per connection (from {} to {} with {} connections)\n",
             wrk_bytes(each),
+            wrk_bytes(before as f64),
+            wrk_bytes(held as f64),
             memory.connections,
-            wrk_bytes(all as f64),
         ),
         _ => String::new(),
     }

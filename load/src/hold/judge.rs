@@ -9,7 +9,8 @@ use measure::record::{EndedBy, Generator, Stall};
 
 use super::worker::Outcome;
 use super::{Plan, Record};
-use crate::limit::{self, RUN_QUEUE_SHARE_WARN};
+use crate::limit::{self, Kept};
+use crate::room::Room;
 use crate::run::{Ground, by_signal, engine_counters};
 
 /// Heartbeats that leave later than this at the 99th percentile were held up by this process.
@@ -41,31 +42,22 @@ pub(super) fn record(
     if !began {
         tally.survived = 0;
     }
-    let cpu_seconds = times().map(|time| time.map(|time| time.run_ns as f64 / 1e9));
     let run_queue_share_max = limit::share_max(times(), whole_s, |time| time.wait_ns);
-    let late = lateness(&tally, run_queue_share_max);
+    let kept = limit::kept_waiting(run_queue_share_max, Room::here(threads));
+    let late = lateness(&tally, kept.as_ref(), threads);
     let longest_stall = longest_stall(&outcomes);
     let generator = Generator {
-        version: env!("CARGO_PKG_VERSION").into(),
-        engine: ground.kind.name().into(),
-        engine_reason: ground.engine_reason.clone(),
         threads,
-        cpu_seconds: cpu_seconds.sum::<Option<f64>>(),
-        cpu_us_per_exchange: None, // Computed by `Record::assemble`.
         limited: late.is_some(),
         limited_reason: late.unwrap_or_else(|| "heartbeats left when they were due".into()),
-        cpu_share_max: limit::share_max(times(), whole_s, |time| time.run_ns),
         run_queue_share_max,
-        littles_law_gap: None,
-        memory_peak_bytes: process::own_peak_bytes(),
         longest_stall,
-        steal_share: None,
-        throttled_us: None,
-        counters: counters(&outcomes),
+        ..generator(ground, whole_s, &outcomes)
     };
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64(), held > 0.0);
+    warnings.extend(kept.and_then(Kept::warning));
     warnings.extend(busy(&plan, &tally, longest_stall.as_ref()));
     let ended_by = all().find_map(|outcome| outcome.ended_by);
     warnings.extend(cut_off(&tally).filter(|_| began && ended_by.is_some()));
@@ -89,6 +81,23 @@ pub(super) fn record(
     )
 }
 
+/// What is known of the generator before anything is judged.
+fn generator(ground: &Ground, whole_s: f64, outcomes: &[Outcome]) -> Generator {
+    let times = || outcomes.iter().map(|outcome| outcome.cpu);
+    let cpu_seconds = times().map(|time| time.map(|time| time.run_ns as f64 / 1e9));
+    Generator {
+        version: env!("CARGO_PKG_VERSION").into(),
+        engine: ground.kind.name().into(),
+        engine_reason: ground.engine_reason.clone(),
+        cpu_seconds: cpu_seconds.sum::<Option<f64>>(),
+        cpu_us_per_exchange: None, // Computed by `Record::assemble`.
+        cpu_share_max: limit::share_max(times(), whole_s, |time| time.run_ns),
+        memory_peak_bytes: process::own_peak_bytes(),
+        counters: counters(outcomes),
+        ..Generator::default()
+    }
+}
+
 /// The first violation of the protocol, in words.
 fn broken(outcomes: &[Outcome]) -> Option<String> {
     let first = outcomes.iter().find_map(|one| one.violation.as_ref())?;
@@ -109,7 +118,7 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
 }
 
 /// How this process itself held heartbeats up, if it did.
-fn lateness(tally: &Tally, run_queue_share_max: Option<f64>) -> Option<String> {
+fn lateness(tally: &Tally, kept: Option<&Kept>, threads: u32) -> Option<String> {
     let mut signs = Vec::new();
     let p99 = tally.lateness.quantile(0.99);
     if p99 > LATENESS_P99_MAX_NS {
@@ -119,11 +128,10 @@ fn lateness(tally: &Tally, run_queue_share_max: Option<f64>) -> Option<String> {
             p99 as f64 / 1e6
         ));
     }
-    if let Some(share) = run_queue_share_max.filter(|share| *share > RUN_QUEUE_SHARE_WARN) {
+    if let Some(Kept::TooLong(sentence)) = kept {
         signs.push(format!(
-            "a worker was kept from its CPU by other threads for {:.1} % of the time, which is in \
-             the round trips; give this process CPUs of its own (--cpus)",
-            share * 100.0
+            "{sentence}, which is in the round trips; {}",
+            Room::here(threads).own_cpus()
         ));
     }
     (!signs.is_empty()).then(|| signs.join("; "))
@@ -280,6 +288,22 @@ mod tests {
                 "{theirs}"
             );
         }
+    }
+
+    #[test]
+    fn a_hold_is_limited_by_its_cpu_as_a_run_is() {
+        let judged = |share| {
+            let kept = limit::kept_waiting(Some(share), Room::here(1));
+            let late = lateness(&Tally::new(), kept.as_ref(), 1);
+            (late, kept.and_then(Kept::warning))
+        };
+        assert_eq!(judged(0.01), (None, None));
+        let (late, warning) = judged(0.05);
+        assert_eq!(late, None);
+        assert!(warning.unwrap().contains("for 5.0 % of the time"));
+        let (late, warning) = judged(0.12);
+        assert!(late.unwrap().contains("which is in the round trips"));
+        assert_eq!(warning, None);
     }
 
     #[test]

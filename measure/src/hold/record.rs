@@ -133,8 +133,15 @@ pub struct Memory {
     pub held_bytes: Option<u64>,
     /// The most connections that stood when it was looked at.
     pub connections: u64,
-    /// `held_bytes` ÷ `connections`: everything the process has, shared out.
+    /// What the process has gained, `held_bytes` − `before_bytes`, ÷ `connections`.
     pub bytes_per_connection: Option<f64>,
+}
+
+impl Memory {
+    /// What connections have cost: the process without them is no part of it.
+    fn gained(&self) -> Option<u64> {
+        Some(self.held_bytes?.saturating_sub(self.before_bytes?))
+    }
 }
 
 /// One row of the series.
@@ -212,10 +219,10 @@ impl<P> Record<P> {
             .cpu_seconds
             .and_then(|seconds| ratio(seconds * 1e6, exchanged as f64));
         let memory = Memory {
-            bytes_per_connection: facts
-                .memory
-                .held_bytes
-                .and_then(|bytes| ratio(bytes as f64, facts.memory.connections as f64)),
+            bytes_per_connection: facts.memory.gained().and_then(|bytes| {
+                let connections = facts.memory.connections as f64;
+                ratio(bytes as f64, connections)
+            }),
             ..facts.memory
         };
         Record {

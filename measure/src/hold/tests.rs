@@ -26,9 +26,10 @@ fn record(tally: &Tally, asked: u64, duration_s: f64) -> Record<String> {
             opening_s: 1.0,
             duration_s,
             memory: Memory {
-                held_bytes: Some(4_000),
+                before_bytes: Some(9_000),
+                held_bytes: Some(13_000),
                 connections: 4,
-                ..Memory::default()
+                bytes_per_connection: None,
             },
             valid: true,
             warnings: Vec::new(),

@@ -389,7 +389,7 @@ impl Target {
                 "credentials in URLs are not sent; use -H 'Authorization: …'",
             ));
         }
-        let (host, port) = split_port(authority).ok_or_else(|| bad("the port is not a number"))?;
+        let (host, port) = split_port(authority).map_err(bad)?;
         if host.is_empty() {
             return Err(bad("the host is missing"));
         }
@@ -494,18 +494,22 @@ impl Request {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`; `None` where the port is no number.
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Some((host, Some(port.parse().ok()?))),
-            None => rest.is_empty().then_some((host, None)),
-        };
-    }
-    match authority.split_once(':') {
-        Some((host, port)) => Some((host, Some(port.parse().ok()?))),
-        None => Some((authority, None)),
+/// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
+fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
+    let (host, rest) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').ok_or("the bracket is not closed")?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    let port = match rest.strip_prefix(':') {
+        None if rest.is_empty() => return Ok((host, None)),
+        None => return Err("what follows the bracket is no port"),
+        Some(port) => port,
+    };
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse() {
+        Ok(port) if is_number => Ok((host, Some(port))),
+        _ if is_number => Err("the port is above 65535"),
+        _ => Err("the port is not a number"),
     }
 }
 
@@ -624,7 +628,12 @@ mod tests {
             ("gopher://x/", "no scheme that ringside knows"),
             ("http://", "host is missing"),
             ("http://x:port/", "port is not a number"),
-            ("http://x:70000/", "port is not a number"),
+            ("http://x:/", "port is not a number"),
+            ("http://x:+80/", "port is not a number"),
+            ("http://x:70000/", "port is above 65535"),
+            ("http://[::1]:99999/", "port is above 65535"),
+            ("http://[::1/", "bracket is not closed"),
+            ("http://[::1]x/", "what follows the bracket"),
             ("http://me:secret@x/", "Authorization"),
             ("http://x/ä", "percent-encoded"),
         ];

@@ -289,6 +289,13 @@ impl Recorder {
         self.tally.attempts_failed += u64::from(self.was_open);
     }
 
+    /// The peer closed a WebSocket with this code.
+    pub(crate) fn closed(&mut self, code: Option<u16>) {
+        if self.was_open {
+            self.tally.closes.add(code);
+        }
+    }
+
     /// An exchange was neither answered nor failed when the run ended.
     pub(crate) fn unfinished(&mut self, exchange: &Exchange, now: Time) {
         self.ended += 1;

@@ -379,7 +379,6 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
     sums.insert("own_lateness_max_us".to_owned(), late_us);
     for outcome in outcomes {
         for (name, count) in [
-            ("blocked_exchanges", outcome.recorder.blocked),
             ("dropped_in_warm_up", outcome.dropped),
             ("timeouts_put_off", outcome.put_off),
         ] {

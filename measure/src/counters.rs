@@ -1,6 +1,8 @@
 //! Counters of what went wrong, by kind, and of answers, by status. Adding one is an index into an
 //! array: errors on the hot path are numbers, words are made when the record is.
 
+use std::collections::BTreeMap;
+
 /// What can go wrong with an exchange or a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -273,6 +275,39 @@ impl Statuses {
     }
 }
 
+/// Close frames of WebSocket servers, by their code. They end connections, so that counting one may
+/// cost more than an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closes {
+    counts: BTreeMap<u16, u64>,
+}
+
+impl Closes {
+    /// Stands for a close frame without a code; none may carry it (RFC 6455 §7.4.1).
+    pub const NO_CODE: u16 = 1005;
+
+    /// Counts a close frame with `code`.
+    pub fn add(&mut self, code: Option<u16>) {
+        *self
+            .counts
+            .entry(code.unwrap_or(Self::NO_CODE))
+            .or_default() += 1;
+    }
+
+    /// The counts by the code's digits, as a record has them.
+    pub fn by_code(&self) -> BTreeMap<String, u64> {
+        let counts = self.counts.iter();
+        counts.map(|(code, n)| (code.to_string(), *n)).collect()
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Closes) {
+        for (code, count) in &other.counts {
+            *self.counts.entry(*code).or_default() += count;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,5 +352,21 @@ mod tests {
         );
         assert_eq!((sum.total(), sum.not_2xx_or_3xx()), (7, 4));
         assert_eq!((sum.count(200), sum.count(201), sum.count(5000)), (2, 0, 0));
+    }
+
+    #[test]
+    fn close_frames_are_counted_by_code_and_merged() {
+        let mut closes = Closes::default();
+        for code in [Some(1001), None, Some(1001)] {
+            closes.add(code);
+        }
+        let mut other = Closes::default();
+        for code in [Some(1013), None] {
+            other.add(code);
+        }
+        closes.merge(&other);
+        let counts = [("1001", 2), ("1005", 2), ("1013", 1)];
+        let counts = counts.map(|(code, n)| (code.to_owned(), n));
+        assert_eq!(closes.by_code(), BTreeMap::from(counts));
     }
 }

@@ -66,6 +66,9 @@ pub struct Record<P> {
     /// gRPC calls by the name of their status, such as `OK`; empty where nothing was called.
     #[serde(default)]
     pub grpc_status: BTreeMap<String, u64>,
+    /// WebSockets that the server closed, by the code of its close frame; 1005: it had none.
+    #[serde(default)]
+    pub close_codes: BTreeMap<String, u64>,
     /// Messages of exchanges, of gRPC or of a WebSocket.
     #[serde(default)]
     pub messages: Messages,
@@ -229,7 +232,10 @@ pub struct Generator {
     /// processors, in microseconds; null where no group has such an account.
     #[serde(default)]
     pub throttled_us: Option<f64>,
-    /// The engine's own counters, by name.
+    /// The generator's own counters, by name: the engine's; `own_lateness_max_us`, the longest by
+    /// which a request that found a free connection was late; `dropped_in_warm_up`, requests that
+    /// were due in the warm-up and never sent; `timeouts_put_off`, how often a stall kept a time
+    /// limit from expiring.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -524,6 +530,7 @@ impl<P> Record<P> {
             waits: Some(Waits::of(tally)),
             ping_time_us: Times::of(&tally.ping),
             grpc_status: facts.grpc_status,
+            close_codes: tally.closes.by_code(),
             messages: Messages {
                 sent: tally.messages_sent,
                 received: tally.messages_received,

@@ -36,6 +36,10 @@ pub struct Row {
     pub completed: u64,
     /// Exchanges that failed in this row; likewise.
     pub failed: u64,
+    /// Whole answers that came in this row, with any status and whenever their exchange was due;
+    /// null in older records.
+    #[serde(default)]
+    pub answered: Option<u64>,
     /// Exchanges that fell due in this row, whenever they were sent; null in a closed loop.
     pub offered: Option<u64>,
     /// Bytes received in this row.
@@ -61,6 +65,7 @@ pub trait Gains: Copy + Default {
 pub struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
+    pub(crate) answered: u64,
     pub(crate) bytes_received: u64,
 }
 
@@ -69,6 +74,7 @@ impl Gains for Counts {
         Counts {
             completed: self.completed.saturating_sub(earlier.completed),
             failed: self.failed.saturating_sub(earlier.failed),
+            answered: self.answered.saturating_sub(earlier.answered),
             bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
         }
     }
@@ -76,6 +82,7 @@ impl Gains for Counts {
     fn add(&mut self, other: &Counts) {
         self.completed += other.completed;
         self.failed += other.failed;
+        self.answered += other.answered;
         self.bytes_received += other.bytes_received;
     }
 }
@@ -301,6 +308,7 @@ impl Row {
             seconds: stretch.seconds,
             completed: stretch.counts.completed,
             failed: stretch.counts.failed,
+            answered: Some(stretch.counts.answered),
             offered,
             bytes_received: stretch.counts.bytes_received,
             response_p50_us: stretch.p50_us,

@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counters::{ErrorKind, Errors, Statuses};
+use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::due::Due;
 use crate::histogram::Histogram;
 use crate::series::{Counts, Row, Series};
@@ -109,6 +109,8 @@ pub struct Tally {
     pub statuses: Statuses,
     /// gRPC calls by the code of their status; all zero where nothing was called.
     pub grpc_statuses: [u64; GRPC_CODES],
+    /// WebSockets that the server closed in the window or the drain.
+    pub closes: Closes,
     /// Errors by kind; those of connections, too, so that there may be more than failed exchanges.
     pub errors: Errors,
     /// The same over time.
@@ -253,6 +255,7 @@ impl Tally {
             messages_received: 0,
             statuses: Statuses::default(),
             grpc_statuses: [0; GRPC_CODES],
+            closes: Closes::default(),
             errors: Errors::default(),
             series: Series::new(),
             due: Due::new(),
@@ -482,6 +485,7 @@ impl Tally {
             *mine += theirs;
         }
         self.statuses.merge(&other.statuses);
+        self.closes.merge(&other.closes);
         self.errors.merge(&other.errors);
         self.series.merge(&other.series);
         self.due.merge(&other.due);
@@ -540,6 +544,7 @@ impl Tally {
         Counts {
             completed: self.completed,
             failed: self.failed,
+            answered: self.so_far().answered,
             bytes_received: self.bytes_received,
         }
     }

@@ -27,10 +27,11 @@ const NS_PER_S: u64 = 1_000_000_000;
 const DURATION: &str = "a duration like 10s, 1.5s, 50ms, 2m or 1h30m (a bare number is seconds)";
 const COUNT: &str = "a whole number like 200, 10k, 1.5M or 1G";
 const SIZE: &str = "a size in bytes like 512, 4K or 64KiB (1024 each), or 1MB (1000 each)";
+const NO_RATE: &str = "a rate above zero; give one like 50000, 50k, 100/s or 10/m";
 const RATE: &str = "a rate like 50000, 50k, 100/s or 10/m (a bare number is per second)";
 
-/// Reads a duration: numbers with `ns`, `us`, `ms`, `s`, `m`, `h` or `d`, one after the other; a
-/// bare number is seconds.
+/// Reads a duration: numbers with `ns`, `us`, `ms`, `s`, `m`, `h` or `d`, one after the other, with
+/// or without blanks; a bare number is seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, Unreadable> {
     duration(text).ok_or_else(|| unreadable(text, DURATION))
 }
@@ -60,9 +61,13 @@ pub fn parse_rate(text: &str) -> Result<f64, Unreadable> {
         let (number, unit) = split(count.trim())?;
         let per_s = NS_PER_S as f64 / unit_ns(per.trim())? as f64;
         let rate = number.to_f64() * metric(unit)? as f64 * per_s;
-        (rate.is_finite() && rate > 0.0).then_some(rate)
+        rate.is_finite().then_some(rate)
     };
-    read().ok_or_else(|| unreadable(text, RATE))
+    match read() {
+        Some(rate) if rate > 0.0 => Ok(rate),
+        Some(_) => Err(unreadable(text, NO_RATE)),
+        None => Err(unreadable(text, RATE)),
+    }
 }
 
 /// A time in microseconds in wrk's form: `635.91us`, `0.89ms`, `1.02s`, `0.85m`.
@@ -120,7 +125,7 @@ fn duration(text: &str) -> Option<Duration> {
         let (number, after) = rest.split_at(unit_at);
         let end = after.find(|c: char| !c.is_ascii_alphabetic());
         let (unit, after) = after.split_at(end.unwrap_or(after.len()));
-        let part_ns = Decimal::read(number)?.times(unit_ns(unit)?)?;
+        let part_ns = Decimal::read(number.trim())?.times(unit_ns(unit)?)?;
         sum_ns = sum_ns.checked_add(part_ns)?;
         rest = after;
     }
@@ -247,6 +252,8 @@ mod tests {
             ("1d", 86_400_000),
             ("0", 0),
             (" 3s ", 3_000),
+            ("5 ms", 5),
+            ("1h 30 m", 5_400_000),
         ] {
             assert_eq!(ms(text), Some(expected), "{text}");
         }
@@ -355,6 +362,7 @@ mod tests {
         for text in ["", "0", "-5", "10/", "10/x", "/s", "1e5", "5/s/s", "inf"] {
             let error = parse_rate(text).expect_err(text).to_string();
             assert!(error.contains("is not a rate"), "{error}");
+            assert_eq!(error.contains("above zero"), text == "0", "{error}");
         }
     }
 

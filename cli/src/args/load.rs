@@ -83,6 +83,7 @@ pub(crate) struct Load {
     pub(crate) http2: Http2,
 
     /// Send TEXT, or the content of FILE; an exchange is this message and the next one back
+    /// [default: Hello, World!]
     #[arg(long, value_name = "TEXT|@FILE", help_heading = WEBSOCKET)]
     pub(crate) message: Option<String>,
 

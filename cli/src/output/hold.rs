@@ -6,6 +6,7 @@ use load::protocol::Protocol;
 use measure::hold::Row;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
+use super::closes;
 use super::table;
 use super::terminal::Paint;
 use super::text::{DISTRUST, errors, generator_line, interrupted};
@@ -33,6 +34,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
     ] {
         text.push_str(&errors(title, counts, paint));
     }
+    text.push_str(&closes::line(&record.close_codes));
     text.push_str(&memory(record));
     text.push_str(&generator_line(&record.generator, "heartbeat", paint));
     for warning in &record.warnings {

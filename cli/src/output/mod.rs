@@ -1,5 +1,6 @@
 //! What is printed: data on standard output or into a file, talk on standard error.
 
+mod closes;
 pub(crate) mod control;
 pub(crate) mod csv;
 pub(crate) mod destination;

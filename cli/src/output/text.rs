@@ -8,6 +8,7 @@ use measure::counters::ErrorKind;
 use measure::record::{Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Waits};
 use measure::units::{wrk_bytes, wrk_time_us};
 
+use super::closes;
 use super::control;
 use super::terminal::Paint;
 use super::times;
@@ -205,6 +206,7 @@ fn calls(record: &Record) -> String {
         let counts: Vec<String> = statuses.map(|(name, n)| format!("{n} {name}")).collect();
         text.push_str(&format!("gRPC statuses: {}\n", counts.join(", ")));
     }
+    text.push_str(&closes::line(&record.close_codes));
     let messages = &record.messages;
     if messages.sent + messages.received > 0 {
         text.push_str(&format!(
@@ -506,12 +508,20 @@ pub(super) mod tests {
     fn calls_and_the_parts_of_the_set_up_are_told_where_there_were_any() {
         let mut record = record(Loop::Closed);
         let plain = text(&record, false, Paint::PLAIN);
-        for absent in ["gRPC", "Messages", "HTTP/2:", "  ping", "Set-up"] {
+        for absent in [
+            "gRPC",
+            "Messages",
+            "Closed by",
+            "HTTP/2:",
+            "  ping",
+            "Set-up",
+        ] {
             assert!(!plain.contains(&format!("\n{absent}")), "{plain}");
         }
         record.grpc_status = [("OK", 4), ("UNAVAILABLE", 2)]
             .map(|(name, count)| (name.to_string(), count))
             .into();
+        record.close_codes = [("1001".to_owned(), 3)].into();
         record.messages.sent = 6;
         record.messages.received = 4;
         let times = Times {
@@ -531,6 +541,7 @@ pub(super) mod tests {
         let text = text(&record, false, Paint::PLAIN);
         for line in [
             "gRPC statuses: 4 OK, 2 UNAVAILABLE",
+            "Closed by the server: 3 with 1001 (going away)",
             "Messages: 6 sent, 4 received",
             "HTTP/2: 10 connections × 100 streams; windows of 4.00MB a stream and 16.00MB a \
              connection",

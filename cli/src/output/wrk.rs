@@ -8,6 +8,7 @@ use load::Record;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::record::Times;
+use measure::series::Row;
 use measure::units::{wrk_bytes, wrk_column, wrk_metric, wrk_time_s, wrk_time_us};
 
 use super::times::percentile;
@@ -106,8 +107,9 @@ fn thread_line(name: &str, [mean, stdev, max]: [String; 3], share: f64) -> Strin
     )
 }
 
-/// Requests per second and thread. wrk samples each thread ten times a second; the series has a
-/// row a second over all threads.
+/// Whole answers per second and thread, with any status. wrk samples each thread ten times a
+/// second; the series has a row a second over all threads. The last one may be shorter, and a rate
+/// over a moment of it says little.
 struct RateSamples {
     mean: f64,
     stdev: f64,
@@ -118,12 +120,16 @@ struct RateSamples {
 impl RateSamples {
     fn of(record: &Record) -> RateSamples {
         let threads = f64::from(record.plan.threads.max(1));
-        let rows = record.series.iter().filter(|row| row.seconds > 0.0);
+        let whole_s = record.series.iter().map(|row| row.seconds);
+        let whole_s = whole_s.fold(0.0, f64::max);
+        let is_whole = |row: &&Row| row.seconds > 0.0 && row.seconds >= whole_s;
+        let rows = record.series.iter().filter(is_whole);
         let rates: Vec<f64> = rows
-            .map(|row| row.completed as f64 / row.seconds / threads)
+            .map(|row| row.answered.unwrap_or(row.completed) as f64 / row.seconds / threads)
             .collect();
         let count = rates.len() as f64;
-        let mean = rates.iter().sum::<f64>() / count.max(1.0);
+        // The sum of no floats at all is -0.
+        let mean = rates.iter().fold(0.0, |sum, rate| sum + rate) / count.max(1.0);
         let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
         let stdev = if count < 2.0 {
             0.0
@@ -220,7 +226,7 @@ Running 2s test @ http://localhost:8080/a
   1 threads and 10 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     1.40ms    0.89ms   3.00ms   80.00%
-    Req/Sec     2.00      0.00     2.00    100.00%
+    Req/Sec     2.50      0.71     3.00    100.00%
   Latency Distribution
      50%    1.00ms
      75%    1.00ms
@@ -266,6 +272,42 @@ Transfer/sec:      1.50MB
         let text = block(&record, true);
         let told = "connections\n  No request was answered.\n  0 requests in 2.00s, ";
         assert!(text.contains(told), "{text}");
+    }
+
+    #[test]
+    fn rates_are_of_whole_seconds_and_of_all_answers() {
+        let mut record = record(Loop::Closed);
+        let row = record.series[0].clone();
+        let with = |seconds, completed, answered| Row {
+            seconds,
+            completed,
+            answered,
+            ..row.clone()
+        };
+        let line = |record: &Record| {
+            let text = block(record, false);
+            let line = text.lines().find(|line| line.contains("Req/Sec"));
+            line.map(str::to_owned).unwrap()
+        };
+        // A server that answers half of it with errors, and ends within a burst.
+        record.series = vec![
+            with(1.0, 50, Some(100)),
+            with(1.0, 70, Some(140)),
+            with(0.001, 5, Some(10)),
+        ];
+        let expected = "    Req/Sec   120.00     28.28   140.00    100.00%";
+        assert_eq!(line(&record), expected);
+        // A record from before answers were counted, of less than a second.
+        record.series = vec![with(0.5, 20, None)];
+        assert_eq!(
+            line(&record),
+            "    Req/Sec    40.00      0.00    40.00    100.00%"
+        );
+        record.series.clear();
+        assert_eq!(
+            line(&record),
+            "    Req/Sec     0.00      0.00     0.00      0.00%"
+        );
     }
 
     #[test]

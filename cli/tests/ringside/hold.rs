@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -227,6 +229,90 @@ fn a_server_that_closes_idle_connections_is_given_up_in_the_end() {
     assert_eq!(record["connections"]["reconnects"], 10);
     assert_eq!(record["heartbeats"]["sent"], 0);
     assert_says(&ended.stdout, "given up after 2 retries");
+}
+
+#[test]
+fn the_code_with_which_a_server_closes_is_told() {
+    let server = Server::start(&["--idle-timeout", "100ms"]);
+    let url = format!("ws://{}/ws", server.authority());
+    let words = "hold -c5 -d2s --heartbeat 10m --retries 2 --back-off 10ms..20ms --format";
+    let hold = |format: &str| {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.extend([format, url.as_str()]);
+        ringside(&words)
+    };
+    let ended = hold("json");
+    let record = record(&ended);
+    assert_eq!(record["losses"]["early_close"], 15, "{}", record["losses"]);
+    assert_eq!(record["close_codes"], serde_json::json!({ "1001": 15 }));
+    let said = "\nClosed by the server: 15 with 1001 (going away)\n";
+    assert_says(&hold("text").stdout, said);
+}
+
+/// A server that answers two requests on each connection and then says no more, and word of each
+/// request that comes.
+fn twice_polite() -> (String, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (beat, beats) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let beat = beat.clone();
+            std::thread::spawn(move || {
+                let mut answers = 2;
+                while stream.read(&mut [0; 1024]).is_ok_and(|length| length > 0) {
+                    if answers > 0 {
+                        answers -= 1;
+                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                    }
+                    let _ = beat.send(());
+                }
+            });
+        }
+    });
+    (url, beats)
+}
+
+/// The record of a hold of a second that is interrupted when its server has heard nothing more for
+/// `silence`.
+fn interrupted_after(silence: Duration) -> Value {
+    let (url, beats) = twice_polite();
+    let words = "hold -c3 -t1 -d1s --heartbeat 100ms --heartbeat-timeout 10m --format json";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(&url);
+    let running = start(&mut command(&words));
+    // Three heartbeats on each connection; the look before it may have been another.
+    for _ in 0..9 {
+        beats.recv_timeout(PATIENCE).unwrap();
+    }
+    while beats.recv_timeout(silence).is_ok() {}
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    record(&ended)
+}
+
+#[test]
+fn sigint_while_the_last_heartbeats_are_awaited_leaves_a_whole_record() {
+    // However long it takes this machine to come to the end of the second.
+    let silences = [2, 4, 16, 60].map(Duration::from_secs);
+    let mut held = silences.into_iter().map(interrupted_after);
+    let is_whole = |record: &Value| record["duration_s"].as_f64().unwrap() >= 1.0;
+    let whole = held.find(is_whole);
+    let record = whole.expect("a hold that came to its end");
+    assert_eq!(record["ended_by"], "interrupt");
+    assert_eq!(record["valid"], true, "{}", record["warnings"]);
+    let beats = &record["heartbeats"];
+    let counts = ["sent", "answered", "failed", "unfinished"].map(|name| &beats[name]);
+    assert_eq!(counts, [9, 6, 0, 3], "{beats}");
+    let connections = &record["connections"];
+    assert_eq!(
+        (&connections["lost"], &connections["survived"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(connections["standing"], 3);
+    let warnings = record["warnings"].to_string();
+    assert_says(&warnings, "3 heartbeats were cut off by the interrupt");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use lab::Event;
 use lab::check::{self, Found, Options, Readiness};
 use lab::subject::Subject;
 
-use super::child::{assert_says, ringside};
+use super::child::{Folder, assert_says, ringside};
 use super::skip::{not_permitted, skip};
 
 /// Subjects whose runtime no package of Debian brings, and what that is.
@@ -65,6 +65,36 @@ fn every_subject_that_is_built_answers_as_it_declares_and_leaves_nothing_behind(
     }
     if !unexpected.is_empty() {
         skip(unexpected.join("; "));
+    }
+}
+
+/// What stands in the first block of the guide that is in this language.
+fn block<'a>(guide: &'a str, language: &str) -> &'a str {
+    let begin = format!("```{language}\n");
+    let (_, rest) = guide.split_once(&begin).expect("such a block");
+    rest.split_once("```").expect("its end").0
+}
+
+#[test]
+fn the_subject_of_the_guide_works_as_it_stands_there() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/guides/subjects.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let place = Folder::new();
+    let folder = PathBuf::from(place.path("my-cpp"));
+    std::fs::create_dir(&folder).unwrap();
+    for (name, language) in [("subject.toml", "toml"), ("main.cpp", "cpp")] {
+        std::fs::write(folder.join(name), block(&guide, language)).unwrap();
+    }
+    let options = Options {
+        ringside: env!("CARGO_BIN_EXE_ringside").into(),
+        cache: Some(place.path("builds").into()),
+    };
+    let subject = Subject::read(&folder).unwrap_or_else(|bad| panic!("{bad}"));
+    let mut aloud = |event: &Event<'_>| println!("{event}");
+    match check::check(&subject, &options, &Stop::new(), &mut aloud) {
+        Found::Good(_) => {}
+        Found::Missing(sentence) => skip(sentence),
+        found => panic!("{found:?}"),
     }
 }
 

@@ -226,6 +226,8 @@ impl Wire {
                     self.owed = None;
                     if !self.closing {
                         self.closing = true;
+                        let code = close.as_ref().map(|close| close.code);
+                        tell(Happening::Closed { code });
                         let key = Some(key(&mut self.random));
                         match close {
                             Some(close) => encode_close(out, key, close.code, ""),

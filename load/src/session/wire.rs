@@ -91,6 +91,8 @@ pub(crate) enum Happening {
     UpgradeRefused { status: u16 },
     /// Something went wrong with the connection that is no exchange.
     Erred { kind: ErrorKind },
+    /// The peer closes, with this code where it gives one.
+    Closed { code: Option<u16> },
     /// The answer to a ping.
     Pong { payload: [u8; 8] },
 }

@@ -85,6 +85,7 @@ impl Taking<'_> {
                 let sent = Time(u64::from_be_bytes(payload));
                 self.recorder.pong(sent, self.now);
             }
+            Happening::Closed { code } => self.recorder.closed(code),
             Happening::UpgradeRefused { status } => self.took.upgrade_refused = Some(status),
         }
     }

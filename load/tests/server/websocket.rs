@@ -86,6 +86,12 @@ fn a_server_that_closes_ends_its_connections_and_not_the_run() {
             assert_eq!(record.exchanges.failed, 40);
             assert_eq!(errors(&record), [(kind, 40)], "{path}");
             assert!(record.connections.reconnects > 0);
+            let codes: Vec<_> = record.close_codes.into_iter().collect();
+            match path {
+                // One for each message, and one at most for each connection opened at the end.
+                "/ws/close/4000" => assert_eq!(codes, [("4000".to_owned(), 40)]),
+                _ => assert_eq!(codes, []),
+            }
         }
         let mut plan = server.messages("/ws/stall", engine);
         (plan.count, plan.connections, plan.timeout_s) = (Some(4), 4, 0.1);

@@ -52,6 +52,9 @@ pub struct Record<P> {
     pub heartbeat_errors: BTreeMap<String, u64>,
     /// Answers to heartbeats by status; empty where an answer has none, such as a pong.
     pub status: BTreeMap<String, u64>,
+    /// WebSockets that the server closed, by the code of its close frame; 1005: it had none.
+    #[serde(default)]
+    pub close_codes: BTreeMap<String, u64>,
     /// Bytes on the wire.
     pub bytes: Bytes,
     /// What holding cost in memory.
@@ -246,6 +249,7 @@ impl<P> Record<P> {
                 .iter()
                 .map(|(code, n)| (code.to_string(), n))
                 .collect(),
+            close_codes: tally.closes.by_code(),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,

@@ -1,6 +1,6 @@
 //! What one worker counted while it held its connections. Merging tallies gives that of the hold.
 
-use crate::counters::{ErrorKind, Errors, Statuses};
+use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
 use crate::series::{Gains, Series};
 use crate::time::Time;
@@ -24,6 +24,8 @@ pub struct Tally {
     pub heartbeat_errors: Errors,
     /// Answers to heartbeats by status; empty where an answer has none.
     pub statuses: Statuses,
+    /// WebSockets that the server closed.
+    pub closes: Closes,
     /// Connections that were given up after so many attempts in a row.
     pub given_up: u64,
     /// Connections that stood when the hold began and were never lost.
@@ -117,6 +119,7 @@ impl Tally {
             attempts: Errors::default(),
             heartbeat_errors: Errors::default(),
             statuses: Statuses::default(),
+            closes: Closes::default(),
             given_up: 0,
             survived: 0,
             standing: 0,
@@ -221,6 +224,7 @@ impl Tally {
         self.attempts.merge(&other.attempts);
         self.heartbeat_errors.merge(&other.heartbeat_errors);
         self.statuses.merge(&other.statuses);
+        self.closes.merge(&other.closes);
         self.given_up += other.given_up;
         self.survived += other.survived;
         self.standing += other.standing;

@@ -12,6 +12,7 @@ fn completed(completed: u64) -> Counts {
     Counts {
         completed,
         failed: completed / 10,
+        answered: 2 * completed,
         bytes_received: completed * 100,
     }
 }

@@ -18,6 +18,8 @@ struct Brought {
     answer: Option<Answer>,
     /// What the peer says is wrong with the connection.
     erred: Option<ErrorKind>,
+    /// The peer closes, with this code where it gives one.
+    closed: Option<Option<u16>>,
     /// How it broke the protocol, in an answer alone.
     violation: Option<Violation>,
 }
@@ -37,6 +39,7 @@ impl Brought {
             ready: false,
             answer: None,
             erred: None,
+            closed: None,
             violation: None,
         }
     }
@@ -53,6 +56,7 @@ impl Brought {
             Happening::Refused { .. } => self.answer(Answer::Failure(ErrorKind::StreamGivenUp)),
             Happening::Erred { kind } => self.erred = Some(kind),
             Happening::UpgradeRefused { .. } => self.erred = Some(ErrorKind::UpgradeRefused),
+            Happening::Closed { code } => self.closed = Some(code),
             Happening::Pong { payload } => {
                 self.answer(Answer::Pong(Time(u64::from_be_bytes(payload))));
             }
@@ -213,6 +217,9 @@ impl<D: Driver> Worker<'_, D> {
             brought.take(happening);
         });
         self.violation = self.violation.take().or(brought.violation);
+        if let Some(code) = brought.closed.filter(|_| !self.is_over()) {
+            self.tally.closes.add(code);
+        }
         if brought.ready {
             self.usable(index, now);
         }

@@ -223,6 +223,7 @@ mod tests {
             ping_time_us: Times::default(),
             status: BTreeMap::new(),
             grpc_status: BTreeMap::new(),
+            close_codes: BTreeMap::new(),
             messages: Messages::default(),
             errors: BTreeMap::from([("unexpected_status".to_owned(), failed)]),
             connections: Connections::default(),

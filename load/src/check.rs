@@ -350,7 +350,7 @@ impl Figure for OfRun {
             }
             RunFigure::Rate => {
                 let stall = told_stall(record)?;
-                let ran_s = record.duration_s - stall.length_us / 1e6;
+                let ran_s = record.duration_s - within(stall, record.duration_s);
                 Some(Range {
                     least: measured,
                     most: match ran_s > 0.0 {
@@ -423,6 +423,22 @@ fn told_stall(record: &Record) -> Option<&Stall> {
     stall.filter(|stall| limit::is_told(stall))
 }
 
+/// How many seconds of a stall lie in the window; the others lie in the drain.
+fn within(stall: &Stall, duration_s: f64) -> f64 {
+    let from_s = (stall.at_s - stall.length_us / 1e6).max(0.0);
+    (stall.at_s.min(duration_s) - from_s).max(0.0)
+}
+
+/// How many exchanges can still have been under way when a stall began: those of the drain, if it
+/// began there.
+fn left_at(stall: &Stall, record: &Record) -> f64 {
+    let in_drain = stall.at_s - stall.length_us / 1e6 >= record.duration_s;
+    match record.drain.as_ref().filter(|_| in_drain) {
+        Some(drain) => (drain.completed + drain.failed + record.exchanges.unfinished) as f64,
+        None => f64::INFINITY,
+    }
+}
+
 fn stood_still(stall: &Stall) -> String {
     format!(
         "ringside itself stood still for {:.2} s, which may account for it",
@@ -459,8 +475,9 @@ impl OfTimes {
     ) -> Option<f64> {
         let plan = &record.plan;
         let count = times.count() as f64;
-        let due = record.offered_rate.unwrap_or(0.0) * stall.length_us / 1e6;
+        let due = record.offered_rate.unwrap_or(0.0) * within(stall, record.duration_s);
         let under_way = f64::from(plan.connections) * f64::from(plan.depth());
+        let under_way = under_way.min(left_at(stall, record));
         let share = ((under_way + due) / count).min(1.0);
         let stall_ns = stall.length_us * 1000.0;
         let q = match self {
@@ -653,9 +670,40 @@ impl Threshold {
         (quantile > 0.0 && quantile < 1.0).then_some(quantile)
     }
 
+    /// The share of exchanges that have to be slow to break a condition on times: next to none for
+    /// a maximum, all for a mean or a minimum.
+    pub fn share_that_breaks(&self) -> f64 {
+        match self.figure.0 {
+            RunFigure::Time {
+                what: OfTimes::Max, ..
+            } => 0.0,
+            _ => 1.0 - self.quantile().unwrap_or(0.0),
+        }
+    }
+
+    /// The same condition on times with another limit, in seconds.
+    pub fn with_limit_s(&self, limit_s: f64) -> Threshold {
+        Threshold {
+            limit: limit_s * 1e9,
+            ..self.clone()
+        }
+    }
+
     /// The limit of a condition on times, in seconds.
     pub fn limit_s(&self) -> Option<f64> {
         self.is_about_times().then_some(self.limit / 1e9)
+    }
+
+    /// Why a condition that is met may be broken in truth: what it looks at was cut off by time
+    /// limits.
+    pub fn cut_off(&self, record: &Record) -> Option<String> {
+        let is_below = self.comparison.is_below();
+        is_below.then(|| self.figure.bound(record)).flatten()
+    }
+
+    /// Whether it says how much may fail.
+    pub fn is_about_failures(&self) -> bool {
+        self.figure.counts_failures()
     }
 
     /// Whether it is a condition on times, which a late generator would be part of.

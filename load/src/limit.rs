@@ -2,8 +2,9 @@
 //!
 //! Five signs, each named in the verdict. *Own processor time*: a worker of a closed loop that
 //! never sleeps cannot take answers faster, whatever the subject holds; what it waited for its
-//! processor is no sleep. (A worker of an open loop spins on purpose, so there the sign is
-//! lateness.) *Run queue*: time a worker was ready to run and another thread had its processor. A
+//! processor is no sleep. A worker of an open loop spins on purpose, and what it spins with nothing
+//! to do is sleep; if it has none, and requests wait for connections whose answers it may not have
+//! read, it is the limit, too. *Run queue*: time a worker was ready to run and another thread had its processor. A
 //! little of it is a disturbance, which is in the times; much of it makes the generator the limit.
 //! *Little's law*: in a closed loop, throughput × mean time must equal the connections; what is
 //! missing went by outside any exchange. *Own lateness*: an exchange that found a free connection
@@ -98,6 +99,7 @@ pub(crate) fn judge(
             disturbance,
         ));
         signs.extend(owed.ours(plan));
+        signs.extend(never_free(&verdict, outcomes, duration_s, owed));
     } else {
         verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s, room));
@@ -178,6 +180,31 @@ pub(crate) fn kept_waiting(share_max: Option<f64>, room: Room) -> Option<Kept> {
     Some(match share > RUN_QUEUE_SHARE_MAX {
         true => Kept::TooLong(sentence),
         false => Kept::Awhile(format!("{sentence}; {}", room.own_cpus())),
+    })
+}
+
+/// Open loop: requests waited for busy connections, and a worker had no time to find out whether
+/// they still were.
+fn never_free(
+    verdict: &Verdict,
+    outcomes: &[Outcome],
+    duration_s: f64,
+    owed: &Owed,
+) -> Option<String> {
+    let times = outcomes.iter().map(|outcome| {
+        outcome.cpu.map(|cpu| ThreadTime {
+            run_ns: cpu.run_ns.saturating_sub(outcome.spun_ns),
+            ..cpu
+        })
+    });
+    let taken = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)?;
+    let some_waited = owed.share(owed.waits.busy_ns) > OWN_WAIT_SHARE_MAX;
+    (some_waited && taken > CPU_SHARE_MAX).then(|| {
+        format!(
+            "requests waited for a free connection, and the busiest worker was never idle: it \
+             waited {:.0} % of the time for its CPU and worked for the rest",
+            verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
+        )
     })
 }
 

@@ -206,12 +206,10 @@ impl Recorder {
     }
 
     /// The connection that was opened for an exchange from `taken` on came to nothing, by the
-    /// server's doing.
+    /// server's doing. The exchange has failed and counts as such, and not as one that waited.
     pub(crate) fn connection_refused(&mut self, exchange: &Exchange, taken: Time, now: Time) {
         if self.measured(exchange) {
-            let waits = &mut self.tally.waits;
-            waits.unreachable_ns += now.since(taken);
-            waits.counts.unreachable += 1;
+            self.tally.waits.unreachable_ns += now.since(taken);
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Stalls {
     /// For a stall of that length, and for as long as that after something came.
     reason_ns: u64,
     quiet_ns: u64,
-    /// The longest one of the time that is measured.
+    /// The longest one, as far as it lies in the time that is measured.
     pub longest: Stall,
     /// How often timers waited although they had run out.
     pub put_off: u64,
@@ -64,9 +64,10 @@ impl Stalls {
         }
     }
 
-    /// A turn begins at `now`, and was to begin `until` then. Whether it was held up.
+    /// A turn begins at `now`, and was to begin `until` then. Whether it was held up. What is
+    /// measured has begun at `measured_from`, or has not where that is [`Time::NEVER`].
     #[inline]
-    pub(crate) fn turn(&mut self, until: Until, now: Time, is_measured: bool) -> bool {
+    pub(crate) fn turn(&mut self, until: Until, now: Time, measured_from: Time) -> bool {
         let wanted = match until {
             Until::Now => self.turn_at,
             Until::Time(time) => time.max(self.turn_at),
@@ -74,11 +75,9 @@ impl Stalls {
         };
         let before = std::mem::replace(&mut self.turn_at, now);
         let late_ns = now.since(wanted);
-        if is_measured && late_ns > self.longest.length_ns {
-            self.longest = Stall {
-                length_ns: late_ns,
-                at: now,
-            };
+        let length_ns = late_ns.min(now.since(measured_from));
+        if length_ns > self.longest.length_ns {
+            self.longest = Stall { length_ns, at: now };
         }
         if late_ns > LATE_NS {
             self.held_up(late_ns, before, now);
@@ -154,9 +153,9 @@ mod tests {
     #[test]
     fn after_a_stall_nothing_expires_until_nothing_comes() {
         let mut stalls = Stalls::new(START);
-        assert!(!stalls.turn(Until::Time(at(5)), at(5), true));
+        assert!(!stalls.turn(Until::Time(at(5)), at(5), Time(0)));
         assert!(stalls.may_expire(at(5)));
-        assert!(stalls.turn(Until::Time(at(10)), at(2_010), true));
+        assert!(stalls.turn(Until::Time(at(10)), at(2_010), Time(0)));
         assert_eq!(stalls.wanted(at(2_010)), Some(at(10)));
         assert!(stalls.was_blind(at(2_010)) && !stalls.was_blind(at(2_011)));
         for ms in 2_010..2_100 {
@@ -176,13 +175,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_stall_counts_what_lies_in_the_time_that_is_measured() {
+        let after = |measured_from| {
+            let mut stalls = Stalls::new(START);
+            assert!(stalls.turn(Until::Time(at(10)), at(310), measured_from));
+            (stalls.longest.length_ns / MS, stalls.may_expire(at(310)))
+        };
+        assert_eq!(after(at(5)), (300, false));
+        assert_eq!(after(at(260)), (50, false));
+        assert_eq!(after(at(400)), (0, false));
+        assert_eq!(after(Time::NEVER), (0, false));
+    }
+
+    #[test]
     fn a_small_delay_before_it_does_not_hide_a_stall() {
         // Nothing was to expire behind the first; then either long after it, or within it.
         for second in [50, 7] {
             let mut stalls = Stalls::new(START);
-            assert!(stalls.turn(Until::Time(at(3)), at(5), true));
-            stalls.turn(Until::Event, at(second), true);
-            assert!(stalls.turn(Until::Now, at(3_000), true));
+            assert!(stalls.turn(Until::Time(at(3)), at(5), Time(0)));
+            stalls.turn(Until::Event, at(second), Time(0));
+            assert!(stalls.turn(Until::Now, at(3_000), Time(0)));
             stalls.news(at(3_000));
             assert!(!stalls.may_expire(at(3_000)));
             assert_eq!(stalls.clear_at(), at(3_050));
@@ -195,7 +207,7 @@ mod tests {
         let (mut now, mut last, mut longest_ns) = (START, START, 0);
         for turn in 0..10_000 {
             now = now.plus(2 * MS);
-            assert!(stalls.turn(Until::Now, now, true));
+            assert!(stalls.turn(Until::Now, now, Time(0)));
             stalls.news(now);
             if stalls.may_expire(now) {
                 longest_ns = longest_ns.max(now.since(last));

@@ -12,7 +12,8 @@
 //!
 //! A subject that stays slow after an overload would make each rate fail that is tried behind one.
 //! So where two probes in a row have failed, a rate that held before is asked for as a *control*,
-//! after longer and longer rests, until it holds again.
+//! after longer and longer rests, until it holds again. A control that was spoilt (see below) is
+//! made again.
 //!
 //! A probe that the generator, or whatever kept it from its processor, has spoilt is *not known*.
 //! It says nothing of the subject and is made again, up to twice as often as a rate is usually
@@ -220,6 +221,8 @@ pub struct Search {
     failures: u32,
     /// Controls in a row that failed.
     controls: u32,
+    /// Controls since the last failure that said nothing.
+    spoilt_controls: u32,
     /// Rates that are left for the curve, once the bracket is found.
     curve: Option<Vec<f64>>,
     overturned: u32,
@@ -312,6 +315,7 @@ impl Search {
             pending: None,
             failures: 0,
             controls: 0,
+            spoilt_controls: 0,
             curve: None,
             overturned: 0,
             not_recovered: 0,
@@ -354,7 +358,9 @@ impl Search {
         self.probes += 1;
         self.failures = match verdict {
             Verdict::Fail => self.failures + 1,
-            Verdict::Pass | Verdict::Unknown(_) => 0,
+            Verdict::Pass => 0,
+            // It says neither that the subject holds again nor that it does not.
+            Verdict::Unknown(_) => self.failures,
         };
         match probe.kind {
             Kind::Control => self.controlled(&verdict),
@@ -375,15 +381,19 @@ impl Search {
     }
 
     fn controlled(&mut self, verdict: &Verdict) {
-        if *verdict != Verdict::Fail {
-            self.controls = 0;
-            return;
+        match verdict {
+            Verdict::Pass => self.controls = 0,
+            Verdict::Fail => {
+                self.not_recovered += 1;
+                self.controls += 1;
+            }
+            Verdict::Unknown(_) => self.spoilt_controls += 1,
         }
-        self.not_recovered += 1;
-        self.controls += 1;
-        if self.controls >= CONTROLS_MAX {
-            self.controls = 0;
-            self.failures = 0;
+        let is_over = *verdict == Verdict::Pass
+            || self.controls >= CONTROLS_MAX
+            || self.spoilt_controls >= UNKNOWN_TIMES * CONTROLS_MAX;
+        if is_over {
+            (self.controls, self.spoilt_controls, self.failures) = (0, 0, 0);
         }
     }
 

@@ -1,4 +1,4 @@
-use measure::record::Facts;
+use measure::record::{Drain, Facts};
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
@@ -294,7 +294,7 @@ fn what_a_stall_of_our_own_may_account_for_is_not_judged() {
         record.achieved_rate = 300.0;
         record.generator.longest_stall = Some(Stall {
             length_us: stall_us,
-            at_s: 1.0,
+            at_s: 3.0,
         });
         record
     };
@@ -322,6 +322,20 @@ fn what_a_stall_of_our_own_may_account_for_is_not_judged() {
     assert_eq!(met(&with(10, 2e6), "p99<100ms"), Met::Crossed);
     assert_eq!(met(&with(100, 1e6), "max<100ms"), Met::Crossed);
     assert_eq!(met(&with(100, 50e3), "max<100ms"), Met::Crossed);
+    // In the drain it delays what was still to come then, and takes nothing from the rate.
+    let in_drain = |left| {
+        let mut record = with(400, 2e6);
+        record.generator.longest_stall.as_mut().unwrap().at_s = 12.5;
+        record.offered_rate = Some(300.0);
+        record.drain = Some(Drain {
+            completed: left,
+            ..Drain::default()
+        });
+        record
+    };
+    assert_eq!(met(&in_drain(100), "p99<100ms"), Met::NotJudged);
+    assert_eq!(met(&in_drain(10), "p99<100ms"), Met::Crossed);
+    assert_eq!(met(&in_drain(100), "rate>=350"), Met::Crossed);
 }
 
 #[test]

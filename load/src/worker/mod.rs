@@ -104,6 +104,8 @@ pub(crate) struct Outcome {
     pub ended_by: EndedBy,
     /// Processor time of this thread in the measured window.
     pub cpu: Option<ThreadTime>,
+    /// Of that: spent spinning with nothing to do.
+    pub spun_ns: u64,
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
@@ -210,6 +212,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     stalls: Stalls,
     /// While it spins: turns before this that bring nothing have nothing to do.
     quiet_until: Time,
+    /// How long it has spun in the window without anything to do.
+    spun_ns: u64,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
@@ -284,6 +288,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             wake_early_ns: *WAKE_EARLY_NS.start(),
             stalls: Stalls::new(now),
             quiet_until: Time(0),
+            spun_ns: 0,
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
@@ -305,12 +310,19 @@ impl<'a, D: Driver> Worker<'a, D> {
     pub(crate) fn run(mut self) -> Result<Outcome, Broken> {
         let mut completions = Completions::new();
         let mut until = Until::Now;
+        // Since when it spins and nothing comes.
+        let mut spinning_from = Time::NEVER;
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
-            let is_measured = self.opened;
-            let was_held_up = self.stalls.turn(until, now, is_measured);
+            let (measured_from, _) = self.recorder.window();
+            let was_held_up = self.stalls.turn(until, now, measured_from);
             if completions.is_empty() && !was_held_up && self.is_quiet(now) {
+                spinning_from = spinning_from.min(now);
                 continue;
+            }
+            if spinning_from != Time::NEVER {
+                self.spun(spinning_from, now);
+                spinning_from = Time::NEVER;
             }
             self.learn_wake(until, now, completions.is_empty());
             if was_held_up {
@@ -357,6 +369,12 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.finish()
     }
 
+    /// It has spun between these times, and nothing came.
+    fn spun(&mut self, from: Time, now: Time) {
+        let (start, end) = self.recorder.window();
+        self.spun_ns += now.min(end).since(from.max(start));
+    }
+
     /// While it spins: whether a turn that brought nothing changes nothing either.
     #[inline]
     fn is_quiet(&self, now: Time) -> bool {
@@ -365,8 +383,9 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// While it spins: until when only a completion gives it anything to do.
     fn next_change(&self, now: Time) -> Time {
+        // What is due while every connection is busy can't be sent either.
         let blocked = self.free.is_empty();
-        let due = self.due.unwrap_or(Time::NEVER);
+        let due = self.due.filter(|_| !blocked).unwrap_or(Time::NEVER);
         if self.phase == Phase::Done || due <= now || !self.again.is_empty() {
             return Time(0);
         }
@@ -649,6 +668,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             end,
             ended_by: self.ended_by,
             cpu,
+            spun_ns: self.spun_ns,
             counters: self.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,

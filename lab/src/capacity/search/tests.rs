@@ -135,6 +135,36 @@ fn a_subject_that_stays_slow_after_an_overload_is_given_rest_until_it_has_recove
 }
 
 #[test]
+fn a_probe_that_was_spoilt_is_no_sign_of_recovery() {
+    // From its second probe on nothing holds; every second probe is spoilt.
+    let mut asked = 0;
+    let (found, log) = search(LIMITS, |probe| {
+        asked += 1;
+        match asked {
+            1..=3 => holds(probe.rate <= 2000.0),
+            _ if asked % 2 == 0 => Verdict::Unknown("the host".to_owned()),
+            _ => Verdict::Fail,
+        }
+    });
+    let controls = log.iter().filter(|(probe, _)| probe.kind == Kind::Control);
+    let failed = controls.filter(|(_, verdict)| *verdict == Verdict::Fail);
+    assert_eq!(failed.count() as u32, found.not_recovered);
+    // Longer and longer rests, although the probe between two failures was spoilt each time.
+    let rests: Vec<u32> = log.iter().map(|(probe, _)| probe.rests).collect();
+    assert!(rests.contains(&8), "{rests:?}");
+    // A host that spoils every control does not keep the search for ever.
+    let mut asked = 0;
+    let (_, log) = search(LIMITS, |probe| {
+        asked += 1;
+        match probe.kind {
+            Kind::Control => Verdict::Unknown("the host".to_owned()),
+            _ => holds(asked <= 2),
+        }
+    });
+    assert!(log.len() < LIMITS.probes_max as usize, "{}", log.len());
+}
+
+#[test]
 fn a_subject_that_never_recovers_does_not_keep_the_search_for_ever() {
     let mut broken = false;
     let (found, log) = search(LIMITS, |probe| {

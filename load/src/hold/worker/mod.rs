@@ -293,7 +293,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut until = Until::Now;
         while self.phase != Phase::Done {
             let now = self.driver.wait(until, &mut completions)?;
-            self.stalls.turn(until, now, !self.is_over());
+            let measured_from = match self.is_over() {
+                false => Time(0),
+                true => Time::NEVER,
+            };
+            self.stalls.turn(until, now, measured_from);
             if !completions.is_empty() {
                 self.stalls.news(now);
             }

@@ -1,0 +1,155 @@
+//! What of a failed probe the generator may have made itself, and how much of it.
+//!
+//! A generator that stood still, or sent late, sends what fell due meanwhile in one go, and reads
+//! late what came meanwhile. That excuses a time that is too long by no more than it stood still,
+//! as many failures as fell due in it, and timeouts only if it was late by a good part of the time
+//! limit. What nobody can have caused but the subject is never excused: a server that was
+//! away, or one that refuses much more than a burst.
+
+use load::Record;
+use load::check::{self, Threshold};
+use measure::record::Stall;
+
+use super::{SERVED_MIN, served};
+
+/// A stall counts if it is as long as this share of a limit, or of what a window may lose.
+const STALL_SHARE: f64 = 0.5;
+/// Timeouts may be the generator's own if it was late by this share of the time limit.
+const TIMEOUT_SHARE: f64 = 0.5;
+/// A late generator sends in bursts all the time, of which a subject may refuse so much of all.
+const REFUSED_SHARE_MAX: f64 = 0.1;
+
+/// What the generator has to say for itself.
+#[derive(Debug)]
+pub(super) struct Excuse {
+    /// Why it was the limit, if it was.
+    limited: Option<String>,
+    /// Its longest stall, if it had one.
+    stall: Option<Stall>,
+    /// By how much it was late at most, in seconds.
+    late_s: f64,
+}
+
+impl Excuse {
+    pub(super) fn of(record: &Record) -> Excuse {
+        let generator = &record.generator;
+        let limited = generator.limited.then(|| generator.limited_reason.clone());
+        let stall_us = generator.longest_stall.map_or(0.0, |stall| stall.length_us);
+        let late_us = generator.counters.get("own_lateness_max_us");
+        let late_us = late_us.map_or(0.0, |late_us| *late_us as f64);
+        Excuse {
+            limited,
+            stall: generator.longest_stall,
+            late_s: late_us.max(stall_us) / 1e6,
+        }
+    }
+
+    /// Why the generator alone may have broken a condition that is broken; none where it can't.
+    pub(super) fn explains(&self, broken: &Threshold, record: &Record) -> Option<String> {
+        // Whether it means what it says at all.
+        let judged = check::judge(std::slice::from_ref(broken), record);
+        let not_judged = judged.into_iter().find_map(|one| one.reason);
+        if not_judged.is_some() {
+            return not_judged;
+        }
+        if broken.is_about_times() {
+            return self
+                .limited
+                .clone()
+                .or_else(|| self.delayed(broken, record));
+        }
+        let without = self.without_failures(record);
+        let is_excused = broken.evaluate(&without).ok;
+        is_excused.then(|| self.sentence()).flatten()
+    }
+
+    /// Why the generator alone may have kept so much from being answered.
+    pub(super) fn explains_what_is_missing(
+        &self,
+        slo: &[Threshold],
+        record: &Record,
+    ) -> Option<String> {
+        let due = due(record);
+        let waits = record.waits.and_then(|waits| waits.counts);
+        let unreachable = waits.map_or(0, |counts| counts.unreachable) as f64;
+        if unreachable > (1.0 - SERVED_MIN) * due {
+            return None;
+        }
+        let missing = (1.0 - served(slo, record)) * due;
+        if self.limited.is_some() || missing <= self.stalled(record) {
+            return self.sentence();
+        }
+        None
+    }
+
+    /// Why it alone may have delayed answers so far, and so many of them.
+    fn delayed(&self, broken: &Threshold, record: &Record) -> Option<String> {
+        let (stall, limit_s) = (self.stall?, broken.limit_s()?);
+        let stall_s = stall.length_us / 1e6;
+        let touched_s = broken.share_that_breaks() * record.duration_s;
+        let is_long = stall_s >= STALL_SHARE * limit_s && stall_s >= STALL_SHARE * touched_s;
+        // Nothing waits longer for what piled up in a stall than the stall took.
+        let bound = broken.with_limit_s(limit_s + stall_s);
+        (is_long && bound.evaluate(record).ok).then(|| stood_still(stall))
+    }
+
+    /// The record without the failures that the generator may have caused.
+    fn without_failures(&self, record: &Record) -> Record {
+        let exchanges = record.exchanges;
+        let all = exchanges.completed + exchanges.failed + exchanges.unfinished;
+        let given_up = record.errors.get("timeout").copied().unwrap_or_default();
+        let given_up = given_up.min(exchanges.failed);
+        let answered_badly = exchanges.failed - given_up;
+        let in_bursts = match self.limited {
+            Some(_) => REFUSED_SHARE_MAX * all as f64,
+            None => self.stalled(record),
+        };
+        let mut without = record.clone();
+        let took = (answered_badly as f64).min(in_bursts) as u64;
+        without.exchanges.failed -= took;
+        if self.late_s >= TIMEOUT_SHARE * record.plan.timeout_s {
+            let unanswered = given_up + exchanges.unfinished;
+            let ours = match self.limited {
+                Some(_) => unanswered,
+                None => unanswered.min((self.stalled(record) as u64).saturating_sub(took)),
+            };
+            let of_failed = ours.min(given_up);
+            without.exchanges.failed -= of_failed;
+            without.exchanges.unfinished -= ours - of_failed;
+            let never_sent = without.exchanges.never_sent;
+            without.exchanges.never_sent = never_sent.min(without.exchanges.unfinished);
+        }
+        let gone = exchanges.failed + exchanges.unfinished
+            - without.exchanges.failed
+            - without.exchanges.unfinished;
+        without.exchanges.completed += gone;
+        without
+    }
+
+    /// How many exchanges its longest stall can have touched, where it is long enough to count.
+    fn stalled(&self, record: &Record) -> f64 {
+        let stall_s = self.stall.map_or(0.0, |stall| stall.length_us / 1e6);
+        if stall_s < STALL_SHARE * (1.0 - SERVED_MIN) * record.duration_s {
+            return 0.0;
+        }
+        let plan = &record.plan;
+        let under_way = f64::from(plan.connections) * f64::from(plan.depth());
+        stall_s / record.duration_s * due(record) + under_way
+    }
+
+    /// Why it was not in time.
+    fn sentence(&self) -> Option<String> {
+        let limited = self.limited.clone();
+        limited.or_else(|| self.stall.map(stood_still))
+    }
+}
+
+fn stood_still(stall: Stall) -> String {
+    let ms = stall.length_us / 1e3;
+    format!("the generator stood still for {ms:.0} ms, which alone may have failed it")
+}
+
+/// Exchanges that fell due in the window.
+fn due(record: &Record) -> f64 {
+    record.offered_rate.unwrap_or_default() * record.duration_s
+}

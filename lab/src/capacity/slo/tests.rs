@@ -1,0 +1,359 @@
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use load::Plan;
+use measure::histogram::Histogram;
+use measure::host::Host;
+use measure::record::{
+    Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Times, Waits,
+};
+
+use super::*;
+
+/// A second at `offered` a second, of which so many failed by an answer; each of the others
+/// took `ms`.
+fn record(offered: u64, failed: u64, ms: u64) -> Record {
+    let mut times = Histogram::new();
+    for _ in 0..offered {
+        times.record(ms * 1_000_000);
+    }
+    let text = times.to_hdr_v2_base64();
+    Record {
+        schema_version: 1,
+        plan: Plan::new("http://localhost/").expect("a URL").recorded(),
+        host: Host::default(),
+        generator: Generator::default(),
+        exchanges: Exchanges {
+            completed: offered - failed,
+            failed,
+            ..Exchanges::default()
+        },
+        drain: None,
+        duration_s: 1.0,
+        offered_rate: Some(offered as f64),
+        achieved_rate: (offered - failed) as f64,
+        availability: None,
+        bytes: Bytes::default(),
+        response_time_us: Times::of(&times),
+        service_time_us: Times::of(&times),
+        lateness_us: Times::default(),
+        waits: None,
+        ping_time_us: Times::default(),
+        status: BTreeMap::new(),
+        grpc_status: BTreeMap::new(),
+        close_codes: BTreeMap::new(),
+        messages: Messages::default(),
+        errors: BTreeMap::from([("unexpected_status".to_owned(), failed)]),
+        connections: Connections::default(),
+        series: Vec::new(),
+        histograms: Histograms {
+            unit: "ns".to_owned(),
+            response_time: text.clone(),
+            service_time: text,
+            lateness: None,
+        },
+        valid: true,
+        void: Vec::new(),
+        control: None,
+        warnings: Vec::new(),
+        thresholds: Vec::new(),
+        ended_by: EndedBy::Duration,
+    }
+}
+
+fn late(record: Record) -> Record {
+    Record {
+        generator: Generator {
+            limited: true,
+            limited_reason: "sent late".to_owned(),
+            ..Generator::default()
+        },
+        ..record
+    }
+}
+
+fn stalled_for(record: Record, length_us: f64) -> Record {
+    let mut record = record;
+    record.generator.longest_stall = Some(Stall {
+        length_us,
+        at_s: 0.5,
+    });
+    record
+}
+
+/// Half of all response times were waits.
+fn waited(record: Record, waits: Waits) -> Record {
+    Record {
+        waits: Some(Waits {
+            total_us: 100.0,
+            share_of_response: Some(0.5),
+            ..waits
+        }),
+        ..record
+    }
+}
+
+/// The same, but from sent to done each took `ms` only.
+fn served_in(record: Record, ms: u64) -> Record {
+    let fast = self::record(record.exchanges.completed, 0, ms);
+    let mut record = record;
+    record.service_time_us = fast.service_time_us;
+    record.histograms.service_time = fast.histograms.service_time;
+    record
+}
+
+/// The same, and so many more took so long.
+fn of_which_slow(record: Record, count: u64, ms: u64) -> Record {
+    let mut times =
+        Histogram::from_hdr_v2_base64(&record.histograms.response_time).expect("its own text");
+    for _ in 0..count {
+        times.record(ms * 1_000_000);
+    }
+    let mut record = record;
+    record.response_time_us = Times::of(&times);
+    record.histograms.response_time = times.to_hdr_v2_base64();
+    record
+}
+
+#[test]
+fn a_stall_that_alone_may_have_broken_a_condition_spoils_the_probe() {
+    let slo = ["p99<10ms", "errors<1%"].map(|text| text.parse().expect("a condition"));
+    let after = |record, stall_us| judge(&slo, &stalled_for(record, stall_us)).verdict;
+    // 15,000 of 17,494, as after a stall of 150 ms.
+    let behind = Record {
+        achieved_rate: 15_000.0,
+        ..record(17_494, 0, 5)
+    };
+    let Verdict::Unknown(why) = after(behind.clone(), 150_000.0) else {
+        panic!("the subject has not failed");
+    };
+    assert!(why.contains("stood still for 150 ms"), "{why}");
+    assert_eq!(after(behind.clone(), 200.0), Verdict::Fail);
+    // Half a second is missing, which a stall of 150 ms does not explain.
+    let far_behind = Record {
+        achieved_rate: 9_000.0,
+        ..behind
+    };
+    assert_eq!(after(far_behind, 150_000.0), Verdict::Fail);
+    // Too short to make a 99th percentile of it, whatever it did to a few.
+    let slow = of_which_slow(record(17_494, 0, 5), 500, 35);
+    assert_eq!(after(slow.clone(), 3_000.0), Verdict::Fail);
+    assert!(matches!(after(slow.clone(), 30_000.0), Verdict::Unknown(_)));
+    // Nothing is delayed by more than the generator stood still.
+    let very_slow = of_which_slow(record(17_494, 0, 5), 500, 60);
+    assert_eq!(after(very_slow, 30_000.0), Verdict::Fail);
+    // A subject that refuses half of all has failed, whatever the generator did.
+    assert_eq!(after(record(17_494, 9_000, 11), 30_000.0), Verdict::Fail);
+    // So has one that refuses more than fell due in the stall, and was sent in one go after it.
+    assert_eq!(after(record(17_494, 1_000, 5), 30_000.0), Verdict::Fail);
+    let burst = after(record(17_494, 400, 5), 30_000.0);
+    assert!(matches!(burst, Verdict::Unknown(_)), "{burst:?}");
+    assert_eq!(after(record(17_494, 0, 5), 30_000.0), Verdict::Pass);
+}
+
+#[test]
+fn one_condition_that_nothing_excuses_is_enough_to_fail() {
+    let slo = ["max<20ms", "p50<4ms"].map(|text| text.parse().expect("a condition"));
+    let slow = of_which_slow(record(5000, 0, 5), 1, 45);
+    let verdict = judge(&slo, &stalled_for(slow.clone(), 30_000.0)).verdict;
+    assert_eq!(verdict, Verdict::Fail, "the median is too long by itself");
+    let verdict = judge(&slo[..1], &stalled_for(slow, 30_000.0)).verdict;
+    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict:?}");
+}
+
+#[test]
+fn timeouts_are_the_generators_only_if_it_was_late_by_as_much() {
+    let lost = Record {
+        errors: BTreeMap::from([("timeout".to_owned(), 2500)]),
+        ..late(record(5000, 2500, 5))
+    };
+    assert_eq!(
+        verdict(&lost),
+        Verdict::Fail,
+        "of the two seconds it had none"
+    );
+    // A generator that loses half of them itself knows nothing of the subject.
+    let unknown = Verdict::Unknown("sent late".to_owned());
+    assert_eq!(verdict(&stalled_for(lost.clone(), 1_200_000.0)), unknown);
+    let mut late = lost;
+    let counters = &mut late.generator.counters;
+    counters.insert("own_lateness_max_us".to_owned(), 1_200_000);
+    assert_eq!(verdict(&late), unknown);
+}
+
+/// Answers whatever comes on each connection, until the time is over; then resets them all.
+fn serve_for(listener: TcpListener, length: Duration) {
+    let end = Instant::now() + length;
+    listener.set_nonblocking(true).expect("it can be set");
+    let mut connections: Vec<TcpStream> = Vec::new();
+    let mut read = [0; 4096];
+    while Instant::now() < end {
+        if let Ok((connection, _)) = listener.accept() {
+            connection.set_nonblocking(true).expect("it can be set");
+            connections.push(connection);
+        }
+        for connection in &mut connections {
+            if connection.read(&mut read).is_ok_and(|count| count > 0) {
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+                let _ = connection.write_all(answer);
+            }
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+#[test]
+fn no_stall_excuses_a_server_that_was_away() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has one");
+    let mut plan = Plan::new(&format!("http://{address}/")).expect("a URL");
+    plan.schedule = load::schedule::Schedule::Constant { rate: 500.0 };
+    (plan.connections, plan.duration_s) = (4, Some(1.2));
+    let server = std::thread::spawn(move || {
+        serve_for(listener, Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(500));
+        let again = TcpListener::bind(address).expect("its port is free again");
+        serve_for(again, Duration::from_millis(1500));
+    });
+    let record = load::run(&plan, &load::Stop::new(), &mut |_| ()).expect("it runs");
+    server.join().expect("it ends");
+    let lost = record.lost();
+    assert!(lost.unreachable > 100, "{lost:?}");
+    let slo = ["errors<1%".parse().expect("a condition")];
+    let of = |record: Record| judge(&slo, &record).verdict;
+    // Whatever else was the matter in those 1.2 seconds.
+    assert_eq!(of(stalled_for(record.clone(), 100_000.0)), Verdict::Fail);
+    assert_eq!(
+        of(late(stalled_for(record.clone(), 300_000.0))),
+        Verdict::Fail
+    );
+    // Nor where nothing but the rate itself is asked for.
+    let all = Record {
+        achieved_rate: 300.0,
+        ..late(stalled_for(record, 300_000.0))
+    };
+    let slo = ["p50<10s".parse().expect("a condition")];
+    assert_eq!(judge(&slo, &all).verdict, Verdict::Fail);
+}
+
+#[test]
+fn waiting_for_a_connection_is_told_from_a_slow_subject() {
+    let slo = ["p99<10ms".parse().expect("a condition")];
+    let of = |record: &Record| judge(&slo, record);
+    let busy = Waits {
+        busy_us: 90.0,
+        late_us: 10.0,
+        ..Waits::default()
+    };
+    let queued = waited(record(5000, 0, 40), busy);
+    let judgement = of(&served_in(queued.clone(), 3));
+    assert_eq!(
+        (judgement.verdict, judgement.by_connections),
+        (Verdict::Fail, true)
+    );
+    assert!(judgement.why.contains("every connection was busy"));
+    // The answers themselves were too slow.
+    assert!(!of(&served_in(queued, 11)).by_connections);
+    // Nobody waited for a connection.
+    assert!(!of(&served_in(record(5000, 0, 40), 3)).by_connections);
+    // A connection for each request: that it is being opened is a wait for it, too.
+    let connecting = Waits {
+        connecting_us: 60.0,
+        late_us: 40.0,
+        ..Waits::default()
+    };
+    assert!(of(&served_in(waited(record(5000, 0, 40), connecting), 3)).by_connections);
+    // More connections do nothing about these.
+    for waits in [
+        Waits {
+            back_off_us: 90.0,
+            busy_us: 10.0,
+            ..Waits::default()
+        },
+        Waits {
+            refused_us: 90.0,
+            busy_us: 10.0,
+            ..Waits::default()
+        },
+        Waits {
+            late_us: 90.0,
+            busy_us: 10.0,
+            ..Waits::default()
+        },
+    ] {
+        let record = waited(record(5000, 0, 40), waits);
+        assert!(!of(&served_in(record, 3)).by_connections, "{waits:?}");
+    }
+}
+
+fn verdict(record: &Record) -> Verdict {
+    let slo = ["p99<10ms", "errors<0.1%"].map(|text| text.parse().expect("a condition"));
+    judge(&slo, record).verdict
+}
+
+#[test]
+fn a_rate_holds_if_all_conditions_do() {
+    assert_eq!(verdict(&record(5000, 0, 5)), Verdict::Pass);
+    assert_eq!(verdict(&record(5000, 4, 5)), Verdict::Pass);
+    assert_eq!(verdict(&record(5000, 6, 5)), Verdict::Fail);
+    assert_eq!(verdict(&record(5000, 0, 11)), Verdict::Fail);
+}
+
+#[test]
+fn what_was_due_and_not_answered_was_not_served() {
+    let behind = Record {
+        achieved_rate: 4900.0,
+        ..record(5000, 0, 5)
+    };
+    let judgement = judge(&["errors<1%".parse().expect("a condition")], &behind);
+    assert_eq!(judgement.verdict, Verdict::Fail);
+    assert_eq!(judgement.why, "98.0 % of what was due was answered");
+}
+
+#[test]
+fn failures_are_answers_only_where_conditions_say_how_many_may_fail() {
+    let slo = ["p99<10ms", "errors<50%"].map(|text| text.parse().expect("a condition"));
+    let of = |slo: &[Threshold], failed| judge(slo, &record(5000, failed, 5)).verdict;
+    assert_eq!(of(&slo[..1], 0), Verdict::Pass);
+    assert_eq!(of(&slo[..1], 100), Verdict::Fail);
+    assert_eq!(of(&slo[..1], 5000), Verdict::Fail);
+    assert_eq!(of(&slo, 100), Verdict::Pass);
+    let slo = ["errors<=99.9%".parse().expect("a condition")];
+    assert_eq!(of(&slo, 5000), Verdict::Fail, "nothing was served");
+}
+
+#[test]
+fn a_time_that_the_time_limit_cut_off_is_not_known_to_hold() {
+    let slo = ["p99<10ms", "errors<5%"].map(|text| text.parse().expect("a condition"));
+    let mut record = record(5000, 100, 5);
+    record.errors = BTreeMap::from([("timeout".to_owned(), 100)]);
+    record.exchanges.censored = 100;
+    let Verdict::Unknown(why) = judge(&slo, &record).verdict else {
+        panic!("two in a hundred took longer than the time limit");
+    };
+    assert!(why.contains("--timeout"), "{why}");
+}
+
+#[test]
+fn few_exchanges_say_nothing_about_a_rare_one() {
+    let Verdict::Unknown(why) = verdict(&record(2000, 0, 5)) else {
+        panic!("2,000 exchanges cannot show fewer than 0.1 % of errors");
+    };
+    assert!(why.contains("2995") && why.contains("--duration"), "{why}");
+    assert_eq!(
+        exchanges_min(&["mean<1ms".parse().expect("a condition")]),
+        1
+    );
+}
+
+#[test]
+fn a_late_generator_spoils_a_failure_and_not_a_pass() {
+    assert_eq!(verdict(&late(record(5000, 0, 5))), Verdict::Pass);
+    let unknown = Verdict::Unknown("sent late".to_owned());
+    assert_eq!(verdict(&late(record(5000, 0, 11))), unknown);
+    // A few refusals may come of its bursts; half of all do not.
+    assert_eq!(verdict(&late(record(5000, 50, 5))), unknown);
+    assert_eq!(verdict(&late(record(5000, 2500, 5))), Verdict::Fail);
+}

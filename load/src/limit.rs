@@ -4,15 +4,15 @@
 //! never sleeps cannot take answers faster, whatever the subject holds; what it waited for its
 //! processor is no sleep. A worker of an open loop spins on purpose, and what it spins with nothing
 //! to do is sleep; if it has none, and requests wait for connections whose answers it may not have
-//! read, it is the limit, too. *Run queue*: time a worker was ready to run and another thread had its processor. A
-//! little of it is a disturbance, which is in the times; much of it makes the generator the limit.
-//! *Little's law*: in a closed loop, throughput × mean time must equal the connections; what is
-//! missing went by outside any exchange. *Own lateness*: an exchange that found a free connection
-//! and was sent late was held up by the generator alone. It voids the figures that it could have
-//! moved by more than they are precise; where the middle of the response times is among them the
-//! generator was the limit. *Waits of our own*: what exchanges waited for while connections were
-//! opened again, closed, or left alone after a failure is in their response times, and is no work
-//! of the server.
+//! read, it is the limit, too. *Run queue*: time a worker was ready to run and another thread had
+//! its processor. A little of it is a disturbance, which is in the times; much of it makes the
+//! generator the limit. *Little's law*: in a closed loop, throughput × mean time must equal the
+//! connections; what is missing went by outside any exchange. *Own lateness*: an exchange that
+//! found a free connection and was sent late was held up by the generator alone. It voids the
+//! figures that it could have moved by more than they are precise; where the middle of the response
+//! times is among them the generator was the limit. *Waits of our own*: what exchanges waited for
+//! while connections were opened again, closed, or left alone after a failure is in their response
+//! times, and is no work of the server.
 
 use measure::histogram::Histogram;
 use measure::process::ThreadTime;

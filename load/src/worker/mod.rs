@@ -126,6 +126,15 @@ pub(crate) struct Outcome {
     pub breach: Option<String>,
 }
 
+/// Turns of a worker of an open loop that does not sleep.
+#[derive(Debug, Default)]
+struct Spin {
+    /// Turns before this that bring nothing have nothing to do.
+    quiet_until: Time,
+    /// How long there was nothing to do in the window.
+    idle_ns: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Opening connections; nothing is sent.
@@ -210,10 +219,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     last_activity: Time,
     wake_early_ns: u64,
     stalls: Stalls,
-    /// While it spins: turns before this that bring nothing have nothing to do.
-    quiet_until: Time,
-    /// How long it has spun in the window without anything to do.
-    spun_ns: u64,
+    spin: Spin,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
     /// The window has begun, and what was counted then is noted.
@@ -287,8 +293,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
             stalls: Stalls::new(now),
-            quiet_until: Time(0),
-            spun_ns: 0,
+            spin: Spin::default(),
             cpu_at_start: None,
             cpu_at_end: None,
             opened: false,
@@ -361,7 +366,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.recorder.watch.note(now, doing, self.due);
             }
             until = self.next_wait(now);
-            self.quiet_until = match until {
+            self.spin.quiet_until = match until {
                 Until::Now => self.next_change(now),
                 Until::Time(_) | Until::Event => Time(0),
             };
@@ -372,13 +377,13 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// It has spun between these times, and nothing came.
     fn spun(&mut self, from: Time, now: Time) {
         let (start, end) = self.recorder.window();
-        self.spun_ns += now.min(end).since(from.max(start));
+        self.spin.idle_ns += now.min(end).since(from.max(start));
     }
 
     /// While it spins: whether a turn that brought nothing changes nothing either.
     #[inline]
     fn is_quiet(&self, now: Time) -> bool {
-        now < self.quiet_until && self.stop.requested().is_none()
+        now < self.spin.quiet_until && self.stop.requested().is_none()
     }
 
     /// While it spins: until when only a completion gives it anything to do.
@@ -668,7 +673,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             end,
             ended_by: self.ended_by,
             cpu,
-            spun_ns: self.spun_ns,
+            spun_ns: self.spin.idle_ns,
             counters: self.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,

@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
 
 use load::Plan;
 use measure::histogram::Histogram;
@@ -9,6 +8,8 @@ use measure::host::Host;
 use measure::record::{
     Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Times, Waits,
 };
+use measure::time::Time;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
 
@@ -183,13 +184,13 @@ fn timeouts_are_the_generators_only_if_it_was_late_by_as_much() {
     assert_eq!(verdict(&late), unknown);
 }
 
-/// Answers whatever comes on each connection, until the time is over; then resets them all.
-fn serve_for(listener: TcpListener, length: Duration) {
-    let end = Instant::now() + length;
+/// Answers whatever comes on each connection for so many milliseconds; then closes them all.
+fn serve_for(listener: &TcpListener, ms: u64) {
+    let end = Time::now().plus(ms * 1_000_000);
     listener.set_nonblocking(true).expect("it can be set");
     let mut connections: Vec<TcpStream> = Vec::new();
     let mut read = [0; 4096];
-    while Instant::now() < end {
+    while Time::now() < end {
         if let Ok((connection, _)) = listener.accept() {
             connection.set_nonblocking(true).expect("it can be set");
             connections.push(connection);
@@ -200,7 +201,19 @@ fn serve_for(listener: TcpListener, length: Duration) {
                 let _ = connection.write_all(answer);
             }
         }
-        std::thread::sleep(Duration::from_micros(100));
+        let sockets = connections
+            .iter()
+            .map(|one| PollFd::new(one, PollFlags::IN));
+        let listening = PollFd::new(listener, PollFlags::IN);
+        let mut all: Vec<PollFd<'_>> = sockets.chain([listening]).collect();
+        let _ = poll(&mut all, Some(&milliseconds(10)));
+    }
+}
+
+fn milliseconds(ms: i64) -> Timespec {
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: ms * 1_000_000,
     }
 }
 
@@ -212,10 +225,11 @@ fn no_stall_excuses_a_server_that_was_away() {
     plan.schedule = load::schedule::Schedule::Constant { rate: 500.0 };
     (plan.connections, plan.duration_s) = (4, Some(1.2));
     let server = std::thread::spawn(move || {
-        serve_for(listener, Duration::from_millis(300));
-        std::thread::sleep(Duration::from_millis(500));
+        serve_for(&listener, 300);
+        drop(listener);
+        let _ = poll(&mut [], Some(&milliseconds(500)));
         let again = TcpListener::bind(address).expect("its port is free again");
-        serve_for(again, Duration::from_millis(1500));
+        serve_for(&again, 1500);
     });
     let record = load::run(&plan, &load::Stop::new(), &mut |_| ()).expect("it runs");
     server.join().expect("it ends");

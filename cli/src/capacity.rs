@@ -20,8 +20,7 @@ const ANY: &str = "http://localhost/";
 
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let options = options(arguments, &stop)?;
     let mut talk = Talk::new(no_color);
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));

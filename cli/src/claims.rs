@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
     match arguments.action {
         Action::List => {
             let claims = chosen(claims, &arguments.names, true)?;
-            list(claims, &arguments.output)
+            list(claims, &arguments.output)?;
+            end()
         }
         Action::Run => {
             let claims = chosen(claims, &arguments.names, arguments.all)?;
@@ -72,15 +73,21 @@ fn chosen(claims: Vec<Claim>, names: &[String], all: bool) -> Result<Vec<Claim>,
     Ok(claims.into_iter().filter(is_wanted).collect())
 }
 
-fn list(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
-    let records = Records::open(records).map_err(Failure::usage)?;
+/// The end of what only reads.
+fn end() -> Result<Exit, Failure> {
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    Ok(stop.requested().map_or(Exit::Ok, Exit::Stopped))
+}
+
+fn list(claims: Vec<Claim>, records: &Path) -> Result<(), Failure> {
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let records = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
     let entries = entries(claims, records.folder());
     let rows: Vec<[String; 3]> = page::lines(&entries)
         .into_iter()
         .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
         .collect();
-    terminal::print(&table::left("", &rows)).map_err(Failure::running)?;
-    Ok(Exit::Ok)
+    terminal::print(&table::left("", &rows)).map_err(Failure::running)
 }
 
 /// The claims with what their records say. One that cannot be read is said, and stays without.
@@ -111,8 +118,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
         window: arguments.quick.then_some(QUICK_WINDOW),
         ..Options::default()
     };
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let mut talk = Talk::new(no_color);
     let mut begun = |run: Begun<'_>| {
         let names: Vec<String> = run.claims.iter().map(Id::to_string).collect();
@@ -144,7 +150,8 @@ fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
         )));
     }
     let command = format!("ringside claims page {}", records.display());
-    let opened = Records::open(records).map_err(Failure::usage)?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let opened = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
     let entries = entries(claims, opened.folder());
     let pages = [
         ("CLAIMS.md", page::markdown(&entries, &command)),
@@ -159,5 +166,5 @@ fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
             })?;
         terminal::say(&format!("written: {}", file.display()));
     }
-    Ok(Exit::Ok)
+    end()
 }

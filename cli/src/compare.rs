@@ -28,9 +28,8 @@ const WIDTH: usize = 100;
 
 /// Compares, and reports.
 pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
-    let options = options(arguments)?;
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let options = options(arguments, &stop)?;
     let mut talk = Talk::new(no_color);
     if let Some(wanted) = wanted(arguments) {
         return try_often(&options, &wanted, &stop, talk);
@@ -69,7 +68,7 @@ fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
     Ok(swept.end().into())
 }
 
-fn options(arguments: &Compare) -> Result<Options, Failure> {
+fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
     let quick = arguments.quick;
     let redaction = arguments.secrets.hide(Redaction::default());
     terminal::hide(&redaction);
@@ -85,17 +84,17 @@ fn options(arguments: &Compare) -> Result<Options, Failure> {
         profile: arguments.profile,
         precision: arguments.precision,
         budget: arguments.budget,
-        resume: resumed(arguments.resume.as_deref())?,
+        resume: resumed(arguments.resume.as_deref(), stop)?,
         ..Options::default()
     })
 }
 
 /// The folder to go on in; of a pack it is made first.
-fn resumed(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+fn resumed(asked: Option<&Path>, stop: &Stop) -> Result<Option<PathBuf>, Failure> {
     let Some(pack) = asked.filter(|path| lab::pack::is_pack(path)) else {
         return Ok(asked.map(Path::to_owned));
     };
-    let folder = lab::pack::unpack(pack).map_err(Failure::usage)?;
+    let folder = lab::pack::unpack(pack, stop).map_err(|what| Failure::reading(what, stop))?;
     terminal::say(&format!("unpacked: {}", folder.display()));
     Ok(Some(folder))
 }

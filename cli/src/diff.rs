@@ -1,13 +1,25 @@
 //! `ringside diff`: two measurements at different times, for people and for what builds software.
 
+use engine::signal::Stop;
+
 use crate::args::diff::Diff;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
 
 /// Says what became of what was measured before.
 pub(crate) fn run(arguments: &Diff) -> Result<Exit, Failure> {
-    let diff = lab::diff::diff(&arguments.before, &arguments.after, arguments.smallest);
-    let diff = diff.map_err(Failure::usage)?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let Diff {
+        before,
+        after,
+        smallest,
+        ..
+    } = arguments;
+    let diff = lab::diff::diff(before, after, *smallest, &stop);
+    let diff = diff.map_err(|what| Failure::reading(what, &stop))?;
+    if let Some(signal) = stop.requested() {
+        return Ok(Exit::Stopped(signal));
+    }
     terminal::print(&diff.words())
         .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
     Ok(match (diff.has_regression(), diff.is_open()) {

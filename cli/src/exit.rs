@@ -1,8 +1,9 @@
 //! How the program ends. The codes are a promise to scripts.
 
+use std::io;
 use std::process::ExitCode;
 
-use engine::signal::Signal;
+use engine::signal::{Signal, Stop};
 use lab::CannotBegin;
 use load::RunError;
 
@@ -83,12 +84,24 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Records that could not be read. A signal says more than what it kept from being read.
+    pub(crate) fn reading(text: impl ToString, stop: &Stop) -> Failure {
+        let exit = stop.requested().map_or(Exit::Usage, Exit::Stopped);
+        let text = text.to_string();
+        Failure { exit, text }
+    }
+
     /// Wrong use. The text says what to do instead.
     pub(crate) fn usage(text: impl ToString) -> Failure {
         Failure {
             exit: Exit::Usage,
             text: text.to_string(),
         }
+    }
+
+    /// Signals that cannot be caught.
+    pub(crate) fn signals(error: io::Error) -> Failure {
+        Failure::running(format!("signals cannot be caught: {error}"))
     }
 
     /// A failure while running.

@@ -1,5 +1,6 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
+use engine::signal::Stop;
 use lab::rebuild;
 
 use crate::args::report::{Format, Report};
@@ -9,9 +10,14 @@ use crate::output::terminal::{self, Paint};
 
 /// Makes the reports, and prints them.
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let mut rebuilt = Vec::new();
     for folder in &arguments.folders {
-        rebuilt.push(rebuild::rebuild(folder).map_err(Failure::usage)?);
+        let one = rebuild::rebuild(folder, &stop);
+        rebuilt.push(one.map_err(|what| Failure::reading(what, &stop))?);
+        if let Some(signal) = stop.requested() {
+            return Ok(Exit::Stopped(signal));
+        }
     }
     let mut unwritten = Vec::new();
     for (asked, one) in arguments.folders.iter().zip(&rebuilt) {

@@ -18,8 +18,7 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     let config = config(arguments).map_err(Failure::usage)?;
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let running = server::start(config, &stop).map_err(Failure::running)?;
     let place = match running.address() {
         Address::Tcp(address) => {

@@ -97,8 +97,7 @@ fn examine(
     options: &Options,
     no_color: bool,
 ) -> Result<Exit, Failure> {
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let paint = Paint::for_stderr(no_color);
     let mut rows = Vec::new();
     let mut found = Vec::new();

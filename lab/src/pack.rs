@@ -14,6 +14,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use load::redaction::KEY_FILE;
+use load::{Signal, Stop};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use measure::foreign::Foreign;
 use serde::{Deserialize, Serialize};
@@ -259,12 +260,13 @@ pub struct Records {
 }
 
 impl Records {
-    /// The records at `path`, a folder or a pack.
+    /// The records at `path`, a folder or a pack. Where `stop` asks for the end before a pack is
+    /// unpacked, nothing of it stays behind.
     ///
     /// # Errors
     /// A sentence: it is neither, or the pack is cut short, newer than this program, or holds what
     /// no pack of ours holds.
-    pub fn open(path: &Path) -> Result<Records, String> {
+    pub fn open(path: &Path, stop: &Stop) -> Result<Records, String> {
         if !is_pack(path) {
             return Ok(Records {
                 folder: path.to_owned(),
@@ -278,7 +280,7 @@ impl Records {
             let place = place.display();
             format!("no directory can be made in {place}: {error}; set TMPDIR to one with room")
         })?;
-        unpack_within(path, unpacked.path(), LIMITS)?;
+        unpack_within(path, unpacked.path(), LIMITS, stop)?;
         Ok(Records {
             folder: unpacked.path().to_owned(),
             pages: without_ending(path),
@@ -351,7 +353,7 @@ pub fn is_pack(path: &Path) -> bool {
 ///
 /// # Errors
 /// A sentence: as of [`Records::open`], or the folder is there already.
-pub fn unpack(path: &Path) -> Result<PathBuf, String> {
+pub fn unpack(path: &Path, stop: &Stop) -> Result<PathBuf, String> {
     let folder = without_ending(path);
     let named = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => format!(
@@ -361,7 +363,7 @@ pub fn unpack(path: &Path) -> Result<PathBuf, String> {
         _ => format!("{} can't be made: {error}", folder.display()),
     };
     fs::create_dir(&folder).map_err(named)?;
-    if let Err(what) = unpack_within(path, &folder, LIMITS) {
+    if let Err(what) = unpack_within(path, &folder, LIMITS, stop) {
         // It was made here, and what is in it is part of something.
         let _ = fs::remove_dir_all(&folder);
         return Err(what);
@@ -380,7 +382,7 @@ fn without_ending(path: &Path) -> PathBuf {
 }
 
 /// Unpacks into a folder that is there and empty.
-fn unpack_within(path: &Path, folder: &Path, limits: Limits) -> Result<(), String> {
+fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Result<(), String> {
     let named = |what: String| format!("{}: {what}", path.display());
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
     // No more than this is decompressed, headers and padding included.
@@ -409,7 +411,8 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits) -> Result<(), Strin
             is_labelled = true;
             continue;
         }
-        take(&mut entry, &folder.join(&inside)).map_err(|trouble| match trouble {
+        take(&mut entry, &folder.join(&inside), stop).map_err(|trouble| match trouble {
+            Trouble::Stopped(signal) => named(format!("stopped by {signal}")),
             Trouble::Pack(error) => named(broken(&error)),
             Trouble::Place(error) => format!(
                 "{} can't be unpacked into {}: {error}; make room, or set TMPDIR to a directory \
@@ -474,14 +477,15 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
     Ok(path.into_owned())
 }
 
-/// Why an entry was not taken: by what is read, or by where it is written.
+/// Why an entry was not taken: by what is read, by where it is written, or by a signal.
 enum Trouble {
+    Stopped(Signal),
     Pack(io::Error),
     Place(io::Error),
 }
 
 /// Writes an entry to a file that is not there yet.
-fn take(entry: &mut impl Read, place: &Path) -> Result<(), Trouble> {
+fn take(entry: &mut impl Read, place: &Path, stop: &Stop) -> Result<(), Trouble> {
     let parent = place.parent().map_or(Ok(()), fs::create_dir_all);
     let mut file = parent
         .and_then(|()| File::create_new(place))
@@ -492,6 +496,9 @@ fn take(entry: &mut impl Read, place: &Path) -> Result<(), Trouble> {
         })?;
     let mut buffer = vec![0; 64 * 1024];
     loop {
+        if let Some(signal) = stop.requested() {
+            return Err(Trouble::Stopped(signal));
+        }
         match entry.read(&mut buffer).map_err(Trouble::Pack)? {
             0 => return Ok(()),
             length => file.write_all(&buffer[..length]).map_err(Trouble::Place)?,

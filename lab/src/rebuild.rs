@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 pub use self::index::index;
 
+use load::Stop;
+
 use crate::capacity::{self, Capacities};
 use crate::document::indented;
 use crate::pack::Records;
@@ -99,8 +101,8 @@ impl Model {
 ///
 /// # Errors
 /// The folder holds none of them that can be read; the sentence names the file.
-pub fn rebuild(folder: &Path) -> Result<Rebuilt, String> {
-    let records = Records::open(folder)?;
+pub fn rebuild(folder: &Path, stop: &Stop) -> Result<Rebuilt, String> {
+    let records = Records::open(folder, stop)?;
     let mut rebuilt = rebuild_in(records.folder()).map_err(|what| match records.is_pack() {
         true => format!(
             "{}: {}",

@@ -23,8 +23,7 @@ use crate::output::{hold as shown, thresholds};
 pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let plan = plan::plan(arguments).map_err(Failure::usage)?;
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     let hold = load::hold::prepare(&plan, &stop)?;
     for sentence in hold.says() {
         terminal::say(sentence);

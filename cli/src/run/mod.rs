@@ -28,8 +28,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         return Err(Failure::usage(refusal));
     }
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
-    let stop = Stop::on_signals()
-        .map_err(|error| Failure::running(format!("signals cannot be caught: {error}")))?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
     let mut line = Line::new();
     let mut before = None;

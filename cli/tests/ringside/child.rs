@@ -89,6 +89,11 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Whether it has ended; it is not reaped before [`Running::end`].
+    pub(crate) fn has_ended(&self) -> bool {
+        !alive(&self.child.id().to_string())
+    }
+
     /// Waits for the end, whatever it is.
     pub(crate) fn settle(&mut self) {
         let _ = self.stdout.recv_timeout(PATIENCE);

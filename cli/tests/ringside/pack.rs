@@ -156,3 +156,33 @@ fn every_pack_that_is_kept_can_be_read() {
         fs::remove_file(&copy).unwrap();
     }
 }
+
+#[test]
+fn a_signal_while_a_pack_is_read_leaves_no_directory_behind() {
+    let folder = Folder::new();
+    let (records, file, place) = (
+        folder.path("records"),
+        folder.path("records.tar.xz"),
+        folder.path("tmp"),
+    );
+    fs::create_dir_all(format!("{records}/rounds/a")).unwrap();
+    fs::create_dir(&place).unwrap();
+    fs::write(format!("{records}/comparison.json"), "{}").unwrap();
+    for number in 0..3000 {
+        fs::write(format!("{records}/rounds/a/{number}.json"), "{}").unwrap();
+    }
+    let ended = ringside(&["pack", &records, "-o", &file]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let entries = || fs::read_dir(&place).unwrap().count();
+    for verb in [&["report", &file][..], &["diff", &file, &file]] {
+        let running = start(command(verb).env("TMPDIR", &place));
+        until("something is unpacked, or all is over", || {
+            entries() > 0 || running.has_ended()
+        });
+        running.signal(Signal::INT);
+        let ended = running.end();
+        // It may have read that this is no comparison before the signal came.
+        assert!(matches!(ended.code, Some(130 | 2)), "{}", ended.stderr);
+        assert_eq!(entries(), 0, "{verb:?}: {}", ended.stderr);
+    }
+}

@@ -20,6 +20,7 @@ mod tests;
 
 use std::path::Path;
 
+use load::Stop;
 use serde::Serialize;
 
 use crate::statistics::{ALPHA, ROUNDS_MIN, Ratio, holm, unpaired};
@@ -85,8 +86,13 @@ impl Diff {
 ///
 /// # Errors
 /// Files that cannot be read, and why two measurements cannot be compared.
-pub fn diff(before: &Path, after: &Path, smallest: Option<f64>) -> Result<Diff, String> {
-    let (old, new) = (Measured::read(before)?, Measured::read(after)?);
+pub fn diff(
+    before: &Path,
+    after: &Path,
+    smallest: Option<f64>,
+    stop: &Stop,
+) -> Result<Diff, String> {
+    let (old, new) = (Measured::read(before, stop)?, Measured::read(after, stop)?);
     let cannot = |why: String| {
         let (before, after) = (before.display(), after.display());
         format!("can't compare {before} and {after}: {why}")

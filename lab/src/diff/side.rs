@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use load::Record;
 use load::redaction::without_hashes;
+use load::{Record, Stop};
 use measure::host::Host;
 use serde::Deserialize;
 use serde_json::Value;
@@ -84,9 +84,9 @@ impl MeasuredRow {
 }
 
 impl Measured {
-    pub(super) fn read(path: &Path) -> Result<Measured, String> {
+    pub(super) fn read(path: &Path, stop: &Stop) -> Result<Measured, String> {
         if path.is_dir() || is_pack(path) {
-            let records = Records::open(path)?;
+            let records = Records::open(path, stop)?;
             if let Some(what) = no_comparison(records.folder()) {
                 return Err(format!("{}: {what}", path.display()));
             }

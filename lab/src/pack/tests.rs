@@ -51,7 +51,7 @@ fn refused(bytes: &[u8], limits: Limits) -> String {
     let (file, inside) = (place.path().join("x.tar.xz"), place.path().join("inside"));
     fs::write(&file, bytes).expect("writable");
     fs::create_dir(&inside).expect("writable");
-    let what = unpack_within(&file, &inside, limits).expect_err("refused");
+    let what = unpack_within(&file, &inside, limits, &Stop::new()).expect_err("refused");
     let names: BTreeSet<_> = place
         .path()
         .read_dir()
@@ -71,7 +71,7 @@ fn a_pack_holds_the_records_and_neither_pages_nor_the_key() {
     let packed = pack(&place.path().join("x"), None).expect("packed");
     assert_eq!(packed.file, place.path().join("x.tar.xz"));
     assert_eq!((packed.files, packed.left_out.len()), (3, 0));
-    let records = Records::open(&packed.file).expect("opened");
+    let records = Records::open(&packed.file, &Stop::new()).expect("opened");
     assert!(records.is_pack());
     assert_eq!(records.pages(), place.path().join("x"));
     let read = |name: &str| fs::read_to_string(records.folder().join(name));
@@ -185,6 +185,22 @@ fn more_than_any_pack_holds_is_refused() {
 }
 
 #[test]
+fn a_signal_while_a_pack_is_unpacked_leaves_nothing_behind() {
+    let place = folder();
+    let name = |name: &str| place.path().join(name);
+    let packed = pack(&name("x"), Some(&name("y.tar.xz"))).expect("packed");
+    let stop = Stop::new();
+    stop.request(Signal::Interrupt);
+    let said = unpack(&packed.file, &stop).expect_err("stopped");
+    assert!(said.ends_with("stopped by SIGINT"), "{said}");
+    assert!(!name("y").exists());
+    let said = Records::open(&packed.file, &stop).expect_err("stopped");
+    assert!(said.ends_with("stopped by SIGINT"), "{said}");
+    // A folder is not unpacked.
+    assert!(Records::open(&name("x"), &stop).is_ok());
+}
+
+#[test]
 fn a_pack_is_unpacked_beside_itself_once() {
     let place = folder();
     let packed = pack(
@@ -192,11 +208,11 @@ fn a_pack_is_unpacked_beside_itself_once() {
         Some(&place.path().join("y.tar.xz")),
     )
     .expect("packed");
-    let unpacked = unpack(&packed.file).expect("unpacked");
+    let unpacked = unpack(&packed.file, &Stop::new()).expect("unpacked");
     assert_eq!(unpacked, place.path().join("y"));
     assert!(unpacked.join(MANIFEST).is_file());
     assert!(
-        unpack(&packed.file)
+        unpack(&packed.file, &Stop::new())
             .expect_err("there")
             .contains("unpacked before")
     );
@@ -216,7 +232,7 @@ fn pages_go_beside_the_pack_and_never_above_it_or_through_a_link() {
         &place.path().join("x"),
         Some(&place.path().join("y.tar.xz")),
     );
-    let records = Records::open(&packed.expect("packed").file).expect("opened");
+    let records = Records::open(&packed.expect("packed").file, &Stop::new()).expect("opened");
     fs::write(records.folder().join("report.html"), "made").expect("writable");
     fs::create_dir(records.pages()).expect("new");
     let (target, link) = (

@@ -88,7 +88,8 @@ impl Drop for Place {
 }
 
 fn again(place: &Place, folder: &str) -> Rebuilt {
-    let rebuilt = rebuild(&place.0.join(folder)).unwrap_or_else(|what| panic!("{what}"));
+    let rebuilt =
+        rebuild(&place.0.join(folder), &Stop::new()).unwrap_or_else(|what| panic!("{what}"));
     assert_eq!(rebuilt.unwritten, Vec::<String>::new());
     rebuilt
 }
@@ -200,11 +201,11 @@ fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() 
     place.sweep("sweep");
     place.put("sweep/sweep.json", &newer(place.read("sweep/sweep.json")));
     for folder in ["capacity", "sweep"] {
-        let refused = rebuild(&place.0.join(folder)).expect_err("newer");
+        let refused = rebuild(&place.0.join(folder), &Stop::new()).expect_err("newer");
         let file = format!("{folder}/{folder}.json: this {folder} has schema version 99");
         assert!(refused.contains(&file), "{refused}");
         assert!(refused.ends_with("read it with a newer ringside"));
     }
-    let refused = rebuild(&place.0.join("nowhere")).expect_err("nothing is there");
+    let refused = rebuild(&place.0.join("nowhere"), &Stop::new()).expect_err("nothing is there");
     assert!(refused.contains("nowhere holds no report"), "{refused}");
 }

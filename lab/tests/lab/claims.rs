@@ -272,7 +272,7 @@ fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (ledger, _) = claims::read_all(&repository.join("claims")).expect("the folder");
     let place = "records/2026-11-22-2core-kvm-6.18/claims.tar.xz";
-    let records = Records::open(&repository.join(place)).expect("a good pack");
+    let records = Records::open(&repository.join(place), &Stop::new()).expect("a good pack");
     let entries: Vec<Entry> = ledger
         .into_iter()
         .map(|claim| Entry {

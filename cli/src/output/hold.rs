@@ -137,12 +137,24 @@ fn figures(record: &Record, paint: Paint) -> String {
             percent(heartbeats.failure_share),
             format!(
                 "{} of {} heartbeats that were sent failed, {} were unfinished; {} more were due \
-                 while the connection was down",
-                heartbeats.failed, heartbeats.sent, heartbeats.unfinished, heartbeats.skipped_down
+                 while the connection was down{}",
+                heartbeats.failed,
+                heartbeats.sent,
+                heartbeats.unfinished,
+                heartbeats.skipped_down,
+                behind_failed(heartbeats.skipped_in_vain)
             ),
         ],
     ];
     table::left("  ", &rows)
+}
+
+/// What was due while one that then failed was unanswered.
+fn behind_failed(skipped: u64) -> String {
+    match skipped {
+        0 => String::new(),
+        _ => format!(", and {skipped} while one that then failed was unanswered"),
+    }
 }
 
 fn times(record: &Record, paint: Paint) -> String {

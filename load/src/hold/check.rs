@@ -6,6 +6,7 @@ use measure::units;
 
 use super::Record;
 use crate::check::{self, Figure, OfTimes, Range};
+use crate::limit;
 
 /// A figure of the record of a hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,22 +136,15 @@ impl Figure for OfHold {
         Some(why.to_owned())
     }
 
-    /// Of a connection whose heartbeat a signal cut off nobody knows whether it stood.
     fn range(&self, record: &Record, measured: f64) -> Option<Range> {
-        let cut_off = record.heartbeats.unfinished;
-        let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
-        if self.0 != HoldFigure::Survival || !stopped || cut_off == 0 {
-            return None;
+        match self.0 {
+            HoldFigure::Survival => cut_off(record, measured),
+            HoldFigure::Time(Distribution::Heartbeat, what) => {
+                let times = Histogram::from_hdr_v2_base64(&record.histograms.heartbeat_time);
+                of_heartbeats(what, record, &times.ok()?, measured)
+            }
+            _ => None,
         }
-        let asked = record.connections.asked.max(1) as f64;
-        Some(Range {
-            least: measured,
-            most: (measured + cut_off as f64 / asked).min(1.0),
-            why: format!(
-                "the hold was interrupted before {cut_off} heartbeats had been answered or had \
-                 timed out, so their connections may or may not have survived"
-            ),
-        })
     }
 
     fn print(&self, value: f64) -> String {
@@ -161,6 +155,85 @@ impl Figure for OfHold {
             HoldFigure::Time(..) => units::wrk_time_us(value / 1000.0),
         }
     }
+}
+
+/// Of a connection whose heartbeat a signal cut off nobody knows whether it stood.
+fn cut_off(record: &Record, survival: f64) -> Option<Range> {
+    let cut_off = record.heartbeats.unfinished;
+    let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+    if !stopped || cut_off == 0 {
+        return None;
+    }
+    let asked = record.connections.asked.max(1) as f64;
+    Some(Range {
+        least: survival,
+        most: (survival + cut_off as f64 / asked).min(1.0),
+        why: format!(
+            "the hold was interrupted before {cut_off} heartbeats had been answered or had timed \
+             out, so their connections may or may not have survived"
+        ),
+    })
+}
+
+/// A stall of ours delays the heartbeats that are under way and those that fall due in it, by its
+/// length at most. And of those that were skipped behind one that was never answered nobody knows
+/// how long they would have taken: they had less time to wait than it had.
+fn of_heartbeats(
+    what: OfTimes,
+    record: &Record,
+    times: &Histogram,
+    measured: f64,
+) -> Option<Range> {
+    let mut range = Range {
+        least: measured,
+        most: measured,
+        why: String::new(),
+    };
+    let mut why = Vec::new();
+    let count = times.count() as f64;
+    let stall = record.generator.longest_stall.as_ref();
+    if let Some(stall) = stall.filter(|stall| limit::is_told(stall)) {
+        let stall_s = stall.length_us / 1e6;
+        let plan = &record.plan;
+        let share = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s) / count;
+        range.least = earlier(what, times, share.min(1.0), stall_s * 1e9, measured);
+        why.push(format!(
+            "ringside itself stood still for {stall_s:.2} s, which may account for it"
+        ));
+    }
+    let heartbeats = &record.heartbeats;
+    let behind = match heartbeats.unfinished {
+        0 => heartbeats.skipped_in_vain,
+        _ => heartbeats.skipped.saturating_sub(heartbeats.skipped_down),
+    };
+    if behind > 0 {
+        range.most = match what {
+            OfTimes::Min => measured,
+            // As if the shortest of all times were theirs.
+            OfTimes::Quantile(q) if q + behind as f64 / count <= 1.0 => {
+                times.quantile(q + behind as f64 / count) as f64
+            }
+            OfTimes::Quantile(_) | OfTimes::Mean | OfTimes::Max => f64::INFINITY,
+        };
+        why.push(format!(
+            "{behind} heartbeats were not sent because the one before was never answered, so how \
+             long they would have taken isn't known"
+        ));
+    }
+    range.why = why.join("; ");
+    (!why.is_empty()).then_some(range)
+}
+
+/// What a time is at least if a share of all, the longest ones, took so much less.
+fn earlier(what: OfTimes, times: &Histogram, share: f64, by_ns: f64, measured: f64) -> f64 {
+    let q = match what {
+        OfTimes::Min => return measured,
+        OfTimes::Mean => return (measured - by_ns * share).max(0.0),
+        OfTimes::Max => 1.0,
+        OfTimes::Quantile(q) => q,
+    };
+    let rest = times.quantile(q * (1.0 - share)) as f64;
+    (measured - by_ns).max(rest).min(measured)
 }
 
 impl Distribution {
@@ -204,9 +277,11 @@ mod tests {
         (tally.standing, tally.survived) = (10, 10);
         (tally.due, tally.sent, tally.counts.answered) = (answered, answered, answered);
         (0..answered).for_each(|_| tally.heartbeat.record(1_000_000));
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        (plan.connections, plan.heartbeat_s) = (10, 1.0);
         let facts = Facts {
             asked: 10,
-            plan: Plan::new("http://127.0.0.1:1/").unwrap().recorded(),
+            plan: plan.recorded(),
             host: Host::default(),
             generator: Generator::default(),
             opening_s: 1.0,
@@ -256,6 +331,47 @@ mod tests {
         let (met, why) = judged("survival>=60%", &cut);
         assert_eq!(met, Met::NotJudged);
         assert!(why.contains("interrupted before 2 heartbeats"), "{why}");
+    }
+
+    #[test]
+    fn times_behind_a_heartbeat_that_was_never_answered_have_no_upper_bound() {
+        let mut record = record(900);
+        // Of a thousand samples the last hundred wait for what is given up after 5 s.
+        let mut times = Histogram::from_hdr_v2_base64(&record.histograms.heartbeat_time).unwrap();
+        (1..=100).for_each(|tenth| times.record(tenth * 50_000_000));
+        record.histograms.heartbeat_time = times.to_hdr_v2_base64();
+        // They were answered late: the times are what they are.
+        record.heartbeats.skipped = 100;
+        assert_eq!(judged("heartbeat_p95<3s", &record).0, Met::Holds);
+        assert_eq!(judged("heartbeat_p95<2s", &record).0, Met::Crossed);
+        record.heartbeats.skipped_in_vain = 100;
+        let (met, why) = judged("heartbeat_p95<3s", &record);
+        assert_eq!(met, Met::NotJudged);
+        assert!(why.contains("100 heartbeats were not sent"), "{why}");
+        assert_eq!(judged("heartbeat_p95<2s", &record).0, Met::Crossed);
+        assert_eq!(judged("heartbeat_p75<1s", &record).0, Met::Holds);
+    }
+
+    #[test]
+    fn a_stall_of_our_own_crosses_nothing() {
+        let mut record = record(900);
+        let mut times = Histogram::from_hdr_v2_base64(&record.histograms.heartbeat_time).unwrap();
+        (0..20).for_each(|_| times.record(2_000_000_000));
+        record.histograms.heartbeat_time = times.to_hdr_v2_base64();
+        record.heartbeats.skipped = 20;
+        assert_eq!(judged("heartbeat_p99<1s", &record).0, Met::Crossed);
+        let stall = |length_us| {
+            Some(measure::record::Stall {
+                length_us,
+                at_s: 9.0,
+            })
+        };
+        record.generator.longest_stall = stall(50_000.0);
+        assert_eq!(judged("heartbeat_p99<1s", &record).0, Met::Crossed);
+        record.generator.longest_stall = stall(2e6);
+        let (met, why) = judged("heartbeat_p99<1s", &record);
+        assert_eq!(met, Met::NotJudged, "{why}");
+        assert!(why.contains("stood still for 2.00 s"), "{why}");
     }
 
     #[test]

@@ -227,7 +227,10 @@ fn busy(plan: &Plan, tally: &Tally, stall: Option<&Stall>) -> Option<String> {
             stall.length_us / 1e6
         ),
         None => {
-            format!("{busy} heartbeats were not sent because the one before was still unanswered")
+            format!(
+                "{busy} heartbeats were not sent because the one before was still unanswered; the \
+                 heartbeat times include how long they waited for that"
+            )
         }
     })
 }
@@ -261,6 +264,13 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<Strin
             tally.skipped_down
         ));
     }
+    if tally.skipped_in_vain > 0 {
+        warnings.push(format!(
+            "{} heartbeats were due while one before them was unanswered that then failed; they \
+             count as write failures",
+            tally.skipped_in_vain
+        ));
+    }
     warnings
 }
 
@@ -284,7 +294,7 @@ mod tests {
         for (skipped, length_us) in [(31, 2e6), (20, 50e3)] {
             let theirs = said(skipped, length_us).unwrap();
             assert!(
-                theirs.ends_with("the one before was still unanswered"),
+                theirs.contains("the one before was still unanswered"),
                 "{theirs}"
             );
         }

@@ -19,6 +19,7 @@ use crate::gate::Gate;
 use crate::run::Ground;
 
 mod drain;
+mod frozen;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -255,7 +256,17 @@ fn a_heartbeat_without_answer_loses_its_connection_after_the_timeout() {
     assert_eq!(record.connections.survival, Some(0.0));
     assert!(record.losses["timeout"] >= 10, "{:?}", record.losses);
     assert_eq!(record.heartbeat_errors["timeout"], record.losses["timeout"]);
-    assert_eq!(record.heartbeats.censored, record.losses["timeout"]);
+    // Behind each of them two more were due, an interval apart; they had less time to wait.
+    let heartbeats = record.heartbeats;
+    let behind = heartbeats.skipped_in_vain;
+    assert!(
+        behind >= 2 * record.losses["timeout"] - 10,
+        "{heartbeats:?}"
+    );
+    assert_eq!(heartbeats.censored, record.losses["timeout"] + behind);
+    let in_vain = heartbeats.failed + behind + heartbeats.skipped_down;
+    let share = in_vain as f64 / (heartbeats.answered + in_vain) as f64;
+    assert_eq!(heartbeats.failure_share, Some(share));
     let longest = record.heartbeat_time_us.max.unwrap();
     assert!((3e6..3.001e6).contains(&longest), "{longest}");
 }
@@ -272,6 +283,17 @@ fn late_answers_are_no_losses_but_the_heartbeats_behind_them_are_skipped() {
     assert!((45..=60).contains(&heartbeats.answered), "{heartbeats:?}");
     assert!((35..=60).contains(&heartbeats.skipped), "{heartbeats:?}");
     assert_eq!(heartbeats.failed, 0);
+    // Each of those waited for the last half second of it.
+    assert_eq!(heartbeats.censored, heartbeats.skipped);
+    let times = record.heartbeat_time_us;
+    assert!(
+        (500_000.0..=501_000.0).contains(&times.min.unwrap()),
+        "{times:?}"
+    );
+    assert_eq!(
+        (heartbeats.skipped_in_vain, heartbeats.failure_share),
+        (0, Some(0.0))
+    );
 }
 
 #[test]

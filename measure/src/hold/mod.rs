@@ -12,7 +12,7 @@
 //!   attempt to the end of the hold. It is *sent*, or *skipped* because the one before is still
 //!   unanswered or the connection is down: due = sent + skipped, always.
 //! - A *write failure* is a heartbeat that was sent in vain, or that was due on a connection that
-//!   was down.
+//!   was down or while one that then failed was unanswered.
 
 mod record;
 mod tally;

@@ -115,15 +115,20 @@ pub struct Heartbeats {
     pub failed: u64,
     /// Neither answered nor failed when everything was over.
     pub unfinished: u64,
-    /// Of those that failed or are unfinished: in the histogram with a lower bound.
+    /// Of those that failed, are unfinished or were skipped: in the histogram with a lower bound.
+    /// One that was skipped because the one before was unanswered is there with the time from when
+    /// it was due until that one was answered or given up.
     pub censored: u64,
     /// Due and not sent: the one before was still unanswered, or the connection was down.
     pub skipped: u64,
     /// Of those: the connection was down.
     #[serde(default)]
     pub skipped_down: u64,
-    /// (`failed` + `skipped_down`) ÷ (`answered` + `failed` + `skipped_down`), 0 to 1: the share of
-    /// write failures; null without any.
+    /// Of `skipped`: the one before was still unanswered, and failed.
+    #[serde(default)]
+    pub skipped_in_vain: u64,
+    /// In vain (`failed` + `skipped_down` + `skipped_in_vain`) ÷ (`answered` + in vain), 0 to 1:
+    /// the share of write failures; null without any.
     pub failure_share: Option<f64>,
 }
 
@@ -179,7 +184,8 @@ pub struct Row {
 pub struct Histograms {
     /// The unit of the values: always "ns".
     pub unit: String,
-    /// From a heartbeat's sending to its answer.
+    /// From a heartbeat's sending to its answer; of one that was skipped because the one before was
+    /// unanswered, from when it was due until that one was answered or given up.
     pub heartbeat_time: String,
     /// From the beginning of an attempt to a connection that can be used.
     pub set_up_time: String,
@@ -315,7 +321,7 @@ impl Heartbeats {
         let Counts {
             answered, failed, ..
         } = tally.counts;
-        let in_vain = failed + tally.skipped_down;
+        let in_vain = failed + tally.skipped_down + tally.skipped_in_vain;
         Heartbeats {
             due: tally.due,
             sent: tally.sent,
@@ -325,6 +331,7 @@ impl Heartbeats {
             censored: tally.censored,
             skipped: tally.skipped,
             skipped_down: tally.skipped_down,
+            skipped_in_vain: tally.skipped_in_vain,
             failure_share: ratio(in_vain as f64, (answered + in_vain) as f64),
         }
     }

@@ -12,7 +12,9 @@ pub struct Tally {
     pub set_up: Histogram,
     /// From the loss of a connection until it stood again.
     pub re_establish: Histogram,
-    /// From a heartbeat's sending to its answer; a lower bound where it was given up.
+    /// From a heartbeat's sending to its answer; a lower bound where it was given up. Of one that
+    /// was skipped because the one before was unanswered: from when it was due until that one was
+    /// answered or given up.
     pub heartbeat: Histogram,
     /// From when a heartbeat was due until it was sent.
     pub lateness: Histogram,
@@ -47,6 +49,8 @@ pub struct Tally {
     pub skipped: u64,
     /// Of those: the connection was down.
     pub skipped_down: u64,
+    /// Of those: the one before was still unanswered, and failed.
+    pub skipped_in_vain: u64,
     /// Bytes that came in.
     pub bytes_received: u64,
     /// Bytes that went out.
@@ -60,8 +64,10 @@ pub struct Tally {
 /// Why a heartbeat that was due was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// The one before was still unanswered, or not even written.
+    /// The one before was still unanswered, or not even written, and did not fail.
     Busy,
+    /// The one before was still unanswered, and failed.
+    InVain,
     /// There was no connection to send it on.
     Down,
 }
@@ -130,6 +136,7 @@ impl Tally {
             due: 0,
             skipped: 0,
             skipped_down: 0,
+            skipped_in_vain: 0,
             bytes_received: 0,
             bytes_sent: 0,
             counts: Counts::default(),
@@ -167,8 +174,19 @@ impl Tally {
     /// `number` heartbeats were due and were not sent.
     pub fn skip(&mut self, number: u64, why: Skipped) {
         self.skipped += number;
-        if why == Skipped::Down {
-            self.skipped_down += number;
+        match why {
+            Skipped::Busy => {}
+            Skipped::InVain => self.skipped_in_vain += number,
+            Skipped::Down => self.skipped_down += number,
+        }
+    }
+
+    /// `number` heartbeats that were skipped have waited for the one before: the first of them, so
+    /// many nanoseconds, and each of the others one interval less. Their answers would have taken
+    /// as long at least; without them, the longer a server says nothing, the less it is noticed.
+    pub fn waited(&mut self, first_ns: u64, interval_ns: u64, number: u64) {
+        for later in 0..number {
+            self.censored(first_ns.saturating_sub(later * interval_ns));
         }
     }
 
@@ -191,7 +209,7 @@ impl Tally {
     }
 
     /// The answer to a heartbeat takes at least `nanoseconds`: it was given up then. Count it as
-    /// failed or unfinished as well.
+    /// failed, unfinished or skipped as well.
     pub fn censored(&mut self, nanoseconds: u64) {
         self.censored += 1;
         self.timed(nanoseconds);
@@ -235,6 +253,7 @@ impl Tally {
         self.due += other.due;
         self.skipped += other.skipped;
         self.skipped_down += other.skipped_down;
+        self.skipped_in_vain += other.skipped_in_vain;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
         self.counts.add(&other.counts);

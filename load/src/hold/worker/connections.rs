@@ -129,7 +129,7 @@ impl<D: Driver> Worker<'_, D> {
     fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
         let why = match self.sessions[index].sent {
             Time::NEVER => Skipped::Down,
-            _ => Skipped::Busy,
+            _ => Skipped::InVain,
         };
         self.skip_missed(index, now, why);
         let session = &mut self.sessions[index];

@@ -118,28 +118,35 @@ impl<D: Driver> Worker<'_, D> {
         self.set_timer(index, due);
     }
 
-    /// Counts the heartbeats that were due until `time` and could not be sent. What is due after
-    /// the hold is none of its business, and the end itself settles what was due before.
-    pub(super) fn skip_missed(&mut self, index: usize, time: Time, why: Skipped) {
-        let time = match self.phase {
-            Phase::Opening { .. } => time,
-            Phase::Holding { until } => time.min(until),
-            Phase::Draining { .. } | Phase::Done => return,
+    /// Counts the heartbeats that were due until `now` and could not be sent. What is due after
+    /// the hold is none of its business.
+    pub(super) fn skip_missed(&mut self, index: usize, now: Time, why: Skipped) {
+        let last = match self.phase {
+            Phase::Opening { .. } => now,
+            Phase::Holding { until } => now.min(until),
+            Phase::Draining { .. } | Phase::Done => now.min(self.end),
         };
         let session = &mut self.sessions[index];
-        if session.due > time {
+        let first = session.due;
+        if first > last {
             return;
         }
         let interval_ns = self.assignment.heartbeat_ns;
-        let missed = time.since(session.due) / interval_ns + 1;
-        session.due = session.due.plus(missed * interval_ns);
+        let missed = last.since(first) / interval_ns + 1;
+        session.due = first.plus(missed * interval_ns);
         self.tally.skip(missed, why);
+        if why != Skipped::Down {
+            self.tally.waited(now.since(first), interval_ns, missed);
+        }
     }
 
-    /// The hold ends at `end`: counts what was due on each connection and has not been sent.
+    /// The hold ends at `end`: counts what was due on each connection and has not been sent. What
+    /// waits behind an unanswered one goes on waiting for what becomes of that.
     pub(super) fn settle_heartbeats(&mut self, end: Time) {
         for index in 0..self.sessions.len() {
-            let why = match self.sessions[index].state {
+            let session = &self.sessions[index];
+            let why = match session.state {
+                State::Standing if session.sent != Time::NEVER => continue,
                 State::Standing => Skipped::Busy,
                 _ => Skipped::Down,
             };
@@ -165,6 +172,9 @@ impl<D: Driver> Worker<'_, D> {
         };
         if no_room {
             self.tally.skip(1, Skipped::Busy);
+            // In its place goes the next one, at the earliest.
+            let interval_ns = self.assignment.heartbeat_ns;
+            self.tally.waited(interval_ns, interval_ns, 1);
             let next = session.due;
             return self.set_timer(index, next);
         }
@@ -263,6 +273,7 @@ impl<D: Driver> Worker<'_, D> {
         session.failures = 0;
         self.unanswered -= 1;
         let round_trip_ns = now.since(sent);
+        let failed_before = self.tally.counts.failed;
         match answer {
             Answer::Pong(_) => self.tally.answered(round_trip_ns),
             Answer::Failure(kind) => self.tally.failed(kind),
@@ -276,10 +287,14 @@ impl<D: Driver> Worker<'_, D> {
                 }
             }
         }
+        let why = match self.tally.counts.failed == failed_before {
+            true => Skipped::Busy,
+            false => Skipped::InVain,
+        };
+        self.skip_missed(index, now, why);
         if self.is_over() {
             return;
         }
-        self.skip_missed(index, now, Skipped::Busy);
         let due = self.sessions[index].due;
         self.set_timer(index, due);
     }

@@ -25,7 +25,7 @@ use engine::{
     Template, Token, Until,
 };
 use measure::counters::ErrorKind;
-use measure::hold::Tally;
+use measure::hold::{Skipped, Tally};
 use measure::process::{ThreadTime, own_time};
 use measure::time::Time;
 use proto::Violation;
@@ -510,13 +510,14 @@ impl<'a, D: Driver> Worker<'a, D> {
         for index in 0..self.sessions.len() {
             let session = &self.sessions[index];
             let cut_off = session.sent != Time::NEVER;
-            if cut_off {
-                self.tally.unfinished += 1;
-                self.tally.censored(now.since(session.sent));
-            }
             // Nobody knows of one whose heartbeat was cut off whether it stands.
             let stands = session.at_start && !session.lost && !cut_off;
             self.tally.survived += u64::from(stands);
+            if cut_off {
+                self.tally.unfinished += 1;
+                self.tally.censored(now.since(session.sent));
+                self.skip_missed(index, now, Skipped::Busy);
+            }
             self.tally.due += self.dues(index);
         }
         let counters = self.driver.counters();

@@ -8,11 +8,13 @@ use super::{ALWAYS, ALWAYS_AS_NAMES, ENDINGS};
 /// What stands in the place of what looks like a secret.
 const HIDDEN: &str = "…";
 
-/// A text without what looks like the value of a secret's name, and without the user in URLs.
+/// A text without what looks like the value of a secret's name, and without the user and the values
+/// of queries in URLs: which parameters the user calls secret may not be known yet.
 pub fn guessed(text: &str) -> Cow<'_, str> {
     // As long as the text, byte by byte.
     let lower = text.to_ascii_lowercase().replace('-', "_");
     let mut cuts: Vec<(usize, usize)> = users(text);
+    cuts.extend(queries(text));
     for name in ALWAYS.iter().chain(&ALWAYS_AS_NAMES).chain(&ENDINGS) {
         let places = lower
             .match_indices(name)
@@ -68,6 +70,64 @@ fn value(text: &str, end: usize) -> Option<(usize, usize)> {
     (length > 0).then_some((start, start + length))
 }
 
+/// A URL that cannot be read, so that none of its parts is known to be what it looks like.
+pub(crate) fn guessed_url(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
+        _ => (None, url),
+    };
+    let (place, query) = match rest.find(['?', '#']) {
+        Some(at) => (&rest[..at], &rest[at..]),
+        None => (rest, ""),
+    };
+    let mut made = scheme.map_or(String::new(), |scheme| format!("{scheme}://"));
+    // A password may have characters that no authority may.
+    match place.rsplit_once('@') {
+        Some((_, place)) => made.push_str(&format!("{HIDDEN}@{}", guessed(place))),
+        None => made.push_str(&guessed(place)),
+    }
+    for parameter in query.split_inclusive(['?', '#', '&']) {
+        let sign = parameter.chars().next_back();
+        let sign = sign.filter(|sign| ['?', '#', '&'].contains(sign));
+        let whole = parameter.trim_end_matches(['?', '#', '&']);
+        match whole.split_once('=') {
+            Some((name, _)) => made.push_str(&format!("{name}={HIDDEN}")),
+            None if whole.is_empty() => {}
+            None => made.push_str(HIDDEN),
+        }
+        made.extend(sign);
+    }
+    made
+}
+
+/// Whether it is a scheme's name (RFC 3986 §3.1).
+pub(crate) fn is_scheme(text: &str) -> bool {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_of_it)
+}
+
+/// The values in queries (RFC 3986 §3.4), each up to the end of its parameter.
+fn queries(text: &str) -> Vec<(usize, usize)> {
+    let ends_word = |c: char| c.is_whitespace() || ['"', '\'', '`'].contains(&c);
+    let mut cuts = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find('?') {
+        let start = from + at + 1;
+        let rest = &text[start..];
+        let query = &rest[..rest.find(ends_word).unwrap_or(rest.len())];
+        let mut at = start;
+        for parameter in query.split('&') {
+            let value = parameter.find('=').map_or(parameter.len(), |sign| sign + 1);
+            if value < parameter.len() {
+                cuts.push((at + value, at + parameter.len()));
+            }
+            at += parameter.len() + 1;
+        }
+        from = start + query.len();
+    }
+    cuts
+}
+
 /// The users of URLs (RFC 3986 §3.2.1), with their passwords.
 fn users(text: &str) -> Vec<(usize, usize)> {
     let schemes = text.match_indices("://").map(|(at, sign)| at + sign.len());
@@ -98,7 +158,11 @@ mod tests {
             ),
             (
                 "http://me:pw@h/p?a=1&token=xyz&b=2",
-                "http://…@h/p?a=1&token=…&b=2",
+                "http://…@h/p?a=…&token=…&b=…",
+            ),
+            (
+                "unexpected '127.0.0.1:1/?foo=a&b&c=d' found. What? a=b",
+                "unexpected '127.0.0.1:1/?foo=…&b&c=…' found. What? a=b",
             ),
             ("\"x-api-key\": \"abc\"", "\"x-api-key\": \"…\""),
             (
@@ -109,6 +173,22 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(guessed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_a_url_that_cannot_be_read_no_value_is_told() {
+        let table = [
+            ("htp://h/p?foo=a b&c=d", "htp://h/p?foo=…&c=…"),
+            ("h:99999/?canary", "h:99999/?…"),
+            ("http://me:p/w@h/p?x=1#y=2", "http://…@h/p?x=…#y=…"),
+            ("http://me:p?w@h/", "http://me:p?…"),
+            ("h/?to=http://me:pw@x/", "h/?to=…"),
+            ("h/token=xyz", "h/token=…"),
+            ("http://h:port/a", "http://h:port/a"),
+        ];
+        for (url, expected) in table {
+            assert_eq!(guessed_url(url), expected, "{url}");
         }
     }
 }

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use guess::guessed;
+pub(crate) use guess::{guessed_url, is_scheme};
 pub use key::KEY_FILE;
 
 use self::key::Key;

@@ -148,6 +148,8 @@ struct Module {
     items: BTreeSet<String>,
     /// What it names, and where.
     named: Vec<(Path, String)>,
+    /// What it names without saying whose it is: its own, that of a glob, or of another crate.
+    bare: Vec<(Path, String)>,
 }
 
 /// The modules of a crate.
@@ -251,11 +253,29 @@ impl Tree {
         at
     }
 
+    /// What the globs of a module may mean by the names that it neither defines nor imports by
+    /// themselves. A word alone is a module nowhere but in an import, and may be a variable's name.
+    fn through_globs(&self, module: &Module) -> Vec<(Path, String)> {
+        let mut found = Vec::new();
+        for (names, place) in &module.bare {
+            if module.items.contains(&names[0]) || module.imports.contains_key(&names[0]) {
+                continue;
+            }
+            let meant = module.globs.iter().map(|glob| {
+                let home = self.home(glob, FOLLOWED_MAX);
+                [home, names.clone()].concat()
+            });
+            let is_known = |meant: &Path| names.len() > 1 || !self.modules.contains_key(meant);
+            found.extend(meant.filter(is_known).map(|meant| (meant, place.clone())));
+        }
+        found
+    }
+
     fn circles(&self, name: &str) -> Vec<Found> {
         // By parent: from which child to which, and where.
         let mut levels: BTreeMap<Path, BTreeMap<(String, String), String>> = BTreeMap::new();
         for (path, module) in &self.modules {
-            for (names, place) in &module.named {
+            for (names, place) in module.named.iter().chain(&self.through_globs(module)) {
                 let home = self.home(names, FOLLOWED_MAX);
                 let alike = path.iter().zip(&home).take_while(|(a, b)| a == b).count();
                 if let (Some(from), Some(to)) = (path.get(alike), home.get(alike)) {
@@ -345,9 +365,11 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, names: &[String], line: usize) {
-        if names.first().is_some_and(|first| leads(first)) {
-            let place = format!("{}:{line}", self.source);
-            self.module.named.push((self.absolute(names), place));
+        let place = format!("{}:{line}", self.source);
+        match names.first() {
+            Some(first) if leads(first) => self.module.named.push((self.absolute(names), place)),
+            Some(_) => self.module.bare.push((names.to_vec(), place)),
+            None => {}
         }
     }
 
@@ -512,6 +534,10 @@ mod tests {
             "use crate::B;",
             "use crate::B as Other;",
             "use super::*;\nfn f(_: super::B) {}",
+            "use super::*;\nfn f(_: B) {}",
+            "use super::*;\nfn f() { deep::f() }",
+            "use super::*;\nfn f() { println!(\"{:?}\", B) }",
+            "mod inner { use super::super::*; fn f() { b::f() } }",
             "mod inner { use super::super::b::B; }",
         ] {
             let found = complaints(&[ROOT, ("lab/src/a.rs", text), B], &[]);
@@ -531,6 +557,11 @@ mod tests {
             "#[cfg(test)]\nuse crate::b::B;",
             "/// See [`crate::b::B`].\npub(in crate::a) struct A;",
             "use b::B;",
+            "fn f(_: B) {}",
+            // What is defined or imported here goes before what a glob brings.
+            "use super::*;\nstruct B;\nfn f(_: B) {}",
+            "use super::*;\nuse other::B;\nfn f(_: B) {}",
+            "use super::*;\nfn f(b: u8) -> u8 { b }",
             "use other::b;",
             "fn f() { println!(\"crate::b::f()\") }",
         ] {

@@ -109,7 +109,7 @@ impl Crew<'_> {
         let gate = Gate::new(jobs.len() as u32);
         // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
         let ending = Stop::new();
-        let watch = Watch {
+        let watch = Lookout {
             window: self.window,
             stop,
             ending: &ending,
@@ -232,14 +232,14 @@ fn drive<D: Driver, J: Job>(
 }
 
 /// The main thread's part while the workers run.
-struct Watch<'a> {
+struct Lookout<'a> {
     window: Window,
     stop: &'a Stop,
     ending: &'a Stop,
     gate: &'a Gate,
 }
 
-impl Watch<'_> {
+impl Lookout<'_> {
     fn until(&self, mut finished: impl FnMut() -> bool, progress: &mut dyn FnMut(&Progress)) {
         let mut phase = Phase::WarmUp;
         let mut next = Time::now().plus(PROGRESS_NS);

@@ -364,7 +364,7 @@ fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
     let mut causes = Vec::new();
     if let Some(stall) = verdict.longest_stall {
         causes.push(format!(
-            "its longest stall took {:.1} ms, {:.1} s into the window",
+            "its longest stall took {:.1} ms, until second {:.1}",
             stall.length_us / 1000.0,
             stall.at_s
         ));

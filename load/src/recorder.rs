@@ -28,8 +28,8 @@ pub(crate) struct Recorder {
     /// Whether the window is open now, and whether it has been.
     is_open: bool,
     was_open: bool,
-    /// When the last exchange of the window was settled.
-    pub settled: Time,
+    /// When the last exchange of the window that has ended did.
+    pub last_end: Time,
     /// Exchanges that have ended in any way, in the window or not.
     pub ended: u64,
     /// How long a gRPC call may take.
@@ -48,7 +48,7 @@ impl Recorder {
             end: Time::NEVER,
             is_open: false,
             was_open: false,
-            settled: Time(0),
+            last_end: Time(0),
             ended: 0,
             deadline_ns,
         }
@@ -57,7 +57,7 @@ impl Recorder {
     /// The measured window is from `start` to `end`; [`Time::NEVER`] where a count ends it.
     pub(crate) fn set_window(&mut self, start: Time, end: Time) {
         (self.start, self.end) = (start, end);
-        self.settled = start;
+        self.last_end = start;
         self.tally.start(start);
     }
 
@@ -82,8 +82,14 @@ impl Recorder {
         (self.start, self.end)
     }
 
+    #[inline]
+    fn in_window(&self, time: Time) -> bool {
+        time >= self.start && time < self.end
+    }
+
+    #[inline]
     fn measured(&self, exchange: &Exchange) -> bool {
-        exchange.intended >= self.start && exchange.intended < self.end
+        self.in_window(exchange.intended)
     }
 
     /// An exchange was handed to the driver, or to a connection that is being opened for it.
@@ -95,7 +101,7 @@ impl Recorder {
     /// An exchange of an open loop was due at `intended`, and is sent only now, or never.
     #[inline]
     pub(crate) fn fell_due(&mut self, intended: Time) {
-        if intended >= self.start && intended < self.end {
+        if self.in_window(intended) {
             self.tally.due.add(intended);
         }
     }
@@ -111,7 +117,7 @@ impl Recorder {
     /// An exchange of an open loop was sent at once, or only after a connection became free.
     #[inline]
     pub(crate) fn dispatched(&mut self, intended: Time, now: Time, was_blocked: bool) {
-        if intended < self.start || intended >= self.end {
+        if !self.in_window(intended) {
             return;
         }
         self.watch.divide(intended, now, &mut self.tally.waits);
@@ -130,7 +136,7 @@ impl Recorder {
             self.tally.carried += u64::from(self.is_open);
             return;
         }
-        self.settled = done;
+        self.last_end = done;
         let Exchange { intended, sent, .. } = *exchange;
         let tally = &mut self.tally;
         match outcome {
@@ -171,7 +177,7 @@ impl Recorder {
         if !self.measured(exchange) {
             return;
         }
-        self.settled = now;
+        self.last_end = now;
         let waited_ns = now.since(exchange.sent);
         let late = self.deadline_ns.is_some_and(|most| waited_ns >= most);
         let status = match status {
@@ -195,21 +201,25 @@ impl Recorder {
         self.unfinished(exchange, now);
     }
 
-    /// The connection that was opened for an exchange from `taken` on can be used; or the exchange
-    /// is given up before it can.
-    pub(crate) fn connection_made(&mut self, exchange: &Exchange, taken: Time, now: Time) {
-        if self.measured(exchange) {
-            let waits = &mut self.tally.waits;
+    /// An exchange has waited from `taken` on for the connection that was opened for it, which can
+    /// be used now or came to nothing. If the server `is_away`, the exchange has
+    /// failed: it counts as such, and not as one that waited.
+    pub(crate) fn connection_awaited(
+        &mut self,
+        exchange: &Exchange,
+        taken: Time,
+        is_away: bool,
+        now: Time,
+    ) {
+        if !self.measured(exchange) {
+            return;
+        }
+        let waits = &mut self.tally.waits;
+        if is_away {
+            waits.unreachable_ns += now.since(taken);
+        } else {
             waits.connecting_ns += now.since(taken);
             waits.counts.connecting += 1;
-        }
-    }
-
-    /// The connection that was opened for an exchange from `taken` on came to nothing, by the
-    /// server's doing. The exchange has failed and counts as such, and not as one that waited.
-    pub(crate) fn connection_refused(&mut self, exchange: &Exchange, taken: Time, now: Time) {
-        if self.measured(exchange) {
-            self.tally.waits.unreachable_ns += now.since(taken);
         }
     }
 
@@ -261,7 +271,7 @@ impl Recorder {
 
     /// A ping that was sent at `sent` was answered.
     pub(crate) fn pong(&mut self, sent: Time, now: Time) {
-        if sent >= self.start && sent < self.end {
+        if self.in_window(sent) {
             self.tally.ping.record(now.since(sent));
         }
     }
@@ -272,7 +282,7 @@ impl Recorder {
         if !self.measured(exchange) {
             return;
         }
-        self.settled = now;
+        self.last_end = now;
         self.tally.failed(kind);
         if matches!(kind, ErrorKind::Timeout | ErrorKind::ConnectTimeout) {
             self.censor(exchange, now);
@@ -298,7 +308,7 @@ impl Recorder {
     pub(crate) fn unfinished(&mut self, exchange: &Exchange, now: Time) {
         self.ended += 1;
         if self.measured(exchange) {
-            self.settled = now;
+            self.last_end = now;
             self.tally.unfinished += 1;
             self.tally.never_sent += u64::from(exchange.sent == Time::NEVER);
             self.censor(exchange, now);

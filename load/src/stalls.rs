@@ -38,8 +38,9 @@ pub(crate) struct Stalls {
     clear_at: Time,
     /// And no longer than until then; in the past, too, while nothing was held up.
     reading_until: Time,
-    /// For a stall of that length, and for as long as that after something came.
+    /// How long the stall was for which they wait.
     reason_ns: u64,
+    /// For how long nothing has to come before they wait no longer.
     quiet_ns: u64,
     /// The longest one, as far as it lies in the time that is measured.
     pub longest: Stall,

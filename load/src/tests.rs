@@ -94,16 +94,28 @@ fn run_worker(
     network: Network,
     server: impl Peer + 'static,
 ) -> Outcome {
+    let config = Config {
+        sockets,
+        ..Config::default()
+    };
+    run_on(plan, worker, &config, network, server)
+}
+
+/// The same with a driver of this kind.
+fn run_on(
+    plan: &Plan,
+    worker: u32,
+    config: &Config,
+    network: Network,
+    server: impl Peer + 'static,
+) -> Outcome {
     plan.validate().unwrap();
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     network.serve(&address, server);
     let mut assignment = assign(plan, worker, &[address]).unwrap();
     // Alone at its gate.
     assignment.worker = 0;
-    let driver = network.driver(&Config {
-        sockets,
-        ..Config::default()
-    });
+    let driver = network.driver(config);
     let gate = Gate::new(1);
     let worker = Worker::new(driver, &gate, Stop::new(), assignment).unwrap();
     let outcome = worker.run().unwrap();

@@ -291,14 +291,79 @@ mod tests {
         assert_eq!(divided(&mut watch, 700, 1_260), second);
     }
 
+    /// The same by brute force: every stretch there was, and each wait held against all of them.
+    struct Slow {
+        connections: f64,
+        stretches: Vec<(u64, Doing)>,
+        failed_at: u64,
+    }
+
+    impl Slow {
+        /// Late, connecting, closing, back-off, unreachable; what is left over is busy.
+        fn divided(&self, intended: u64, now: u64) -> [f64; 5] {
+            let mut parts = [0.0; 5];
+            let ends = self.stretches.iter().skip(1).map(|(from, _)| *from);
+            let stretches = self.stretches.iter().zip(ends.chain([now]));
+            for ((from, doing), until) in stretches {
+                let (from, until) = ((*from).max(intended), until.min(now));
+                // Until the last failure it is the server's.
+                let failed_at = self.failed_at.clamp(from, until.max(from));
+                let length = |from: u64, until: u64| until.saturating_sub(from) as f64;
+                let (before, behind) = (length(from, failed_at), length(failed_at, until));
+                if doing.free {
+                    parts[0] += before + behind;
+                    continue;
+                }
+                let share = |count: u32| f64::from(count) / self.connections;
+                parts[1] += share(doing.connecting) * behind;
+                parts[2] += share(doing.closing) * (before + behind);
+                parts[3] += share(doing.back_off) * behind;
+                parts[4] += share(doing.connecting + doing.back_off) * before;
+            }
+            parts
+        }
+    }
+
+    /// Divides a wait in both ways. Where stretches were joined, as much as the one in which it
+    /// began is long may be another's.
+    fn compare(watch: &mut Watch, slow: &Slow, (due, now): (u64, u64), is_joined: bool) {
+        let waits = divided(watch, due, now);
+        let stretch_ns = match (watch.earlier.front(), watch.earlier.get(1)) {
+            (Some((from, _)), Some((until, _))) if is_joined => until.since(*from),
+            _ => 0,
+        };
+        let told = [
+            waits.late_ns,
+            waits.connecting_ns,
+            waits.closing_ns,
+            waits.back_off_ns,
+            waits.unreachable_ns,
+        ];
+        // Rounded, and the last parts take what rounding has left of the wait.
+        let most_off = stretch_ns as f64 + 3.0;
+        for (told, slow) in told.into_iter().zip(slow.divided(due, now)) {
+            let off = (told as f64 - slow).abs();
+            assert!(off <= most_off, "{told} for {slow}, {most_off} at most");
+        }
+    }
+
     #[test]
-    fn however_often_things_change_the_parts_sum_to_the_wait() {
-        for seed in 0..20u64 {
+    fn however_often_things_change_the_parts_are_what_brute_force_says() {
+        let (mut compared, mut joined_compared) = (0, 0);
+        for seed in 0..12u64 {
             let mut random = crate::random::Random::new(seed, 0);
             let mut below = |most: u64| (random.unit() * most as f64) as u64;
             let (mut now, mut due) = (1_000u64, 1_000u64);
             let mut watch = Watch::new(7, Time(now));
-            for _ in 0..20_000 {
+            let mut slow = Slow {
+                connections: 7.0,
+                stretches: vec![(now, Doing::default())],
+                failed_at: 0,
+            };
+            let mut is_joined = false;
+            // Some have a backlog that grows past what is remembered, others work theirs off.
+            let is_growing = seed % 2 == 0;
+            for _ in 0..6_000 {
                 now += below(1_000);
                 let doing = Doing {
                     free: below(10) == 0,
@@ -306,17 +371,34 @@ mod tests {
                     closing: below(3) as u32,
                     back_off: below(2) as u32,
                 };
-                // A backlog that grows for long, and is worked off at times.
-                while due <= now && below(50) != 0 && doing.free {
-                    divided(&mut watch, due, now);
+                let mut left = match is_growing {
+                    true => u64::from(below(10) == 0),
+                    false => below(2_000),
+                };
+                while due <= now && left > 0 && (doing.free || below(3) == 0) {
+                    compare(&mut watch, &slow, (due, now), is_joined);
+                    (compared, joined_compared) = match is_joined {
+                        true => (compared, joined_compared + 1),
+                        false => (compared + 1, joined_compared),
+                    };
+                    left -= 1;
                     due += 1 + below(1_500);
                 }
                 if below(4) == 0 {
                     watch.in_vain(Time(now));
+                    slow.failed_at = now;
                 }
+                let before = watch.earlier.len();
                 watch.note(Time(now), doing, Some(Time(due)));
+                is_joined |= watch.earlier.len() < before && due < now;
+                is_joined &= !watch.earlier.is_empty();
+                slow.stretches.push((now, doing));
                 assert!(watch.earlier.len() <= STRETCHES_MAX, "seed {seed}");
             }
         }
+        assert!(
+            compared > 5_000 && joined_compared > 0,
+            "{compared}, {joined_compared}"
+        );
     }
 }

@@ -10,16 +10,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::signal::{Signal, Stop};
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{Address, Config};
+use measure::slots::SLOT_NS;
 use measure::time::Time;
 
-use super::MS;
 use super::rogue::{Rogue, Spoken, Troubles};
+use super::{MS, Server, plan, run};
 use crate::gate::Gate;
 use crate::plan::Plan;
 use crate::protocol::{Call, CallKind, Http2, Message, Protocol};
 use crate::random::Random;
 use crate::run::assign;
 use crate::schedule::Schedule;
+use crate::worker::conservation::CHECKED;
 use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
 
 /// Seeds that every test run takes.
@@ -275,4 +277,23 @@ fn no_exchange_is_lost_whatever_goes_wrong() {
         failed[0],
         failed[0] + 1
     );
+}
+
+#[test]
+fn the_laws_are_checked_ten_times_a_second_from_the_warm_up_to_the_drain() {
+    // So long that nothing else happens in it, in the drain above all.
+    let answer_ns = 3_500 * MS;
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 2.0 }] {
+        let mut plan = plan(schedule, 10, 2.0);
+        (plan.warm_up_s, plan.timeout_s) = (2.0, 10.0);
+        CHECKED.take();
+        let outcome = run(&plan, 1, Faults::none(), Server::new(move |_, _| answer_ns));
+        let checked = CHECKED.take();
+        let begun = Time(outcome.start.0 - 2_000 * MS);
+        assert!(checked[0] <= begun.plus(SLOT_NS + MS), "{checked:?}");
+        let last = checked[checked.len() - 1];
+        assert!(last >= outcome.end.plus(1_000 * MS), "{checked:?}");
+        let latest = checked.windows(2).map(|two| two[1].since(two[0])).max();
+        assert!(latest <= Some(SLOT_NS + MS), "{checked:?}");
+    }
 }

@@ -1,37 +1,46 @@
 //! What stands still is the worker itself, and the server is not blamed for it.
 
+use engine::Config;
 use engine::choice::Kind;
 use engine::sim::{Faults, Network};
-use engine::{Address, Config};
 use measure::time::Time;
 
-use super::{MS, Server, plan, run_worker, sockets_for};
+use super::{MS, Server, plan, run_on, sockets_for};
 use crate::Record;
-use crate::gate::Gate;
 use crate::plan::Plan;
-use crate::run::{assemble, assign};
+use crate::run::assemble;
 use crate::schedule::Schedule;
 use crate::surroundings::Disturbance;
-use crate::worker::Worker;
+use crate::worker::Outcome;
+
+/// What a worker brings back that stands still for so long at a time, whose driver has this many
+/// `buffers`: of no more answers it is told a turn. The network's time begins at one second.
+fn halted(
+    plan: &Plan,
+    law: impl FnMut(u64, Time) -> u64 + 'static,
+    (at, length_ns): (Time, u64),
+    buffers: Option<usize>,
+) -> Outcome {
+    let network = Network::new(1, Faults::none());
+    network.halt(at, length_ns);
+    let usual = Config::default();
+    let config = Config {
+        sockets: sockets_for(plan.connections as usize),
+        buffers: buffers.unwrap_or(usual.buffers),
+        ..usual
+    };
+    run_on(plan, 0, &config, network, Server::new(law))
+}
 
 /// The record of a worker that stands still for two seconds, three seconds into its window, and
 /// that is told of four answers a turn at most.
 fn stopped(plan: &Plan) -> Record {
-    let network = Network::new(1, Faults::none());
-    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
-    network.serve(&address, Server::new(|_, _| 500_000));
-    // The network's time begins at one second.
-    network.halt(Time(4_000 * MS), 2_000 * MS);
-    let driver = network.driver(&Config {
-        sockets: sockets_for(plan.connections as usize),
-        buffers: 4,
-        ..Config::default()
-    });
-    let assignment = assign(plan, 0, &[address]).unwrap();
-    let gate = Gate::new(1);
-    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
-    let outcome = worker.run().unwrap();
-    assert_eq!(outcome.breach, None);
+    let outcome = halted(
+        plan,
+        |_, _| 500_000,
+        (Time(4_000 * MS), 2_000 * MS),
+        Some(4),
+    );
     let disturbance = Disturbance::default();
     assemble(
         plan,
@@ -70,7 +79,7 @@ fn a_stall_of_our_own_is_no_timeout_of_the_server() {
             assert!(waits.late_us > 0.8 * waits.total_us, "{waits:?}");
             assert!(!record.valid);
             let reason = &record.generator.limited_reason;
-            let cause = "its longest stall took 2000.0 ms, 5.0 s into the window";
+            let cause = "its longest stall took 2000.0 ms, until second 5.0";
             assert!(reason.contains(cause), "{reason}");
             // The reason is given once, and the warning says what to do.
             assert!(said("the generator was the limit") && !said(cause));
@@ -82,22 +91,12 @@ fn a_stall_of_our_own_is_no_timeout_of_the_server() {
 fn a_server_that_is_silent_behind_a_stall_still_times_out() {
     let mut plan = plan(Schedule::Closed, 10, 8.0);
     plan.timeout_s = 1.0;
-    let network = Network::new(1, Faults::none());
-    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     let law = |_, now: Time| match now.0 < 3_900 * MS {
         true => MS,
         false => 3_600_000 * MS,
     };
-    network.serve(&address, Server::new(law));
-    network.halt(Time(4_000 * MS), 2_000 * MS);
-    let driver = network.driver(&Config {
-        sockets: sockets_for(10),
-        ..Config::default()
-    });
-    let assignment = assign(&plan, 0, &[address]).unwrap();
-    let gate = Gate::new(1);
-    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
-    let tally = worker.run().unwrap().recorder.tally;
+    let outcome = halted(&plan, law, (Time(4_000 * MS), 2_000 * MS), None);
+    let tally = outcome.recorder.tally;
     let timeouts = tally.errors.count(measure::counters::ErrorKind::Timeout);
     // At 5.05 s of the window at the latest, and once a second from then on.
     assert!((30..=50).contains(&timeouts), "{timeouts}");
@@ -107,23 +106,12 @@ fn a_server_that_is_silent_behind_a_stall_still_times_out() {
 /// 3.45 s, to a worker that stands still for so long at 3.11 s.
 fn gaps_beside_a_stall(length_ns: u64) -> Vec<(u64, u64)> {
     let plan = plan(Schedule::Constant { rate: 1_000.0 }, 600, 5.0);
-    let network = Network::new(1, Faults::none());
-    let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
-    // The network's time begins at one second.
     let law = |_, now: Time| match (4_050 * MS..4_450 * MS).contains(&now.0) {
         true => 4_450 * MS - now.0,
         false => MS,
     };
-    network.serve(&address, Server::new(law));
-    network.halt(Time(4_110 * MS), length_ns);
-    let driver = network.driver(&Config {
-        sockets: sockets_for(600),
-        ..Config::default()
-    });
-    let assignment = assign(&plan, 0, &[address]).unwrap();
-    let gate = Gate::new(1);
-    let worker = Worker::new(driver, &gate, engine::signal::Stop::new(), assignment).unwrap();
-    let tally = worker.run().unwrap().recorder.tally;
+    let outcome = halted(&plan, law, (Time(4_110 * MS), length_ns), None);
+    let tally = outcome.recorder.tally;
     let course = tally.slots.course(tally.completed, MS).unwrap();
     let gaps = course.gaps.iter();
     gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
@@ -151,9 +139,8 @@ fn gaps_at_the_start(schedule: Schedule, warm_up_s: f64, length_ns: u64) -> Vec<
         true => (opens_ns + 350 * MS).saturating_sub(now.0).max(MS),
         false => MS,
     };
-    let network = Network::new(1, Faults::none());
-    network.halt(Time(opens_ns - 10 * MS), length_ns);
-    let outcome = run_worker(&plan, 0, sockets_for(100), network, Server::new(law));
+    let halt = (Time(opens_ns - 10 * MS), length_ns);
+    let outcome = halted(&plan, law, halt, None);
     let tally = outcome.recorder.tally;
     let course = tally.slots.course(tally.completed, MS).unwrap();
     let gaps = course.gaps.iter();

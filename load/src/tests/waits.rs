@@ -158,9 +158,24 @@ fn waits_behind_the_last_failed_attempt_are_the_generators() {
     };
     let record = record_of(&plan, faults, |_, _| 100_000);
     let waits = record.waits.unwrap();
+    // Of the attempts, the one that succeeds: there and back once.
+    let counts = waits.counts.unwrap();
+    let attempt_us = 21.0;
     assert!(waits.connecting_us > 0.0, "{waits:?}");
-    let sum = waits.back_off_us + waits.connecting_us + waits.unreachable_us;
-    assert!(sum <= waits.total_us, "{waits:?}");
+    assert!(
+        waits.connecting_us <= attempt_us * counts.connecting as f64,
+        "{waits:?}"
+    );
+    // Of the back-off, what is left of one: 10 ms and a quarter at most.
+    assert!(waits.back_off_us > 0.2 * waits.total_us, "{waits:?}");
+    assert!(
+        waits.back_off_us <= 12_500.0 * counts.back_off as f64,
+        "{waits:?}"
+    );
+    // All that came before, the attempts that failed and the waits between them, is the server's.
+    assert!(waits.unreachable_us > 0.5 * waits.total_us, "{waits:?}");
+    let parts = waits.unreachable_us + waits.connecting_us + waits.back_off_us;
+    assert!(parts > 0.95 * waits.total_us, "{waits:?}");
 }
 
 #[test]

@@ -288,10 +288,9 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.sessions[index];
         let (ring, taken) = (&mut session.ring, session.taken);
         self.flights.drain(index, ring, |exchange| {
-            if exchange.sent == Time::NEVER && is_away {
-                self.recorder.connection_refused(&exchange, taken, now);
-            } else if exchange.sent == Time::NEVER {
-                self.recorder.connection_made(&exchange, taken, now);
+            if exchange.sent == Time::NEVER {
+                let recorder = &mut self.recorder;
+                recorder.connection_awaited(&exchange, taken, is_away, now);
             }
             self.recorder.failed(&exchange, kind, now);
         });

@@ -1,8 +1,8 @@
 //! No exchange is lost, and none is counted twice, whatever the peer does.
 //!
-//! The laws are checked in every run, at each edge of a slot or row and at its end, from counters
-//! that are kept apart: the schedule's, the worker's, those of the places where exchanges lie, the
-//! recorder's.
+//! The laws are checked in every run, ten times a second from the beginning of the load to the end
+//! of the drain, and at its end, from counters that are kept apart: the schedule's, the worker's,
+//! those of the places where exchanges lie, the recorder's.
 //!
 //! - *due = sent + waiting + given up*: of what the schedule has handed out every exchange has
 //!   begun, or is the next one, or was dropped with the warm-up, or fell due after the end.
@@ -18,9 +18,18 @@
 
 use engine::Driver;
 use measure::tally::Tally;
+use measure::time::Time;
 
 use super::Worker;
 use crate::session::{Session, State};
+
+#[cfg(test)]
+thread_local! {
+    /// When the laws were checked, by the workers of this thread.
+    pub(crate) static CHECKED: std::cell::RefCell<Vec<Time>> = const {
+        std::cell::RefCell::new(Vec::new())
+    };
+}
 
 /// What is known of a worker's exchanges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,8 +86,25 @@ impl Account {
 }
 
 impl<D: Driver> Worker<'_, D> {
-    /// At each edge, and at the end: holds what was counted against the laws.
-    pub(super) fn check_conservation(&mut self) {
+    /// At each edge, between two turns: holds what was counted, and the connections, against the
+    /// laws.
+    pub(super) fn check_laws(&mut self, _now: Time) {
+        #[cfg(test)]
+        CHECKED.with_borrow_mut(|checked| checked.push(_now));
+        self.check_counts();
+        if self.is_stranded() {
+            let again = self.again.len();
+            let due = u64::from(self.due.is_some());
+            self.breach.get_or_insert_with(|| {
+                format!(
+                    "{due} requests that were due and {again} that were to be sent again waited, \
+                     and no connection stood or was to be opened"
+                )
+            });
+        }
+    }
+
+    fn check_counts(&mut self) {
         if self.breach.is_none() {
             self.breach = self.account().broken();
         }
@@ -86,13 +112,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// At the end, before the last exchanges are taken from their places: looks at each of them.
     pub(super) fn check_places(&mut self) {
-        self.check_conservation();
-        if self.is_stranded() {
-            let again = self.again.len();
-            self.breach.get_or_insert_with(|| {
-                format!("{again} requests were to be sent again, and no connection was opened")
-            });
-        }
+        self.check_laws(self.driver.now());
         let depth = self.assignment.depth;
         let (mut found, mut told, mut fullest) = (0, 0, 0);
         for (index, session) in self.sessions.iter().enumerate() {
@@ -121,7 +141,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// At the very end: nothing is left, and the tally says the same.
     pub(super) fn check_end(&mut self) {
-        self.check_conservation();
+        self.check_counts();
         let left = self.under_way();
         if left > 0 {
             self.breach

@@ -124,7 +124,7 @@ impl<D: Driver> Worker<'_, D> {
         if self.appends {
             self.prepare(index);
         }
-        let (read, took) = self.taken(index, now, |wire, memo, out, taking| {
+        let (read, took) = self.counted(index, now, |wire, memo, out, taking| {
             wire.receive(bytes, memo, out, &mut |happening| taking.take(happening))
         });
         let Took {
@@ -171,14 +171,14 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer sends no more on an open connection, which may end an answer.
     pub(super) fn take_end(&mut self, index: usize, now: Time) {
         // A violation leaves exchanges unanswered, which says all.
-        let _ = self.taken(index, now, |wire, _, _, taking| {
+        let _ = self.counted(index, now, |wire, _, _, taking| {
             wire.ended(&mut |happening| taking.take(happening))
         });
     }
 
     /// Counts what `read` finds in what came on a connection. An answer ends its failures.
     #[inline]
-    fn taken<R>(
+    fn counted<R>(
         &mut self,
         index: usize,
         now: Time,
@@ -241,7 +241,8 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.sessions[index];
         let taken = session.taken;
         if let Some(mut exchange) = self.flights.end(index, &mut session.ring, 0) {
-            self.recorder.connection_made(&exchange, taken, now);
+            self.recorder
+                .connection_awaited(&exchange, taken, false, now);
             exchange.sent = now; // As far as it got.
             send_again(exchange, &mut self.recorder, &mut self.again, now);
         }
@@ -557,7 +558,8 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.sessions[index];
         if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
             let taken = session.taken;
-            self.recorder.connection_made(exchange, taken, now);
+            self.recorder
+                .connection_awaited(exchange, taken, false, now);
             exchange.sent = now;
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
@@ -617,7 +619,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// At the end: exchanges that were due in the window and never sent. Each is a sample of at
-    /// least the time it has waited; past a bound the rest is entered as copies of the last one.
+    /// least the time it has waited. Past a bound the rest is left out, which voids the run.
     pub(super) fn enter_backlog(&mut self, now: Time) {
         let mut entered = 0;
         while let Some(intended) = self.due {

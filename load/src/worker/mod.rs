@@ -5,10 +5,10 @@
 //! next request at once. In an open loop the schedule says when, and a due exchange takes the
 //! connection that has been free for longest; where none is free it waits, and the wait counts.
 //!
-//! The clock is read once a turn, by the driver. Between phases nothing is allocated.
+//! The clock is read once a turn, by the driver. Within a phase nothing is allocated.
 
 mod connections;
-mod conservation;
+pub(crate) mod conservation;
 mod exchanges;
 mod pings;
 mod window;
@@ -210,7 +210,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     waiting: usize,
     /// Sessions whose first connection attempt has ended, either way.
     settled: usize,
-    /// Connections that stand, and when the last one did.
+    /// Connections that stand.
     connected: u64,
     /// Of these: the ones that are being closed.
     closing: u32,
@@ -633,7 +633,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             let (ring, taken) = (&mut session.ring, session.taken);
             self.flights.drain(index, ring, |exchange| {
                 if exchange.sent == Time::NEVER {
-                    self.recorder.connection_made(&exchange, taken, now);
+                    self.recorder
+                        .connection_awaited(&exchange, taken, false, now);
                 }
                 self.recorder.unfinished(&exchange, now);
             });
@@ -649,7 +650,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
-            EndedBy::Count => self.recorder.settled,
+            EndedBy::Count => self.recorder.last_end,
             _ => end.min(now),
         };
         self.recorder.close(end);

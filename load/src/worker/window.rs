@@ -1,19 +1,25 @@
 //! The edges of the measured window and of its rows.
 //!
+//! Before and behind the window there is an edge with each slot's length, too, at which nothing is
+//! done but to hold what was counted against the laws.
+//!
 //! What a turn brings happened at the turn's time, so an edge that has passed is crossed before the
 //! turn's completions are looked at: rows, the window and the drain then hold what happened in
 //! them, and nothing else.
 
 use engine::{Completions, Driver, Event};
 use measure::process::own_time;
+use measure::slots::SLOT_NS;
 use measure::time::Time;
 
 use super::{EndedBy, Phase, Worker};
 
 impl<D: Driver> Worker<'_, D> {
-    /// An edge has passed: the beginning or the end of the window, or of a row.
+    /// An edge has passed: the beginning or the end of the window, or of a row; or it is time to
+    /// look whether the laws still hold.
     #[cold]
     pub(super) fn cross(&mut self, now: Time, completions: &Completions) {
+        self.check_laws(now);
         let unread = bytes_of(completions);
         let (start, end) = self.recorder.window();
         if self.phase == Phase::Loading && now >= start {
@@ -26,7 +32,6 @@ impl<D: Driver> Worker<'_, D> {
             self.note_blind(now);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
-            self.check_conservation();
             if now >= end {
                 let until = now.plus(self.assignment.timeout_ns);
                 self.drain(end, until, self.assignment.time_end, unread);
@@ -46,10 +51,12 @@ impl<D: Driver> Worker<'_, D> {
     /// When an edge is crossed next.
     pub(super) fn next_edge(&self) -> Time {
         let (start, end) = self.recorder.window();
+        let in_a_slot = self.driver.now().plus(SLOT_NS);
         match self.phase {
-            Phase::Loading if !self.opened => start,
+            Phase::Loading if !self.opened => start.min(in_a_slot),
             Phase::Loading => end.min(self.recorder.tally.next_tick()),
-            _ => Time::NEVER,
+            Phase::Draining { .. } => in_a_slot,
+            Phase::Connecting { .. } | Phase::Done => Time::NEVER,
         }
     }
 
@@ -95,11 +102,11 @@ impl<D: Driver> Worker<'_, D> {
             self.passed_over += 1;
         }
         self.recorder.close(match ended_by {
-            EndedBy::Count => self.recorder.settled,
+            EndedBy::Count => self.recorder.last_end,
             _ => end,
         });
         self.phase = Phase::Draining { until };
-        self.edge = Time::NEVER;
+        self.edge = self.next_edge();
     }
 
     fn count_bytes(&mut self, unread: u64) {

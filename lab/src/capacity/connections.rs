@@ -111,7 +111,7 @@ impl Connections {
         self.given
     }
 
-    /// That they were the limit where the search failed at `rate`, if they were.
+    /// That they were the limit where the search failed, and of which rate, if they were.
     pub(super) fn limited(&self) -> Option<Limited> {
         self.limited
     }

@@ -137,7 +137,12 @@ fn table(report: &Report, look: Look) -> Vec<String> {
     headings.push(match report.setup.metric {
         Metric::ResponseTimeP99 => "p99 × baseline",
         Metric::Seconds => "time × baseline",
-        _ => "× baseline",
+        Metric::RequestsPerSecond
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::MemoryPeak
+        | Metric::Capacity => "× baseline",
     });
     let headings = headings.into_iter().map(str::to_owned);
     let mut lines: Vec<Vec<String>> = vec![headings.collect()];

@@ -76,15 +76,27 @@ impl Metric {
 
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Metric::RequestsPerSecond | Metric::Capacity)
+        match self {
+            Metric::RequestsPerSecond | Metric::Capacity => true,
+            Metric::ResponseTimeP99
+            | Metric::ResponseTimeP50
+            | Metric::ResponseTimeMean
+            | Metric::ServerCpuPerExchange
+            | Metric::Seconds
+            | Metric::MemoryPeak => false,
+        }
     }
 
     /// Whether it is a time that the generator takes, which holds its own slowness, too.
     pub(crate) fn is_the_generators(self) -> bool {
-        matches!(
-            self,
-            Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean
-        )
+        match self {
+            Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean => true,
+            Metric::RequestsPerSecond
+            | Metric::ServerCpuPerExchange
+            | Metric::Seconds
+            | Metric::MemoryPeak
+            | Metric::Capacity => false,
+        }
     }
 }
 

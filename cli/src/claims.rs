@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::Event;
+use lab::Source;
 use lab::claims::page::{self, Entry};
 use lab::claims::{self, Begun, Claim, Id, Options};
 use lab::pack::{self, Records};
+use lab::pages::Page;
 
 use crate::args::claims::{Action, Claims};
 use crate::compare::{Talk, say_unwritten};
@@ -82,7 +84,7 @@ fn end() -> Result<Exit, Failure> {
 fn list(claims: Vec<Claim>, records: &Path) -> Result<(), Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let records = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
-    let entries = entries(claims, records.folder());
+    let entries = entries(claims, records.source());
     let rows: Vec<[String; 3]> = page::lines(&entries)
         .into_iter()
         .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
@@ -91,7 +93,7 @@ fn list(claims: Vec<Claim>, records: &Path) -> Result<(), Failure> {
 }
 
 /// The claims with what their records say. One that cannot be read is said, and stays without.
-fn entries(claims: Vec<Claim>, records: &Path) -> Vec<Entry> {
+fn entries(claims: Vec<Claim>, records: &Source) -> Vec<Entry> {
     let find = |claim: Claim| {
         let finding = claims::find(&claim, records, None).unwrap_or_else(|what| {
             terminal::say(&what);
@@ -152,13 +154,13 @@ fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
     let command = format!("ringside claims page {}", records.display());
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let opened = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
-    let entries = entries(claims, opened.folder());
+    let entries = entries(claims, opened.source());
     let pages = [
-        ("CLAIMS.md", page::markdown(&entries, &command)),
-        ("claims.html", page::html(&entries, &command)),
+        (Page::CLAIMS_MARKDOWN, page::markdown(&entries, &command)),
+        (Page::CLAIMS_HTML, page::html(&entries, &command)),
     ];
-    for (name, text) in pages {
-        let file = opened.pages().join(name);
+    for (page, text) in pages {
+        let file = opened.pages().join(page.file());
         let made = fs::create_dir_all(opened.pages());
         made.and_then(|()| fs::write(&file, text))
             .map_err(|error| {

@@ -1,6 +1,7 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
 use engine::signal::Stop;
+use lab::pages::Page;
 use lab::rebuild;
 
 use crate::args::report::{Format, Report};
@@ -30,7 +31,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
         };
         terminal::print(&text)
             .map_err(|error| Failure::running(format!("standard output: {error}")))?;
-        terminal::say(&format!("report: {}", folder.join("report.html").display()));
+        terminal::say(&format!(
+            "report: {}",
+            folder.join(Page::HTML.file()).display()
+        ));
         unwritten.extend(one.unwritten.iter().cloned());
     }
     if rebuilt.len() > 1 {

@@ -448,7 +448,7 @@ pub(crate) fn question(comparison: &Comparison) -> String {
 
 /// Writes the report in each of its formats.
 fn write(store: &mut Store, report: &Report) {
-    for (name, text) in report::files(report, &Enclosed::read(store.folder())) {
-        store.put(Path::new(name), text.into_bytes());
+    for (file, text) in report::files(report, &Enclosed::read(store.folder())) {
+        store.put(file.name().as_ref(), text.into_bytes());
     }
 }

@@ -32,6 +32,7 @@ mod hidden;
 mod live;
 pub mod manifest;
 pub mod pack;
+pub mod pages;
 pub mod phase;
 pub mod points;
 mod process;
@@ -68,7 +69,7 @@ pub use document::BadFile;
 pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
 pub use report::Report;
-pub use store::Kept;
+pub use store::{Kept, Source};
 pub use sweep::{Swept, sweep};
 
 /// What to compare, and where results go.

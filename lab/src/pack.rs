@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -21,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use tar::{Archive, Builder, EntryType, Header};
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::store::{CAPACITY, MANIFEST, SWEEP, TRIALS};
+use crate::pages::Page;
+use crate::store::{CAPACITY, MANIFEST, SWEEP, Source, TRIALS};
 
 /// How the name of a pack ends.
 const ENDING: &str = ".tar.xz";
@@ -39,16 +41,7 @@ const MEMORY_KIB: u32 = 80 * 1024;
 const HOLD: &str = "hold.json";
 /// What a folder with records of ours holds, one of them at least.
 const RECORDS: [&str; 5] = [MANIFEST, SWEEP, TRIALS, CAPACITY, HOLD];
-/// Pages that can be made again from the records beside them.
-const PAGES: [&str; 6] = [
-    "report.html",
-    "report.md",
-    "report.json",
-    "report.csv",
-    "claims.html",
-    "CLAIMS.md",
-];
-/// The most that is unpacked of one file.
+/// The most that one pack holds, its label included: no more is packed, and no more unpacked.
 const LIMITS: Limits = Limits {
     files: 100_000,
     bytes: 4 << 30,
@@ -69,6 +62,22 @@ struct Limits {
     bytes: u64,
 }
 
+impl Limits {
+    /// What is left of them after a file of this length; none if it is too much.
+    fn after(self, bytes: u64) -> Option<Limits> {
+        Some(Limits {
+            files: self.files.checked_sub(1)?,
+            bytes: self.bytes.checked_sub(bytes)?,
+        })
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} files or {} GiB", self.files, self.bytes >> 30)
+    }
+}
+
 /// What was packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
@@ -80,7 +89,7 @@ pub struct Packed {
     pub bytes: u64,
     /// The length of the pack.
     pub packed_bytes: u64,
-    /// What was left out although it is neither a page nor a key, with the reasons.
+    /// What was left out although it is neither a page nor the key, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -88,9 +97,13 @@ pub struct Packed {
 /// The file appears whole or not at all.
 ///
 /// # Errors
-/// A sentence: the folder holds no records of ours or cannot be read, or the file is there already
-/// or cannot be written.
+/// A sentence: the folder holds no records of ours, holds more than a pack does, or cannot be read;
+/// or the file is there already or cannot be written.
 pub fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, String> {
+    pack_within(folder, file, LIMITS)
+}
+
+fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Packed, String> {
     let file = match file {
         Some(file) => file.to_owned(),
         None => beside(folder)?,
@@ -110,7 +123,7 @@ pub fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, String> {
             folder.display()
         ));
     }
-    let bytes = written(folder, &file, &found.files)?;
+    let bytes = written(folder, &file, &found.files, limits)?;
     Ok(Packed {
         packed_bytes: fs::metadata(&file).map_or(0, |facts| facts.len()),
         file,
@@ -165,24 +178,68 @@ impl Found {
                     "{}: its path is longer than packs allow",
                     path.display()
                 ));
-            } else if is_wanted(&name) {
-                self.has_records |= RECORDS.iter().any(|record| name == *record);
-                self.files.insert(path);
+            } else {
+                self.take(path, &name);
             }
         }
         Ok(())
     }
+
+    /// Takes in a plain file, or notes why not.
+    fn take(&mut self, path: PathBuf, name: &OsStr) {
+        let why = match Sort::of(name) {
+            Sort::Wanted => {
+                self.has_records |= RECORDS.iter().any(|record| name == *record);
+                self.files.insert(path);
+                return;
+            }
+            // Nobody misses these.
+            Sort::Page | Sort::Key => return,
+            Sort::HalfWritten => "only half written",
+            Sort::Label => "the label of another pack; this one has its own",
+        };
+        self.left_out.push(format!("{}: {why}", path.display()));
+    }
 }
 
-fn is_wanted(name: &OsStr) -> bool {
-    let is_half_written = Path::new(name).extension().is_some_and(|end| end == "tmp");
-    // While it's made, a key has a name that begins like its own.
-    let is_key = name.as_encoded_bytes().starts_with(KEY_FILE.as_bytes());
-    !is_key && name != LABEL && !is_half_written && !PAGES.iter().any(|page| name == *page)
+/// What a file is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Wanted,
+    /// A page, which can be made again.
+    Page,
+    /// A key, or one that is being made.
+    Key,
+    /// What was being written when somebody was stopped.
+    HalfWritten,
+    /// A pack's label.
+    Label,
+}
+
+impl Sort {
+    fn of(name: &OsStr) -> Sort {
+        // While it's made, a key has a name that begins like its own.
+        if name.as_encoded_bytes().starts_with(KEY_FILE.as_bytes()) {
+            Sort::Key
+        } else if Page::ALL.iter().any(|page| name == page.file()) {
+            Sort::Page
+        } else if Path::new(name).extension() == Some("tmp".as_ref()) {
+            Sort::HalfWritten
+        } else if name == LABEL {
+            Sort::Label
+        } else {
+            Sort::Wanted
+        }
+    }
 }
 
 /// Writes the pack, and returns how long the files in it are together.
-fn written(folder: &Path, file: &Path, files: &BTreeSet<PathBuf>) -> Result<u64, String> {
+fn written(
+    folder: &Path,
+    file: &Path,
+    files: &BTreeSet<PathBuf>,
+    limits: Limits,
+) -> Result<u64, String> {
     let unwritable = |error: io::Error| {
         format!(
             "{} can't be written: {error}; make room, or name another place with -o",
@@ -202,14 +259,27 @@ fn written(folder: &Path, file: &Path, files: &BTreeSet<PathBuf>) -> Result<u64,
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let label = label.map_err(|error| format!("{LABEL}: {error}"))?;
+    let too_much = || {
+        format!(
+            "{} holds more than {limits}, the most that a pack takes: pack the directories in it \
+             one by one",
+            folder.display()
+        )
+    };
+    let mut left = limits.after(label.len() as u64).ok_or_else(too_much)?;
     append(&mut archive, Path::new(LABEL), &label, 0).map_err(unwritable)?;
     let mut bytes = 0;
     for path in files {
         let place = folder.join(path);
-        let read = fs::read(&place).and_then(|read| Ok((read, modified(&place)?)));
-        let (read, at) = read.map_err(|error| format!("{}: {error}", place.display()))?;
+        let named = |error: io::Error| format!("{}: {error}", place.display());
+        let facts = fs::metadata(&place).map_err(named)?;
+        // Looked at before it is read, since it may be larger than the memory, and again behind
+        // that, since it may grow.
+        left.after(facts.len()).ok_or_else(too_much)?;
+        let read = fs::read(&place).map_err(named)?;
+        left = left.after(read.len() as u64).ok_or_else(too_much)?;
         bytes += read.len() as u64;
-        append(&mut archive, path, &read, at).map_err(unwritable)?;
+        append(&mut archive, path, &read, modified(&facts)).map_err(unwritable)?;
     }
     let whole = archive
         .into_inner()
@@ -229,11 +299,13 @@ fn open_to_readers(file: &Path) -> io::Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(0o644))
 }
 
-fn modified(path: &Path) -> io::Result<u64> {
-    let since = fs::metadata(path)?
-        .modified()?
-        .duration_since(std::time::UNIX_EPOCH);
-    Ok(since.map_or(0, |since| since.as_secs()))
+/// When a file was last changed, in seconds since 1970; zero where that is not known.
+fn modified(facts: &fs::Metadata) -> u64 {
+    let since = facts
+        .modified()
+        .ok()
+        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_secs())
 }
 
 fn append(
@@ -254,22 +326,23 @@ fn append(
 /// Records to be read: those of a folder, or of a pack that was unpacked for as long as this lives.
 #[derive(Debug)]
 pub struct Records {
-    folder: PathBuf,
+    source: Source,
     pages: PathBuf,
     unpacked: Option<TempDir>,
 }
 
 impl Records {
-    /// The records at `path`, a folder or a pack. Where `stop` asks for the end before a pack is
-    /// unpacked, nothing of it stays behind.
+    /// The records at `path`: those of a pack, or else of a folder, which is looked at by whoever
+    /// reads it. Where `stop` asks for the end before a pack is unpacked, nothing of it stays
+    /// behind.
     ///
     /// # Errors
-    /// A sentence: it is neither, or the pack is cut short, newer than this program, or holds what
-    /// no pack of ours holds.
+    /// A sentence: the pack is cut short, newer than this program, or holds what no pack of ours
+    /// holds; or there is no place to unpack it.
     pub fn open(path: &Path, stop: &Stop) -> Result<Records, String> {
         if !is_pack(path) {
             return Ok(Records {
-                folder: path.to_owned(),
+                source: Source::of(path),
                 pages: path.to_owned(),
                 unpacked: None,
             });
@@ -282,15 +355,20 @@ impl Records {
         })?;
         unpack_within(path, unpacked.path(), LIMITS, stop)?;
         Ok(Records {
-            folder: unpacked.path().to_owned(),
+            source: Source::shown_as(unpacked.path().to_owned(), path.to_owned()),
             pages: without_ending(path),
             unpacked: Some(unpacked),
         })
     }
 
-    /// Where they are read.
+    /// Where they are read, and what messages call that.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The folder in which they are read.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.source.path()
     }
 
     /// Where pages made of them go: into the folder, or, for a pack, into one beside it that has
@@ -315,12 +393,12 @@ impl Records {
     }
 
     fn bring(&self, inside: &Path, failed: &mut Vec<String>) {
-        let entries = self.folder.join(inside).read_dir();
+        let entries = self.folder().join(inside).read_dir();
         for entry in entries.into_iter().flatten().flatten() {
             let path = inside.join(entry.file_name());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.bring(&path, failed);
-            } else if PAGES.iter().any(|page| entry.file_name() == *page) {
+            } else if Sort::of(&entry.file_name()) == Sort::Page {
                 let place = self.pages.join(&path);
                 let made = place.parent().map_or(Ok(()), fs::create_dir_all);
                 let copied = made.and_then(|()| put(&entry.path(), &place));
@@ -396,13 +474,9 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Res
     for entry in entries.raw(true) {
         let mut entry = entry.map_err(|error| named(broken(&error)))?;
         let inside = inside(&entry).map_err(named)?;
-        left.files = left
-            .files
-            .checked_sub(1)
-            .ok_or_else(too_much)
-            .map_err(named)?;
-        let rest = left.bytes.checked_sub(entry.size());
-        left.bytes = rest.ok_or_else(too_much).map_err(named)?;
+        left = left
+            .after(entry.size())
+            .ok_or_else(|| named(too_much(limits)))?;
         if !is_labelled {
             let mut label = String::new();
             let read = entry.by_ref().take(4096).read_to_string(&mut label);
@@ -468,7 +542,7 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
     }
     let is_ours = path
         .file_name()
-        .is_some_and(|name| name == LABEL || is_wanted(name));
+        .is_some_and(|name| matches!(Sort::of(name), Sort::Wanted | Sort::Label));
     if !is_ours {
         return Err(format!(
             "`{shown}` is a page or a key, which no pack of ringside holds: don't trust this file"
@@ -514,12 +588,8 @@ fn not_ours() -> String {
     "not a pack of ringside: `ringside pack DIR` makes one".to_owned()
 }
 
-fn too_much() -> String {
-    format!(
-        "holds more than {} files or {} GiB, which no pack of ringside does: don't trust this file",
-        LIMITS.files,
-        LIMITS.bytes >> 30
-    )
+fn too_much(limits: Limits) -> String {
+    format!("holds more than {limits}, which no pack of ringside does: don't trust this file")
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use load::Stop;
 use crate::capacity::{self, Capacities};
 use crate::document::indented;
 use crate::pack::Records;
+use crate::pages::File;
 use crate::report::{Enclosed, Look, Report, csv, files, json, markdown, terminal};
-use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, Store, TRIALS, read_with};
+use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, Source, Store, TRIALS, read_with};
 use crate::sweep::{self, Sweep};
 use crate::trials::{self, Trial, Trials};
 
@@ -85,7 +86,7 @@ impl Model {
     }
 
     /// The files that it is written to, in a folder with these enclosures.
-    fn files(&self, enclosed: &Enclosed) -> [(&'static str, String); 4] {
+    fn files(&self, enclosed: &Enclosed) -> [(File, String); 4] {
         match self {
             Model::Comparison(report) => files(report, enclosed),
             Model::Capacity(found) => capacity::report::files(found),
@@ -103,14 +104,7 @@ impl Model {
 /// The folder holds none of them that can be read; the sentence names the file.
 pub fn rebuild(folder: &Path, stop: &Stop) -> Result<Rebuilt, String> {
     let records = Records::open(folder, stop)?;
-    let mut rebuilt = rebuild_in(records.folder()).map_err(|what| match records.is_pack() {
-        true => format!(
-            "{}: {}",
-            folder.display(),
-            what.replace(&format!("{}/", records.folder().display()), "")
-        ),
-        false => what,
-    })?;
+    let mut rebuilt = rebuild_in(records.source())?;
     rebuilt.unwritten.extend(records.bring_pages());
     if records.is_pack() {
         let pages = records.pages();
@@ -120,12 +114,12 @@ pub fn rebuild(folder: &Path, stop: &Stop) -> Result<Rebuilt, String> {
 }
 
 /// The same of a folder.
-fn rebuild_in(folder: &Path) -> Result<Rebuilt, String> {
+fn rebuild_in(folder: &Source) -> Result<Rebuilt, String> {
     let mut unwritten = Vec::new();
     let model = read(folder, &mut unwritten)?;
-    let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for (name, text) in model.files(&Enclosed::read(store.folder())) {
-        store.put(Path::new(name), text.into_bytes());
+    let mut store = Store::at(folder.path()).map_err(|error| format!("{folder}: {error}"))?;
+    for (file, text) in model.files(&Enclosed::read(store.folder())) {
+        store.put(file.name().as_ref(), text.into_bytes());
     }
     unwritten.extend(store.unwritten());
     Ok(Rebuilt {
@@ -137,8 +131,8 @@ fn rebuild_in(folder: &Path) -> Result<Rebuilt, String> {
 
 /// What the records of a folder say. Of a sweep and of trials the parts' own reports are made
 /// again, too: what of those cannot be written is added to `unwritten`.
-fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
-    let holds = |name| folder.join(name).is_file();
+fn read(folder: &Source, unwritten: &mut Vec<String>) -> Result<Model, String> {
+    let holds = |name| folder.join(name).path().is_file();
     if holds(SWEEP) {
         let sweep = read_sweep(folder, unwritten)?;
         return Ok(Model::Sweep(Box::new(sweep)));
@@ -153,20 +147,19 @@ fn read(folder: &Path, unwritten: &mut Vec<String>) -> Result<Model, String> {
         return Ok(Model::Capacity(Box::new(found)));
     }
     if holds(MANIFEST) {
-        let kept = Kept::read(folder)?;
+        let kept = Kept::read_from(folder)?;
         let report = Report::new(&kept.manifest, &kept.rounds);
         return Ok(Model::Comparison(Box::new(report)));
     }
     Err(format!(
-        "{} holds no report: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; give \
-         a directory that ringside compare or ringside capacity has written",
-        folder.display()
+        "{folder} holds no report: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; \
+         give a directory that ringside compare or ringside capacity has written, or a pack of one"
     ))
 }
 
 /// A sweep from the records of its points. What it says itself of a point stands where the point's
 /// own folder is not there any more.
-fn read_sweep(folder: &Path, unwritten: &mut Vec<String>) -> Result<Sweep, String> {
+fn read_sweep(folder: &Source, unwritten: &mut Vec<String>) -> Result<Sweep, String> {
     let mut sweep = read_with(&folder.join(SWEEP), Sweep::from_json)?;
     for value in sweep.order.clone() {
         if let Some(report) = part(folder, &sweep.key.folder(value), unwritten)? {
@@ -177,7 +170,7 @@ fn read_sweep(folder: &Path, unwritten: &mut Vec<String>) -> Result<Sweep, Strin
 }
 
 /// Trials from the records of each; how long one took is known from nowhere else.
-fn read_trials(folder: &Path, unwritten: &mut Vec<String>) -> Result<Trials, String> {
+fn read_trials(folder: &Source, unwritten: &mut Vec<String>) -> Result<Trials, String> {
     let trials = read_with(&folder.join(TRIALS), Trials::from_json)?;
     let mut reports = BTreeMap::new();
     for trial in &trials.trials {
@@ -195,12 +188,12 @@ fn read_trials(folder: &Path, unwritten: &mut Vec<String>) -> Result<Trials, Str
 
 /// The comparison in a folder inside, made again; none where there is none.
 fn part(
-    folder: &Path,
+    folder: &Source,
     inside: &str,
     unwritten: &mut Vec<String>,
 ) -> Result<Option<Report>, String> {
     let place = folder.join(inside);
-    if !place.join(MANIFEST).is_file() {
+    if !place.join(MANIFEST).path().is_file() {
         return Ok(None);
     }
     let part = rebuild_in(&place)?;

@@ -2,6 +2,8 @@
 //! written now, since the disk is full, is kept in memory and written when there is room.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -218,6 +220,42 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Where records are read: a folder or a file in one. Messages call it by its name, which for
+/// records out of a pack begins with the pack's and not with where they were unpacked.
+#[derive(Clone, Debug)]
+pub struct Source {
+    path: PathBuf,
+    shown: PathBuf,
+}
+
+impl Source {
+    /// What is at `path`, by that name.
+    pub fn of(path: &Path) -> Source {
+        Source::shown_as(path.to_owned(), path.to_owned())
+    }
+
+    /// What is at `path`, by another name.
+    pub(crate) fn shown_as(path: PathBuf, shown: PathBuf) -> Source {
+        Source { path, shown }
+    }
+
+    /// What is inside under this name.
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> Source {
+        Source::shown_as(self.path.join(&name), self.shown.join(&name))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown.display().fmt(out)
+    }
+}
+
 /// A comparison as it was kept.
 #[derive(Clone, Debug)]
 pub struct Kept {
@@ -230,17 +268,21 @@ pub struct Kept {
 impl Kept {
     /// Reads the folder of a comparison. An error names the file, and what is wrong with it.
     pub fn read(folder: &Path) -> Result<Kept, String> {
-        let manifest = read_with(&folder.join(MANIFEST), Manifest::from_json)?;
+        Kept::read_from(&Source::of(folder))
+    }
+
+    /// The same of records that may come out of a pack.
+    pub(crate) fn read_from(source: &Source) -> Result<Kept, String> {
+        let manifest = read_with(&source.join(MANIFEST), Manifest::from_json)?;
         let mut rounds = Vec::new();
         for row in &manifest.rows {
-            let place = folder.join("rounds").join(&row.name);
-            let Ok(entries) = place.read_dir() else {
+            let own = source.join("rounds").join(&row.name);
+            let Ok(entries) = own.path().read_dir() else {
                 continue; // No round of it was measured.
             };
-            let files = entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+            let is_round = |name: &OsString| Path::new(name).extension() == Some("json".as_ref());
+            let names = entries.flatten().map(|entry| entry.file_name());
+            let files = names.filter(is_round).map(|name| own.join(name));
             let read = files.map(|file| read_with(&file, Round::from_json));
             let mut own: Vec<Round> = read.collect::<Result<_, String>>()?;
             own.sort_by_key(|round| round.round);
@@ -251,10 +293,13 @@ impl Kept {
 }
 
 /// Reads a file by `read`. An error names the file, and what is wrong with it.
-pub(crate) fn read_with<T>(file: &Path, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
-    let text = fs::read_to_string(file).map_err(|error| error.to_string());
+pub(crate) fn read_with<T>(
+    file: &Source,
+    read: fn(&str) -> Result<T, String>,
+) -> Result<T, String> {
+    let text = fs::read_to_string(file.path()).map_err(|error| error.to_string());
     text.and_then(|text| read(&text))
-        .map_err(|what| format!("{}: {what}", file.display()))
+        .map_err(|what| format!("{file}: {what}"))
 }
 
 fn free_name(folder: &Path) -> PathBuf {

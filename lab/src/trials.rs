@@ -7,7 +7,7 @@
 
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use load::{Signal, Stop};
 use measure::time::{Time, unix_seconds, utc_date};
@@ -18,6 +18,7 @@ use crate::comparison::Comparison;
 use crate::document;
 use crate::document::indented;
 use crate::event::{Event, Observer};
+use crate::pages::{File, Page};
 use crate::report::Report;
 use crate::statistics::{Ratio, Spread};
 use crate::store::{self, Store, TRIALS};
@@ -199,8 +200,8 @@ pub fn trials(
             said: &said,
         });
         trials.add(trial);
-        for (name, text) in files(&trials) {
-            store.put(Path::new(name), text.into_bytes());
+        for (file, text) in files(&trials) {
+            store.put(file.name().as_ref(), text.into_bytes());
         }
     }
     Ok(Outcome {
@@ -244,12 +245,12 @@ pub(crate) fn folder(number: u32) -> String {
 }
 
 /// Every file of a folder of trials, by its name; each trial has a folder besides.
-pub(crate) fn files(trials: &Trials) -> [(&'static str, String); 4] {
+pub(crate) fn files(trials: &Trials) -> [(File, String); 4] {
     [
-        (TRIALS, indented(trials)),
-        ("report.html", html(trials)),
-        ("report.md", markdown(trials)),
-        ("report.csv", csv(trials)),
+        (File::Record(TRIALS), indented(trials)),
+        (File::Page(Page::HTML), html(trials)),
+        (File::Page(Page::MARKDOWN), markdown(trials)),
+        (File::Page(Page::CSV), csv(trials)),
     ]
 }
 

@@ -342,8 +342,8 @@ fn finish(
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();
     found.conclude();
     let store = course.store;
-    for (name, text) in report::files(&found) {
-        store.put(name.as_ref(), text.into_bytes());
+    for (file, text) in report::files(&found) {
+        store.put(file.name().as_ref(), text.into_bytes());
     }
     Outcome {
         found,

@@ -21,6 +21,7 @@ use crate::event::{Event, Observer};
 use crate::live::Serving;
 use crate::process::GRACE;
 use crate::setting::{Setting, Trouble};
+use crate::store::{Source, read_with};
 use crate::subject::{Kind, Subject, Values};
 
 /// The record, inside its folder.
@@ -29,21 +30,18 @@ const RECORD: &str = "hold.json";
 const MISSING: &str = "missing.txt";
 
 /// What a record says; nothing if there is none.
-pub(super) fn find(test: &Test, asked: &Hold, folder: &Path) -> Result<Option<Finding>, String> {
-    if let Ok(missing) = fs::read_to_string(folder.join(MISSING)) {
+pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option<Finding>, String> {
+    if let Ok(missing) = fs::read_to_string(records.join(MISSING).path()) {
         return Ok(Some(Finding::without(
             Word::CannotBeTested,
             missing.trim_end(),
         )));
     }
-    let file = folder.join(RECORD);
-    if !file.is_file() {
+    let file = records.join(RECORD);
+    if !file.path().is_file() {
         return Ok(None);
     }
-    let text = fs::read_to_string(&file).map_err(|error| error.to_string());
-    let record = text
-        .and_then(|text| Record::from_json(&text))
-        .map_err(|what| format!("{}: {what}", file.display()))?;
+    let record = read_with(&file, Record::from_json)?;
     if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) {
         return Ok(None);
     }

@@ -25,9 +25,9 @@ pub use run::{Begun, Options, Ran, run};
 
 use measure::host::Host;
 
-use crate::Kept;
 use crate::comparison::Comparison;
 use crate::document::BadFile;
+use crate::store::{ASKED, Kept, MANIFEST, Source};
 use judge::Evidence;
 
 /// What was found about a claim.
@@ -83,14 +83,14 @@ pub fn read_all(folder: &Path) -> io::Result<(Vec<Claim>, Vec<BadFile>)> {
     Ok((claims, faults))
 }
 
-/// What the records in `folder` say about a claim; nothing if it was not run yet, or not to its
+/// What the `records` say about a claim; nothing if it was not run yet, or not to its
 /// end. `subjects` is the folder of subjects, if not the one beside the claim's comparison.
 ///
 /// # Errors
 /// A sentence about a record that cannot be read, or is of something else than the claim now says.
 pub fn find(
     claim: &Claim,
-    folder: &Path,
+    records: &Source,
     subjects: Option<&Path>,
 ) -> Result<Option<Finding>, String> {
     let test = match &claim.test {
@@ -101,7 +101,7 @@ pub fn find(
         Run::Comparison(file) => run::place(file),
         Run::Hold(_) => claim.id.file_stem(),
     };
-    let records = folder.join(&place);
+    let records = records.join(&place);
     let found = match &test.run {
         Run::Comparison(file) => compared(test, file, &records, subjects)?,
         Run::Hold(hold) => held::find(test, hold, &records)?,
@@ -115,7 +115,7 @@ pub fn find(
 fn compared(
     test: &Test,
     file: &Path,
-    records: &Path,
+    records: &Source,
     subjects: Option<&Path>,
 ) -> Result<Option<Finding>, String> {
     let Some(kept) = recorded(file, records)? else {
@@ -147,20 +147,20 @@ fn machine(host: &Host) -> String {
 ///
 /// # Errors
 /// It cannot be read, or the file has been changed since.
-fn recorded(file: &Path, records: &Path) -> Result<Option<Kept>, String> {
-    if !records.join("comparison.json").is_file() {
+fn recorded(file: &Path, records: &Source) -> Result<Option<Kept>, String> {
+    if !records.join(MANIFEST).path().is_file() {
         return Ok(None);
     }
-    let kept = Kept::read(records)?;
+    let kept = Kept::read_from(records)?;
     if kept.manifest.setup.ended_early.is_some() {
         return Ok(None);
     }
-    let then = fs::read(records.join("comparison.toml")).unwrap_or_default();
+    let then = fs::read(records.join(ASKED).path()).unwrap_or_default();
     match fs::read(file) {
         Ok(now) if now == then => Ok(Some(kept)),
         _ => Err(format!(
             "{} was measured with another {}: take another folder of records, or remove that one",
-            records.display(),
+            records,
             file.display()
         )),
     }

@@ -11,6 +11,7 @@ use load::{Signal, Stop};
 use super::{Claim, Id, Run, held, recorded};
 use crate::End;
 use crate::event::{Event, Observer};
+use crate::store::Source;
 
 /// How claims are carried out.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +156,7 @@ fn compare(
     observer: &mut dyn Observer,
 ) -> Result<Done, String> {
     let folder = options.folder.join(place(file));
-    if recorded(file, &folder)?.is_some() {
+    if recorded(file, &Source::of(&folder))?.is_some() {
         return Ok(Done::There);
     }
     begin();

@@ -90,7 +90,7 @@ impl Measured {
             if let Some(what) = no_comparison(records.folder()) {
                 return Err(format!("{}: {what}", path.display()));
             }
-            return Ok(Measured::of_comparison(Kept::read(records.folder())?));
+            return Ok(Measured::of_comparison(Kept::read_from(records.source())?));
         }
         // A round has a row; what else a file may be, a record says itself.
         #[derive(Deserialize)]

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use maud::html;
 
 use super::{Model, Rebuilt};
+use crate::pages::Page;
 use crate::report::html::all_found;
 use crate::report::html::page::{Found, Section, kicker, page, verdicts};
 use crate::{capacity, sweep, trials};
@@ -29,7 +30,7 @@ fn section(one: &Rebuilt, here: &Path) -> Section {
         load,
         found,
     } = entry(&one.model);
-    let link = address(&between(here, &one.folder.join("report.html")));
+    let link = address(&between(here, &one.folder.join(Page::HTML.file())));
     let body = html! {
         (verdicts(&found))
         p.small {

@@ -105,8 +105,8 @@ fn a_search_for_capacities_is_concluded_anew_from_its_probes() {
     place.put("capacity.json", &bare.json());
     let rebuilt = again(&place, "");
     assert_eq!(rebuilt.model.json(), found.json());
-    for (name, text) in capacity::report::files(&found) {
-        assert_eq!(place.read(name), text, "{name}");
+    for (file, text) in capacity::report::files(&found) {
+        assert_eq!(place.read(file.name()), text, "{file:?}");
     }
     let look = Look {
         unicode: true,
@@ -208,4 +208,39 @@ fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() 
     }
     let refused = rebuild(&place.0.join("nowhere"), &Stop::new()).expect_err("nothing is there");
     assert!(refused.contains("nowhere holds no report"), "{refused}");
+}
+
+/// What is said of a pack of this folder, which may not name where it was unpacked.
+fn said_of_a_pack(place: &Place) -> String {
+    let file = place.0.join("x.tar.xz");
+    crate::pack::pack(&place.0.join("x"), Some(&file)).expect("packed");
+    let what = rebuild(&file, &Stop::new()).expect_err("not readable");
+    fs::remove_file(&file).expect("its own file");
+    let shown = file.display().to_string();
+    let rest = what
+        .strip_prefix(&shown)
+        .unwrap_or_else(|| panic!("{what}"));
+    assert!(!rest.contains("/ringside-"), "{what}");
+    rest.to_owned()
+}
+
+#[test]
+fn of_a_pack_messages_name_the_pack_and_not_where_it_was_unpacked() {
+    let place = Place::new("shown");
+    place.put("x/A6/hold.json", "{}");
+    let what = said_of_a_pack(&place);
+    assert!(what.starts_with(" holds no report: none of "), "{what}");
+
+    place.compare("x", 200_000.0);
+    place.put("x/rounds/ours/001.json", "{");
+    let what = said_of_a_pack(&place);
+    assert!(what.starts_with("/rounds/ours/001.json: "), "{what}");
+
+    place.sweep("x");
+    place.put("x/connections-16/comparison.json", "{");
+    let what = said_of_a_pack(&place);
+    assert!(
+        what.starts_with("/connections-16/comparison.json: "),
+        "{what}"
+    );
 }

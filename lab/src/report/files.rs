@@ -5,18 +5,19 @@ use std::fs;
 use std::path::Path;
 
 use super::{Enclosed, Report, csv, html, json, markdown};
+use crate::pages::{File, Page};
 use crate::store::PROFILES;
 
 /// The file of the comparison as it was read.
 const COMPARISON: &str = "comparison.toml";
 
 /// The report in each of its formats, with the name of its file.
-pub(crate) fn files(report: &Report, enclosed: &Enclosed) -> [(&'static str, String); 4] {
+pub(crate) fn files(report: &Report, enclosed: &Enclosed) -> [(File, String); 4] {
     [
-        ("report.html", html(report, enclosed)),
-        ("report.md", markdown(report)),
-        ("report.json", json(report)),
-        ("report.csv", csv(report)),
+        (File::Page(Page::HTML), html(report, enclosed)),
+        (File::Page(Page::MARKDOWN), markdown(report)),
+        (File::Page(Page::JSON), json(report)),
+        (File::Page(Page::CSV), csv(report)),
     ]
 }
 

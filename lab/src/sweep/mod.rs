@@ -18,14 +18,15 @@ pub use text::{csv, markdown, terminal};
 pub use crate::points::{Key, Point};
 
 use crate::document::indented;
+use crate::pages::{File, Page};
 use crate::store::SWEEP;
 
 /// Every file of a sweep's folder, by its name; each point has a folder besides.
-pub(crate) fn files(sweep: &Sweep) -> [(&'static str, String); 4] {
+pub(crate) fn files(sweep: &Sweep) -> [(File, String); 4] {
     [
-        (SWEEP, indented(sweep)),
-        ("report.html", page(sweep)),
-        ("report.md", markdown(sweep)),
-        ("report.csv", csv(sweep)),
+        (File::Record(SWEEP), indented(sweep)),
+        (File::Page(Page::HTML), page(sweep)),
+        (File::Page(Page::MARKDOWN), markdown(sweep)),
+        (File::Page(Page::CSV), csv(sweep)),
     ]
 }

@@ -11,7 +11,7 @@ use crate::compare::{Place, metric, one, read};
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::statistics::Random;
-use crate::store::{MANIFEST, SWEEP, Store, read_with, time_of_day};
+use crate::store::{MANIFEST, SWEEP, Source, Store, read_with, time_of_day};
 use crate::{CannotBegin, End, Options, resume};
 
 /// What a sweep brought.
@@ -89,8 +89,8 @@ pub fn sweep(
     found.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
-    for (name, text) in files(&found) {
-        store.put(Path::new(name), text.into_bytes());
+    for (file, text) in files(&found) {
+        store.put(file.name().as_ref(), text.into_bytes());
     }
     unwritten.extend(store.unwritten());
     Ok(Some(Swept {
@@ -113,7 +113,7 @@ fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store
         let folder = folder.display();
         return Err(format!("{folder} holds no sweep that could be resumed"));
     }
-    let begun = read_with(&folder.join(SWEEP), Sweep::from_json)?;
+    let begun = read_with(&Source::of(folder).join(SWEEP), Sweep::from_json)?;
     let before = begun.file_hash.as_deref();
     resume::key_is_there(folder, before, file)?;
     let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

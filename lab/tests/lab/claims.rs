@@ -8,7 +8,7 @@ use lab::claims::page::{self, Entry};
 use lab::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use lab::comparison::Comparison;
 use lab::pack::Records;
-use lab::{BadFile, Event};
+use lab::{BadFile, Event, Source};
 use load::Stop;
 
 const GOOD: &str = r#"id = "A1"
@@ -122,7 +122,8 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
     let cannot = "id = \"A1\"\nstatement = \"x\"\nsource = \"x\"\npublished = \"x\"\n\
                   as_published = \"x\"\ncannot = \"It is about what no test shows.\"\n";
     let claim = Claim::read(&write(&arena, "a1.toml", cannot)).expect("a claim");
-    let finding = claims::find(&claim, &arena.folder, None).expect("no record is read");
+    let finding =
+        claims::find(&claim, &Source::of(&arena.folder), None).expect("no record is read");
     assert_eq!(finding.expect("a finding").word, Word::CannotBeTested);
 }
 
@@ -149,7 +150,8 @@ fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
     let failed: Vec<&Vec<Id>> = ran.failed.iter().map(|(ids, _)| ids).collect();
     assert_eq!(failed, [&vec![Id::parse("B1").expect("a name")]]);
     let records = arena.folder.join("records");
-    let find = |claim: &Claim| claims::find(claim, &records, None).expect("a good record");
+    let find =
+        |claim: &Claim| claims::find(claim, &Source::of(&records), None).expect("a good record");
     let found = find(&ledger[0]).expect("it was run");
     assert!(found.word >= Word::Weaker, "{found:?}");
     let measured = found.judgements[0].measured.expect("a ratio");
@@ -162,7 +164,7 @@ fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
     assert_eq!((again.carried_out, again.there), (0, 1), "{again:?}");
     // A comparison that says something else now is not what was measured.
     arena.comparison(&COMPARISON.replace("rounds = 3", "rounds = 4"));
-    let refused = claims::find(&ledger[0], &records, None).expect_err("another file");
+    let refused = claims::find(&ledger[0], &Source::of(&records), None).expect_err("another file");
     assert!(refused.contains("was measured with another"), "{refused}");
     assert_eq!(run(&arena, &ledger).failed.len(), 2);
 }
@@ -180,7 +182,7 @@ fn a_server_that_is_missing_makes_a_claim_one_that_cannot_be_tested() {
     let claim = Claim::read(&write(&arena, "a1.toml", &judged)).expect("a claim");
     run(&arena, std::slice::from_ref(&claim));
     let records = arena.folder.join("records");
-    let found = claims::find(&claim, &records, None).expect("a record");
+    let found = claims::find(&claim, &Source::of(&records), None).expect("a record");
     let found = found.expect("it was run");
     assert_eq!(found.word, Word::CannotBeTested);
     assert!(
@@ -220,7 +222,7 @@ fn a_stopped_run_goes_on_where_it_was() {
     );
     assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
     let records = arena.folder.join("records");
-    let find = || claims::find(&claim, &records, None).expect("a record");
+    let find = || claims::find(&claim, &Source::of(&records), None).expect("a record");
     assert!(find().is_none(), "it was not run to its end");
     let first = fs::read(records.join("test/rounds/slow/001.json")).expect("kept");
     let ran = claims::run(
@@ -276,7 +278,7 @@ fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
     let entries: Vec<Entry> = ledger
         .into_iter()
         .map(|claim| Entry {
-            finding: claims::find(&claim, records.folder(), None).expect("a good record"),
+            finding: claims::find(&claim, records.source(), None).expect("a good record"),
             claim,
         })
         .collect();

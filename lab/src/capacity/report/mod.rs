@@ -15,17 +15,18 @@ pub use text::{csv, markdown, terminal};
 
 use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
 use crate::format::{digits, per_second, time_us};
+use crate::pages::{File, Page};
 
 /// The name of the model's file.
 pub const MODEL: &str = crate::store::CAPACITY;
 
 /// Every file of a folder, by its name.
-pub fn files(found: &Capacities) -> [(&'static str, String); 4] {
+pub fn files(found: &Capacities) -> [(File, String); 4] {
     [
-        (MODEL, found.json()),
-        ("report.md", markdown(found)),
-        ("report.csv", csv(found)),
-        ("report.html", html(found)),
+        (File::Record(MODEL), found.json()),
+        (File::Page(Page::MARKDOWN), markdown(found)),
+        (File::Page(Page::CSV), csv(found)),
+        (File::Page(Page::HTML), html(found)),
     ]
 }
 

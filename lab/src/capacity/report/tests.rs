@@ -35,7 +35,7 @@ fn every_format_has_the_capacities_and_the_ratio() {
     for text in [markdown(&found), html(&found)] {
         assert!(text.contains(&held) && text.contains(ratio), "{text}");
     }
-    let names: Vec<&str> = files(&found).iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = files(&found).iter().map(|(file, _)| file.name()).collect();
     assert_eq!(
         names,
         ["capacity.json", "report.md", "report.csv", "report.html"]

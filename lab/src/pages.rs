@@ -1,0 +1,58 @@
+//! The files that a report is written to. Pages can be made again from the records beside them, so
+//! that no pack holds one: a page has its name here or none at all.
+
+/// A page, by the name of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page(&'static str);
+
+/// Names each page once: what is listed can be written, and what can be written is listed.
+macro_rules! pages {
+    ($($(#[$says:meta])* $page:ident = $file:literal;)*) => {
+        impl Page {
+            $($(#[$says])* pub const $page: Page = Page($file);)*
+            /// Every page there is.
+            pub(crate) const ALL: &[Page] = &[$(Page::$page),*];
+        }
+    };
+}
+
+pages! {
+    /// A report, for a browser.
+    HTML = "report.html";
+    /// A report, for documents.
+    MARKDOWN = "report.md";
+    /// A comparison's report, for programs.
+    JSON = "report.json";
+    /// What was measured one by one, for programs.
+    CSV = "report.csv";
+    /// The ledger of claims, for a browser.
+    CLAIMS_HTML = "claims.html";
+    /// The ledger of claims, for documents.
+    CLAIMS_MARKDOWN = "CLAIMS.md";
+}
+
+impl Page {
+    /// The name of its file.
+    pub const fn file(self) -> &'static str {
+        self.0
+    }
+}
+
+/// A file that a report is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    /// A record, which holds what is known from nowhere else.
+    Record(&'static str),
+    /// What can be made again.
+    Page(Page),
+}
+
+impl File {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            File::Record(name) => name,
+            File::Page(page) => page.file(),
+        }
+    }
+}

@@ -414,6 +414,12 @@ pub trait Driver {
         None
     }
 
+    /// Whether TCP stands and the TLS handshake is under way.
+    fn is_shaking_hands(&self, socket: Token) -> bool {
+        let _ = socket;
+        false
+    }
+
     /// A handle by which another thread ends a sleep.
     fn waker(&self) -> Waker;
 

@@ -284,7 +284,7 @@ impl Recorder {
         }
         self.last_end = now;
         self.tally.failed(kind);
-        if matches!(kind, ErrorKind::Timeout | ErrorKind::ConnectTimeout) {
+        if kind.is_timeout() {
             self.censor(exchange, now);
         } else {
             self.untimed(exchange, now);

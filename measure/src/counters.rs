@@ -17,7 +17,7 @@ pub enum ErrorKind {
     EarlyClose,
     /// No whole answer within the time limit.
     Timeout,
-    /// No connection within the time limit.
+    /// No TCP connection within the time limit.
     ConnectTimeout,
     /// The peer broke the protocol.
     ProtocolViolation,
@@ -50,11 +50,18 @@ pub enum ErrorKind {
     GoAway,
     /// A gRPC call ended with a status other than OK.
     GrpcStatus,
+    /// The peer closed the connection while no answer was pending on it.
+    IdleClose,
+    /// The TLS handshake was not over within the time limit.
+    TlsTimeout,
+    /// TCP and TLS stood, and the peer did not say within the time limit what its protocol begins
+    /// with: the answer to a WebSocket upgrade, or HTTP/2's settings.
+    GreetingTimeout,
     /// Any other error of the operating system.
     Other,
 }
 
-const KINDS: usize = 21;
+const KINDS: usize = 24;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -80,6 +87,9 @@ impl ErrorKind {
             ErrorKind::StreamGivenUp,
             ErrorKind::GoAway,
             ErrorKind::GrpcStatus,
+            ErrorKind::IdleClose,
+            ErrorKind::TlsTimeout,
+            ErrorKind::GreetingTimeout,
             ErrorKind::Other,
         ]
     }
@@ -107,8 +117,22 @@ impl ErrorKind {
             ErrorKind::StreamGivenUp => "stream_given_up",
             ErrorKind::GoAway => "go_away",
             ErrorKind::GrpcStatus => "grpc_status",
+            ErrorKind::IdleClose => "idle_close",
+            ErrorKind::TlsTimeout => "tls_timeout",
+            ErrorKind::GreetingTimeout => "greeting_timeout",
             ErrorKind::Other => "other",
         }
+    }
+
+    /// Whether something was given up because it took too long.
+    pub const fn is_timeout(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::Timeout
+                | ErrorKind::ConnectTimeout
+                | ErrorKind::TlsTimeout
+                | ErrorKind::GreetingTimeout
+        )
     }
 
     /// One sentence: what it means and what to do.
@@ -134,8 +158,7 @@ const SENTENCES: [&str; KINDS] = [
     "No whole answer came within the time limit; it is counted as a censored sample: \
      lower the load, or raise --timeout.",
     // ConnectTimeout
-    "No connection came about within the time limit: check firewalls and the \
-     listener's backlog.",
+    "TCP did not connect within the time limit: check firewalls and the listener's backlog.",
     // ProtocolViolation
     "The peer broke the protocol: look at its answer with another client.",
     // UnexpectedStatus
@@ -175,6 +198,15 @@ const SENTENCES: [&str; KINDS] = [
      server's log.",
     // GrpcStatus
     "The gRPC call ended with a status other than OK: the codes are listed by name.",
+    // IdleClose
+    "The peer closed an idle connection: send heartbeats more often than its keep-alive \
+     timeout (--heartbeat), or raise that or its limit of connections.",
+    // TlsTimeout
+    "TCP connected, but the TLS handshake was not over within the time limit: the server has \
+     no room for more connections, is overloaded, or does not speak TLS here.",
+    // GreetingTimeout
+    "TCP connected (and TLS), but the WebSocket upgrade or the start of HTTP/2 was not answered \
+     within the time limit: the server has no room for more connections, or is overloaded.",
     // Other
     "The operating system refused an operation for a rare reason: run with fewer \
      connections, and see `ringside doctor`.",

@@ -22,7 +22,7 @@ Examples:
   ringside hold -c 500 grpc://localhost:50051/
 
 A heartbeat is an HTTP/1.1 request, an HTTP/2 PING, a WebSocket ping, or a gRPC health check (of
-the service in the path). The hold begins when every connection has been tried. A connection
+the service in the path). The hold begins when every connection has been tried once. A connection
 survives if it was open then and was never lost: nobody closed it and no heartbeat went unanswered.
 Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and heartbeat_, set_up_
 or reestablish_ with mean, median, min, max, p50, p99 or any pN.

@@ -112,7 +112,13 @@ fn rates(record: &Record) -> String {
 
 /// What the server did to those who tried to connect while it was away.
 fn refused(record: &Record) -> &'static str {
-    let others = count(record, ErrorKind::ConnectTimeout) + count(record, ErrorKind::Unreachable);
+    let others = [
+        ErrorKind::ConnectTimeout,
+        ErrorKind::TlsTimeout,
+        ErrorKind::GreetingTimeout,
+        ErrorKind::Unreachable,
+    ];
+    let others = others.into_iter().map(|kind| count(record, kind)).sum();
     match count(record, ErrorKind::Refused) > others {
         true => "The server refused connections",
         false => "The server could not be reached",
@@ -448,7 +454,7 @@ pub(super) mod tests {
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 84.000 % (21 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 85.714 % (24 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

@@ -172,6 +172,8 @@ fn wrk_errors(record: &Record) -> String {
         ErrorKind::Refused,
         ErrorKind::Unreachable,
         ErrorKind::ConnectTimeout,
+        ErrorKind::TlsTimeout,
+        ErrorKind::GreetingTimeout,
         ErrorKind::PortsExhausted,
         ErrorKind::DescriptorsExhausted,
         ErrorKind::TlsCertificate,
@@ -182,6 +184,7 @@ fn wrk_errors(record: &Record) -> String {
     let read = sum(&[
         ErrorKind::Reset,
         ErrorKind::EarlyClose,
+        ErrorKind::IdleClose,
         ErrorKind::ProtocolViolation,
         ErrorKind::StreamReset,
         ErrorKind::StreamRefused,
@@ -233,7 +236,7 @@ Running 2s test @ http://localhost:8080/a
      90%    3.00ms
      99%    3.00ms
   5 requests in 2.00s, 3.00MB read
-  Socket errors: connect 9, read 8, write 1, timeout 1
+  Socket errors: connect 11, read 9, write 1, timeout 1
   Non-2xx or 3xx responses: 1
 Requests/sec:      2.50
 Transfer/sec:      1.50MB

@@ -225,7 +225,7 @@ fn a_server_that_closes_idle_connections_is_given_up_in_the_end() {
     assert_says(&ended.stderr, "threshold given_up<=5 holds: measured 5");
     let record = record(&ended);
     // The first loss and two more after as many retries.
-    assert_eq!(record["losses"]["early_close"], 15, "{}", record["losses"]);
+    assert_eq!(record["losses"]["idle_close"], 15, "{}", record["losses"]);
     assert_eq!(record["connections"]["reconnects"], 10);
     assert_eq!(record["heartbeats"]["sent"], 0);
     assert_says(&ended.stdout, "given up after 2 retries");

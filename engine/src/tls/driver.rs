@@ -221,6 +221,15 @@ impl<D: Driver> Driver for Tls<D> {
             .then(|| found.machine.secured(found.began, found.handshake_ns))?
     }
 
+    fn is_shaking_hands(&self, socket: Token) -> bool {
+        let found = self.connections.get(socket.slot());
+        let found = found.and_then(Option::as_deref);
+        found.is_some_and(|found| {
+            let is_connected = found.began != Time(0);
+            found.token == socket && found.stage == Stage::Connecting && is_connected
+        })
+    }
+
     fn waker(&self) -> Waker {
         self.inner.waker()
     }

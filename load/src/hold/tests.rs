@@ -20,6 +20,7 @@ use crate::run::Ground;
 
 mod drain;
 mod frozen;
+mod opening;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

@@ -13,7 +13,7 @@ pub(crate) mod wire;
 
 use engine::timers::TimerId;
 use engine::tls::TlsFault;
-use engine::{Fault, Token};
+use engine::{Driver, Fault, Token};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 
@@ -125,5 +125,20 @@ pub(crate) fn error_kind(fault: Fault) -> ErrorKind {
         Fault::Tls(tls) if tls.is_certificate() => ErrorKind::TlsCertificate,
         Fault::Tls(_) => ErrorKind::TlsFailed,
         Fault::Other(_) => ErrorKind::Other,
+    }
+}
+
+/// What an attempt to connect that took too long is called: by how far it came.
+pub(crate) fn timeout_kind<D: Driver>(
+    driver: &D,
+    socket: Option<Token>,
+    is_greeting: bool,
+) -> ErrorKind {
+    if is_greeting {
+        return ErrorKind::GreetingTimeout;
+    }
+    match socket.is_some_and(|socket| driver.is_shaking_hands(socket)) {
+        true => ErrorKind::TlsTimeout,
+        false => ErrorKind::ConnectTimeout,
     }
 }

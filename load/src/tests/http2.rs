@@ -413,7 +413,7 @@ fn a_server_that_never_greets_is_given_up_as_one_that_cannot_be_connected_to() {
     plan.timeout_s = 0.1;
     let tally = run(&plan, 1, Faults::none(), Silent).recorder.tally;
     assert_eq!(tally.connections_opened, 0);
-    let given_up = tally.errors.count(ErrorKind::ConnectTimeout);
+    let given_up = tally.errors.count(ErrorKind::GreetingTimeout);
     assert_eq!(tally.errors.total(), given_up);
     assert!(
         given_up >= 8 && tally.tcp.count() - given_up <= 2,

@@ -22,7 +22,6 @@ use engine::{
     Address, Broken, Completions, Driver, EngineCounters, Event, Payload, SocketOptions, Template,
     Token, Until,
 };
-use measure::counters::ErrorKind;
 use measure::process::ThreadTime;
 use measure::slots::SLOT_NS;
 use measure::tally::Loop;
@@ -35,7 +34,7 @@ use crate::gate::Gate;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::schedule::Marks;
-use crate::session::{Exchange, Flights, Session, Speech, State};
+use crate::session::{Exchange, Flights, Session, Speech, State, timeout_kind};
 use crate::stalls::{Stall, Stalls};
 use crate::waits::{Doing, Watch};
 
@@ -714,7 +713,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             State::Connecting(since) | State::Greeting(since) => {
                 let deadline = since.plus(self.assignment.timeout_ns);
                 if deadline <= now {
-                    self.lose(index, ErrorKind::ConnectTimeout, now);
+                    let is_greeting = matches!(session.state, State::Greeting(_));
+                    let kind = timeout_kind(&self.driver, session.socket, is_greeting);
+                    self.lose(index, kind, now);
                 } else {
                     self.set_timer(index, deadline);
                 }

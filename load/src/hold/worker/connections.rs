@@ -5,24 +5,23 @@ use measure::counters::ErrorKind;
 use measure::hold::Skipped;
 use measure::time::Time;
 
-use super::{CONNECTING_MAX, State, Worker};
-use crate::session::{Wire, error_kind};
+use super::{CONNECTING_MAX, PLACE_NS, State, Worker};
+use crate::session::{Wire, error_kind, timeout_kind};
 
 /// How long an attempt waits for a socket that is still closing to free its slot.
 const SLOT_WAIT_NS: u64 = 10_000_000;
 
 impl<D: Driver> Worker<'_, D> {
-    /// Opens the connections whose time has come, as far as there is room: first those that are
-    /// tried again.
+    /// Opens the connections whose time has come, as far as there is room: first those that have
+    /// not been tried yet, because the hold begins when all have been.
     pub(super) fn open_due(&mut self, now: Time) {
         while self.connecting < CONNECTING_MAX && !self.is_over() {
-            if let Some(index) = self.waiting.pop_front() {
-                self.open(index as usize, now);
-            } else if self.next_to_open < self.sessions.len()
-                && self.opening_at(self.next_to_open) <= now
+            if self.next_to_open < self.sessions.len() && self.opening_at(self.next_to_open) <= now
             {
                 self.next_to_open += 1;
                 self.open(self.next_to_open - 1, now);
+            } else if let Some(index) = self.waiting.pop_front() {
+                self.open(index as usize, now);
             } else {
                 return;
             }
@@ -44,13 +43,34 @@ impl<D: Driver> Worker<'_, D> {
                 let session = &mut self.sessions[index];
                 session.socket = Some(token);
                 session.state = State::Connecting(now);
+                session.has_place = true;
                 self.connecting += 1;
-                self.set_timer(index, now.plus(self.assignment.connect_timeout_ns));
+                let wait_ns = self.assignment.connect_timeout_ns.min(PLACE_NS);
+                self.set_timer(index, now.plus(wait_ns));
             }
             Err(Refused::SocketsFull) => self.set_timer(index, now.plus(SLOT_WAIT_NS)),
             Err(Refused::Kernel(fault)) => self.attempt_failed(index, error_kind(fault), now),
             Err(_) => self.attempt_failed(index, ErrorKind::Other, now),
         }
+    }
+
+    /// The timer of an attempt that was begun at `since` has expired: it gives its place to
+    /// another, or has taken too long altogether.
+    pub(super) fn waited_for(&mut self, index: usize, since: Time, now: Time) {
+        let deadline = since.plus(self.assignment.connect_timeout_ns);
+        if now >= deadline {
+            let session = &self.sessions[index];
+            let is_greeting = matches!(session.state, State::Greeting(_));
+            let kind = timeout_kind(&self.driver, session.socket, is_greeting);
+            return self.ended(index, kind, now);
+        }
+        self.leave_place(index);
+        self.set_timer(index, deadline);
+    }
+
+    fn leave_place(&mut self, index: usize) {
+        let had = std::mem::replace(&mut self.sessions[index].has_place, false);
+        self.connecting -= usize::from(had);
     }
 
     /// The socket is connected, and may be of use at once or only when the peer has greeted.
@@ -82,11 +102,11 @@ impl<D: Driver> Worker<'_, D> {
     fn stands(&mut self, index: usize, since: Time, now: Time) {
         let session = &mut self.sessions[index];
         session.state = State::Standing;
-        self.connecting -= 1;
         let lost_at = std::mem::replace(&mut session.lost_at, Time::NEVER);
         let lost_ns = (lost_at != Time::NEVER).then(|| now.since(lost_at));
         self.tally.stands(now.since(since), lost_ns);
         self.standing += 1;
+        self.leave_place(index);
         self.tried(index, now);
         self.schedule_heartbeat(index, now);
     }
@@ -127,6 +147,12 @@ impl<D: Driver> Worker<'_, D> {
 
     /// A connection that stood has ended, and an unanswered heartbeat on it has failed.
     fn lose(&mut self, index: usize, kind: ErrorKind, now: Time) {
+        let is_idle = self.sessions[index].sent == Time::NEVER;
+        let is_closed = kind == ErrorKind::EarlyClose;
+        let kind = match is_idle && is_closed {
+            true => ErrorKind::IdleClose,
+            false => kind,
+        };
         let why = match self.sessions[index].sent {
             Time::NEVER => Skipped::Down,
             _ => Skipped::InVain,
@@ -146,7 +172,7 @@ impl<D: Driver> Worker<'_, D> {
         self.tally.lost(kind);
         self.standing -= 1;
         // One that its peer has ended is ended likewise.
-        let how = if kind == ErrorKind::EarlyClose {
+        let how = if is_closed {
             Close::Graceful
         } else {
             Close::Reset
@@ -178,10 +204,8 @@ impl<D: Driver> Worker<'_, D> {
         if how == Close::Graceful && self.template.is_none() {
             self.take_leave(index);
         }
+        self.leave_place(index);
         let session = &mut self.sessions[index];
-        if matches!(session.state, State::Connecting(_) | State::Greeting(_)) {
-            self.connecting -= 1;
-        }
         session.state = State::Down;
         session.sending = false;
         session.wire = Wire::Silent;

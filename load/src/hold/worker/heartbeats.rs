@@ -140,6 +140,17 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// The hold ends at `end`: sends what fell due since timers were last looked at.
+    pub(super) fn beat_last(&mut self, end: Time, now: Time) {
+        for index in 0..self.sessions.len() {
+            let session = &self.sessions[index];
+            let is_free = session.state == State::Standing && session.sent == Time::NEVER;
+            if is_free && session.due <= end {
+                self.beat(index, now);
+            }
+        }
+    }
+
     /// The hold ends at `end`: counts what was due on each connection and has not been sent. What
     /// waits behind an unanswered one goes on waiting for what becomes of that.
     pub(super) fn settle_heartbeats(&mut self, end: Time) {

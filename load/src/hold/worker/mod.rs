@@ -44,6 +44,9 @@ const BUFFER_BYTES: usize = 4096;
 /// The most connections of a worker that are being opened at once. The kernel hands few completions
 /// over in a turn, so whoever begins more than he can see through only sees all of them time out.
 const CONNECTING_MAX: usize = 512;
+/// How long an attempt counts among them. One that goes on for longer waits for its peer and not
+/// for this process, and a server without room must not keep the others from their first attempt.
+const PLACE_NS: u64 = 500_000_000;
 /// How long an interrupted hold waits for the answers that are on their way.
 const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How long a hold that is over goes on closing connections.
@@ -178,6 +181,8 @@ struct Session {
     at_start: bool,
     /// It has been lost, once at least.
     lost: bool,
+    /// It is being opened, and counts among those that are being opened at once.
+    has_place: bool,
 }
 
 /// See the module.
@@ -341,9 +346,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             Phase::Holding { until } => {
                 if let Some(signal) = self.stop.requested() {
                     self.ended_by = Some(signal);
-                    self.drain(now, now.plus(INTERRUPT_DRAIN_NS));
+                    self.drain(now, INTERRUPT_DRAIN_NS, now);
                 } else if now >= until {
-                    self.drain(until, now.plus(self.assignment.heartbeat_timeout_ns));
+                    self.drain(until, self.assignment.heartbeat_timeout_ns, now);
                 }
             }
             Phase::Draining { until } => {
@@ -373,7 +378,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             self.start = now;
             self.ended_by = Some(signal);
-            self.drain(now, now.plus(INTERRUPT_DRAIN_NS));
+            self.drain(now, INTERRUPT_DRAIN_NS, now);
             return;
         }
         if !announced && self.settled == self.sessions.len() {
@@ -392,12 +397,14 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
     }
 
-    /// The hold ends at `end`; the answers of heartbeats that were sent are awaited until `until`.
-    fn drain(&mut self, end: Time, until: Time) {
+    /// The hold ends at `end`; the answers of heartbeats that were sent are awaited for so long.
+    fn drain(&mut self, end: Time, wait_ns: u64, now: Time) {
         self.end = end;
+        self.beat_last(end, now);
         self.settle_heartbeats(end);
         self.tally.tick(end);
         self.tally.standing = self.standing;
+        let until = now.plus(wait_ns);
         self.phase = Phase::Draining { until };
     }
 
@@ -456,8 +463,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             session.timer = None;
             match session.state {
                 State::Down => self.waiting.push_back(index as u32),
-                State::Connecting(_) | State::Greeting(_) => {
-                    self.ended(index, ErrorKind::ConnectTimeout, now);
+                State::Connecting(since) | State::Greeting(since) => {
+                    self.waited_for(index, since, now);
                 }
                 State::Standing if session.sent != Time::NEVER => {
                     self.ended(index, ErrorKind::Timeout, now);
@@ -557,6 +564,7 @@ impl Session {
             tried: Time::NEVER,
             at_start: false,
             lost: false,
+            has_place: false,
         }
     }
 }

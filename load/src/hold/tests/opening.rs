@@ -1,0 +1,84 @@
+//! Servers that have no room for all connections, and what falls due as a hold ends.
+
+use engine::sim::{Connection, Faults, Network, Peer, Replies};
+use measure::time::Time;
+
+use super::{ANSWER, MS, Server, address, hold, hold_on, plan, well};
+use crate::protocol::{Http2, Protocol};
+
+/// Speaks HTTP/2 to so many connections, and says nothing to any other.
+struct Room(u64);
+
+impl Peer for Room {
+    fn opened(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        if self.0 > 0 {
+            self.0 -= 1;
+            replies.send(0, [0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        }
+    }
+
+    fn received(&mut self, _: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
+        // Without faults frames come as they were sent; a PING (RFC 9113 §6.7) is acknowledged.
+        let Some(at) = bytes.windows(5).position(|head| head == [0, 0, 8, 6, 0]) else {
+            return;
+        };
+        let mut answer = bytes[at..at + 17].to_vec();
+        answer[4] = 1;
+        replies.send(MS, answer);
+    }
+}
+
+#[test]
+fn a_hold_begins_when_each_connection_has_been_tried_once() {
+    let mut plan = plan(2_000, 5.0);
+    let http2 = Http2::default();
+    plan.protocol = Protocol::Http2 { http2 };
+    plan.retries = 10;
+    let record = hold(&plan, 1, Faults::none(), Room(100));
+    // Four times half a second until all have been begun, and the time limit of the last.
+    assert!(record.opening_s < 5.0, "{}", record.opening_s);
+    assert!((record.duration_s - 5.0).abs() < 0.1);
+    let connections = &record.connections;
+    assert_eq!((connections.survived, connections.standing), (100, 100));
+    assert_eq!((connections.opened, connections.lost), (100, 0));
+    // Those that never stood are down from the beginning on: their heartbeats are missing.
+    assert!(connections.survival.is_some_and(|share| share == 0.05));
+    assert!(record.heartbeats.skipped_down > 1_900 * 4);
+    let tried = record.failed_attempts["greeting_timeout"];
+    assert!(tried > 1_900, "{tried}");
+    assert_eq!(record.failed_attempts.len(), 1);
+    let told = "1900 of 2000 connections never opened";
+    assert!(record.warnings.iter().any(|it| it.starts_with(told)));
+}
+
+#[test]
+fn a_heartbeat_that_falls_due_as_the_hold_ends_is_sent() {
+    let mut plan = plan(1_000, 2.0);
+    plan.open_rate = 1e6;
+    let network = Network::new(1, Faults::none());
+    network.serve(&address(), Server::new(|_, _, _| well(MS)));
+    // Timers wait after a turn that came late, and the end comes first.
+    network.halt(network.now().plus(1_990 * MS), 20 * MS);
+    let record = hold_on(&plan, &network);
+    let heartbeats = &record.heartbeats;
+    assert_eq!(heartbeats.skipped, 0, "{heartbeats:?}");
+    assert_eq!(heartbeats.due, heartbeats.answered);
+}
+
+/// Answers each request, and closes the connection half a second later.
+struct Impatient;
+
+impl Peer for Impatient {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        replies.send(MS, ANSWER);
+        replies.close(500 * MS);
+    }
+}
+
+#[test]
+fn a_connection_that_is_closed_while_idle_is_told_from_one_that_owed_an_answer() {
+    let record = hold(&plan(10, 3.2), 1, Faults::none(), Impatient);
+    assert!(record.losses["idle_close"] >= 20, "{:?}", record.losses);
+    assert_eq!(record.losses.len(), 1);
+    assert_eq!(record.heartbeats.failed, 0);
+}

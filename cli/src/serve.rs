@@ -19,7 +19,7 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     let config = config(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let running = server::start(config, &stop).map_err(Failure::running)?;
+    let mut running = server::start(config, &stop).map_err(Failure::running)?;
     let place = match running.address() {
         Address::Tcp(address) => {
             let scheme = if arguments.tls { "https" } else { "http" };
@@ -35,9 +35,26 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     if let Some(tls) = running.tls() {
         terminal::say(&identity(arguments, running.address(), &tls.fingerprint()));
     }
-    let summary = running.join().map_err(Failure::running)?;
+    let full = running.take_full();
+    let watch = std::thread::spawn(move || {
+        if let Some(Ok(room)) = full.map(|full| full.recv()) {
+            terminal::say(&out_of_room(room));
+        }
+    });
+    let summary = running.join();
+    // It has ended with the threads of the server, which are the only ones to say anything.
+    let _ = watch.join();
+    let summary = summary.map_err(Failure::running)?;
     terminal::say(&words(&summary));
     Ok(Exit::Ok)
+}
+
+/// That a thread takes no more connections, which wait in the backlog and then time out.
+fn out_of_room(connections: usize) -> String {
+    format!(
+        "a thread has reached its limit of {connections} connections; more wait until one closes. \
+         Raise --connection-limit if you gave it, else the limit of open files (`ulimit -n`)"
+    )
 }
 
 fn config(arguments: &Serve) -> Result<Config, String> {

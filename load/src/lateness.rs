@@ -147,9 +147,13 @@ pub(crate) fn schedule_was_missed(moved: &[Moved]) -> bool {
         .any(|one| ["p50", "p75", "p90"].contains(&one.figure.as_str()))
 }
 
-/// The figures by name: `p99, p99.9 and max`.
-pub(crate) fn names(moved: &[Moved]) -> String {
-    in_a_row(moved.iter().map(spelled).collect())
+/// That sends were late in the tail only, and which of the figures that are shown of so many
+/// exchanges it moved: `p99, p99.9 and max`. None where none of them is shown.
+pub(crate) fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
+    let is_shown =
+        |one: &&Moved| exchanges_needed(&one.figure).is_none_or(|needed| exchanges >= needed);
+    let shown: Vec<String> = moved.iter().filter(is_shown).map(spelled).collect();
+    (!shown.is_empty()).then(|| format!("late in the tail only: {}", in_a_row(shown)))
 }
 
 /// The figures and how far they were moved: `p99 by 11.7 ms and max by 12.0 ms`.
@@ -343,7 +347,14 @@ mod tests {
             moved("p99_9", 11_700.0),
             moved("max", 12_000.0),
         ];
-        assert_eq!(names(&three), "p99, p99.9 and max");
+        let told = |exchanges| tail(&three, exchanges);
+        let all = "late in the tail only: p99, p99.9 and max";
+        assert_eq!(told(2_995).as_deref(), Some(all));
+        assert_eq!(
+            told(300).as_deref(),
+            Some("late in the tail only: p99 and max")
+        );
+        assert_eq!(tail(&three[1..2], 300), None);
         assert_eq!(
             in_words(&three[1..]),
             "p99.9 by up to 11.70ms and max by up to 12.00ms"

@@ -40,6 +40,8 @@ const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 const STALL_TOLD_US: f64 = 100_000.0;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
+/// Connections that were opened again ÷ answers: with so many, the server keeps none.
+const CLOSES_EACH_SHARE: f64 = 0.5;
 /// Share of the response times that may be waits of the generator's own making.
 const OWN_WAIT_SHARE_MAX: f64 = 0.05;
 /// Lateness that is more of the response times than this, and more on average than that, is a run
@@ -101,7 +103,7 @@ pub(crate) fn judge(
         signs.extend(owed.ours(plan));
         signs.extend(never_free(&verdict, outcomes, duration_s, owed));
     } else {
-        verdict.littles_law_gap = littles_law_gap(plan, duration_s, outcomes);
+        spare_time(&mut verdict, plan, duration_s, outcomes);
         signs.extend(busy(&mut verdict, times(), duration_s, room));
     }
     if signs.is_empty() {
@@ -121,6 +123,8 @@ pub(crate) fn judge(
     }
     verdict.reason = if verdict.limited {
         signs.join("; ")
+    } else if duration_s <= 0.0 {
+        String::new() // Nothing was measured, so there is nothing to say.
     } else {
         cleared(&verdict, owed)
     };
@@ -401,11 +405,16 @@ struct Owed {
     response_ns: f64,
     /// Of how many exchanges.
     count: u64,
+    /// The server closes each connection after its answer.
+    is_closed_each: bool,
 }
 
 impl Owed {
     fn of(outcomes: &[Outcome]) -> Owed {
-        let mut owed = Owed::default();
+        let mut owed = Owed {
+            is_closed_each: closes_each(outcomes),
+            ..Owed::default()
+        };
         for outcome in outcomes {
             let tally = &outcome.recorder.tally;
             owed.waits.merge(tally.waits);
@@ -424,11 +433,15 @@ impl Owed {
     /// even those are late that then find every connection busy.
     fn ours(&self, plan: &Plan) -> Option<String> {
         let waits = &self.waits;
-        // Where each exchange has a connection of its own, opening it is a part of what is asked.
-        let reconnecting_ns = if plan.keep_alive {
-            waits.connecting_ns
-        } else {
-            0
+        // Where each exchange has a connection of its own, opening it is a part of what is asked,
+        // or of what the server does.
+        let reconnecting_ns = match plan.keep_alive && !self.is_closed_each {
+            true => waits.connecting_ns,
+            false => 0,
+        };
+        let closing_ns = match self.is_closed_each {
+            true => 0,
+            false => waits.closing_ns,
         };
         let mostly_late = self.share(waits.late_ns) > LATE_SHARE_MAX
             && waits.late_ns as f64 > LATE_MEAN_NS_MAX * self.count as f64;
@@ -436,7 +449,7 @@ impl Owed {
         let parts = [
             (late_ns, "because the generator was late"),
             (reconnecting_ns, "for connections to be opened again"),
-            (waits.closing_ns, "for connections to be closed"),
+            (closing_ns, "for connections to be closed"),
             (
                 waits.back_off_ns,
                 "before failed connections were tried again",
@@ -457,6 +470,8 @@ impl Owed {
     }
 }
 
+const ON_TIME: &str = "sends were on time";
+
 /// Why the generator was not the limit. `owed`: in an open loop.
 fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
     let queue = verdict.run_queue_share_max.unwrap_or(0.0) * 100.0;
@@ -476,11 +491,14 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
                 busy * 100.0
             )
         } else {
-            "sends were on time".to_owned()
+            ON_TIME.to_owned()
         };
-        let sends = match verdict.void.is_empty() {
-            true => sends,
-            false => format!("{sends}; late for {}", lateness::names(&verdict.void)),
+        let late = lateness::tail(&verdict.void, owed.count);
+        let is_on_time = sends == ON_TIME;
+        let sends = match late {
+            Some(late) if is_on_time => late,
+            Some(late) => format!("{sends}; {late}"),
+            None => sends,
         };
         return format!("{sends}; a worker waited {queue:.1} % of the time for its CPU");
     }
@@ -490,6 +508,38 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
         None => String::new(),
     };
     format!("the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it{law}")
+}
+
+/// Closed loop: the connections' time outside exchanges. Where connections are not kept, opening
+/// them is in it, and it says nothing of the generator.
+fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[Outcome]) {
+    if !plan.keep_alive {
+        return;
+    }
+    let gap = littles_law_gap(plan, duration_s, outcomes);
+    if !closes_each(outcomes) {
+        verdict.littles_law_gap = gap;
+        return;
+    }
+    let went = match gap {
+        Some(gap) => format!(
+            "{:.1} % of the time went into opening new ones",
+            gap * 100.0
+        ),
+        None => "new ones had to be opened".to_owned(),
+    };
+    verdict.warnings.push(format!(
+        "the server closes each connection after its answer, so {went}; turn on keep-alive in the \
+         server, or measure it as it is"
+    ));
+}
+
+/// Whether connections are opened anew for (nearly) every answer, although we would keep them.
+fn closes_each(outcomes: &[Outcome]) -> bool {
+    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
+    let reopened: u64 = tallies().map(|tally| tally.reopened).sum();
+    let answered: u64 = tallies().map(|tally| tally.answered_exchanges()).sum();
+    reopened > 0 && reopened as f64 >= answered as f64 * CLOSES_EACH_SHARE
 }
 
 /// The share of the connections' time that went by outside any exchange. Only time that was meant
@@ -510,7 +560,8 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         spent_ns += response.sum() as f64;
     }
     let places = f64::from(plan.connections) * f64::from(depth_allowed(plan, outcomes));
-    (answered > 0 && duration_s > 0.0).then(|| 1.0 - spent_ns / 1e9 / duration_s / places)
+    (answered > 0 && duration_s > 0.0)
+        .then(|| (1.0 - spent_ns / 1e9 / duration_s / places).max(0.0))
 }
 
 /// A server may allow fewer streams than were asked for.

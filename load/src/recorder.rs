@@ -133,7 +133,12 @@ impl Recorder {
         self.ended += 1;
         if !self.measured(exchange) {
             // The answer cost processor time and bytes of the window, though its times are not.
-            self.tally.carried += u64::from(self.is_open);
+            if self.is_open {
+                let strange = |status| !(200..400).contains(&status);
+                let strange = outcome.http_status().is_some_and(strange);
+                self.tally.carried += 1;
+                self.tally.carried_strange += u64::from(strange);
+            }
             return;
         }
         self.last_end = done;

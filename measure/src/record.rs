@@ -215,8 +215,9 @@ pub struct Generator {
     pub cpu_share_max: Option<f64>,
     /// Largest share of the window that a worker was ready to run but waited for a processor.
     pub run_queue_share_max: Option<f64>,
-    /// 1 − throughput × mean response time ÷ connections (closed loop): the share of the
-    /// connections' time that went by inside the generator.
+    /// 1 − throughput × mean response time ÷ connections (closed loop), at least 0: the share of the
+    /// connections' time that went by inside the generator. Null where connections are not kept,
+    /// by us or by the server.
     pub littles_law_gap: Option<f64>,
     /// Peak resident memory of the generator's process in bytes.
     pub memory_peak_bytes: Option<u64>,
@@ -257,6 +258,9 @@ pub struct Exchanges {
     /// processor time and the bytes of the window went into. Null in older records.
     #[serde(default)]
     pub answered_in_window: Option<u64>,
+    /// Of these: with a status outside 200 to 399. Null in older records.
+    #[serde(default)]
+    pub not_2xx_or_3xx_in_window: Option<u64>,
 }
 
 /// What came of the window's exchanges after its end, while their answers were awaited. `exchanges`
@@ -382,6 +386,10 @@ pub struct Connections {
     pub opened: u64,
     /// Of those: in the place of one that had died.
     pub reconnects: u64,
+    /// Of those: in the place of one that the server had closed in good order, such as after each
+    /// answer. Older records count them as `reconnects`.
+    #[serde(default)]
+    pub reopened: u64,
     /// Attempts that failed in the window or the drain, with no exchange to fail with them.
     #[serde(default)]
     pub failed_attempts: u64,
@@ -514,6 +522,7 @@ impl<P> Record<P> {
                 never_sent: tally.never_sent,
                 censored: tally.censored,
                 answered_in_window: Some(answered),
+                not_2xx_or_3xx_in_window: Some(inside.strange),
             },
             drain: Some(Drain::of(tally)),
             duration_s: facts.duration_s,
@@ -654,6 +663,7 @@ impl Connections {
         Connections {
             opened: tally.connections_opened,
             reconnects: tally.reconnects,
+            reopened: tally.reopened,
             failed_attempts: tally.attempts_failed,
             set_up_time_us: Times::of(&tally.connect),
             tcp_time_us: Times::of(&tally.tcp),

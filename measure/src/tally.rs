@@ -25,6 +25,17 @@ pub enum Loop {
     Open,
 }
 
+/// In whose place a connection was set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// In nobody's: it is a first one, or each exchange has its own.
+    Anew,
+    /// Of one that the peer had closed in good order.
+    AfterClose,
+    /// Of one that had died.
+    AfterDeath,
+}
+
 /// How many codes a gRPC call can end with: 0, which is OK, to 16.
 pub const GRPC_CODES: usize = 17;
 
@@ -77,6 +88,8 @@ pub struct Tally {
     pub failed_late: u64,
     /// Answers that came inside the window to exchanges from before it.
     pub carried: u64,
+    /// Of those: with a status outside 200 to 399.
+    pub carried_strange: u64,
     /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
     pub failed: u64,
     /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
@@ -91,6 +104,8 @@ pub struct Tally {
     pub connections_opened: u64,
     /// Connections that were set up in the place of one that had died.
     pub reconnects: u64,
+    /// Connections that were set up in the place of one that the peer had closed in good order.
+    pub reopened: u64,
     /// Bytes that came in, inside the window.
     pub bytes_received: u64,
     /// Bytes that went out, inside the window.
@@ -222,6 +237,8 @@ pub struct Inside {
     /// Whole answers that came inside it, whatever they said and whenever they were asked for: what
     /// the processor time and the bytes of the window went into.
     pub answered: u64,
+    /// Of those: with a status outside 200 to 399.
+    pub strange: u64,
 }
 
 impl Tally {
@@ -239,6 +256,7 @@ impl Tally {
             completed_late: 0,
             failed_late: 0,
             carried: 0,
+            carried_strange: 0,
             failed: 0,
             unfinished: 0,
             never_sent: 0,
@@ -246,6 +264,7 @@ impl Tally {
             intended: 0,
             connections_opened: 0,
             reconnects: 0,
+            reopened: 0,
             bytes_received: 0,
             bytes_sent: 0,
             drain: Drain::default(),
@@ -351,12 +370,13 @@ impl Tally {
         }
     }
 
-    /// A connection was set up in `nanoseconds`; `again` if it replaces one that had died.
+    /// A connection was set up in `nanoseconds`, for the first time or in the place of another.
     #[inline]
-    pub fn connected(&mut self, nanoseconds: u64, again: bool) {
+    pub fn connected(&mut self, nanoseconds: u64, why: Opened) {
         self.connect.record(nanoseconds);
         self.connections_opened += 1;
-        self.reconnects += u64::from(again);
+        self.reconnects += u64::from(why == Opened::AfterDeath);
+        self.reopened += u64::from(why == Opened::AfterClose);
     }
 
     /// A TLS handshake took `nanoseconds`. The first one takes memory.
@@ -439,6 +459,7 @@ impl Tally {
             completed: self.completed,
             failed: self.failed,
             answered: self.answered_exchanges() + self.carried,
+            strange: self.statuses.not_2xx_or_3xx() + self.carried_strange,
         }
     }
 
@@ -455,6 +476,7 @@ impl Tally {
             completed: mine.completed + theirs.completed,
             failed: mine.failed + theirs.failed,
             answered: mine.answered + theirs.answered,
+            strange: mine.strange + theirs.strange,
         });
         self.response.merge(&other.response);
         self.service.merge(&other.service);
@@ -467,6 +489,7 @@ impl Tally {
         self.completed_late += other.completed_late;
         self.failed_late += other.failed_late;
         self.carried += other.carried;
+        self.carried_strange += other.carried_strange;
         self.failed += other.failed;
         self.unfinished += other.unfinished;
         self.never_sent += other.never_sent;
@@ -474,6 +497,7 @@ impl Tally {
         self.intended += other.intended;
         self.connections_opened += other.connections_opened;
         self.reconnects += other.reconnects;
+        self.reopened += other.reopened;
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
         self.drain.merge(other.drain);
@@ -564,9 +588,10 @@ mod tests {
     use crate::random::Random;
 
     const START: Time = Time(1_000_000_000);
+    const OPENED: [Opened; 3] = [Opened::Anew, Opened::AfterClose, Opened::AfterDeath];
 
     /// Everything that can be seen of a tally.
-    type Seen = ([Histogram; 8], [u64; 31], Vec<(u16, u64)>, Errors, Vec<Row>);
+    type Seen = ([Histogram; 8], [u64; 33], Vec<(u16, u64)>, Errors, Vec<Row>);
 
     fn seen(tally: &Tally) -> Seen {
         let handshakes = tally.handshakes.as_ref().unwrap();
@@ -595,10 +620,12 @@ mod tests {
             tally.inside().completed,
             tally.inside().failed,
             tally.inside().answered,
+            tally.inside().strange,
+            tally.reopened,
         ];
-        let mut counters = [0; 31];
-        counters[..14].copy_from_slice(&single);
-        counters[14..].copy_from_slice(&tally.grpc_statuses);
+        let mut counters = [0; 33];
+        counters[..16].copy_from_slice(&single);
+        counters[16..].copy_from_slice(&tally.grpc_statuses);
         (
             histograms.map(Clone::clone),
             counters,
@@ -613,7 +640,8 @@ mod tests {
         let mut random = Random(seed);
         let mut tally = Tally::new(Loop::Open);
         let mut now = START;
-        (0..random.below(5)).for_each(|n| tally.connected(random.length(30), n > 3));
+        (0..random.below(5))
+            .for_each(|n| tally.connected(random.length(30), OPENED[n as usize % 3]));
         let terms = Terms {
             version: "TLSv1.3",
             cipher: "TLS13_AES_128_GCM_SHA256",

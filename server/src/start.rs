@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use engine::choice::{self, Kind};
@@ -49,6 +49,8 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
     let tls = secure(&config).map_err(StartError::Tls)?;
     let sockets = sockets(&config, kind);
     let cpus = cpu::place(config.threads, &config.cpus);
+    let (full, is_full) = mpsc::sync_channel(1);
+    let room = sockets - 1; // The listener has one.
     let mut running = Running {
         address: config.address.clone(),
         kind,
@@ -56,6 +58,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         stop: stop.clone(),
         tls: tls.clone(),
         workers: Vec::with_capacity(config.threads),
+        full: Some(is_full),
     };
     let buckets = Arc::default();
     for index in 0..config.threads {
@@ -69,7 +72,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: settings(&config, &running.address, &buckets),
+            settings: settings(&config, &running.address, &buckets, room, &full),
             stop: stop.clone(),
         };
         match begin(index, job) {
@@ -96,6 +99,7 @@ pub struct Running {
     tls: Option<ServerTls>,
     stop: Stop,
     workers: Vec<JoinHandle<Result<Summary, Broken>>>,
+    full: Option<Receiver<usize>>,
 }
 
 impl Running {
@@ -117,6 +121,12 @@ impl Running {
     /// How its connections are secured, if they are.
     pub fn tls(&self) -> Option<&ServerTls> {
         self.tls.as_ref()
+    }
+
+    /// Where it says that a thread has all the connections that it has room for, and how many, once.
+    /// Nothing more comes when the server has ended; nothing for whoever asks again.
+    pub fn take_full(&mut self) -> Option<Receiver<usize>> {
+        self.full.take()
     }
 
     /// Asks for the end, as SIGTERM does: see [`Timeouts::drain`](crate::Timeouts::drain).
@@ -304,7 +314,13 @@ fn memory_share(config: &Config) -> u64 {
     all.unwrap_or(MEMORY_BYTES_DEFAULT.max(bodies)) / threads
 }
 
-fn settings(config: &Config, address: &Address, buckets: &Arc<Buckets>) -> Settings {
+fn settings(
+    config: &Config,
+    address: &Address,
+    buckets: &Arc<Buckets>,
+    room: usize,
+    full: &SyncSender<usize>,
+) -> Settings {
     let Limits {
         head_bytes,
         body_bytes,
@@ -330,6 +346,8 @@ fn settings(config: &Config, address: &Address, buckets: &Arc<Buckets>) -> Setti
         memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
         buckets: Arc::clone(buckets),
+        room,
+        full: full.clone(),
     }
 }
 

@@ -12,6 +12,7 @@
 mod tests;
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use engine::timers::Wheel;
 use engine::tls::Alpn;
@@ -47,6 +48,9 @@ pub(crate) struct Settings {
     pub(crate) wall: Wall,
     /// What the workers of one server share.
     pub(crate) buckets: Arc<Buckets>,
+    /// How many connections it has room for, and who is told, once, when it has that many.
+    pub(crate) room: usize,
+    pub(crate) full: SyncSender<usize>,
 }
 
 /// See the module.
@@ -242,6 +246,10 @@ impl<D: Driver> Worker<D> {
         }
         self.connections[slot] = Some(connection);
         self.open += 1;
+        if self.open == self.settings.room {
+            // Somebody has said so already where there is no place for it.
+            let _ = self.settings.full.try_send(self.open);
+        }
         self.site.counts.connections += 1;
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
         ("Failed attempts", &record.failed_attempts),
         ("Failed heartbeats", &record.heartbeat_errors),
     ] {
-        text.push_str(&errors(title, counts, paint));
+        text.push_str(&errors(title, counts, &record.status, paint));
     }
     text.push_str(&closes::line(&record.close_codes));
     text.push_str(&memory(record));

@@ -36,7 +36,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&silence.unwrap_or_default());
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
-    text.push_str(&errors("Errors", &record.errors, paint));
+    text.push_str(&errors("Errors", &record.errors, &record.status, paint));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
@@ -57,10 +57,13 @@ pub(super) fn interrupted(ended_by: EndedBy, after_s: f64, paint: Paint) -> Stri
         EndedBy::Terminate => "SIGTERM",
         _ => return String::new(),
     };
-    let text = format!(
-        "Interrupted by {signal} after {}.",
-        wrk_time_us(after_s * 1e6)
-    );
+    let text = match after_s > 0.0 {
+        true => format!(
+            "Interrupted by {signal} after {}.",
+            wrk_time_us(after_s * 1e6)
+        ),
+        false => format!("Interrupted by {signal} before the measurement began."),
+    };
     format!("{}\n", paint.warning(&text))
 }
 
@@ -189,12 +192,25 @@ fn after_the_window(drain: &Drain) -> String {
 }
 
 /// What went wrong, a line for each kind with what it means; nothing where nothing did.
-pub(super) fn errors(title: &str, counts: &BTreeMap<String, u64>, paint: Paint) -> String {
+pub(super) fn errors(
+    title: &str,
+    counts: &BTreeMap<String, u64>,
+    statuses: &BTreeMap<String, u64>,
+    paint: Paint,
+) -> String {
     let mut text = String::new();
+    let statuses = statuses.iter().filter(|(code, _)| wrk::is_strange(code));
+    let statuses: Vec<String> = statuses.map(|(code, n)| format!("{code}: {n}")).collect();
     for kind in ErrorKind::all() {
         if let Some(count) = counts.get(kind.name()).filter(|count| **count > 0) {
             let name = paint.error(&format!("{count} {}", kind.name()));
-            text.push_str(&format!("  {name}: {}\n", kind.text()));
+            let which = match kind {
+                ErrorKind::UnexpectedStatus if !statuses.is_empty() => {
+                    format!(" ({})", statuses.join(", "))
+                }
+                _ => String::new(),
+            };
+            text.push_str(&format!("  {name}{which}: {}\n", kind.text()));
         }
     }
     if text.is_empty() {
@@ -235,10 +251,18 @@ fn connections(record: &Record) -> String {
             wrk_bytes(http2.connection_window_bytes.into()),
         ));
     }
-    text.push_str(&format!(
-        "Connections: {} opened, {} of them in the place of one that had died\n",
-        connections.opened, connections.reconnects
-    ));
+    text.push_str(&format!("Connections: {} opened", connections.opened));
+    for (count, whose) in [
+        (connections.reopened, "the server had closed"),
+        (connections.reconnects, "had died"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(
+                ", {count} of them in the place of one that {whose}"
+            ));
+        }
+    }
+    text.push('\n');
     let parts = [
         ("whole", &connections.set_up_time_us),
         ("TCP", &connections.tcp_time_us),
@@ -345,12 +369,15 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
     } else {
         paint.good("The generator was not the limit:")
     };
+    let verdict = match generator.limited_reason.is_empty() {
+        true => String::new(), // Nothing was measured.
+        false => format!("{verdict} {}\n", generator.limited_reason),
+    };
     format!(
-        "Generator: {} ({}); {}\n{verdict} {}\n",
+        "Generator: {} ({}); {}\n{verdict}",
         generator.engine,
         generator.engine_reason,
         facts.join(", "),
-        generator.limited_reason,
     )
 }
 
@@ -407,7 +434,11 @@ pub(super) mod tests {
     fn each_kind_of_error_has_its_line() {
         let text = text(&record(Loop::Closed), false, Paint::PLAIN);
         for kind in ErrorKind::all() {
-            let line = format!("\n  1 {}: {}\n", kind.name(), kind.text());
+            let which = match kind {
+                ErrorKind::UnexpectedStatus => " (404: 1)",
+                _ => "",
+            };
+            let line = format!("\n  1 {}{which}: {}\n", kind.name(), kind.text());
             assert!(text.contains(&line), "{text}");
         }
     }
@@ -475,7 +506,7 @@ pub(super) mod tests {
         let first = "\n\nNo answers from 0.1 s to 0.2 s, from 0.3 s to 1.0 s, from 1.3 s to 1.5 s, \
                      and 1 times more: the server was available for 50.000 % of the time\n";
         assert!(text.contains(first), "{text}");
-        record.errors.insert("refused".to_owned(), 4);
+        record.errors.insert("refused".to_owned(), 5);
         let gaps = &mut record.availability.as_mut().unwrap().gaps;
         gaps.truncate(2);
         gaps[1].unreachable = true;

@@ -200,15 +200,23 @@ fn wrk_errors(record: &Record) -> String {
             "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
         ));
     }
-    let statuses = record.status.iter();
-    let strange: u64 = statuses
-        .filter(|(status, _)| !(status.starts_with('2') || status.starts_with('3')))
-        .map(|(_, count)| count)
-        .sum();
+    let all = || strange(record).map(|(_, count)| count).sum::<u64>();
+    let inside = record.exchanges.not_2xx_or_3xx_in_window;
+    let strange = inside.unwrap_or_else(all);
     if strange > 0 {
         text.push_str(&format!("  Non-2xx or 3xx responses: {strange}\n"));
     }
     text
+}
+
+/// The statuses that wrk calls strange, with their counts.
+fn strange(record: &Record) -> impl Iterator<Item = (&String, &u64)> {
+    let statuses = record.status.iter();
+    statuses.filter(|(status, _)| is_strange(status))
+}
+
+pub(super) fn is_strange(status: &str) -> bool {
+    !(status.starts_with('2') || status.starts_with('3'))
 }
 
 pub(super) fn count(record: &Record, kind: ErrorKind) -> u64 {

@@ -157,8 +157,8 @@ fn nginx_is_loaded_without_a_failure_though_it_ends_its_connections_by_goaway() 
     ]);
     let record: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(record["exchanges"]["completed"], 9000, "{record}");
-    let reconnects = record["connections"]["reconnects"].as_u64().unwrap();
-    assert!(reconnects >= 7, "{record}");
+    let reopened = record["connections"]["reopened"].as_u64().unwrap();
+    assert!(reopened >= 7, "{record}");
 
     let folder = Folder::new();
     let Some([certificate, key]) = certificate(&folder) else {
@@ -193,7 +193,7 @@ fn node_is_loaded_without_an_error() {
     let _leaving = start(port, &[], "150");
     load(&urls(port)[0], &[], |record| {
         assert!(
-            record["connections"]["reconnects"].as_u64() > Some(0),
+            record["connections"]["reopened"].as_u64() > Some(0),
             "{record}"
         );
     });

@@ -1,5 +1,8 @@
 //! `ringside serve` from outside: how it starts, and how it does not.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use super::child::{Folder, Server, assert_says, ringside};
 
 #[test]
@@ -34,4 +37,22 @@ fn a_socket_file_is_gone_when_the_server_has_ended() {
     assert_eq!(folder.names(), ["socket"]);
     assert_eq!(server.stop().0, Some(0));
     assert_eq!(folder.names(), [""; 0]);
+}
+
+#[test]
+fn it_says_once_that_it_has_no_room_for_more_connections() {
+    let server = Server::start(&["--threads", "1", "--connection-limit", "3"]);
+    let connect = || TcpStream::connect(server.authority()).unwrap();
+    let all = [connect(), connect(), connect(), connect(), connect()];
+    // The last one that has room is answered, so all before it have been accepted.
+    let mut third = &all[2];
+    third
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    third.read_exact(&mut [0; 12]).unwrap();
+    drop(all);
+    let (code, said) = server.stop();
+    assert_eq!(code, Some(0));
+    let told = "a thread has reached its limit of 3 connections";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
 }

@@ -139,3 +139,18 @@ fn a_server_that_is_asked_to_stop_finishes_what_it_began() {
     stream.read_to_string(&mut text).unwrap();
     assert_says(&text, "HTTP/1.1 200");
 }
+
+#[test]
+fn a_run_that_is_interrupted_in_its_warm_up_says_so_and_passes_no_verdict() {
+    let (url, reached) = counting_server(20);
+    let running = start(&mut command(&[
+        "run", "--warmup", "10m", "-d10m", "-c2", &url,
+    ]));
+    reached.recv_timeout(PATIENCE).expect("requests come");
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let (text, verdict) = (&ended.stdout, "The generator was");
+    assert_says(text, "Interrupted by SIGINT before the measurement began.");
+    assert!(!text.contains(verdict), "{text}");
+}

@@ -81,6 +81,8 @@ pub(crate) struct Session {
     pub tried: bool,
     /// It has been open before, so the next opening is a reconnect.
     pub was_open: bool,
+    /// It has died since.
+    pub has_died: bool,
     /// Since when an exchange waits for the connection that is opened for it alone.
     pub taken: Time,
     /// Failures since the last answer; sets the back-off.
@@ -103,6 +105,7 @@ impl Session {
             queued: false,
             tried: false,
             was_open: false,
+            has_died: false,
             taken: Time::NEVER,
             failures: 0,
             timer: None,

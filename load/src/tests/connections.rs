@@ -11,6 +11,7 @@ use super::{ANSWER, MS, Server, plan, run, run_within};
 use crate::plan::Plan;
 use crate::protocol::{Http2, Protocol};
 use crate::schedule::Schedule;
+use crate::surroundings::Disturbance;
 use crate::worker::EndedBy;
 
 /// Answers each connection at the first byte of its request, and reads no further.
@@ -145,7 +146,7 @@ fn what_a_peer_refuses_after_the_window_is_sent_on_a_new_connection() {
         };
         let tally = run(&plan, 1, Faults::none(), server).recorder.tally;
         assert_eq!((tally.intended, tally.completed), (10, 10));
-        assert_eq!((tally.unfinished, tally.reconnects), (0, 1));
+        assert_eq!((tally.unfinished, tally.reopened), (0, 1));
         let slowest_ms = tally.response.max() / MS;
         assert!((1_290..1_400).contains(&slowest_ms), "{slowest_ms} ms");
     }
@@ -365,4 +366,43 @@ fn an_answer_that_ends_with_its_connection_ends_the_failures_before_it() {
         assert!(!is_open || tally.completed > 700, "{}", tally.completed);
         assert!(is_open || tally.completed > 2_000, "{}", tally.completed);
     }
+}
+
+/// Answers each request and closes the connection, as HTTP/1.0 does.
+struct NeverKept;
+
+impl Peer for NeverKept {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        replies.send(MS, b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        replies.close(MS);
+    }
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_is_told_from_a_generator_that_is_the_limit() {
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 500.0 }] {
+        let plan = plan(schedule, 4, 1.0);
+        let outcome = run(&plan, 1, Faults::none(), NeverKept);
+        let tally = &outcome.recorder.tally;
+        assert!(tally.completed > 400 && tally.errors.total() == 0);
+        assert_eq!(tally.reconnects, 0);
+        assert!(tally.reopened + 8 >= tally.completed, "{}", tally.reopened);
+        let is_closed_loop = !plan.schedule.is_open();
+        let verdict = crate::limit::judge(&plan, 1.0, &[outcome], Disturbance::default());
+        assert!(!verdict.limited, "{verdict:?}");
+        assert_eq!(verdict.littles_law_gap, None);
+        let told = |it: &String| it.starts_with("the server closes each connection after its");
+        assert_eq!(verdict.warnings.iter().any(told), is_closed_loop);
+    }
+}
+
+#[test]
+fn where_no_connection_is_kept_littles_law_says_nothing() {
+    let mut plan = plan(Schedule::Closed, 4, 1.0);
+    plan.keep_alive = false;
+    let outcome = run(&plan, 1, Faults::none(), Server::new(|_, _| MS));
+    assert!(outcome.recorder.tally.completed > 100);
+    let verdict = crate::limit::judge(&plan, 1.0, &[outcome], Disturbance::default());
+    assert_eq!(verdict.littles_law_gap, None);
+    assert!(!verdict.reason.contains("Little"), "{}", verdict.reason);
 }

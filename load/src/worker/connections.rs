@@ -3,7 +3,7 @@
 use engine::tls::{Alpn, Secured};
 use engine::{Close, Driver, Fault, Payload, Refused};
 use measure::counters::ErrorKind;
-use measure::tally::Terms;
+use measure::tally::{Opened, Terms};
 use measure::time::Time;
 
 use super::{Phase, Worker};
@@ -153,7 +153,12 @@ impl<D: Driver> Worker<'_, D> {
         session.state = State::Open;
         self.depth_allowed = self.depth_allowed.min(session.wire.room());
         let again = std::mem::replace(&mut session.was_open, true) && self.assignment.keep_alive;
-        self.recorder.tally.connected(now.since(since), again);
+        let why = match std::mem::replace(&mut session.has_died, false) {
+            _ if !again => Opened::Anew,
+            true => Opened::AfterDeath,
+            false => Opened::AfterClose,
+        };
+        self.recorder.tally.connected(now.since(since), why);
         self.connecting -= 1;
         self.connected += 1;
         self.failing_since = Time::NEVER;
@@ -169,6 +174,7 @@ impl<D: Driver> Worker<'_, D> {
             && self.sessions[index].state == State::Open
         {
             // An idle connection that the peer gave up is no error of any exchange.
+            self.sessions[index].has_died = true;
             self.closed(index, now);
         } else {
             self.lose(index, error_kind(fault), now);
@@ -208,6 +214,7 @@ impl<D: Driver> Worker<'_, D> {
             State::Greeting(_) => return self.lose(index, ErrorKind::EarlyClose, now),
             _ => {}
         }
+        self.sessions[index].has_died = self.sessions[index].ring.unanswered() > 0;
         self.fail_all(index, ErrorKind::EarlyClose, false, now);
         self.closing += 1;
         let session = &mut self.sessions[index];
@@ -305,6 +312,7 @@ impl<D: Driver> Worker<'_, D> {
     fn retry_later(&mut self, index: usize, now: Time) {
         let session = &mut self.sessions[index];
         session.state = State::Down;
+        session.has_died = true;
         let failures = session.failures;
         session.failures = failures.saturating_add(1);
         let delay = match u32::from(failures).checked_sub(1) {

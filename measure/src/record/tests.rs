@@ -1,6 +1,6 @@
 use super::*;
 use crate::counters::ErrorKind;
-use crate::tally::Terms;
+use crate::tally::{Opened, Terms};
 use crate::time::Time;
 use serde_json::Value;
 
@@ -92,6 +92,7 @@ const EXCHANGES: &[&str] = &[
     "never_sent",
     "censored",
     "answered_in_window",
+    "not_2xx_or_3xx_in_window",
 ];
 
 const WAIT_COUNTS: &[&str] = &[
@@ -150,6 +151,7 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             &[
                 "opened",
                 "reconnects",
+                "reopened",
                 "failed_attempts",
                 "set_up_time_us",
                 "tcp_time_us",
@@ -196,7 +198,7 @@ fn record_of_a_run() -> Record<Plan> {
     let ms = 1_000_000;
     let start = Time(5_000 * ms);
     let mut tally = Tally::new(Loop::Open);
-    tally.connected(50_000, false);
+    tally.connected(50_000, Opened::Anew);
     tally.tcp.record(20_000);
     let terms = Terms {
         version: "TLSv1.3",
@@ -375,16 +377,18 @@ fn processor_time_is_divided_by_what_was_answered_inside_the_window() {
     let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
     tally.start(at(0));
     // Two were asked for before the window, and one failed by its status.
-    tally.carried = 2;
+    (tally.carried, tally.carried_strange) = (2, 1);
     (0..7).for_each(|n| tally.completed(at(n), at(n), at(n + 1), 200));
     tally.unexpected(at(8), at(8), at(9), 404);
     tally.finish(at(2000));
     // Ninety came only in the drain.
     (0..90).for_each(|_| tally.completed(at(1999), at(1999), at(2500), 200));
+    tally.statuses.add(404);
     tally.completed_late = 50;
     tally.drain.nanoseconds = 500_000_000;
     let record = Record::assemble(&tally, facts(Some(500.0)));
     assert_eq!(record.exchanges.answered_in_window, Some(10));
+    assert_eq!(record.exchanges.not_2xx_or_3xx_in_window, Some(2));
     assert_eq!(record.generator.cpu_us_per_exchange, Some(50_000.0));
     let drain = record.drain.expect("it is new");
     assert_eq!((drain.completed, drain.completed_sent_late), (90, 50));

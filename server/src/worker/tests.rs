@@ -126,6 +126,8 @@ impl Stage {
             memory_bytes: 8 << 20,
             wall: Wall::Fixed(784_111_777),
             buckets: Arc::default(),
+            room: 63,
+            full: std::sync::mpsc::sync_channel(1).0,
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");

@@ -201,7 +201,10 @@ impl Talk {
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let text = event.to_string();
         match event {
-            Event::Begun { .. } | Event::Point { .. } | Event::Tried { .. } => self.keep(&text),
+            Event::Begun { .. }
+            | Event::Searching { .. }
+            | Event::Point { .. }
+            | Event::Tried { .. } => self.keep(&text),
             Event::Caution { .. } | Event::Missing { .. } => {
                 let text = self.paint.warning(&text);
                 self.keep(&text);

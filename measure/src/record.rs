@@ -215,9 +215,9 @@ pub struct Generator {
     pub cpu_share_max: Option<f64>,
     /// Largest share of the window that a worker was ready to run but waited for a processor.
     pub run_queue_share_max: Option<f64>,
-    /// 1 − throughput × mean response time ÷ connections (closed loop), at least 0: the share of the
-    /// connections' time that went by inside the generator. Null where connections are not kept,
-    /// by us or by the server.
+    /// 1 − throughput × mean response time ÷ connections (closed loop), at least 0: the share of
+    /// the connections' time that went by inside the generator. Null where connections are not
+    /// kept, by us or by the server.
     pub littles_law_gap: Option<f64>,
     /// Peak resident memory of the generator's process in bytes.
     pub memory_peak_bytes: Option<u64>,

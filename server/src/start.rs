@@ -123,8 +123,8 @@ impl Running {
         self.tls.as_ref()
     }
 
-    /// Where it says that a thread has all the connections that it has room for, and how many, once.
-    /// Nothing more comes when the server has ended; nothing for whoever asks again.
+    /// Where it says, once, that a thread has all the connections that it has room for, and how
+    /// many. It ends with the server; there is none for whoever asks again.
     pub fn take_full(&mut self) -> Option<Receiver<usize>> {
         self.full.take()
     }

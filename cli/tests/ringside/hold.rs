@@ -243,7 +243,7 @@ fn the_code_with_which_a_server_closes_is_told() {
     };
     let ended = hold("json");
     let record = record(&ended);
-    assert_eq!(record["losses"]["early_close"], 15, "{}", record["losses"]);
+    assert_eq!(record["losses"]["idle_close"], 15, "{}", record["losses"]);
     assert_eq!(record["close_codes"], serde_json::json!({ "1001": 15 }));
     let said = "\nClosed by the server: 15 with 1001 (going away)\n";
     assert_says(&hold("text").stdout, said);

@@ -41,7 +41,7 @@ fn a_socket_file_is_gone_when_the_server_has_ended() {
 
 #[test]
 fn it_says_once_that_it_has_no_room_for_more_connections() {
-    let server = Server::start(&["--threads", "1", "--connection-limit", "3"]);
+    let server = Server::start(&["--connection-limit", "3"]);
     let connect = || TcpStream::connect(server.authority()).unwrap();
     let all = [connect(), connect(), connect(), connect(), connect()];
     // The last one that has room is answered, so all before it have been accepted.

@@ -7,6 +7,7 @@
 //! come from anybody: reading one writes nothing outside the folder made for it, whatever its
 //! entries are called, and takes plain files only, so many and so much of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use load::redaction::KEY_FILE;
+use load::redaction::{KEY_FILE, guessed};
 use load::{Signal, Stop};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use measure::foreign::Foreign;
@@ -46,6 +47,11 @@ const LIMITS: Limits = Limits {
     files: 100_000,
     bytes: 4 << 30,
 };
+
+/// The most directories in one file. Nobody packs empty ones, so they cost a hostile pack nothing.
+const FOLDERS_MAX: usize = 20_000;
+/// The most parts of a path in it; ours have less than half as many.
+const PARTS_MAX: usize = 12;
 
 /// What a pack says of itself.
 #[derive(Debug, Deserialize, Serialize)]
@@ -122,6 +128,12 @@ fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Pac
              has written",
             folder.display()
         ));
+    }
+    let mut folders = BTreeSet::new();
+    for path in &found.files {
+        if !fits(path, &mut folders) {
+            return Err(format!("{}: {}", folder.display(), too_many_folders()));
+        }
     }
     let bytes = written(folder, &file, &found.files, limits)?;
     Ok(Packed {
@@ -278,6 +290,7 @@ fn written(
         left.after(facts.len()).ok_or_else(too_much)?;
         let read = fs::read(&place).map_err(named)?;
         left = left.after(read.len() as u64).ok_or_else(too_much)?;
+        let read = shown(path, read);
         bytes += read.len() as u64;
         append(&mut archive, path, &read, modified(&facts)).map_err(unwritable)?;
     }
@@ -291,6 +304,30 @@ fn written(
     persisted.map_err(|error| unwritable(error.error))?;
     open_to_readers(file).map_err(unwritable)?;
     Ok(bytes)
+}
+
+/// A file as it is packed: a log, which may quote what it was asked with, without what looks like a
+/// secret. What is in records was hidden when they were written.
+fn shown(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
+    if path.extension() != Some(OsStr::new("log")) {
+        return bytes;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    match guessed(&text) {
+        Cow::Borrowed(_) => bytes,
+        Cow::Owned(text) => text.into_bytes(),
+    }
+}
+
+/// Whether a file's path is one that a pack may hold, with the directories that it takes.
+fn fits(path: &Path, folders: &mut BTreeSet<PathBuf>) -> bool {
+    let is_flat = path.components().count() <= PARTS_MAX;
+    if is_flat {
+        let above = path.ancestors().skip(1);
+        let new = above.take_while(|folder| *folder != Path::new(""));
+        folders.extend(new.map(Path::to_owned));
+    }
+    is_flat && folders.len() <= FOLDERS_MAX
 }
 
 /// A temporary file is its owner's alone; what is packed is to be passed on.
@@ -468,12 +505,17 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Res
     let unzipped = XzReader::new_mem_limit(BufReader::new(file), false, MEMORY_KIB).take(most);
     let mut archive = Archive::new(unzipped);
     let mut left = limits;
+    let mut folders = BTreeSet::new();
     let mut is_labelled = false;
     let entries = archive.entries().map_err(|error| named(broken(&error)))?;
     // As they stand: a name in an extension of the format may be as long as the file.
     for entry in entries.raw(true) {
         let mut entry = entry.map_err(|error| named(broken(&error)))?;
         let inside = inside(&entry).map_err(named)?;
+        if !fits(&inside, &mut folders) {
+            let what = too_many_folders();
+            return Err(named(format!("{what}: don't trust this file")));
+        }
         left = left
             .after(entry.size())
             .ok_or_else(|| named(too_much(limits)))?;
@@ -586,6 +628,13 @@ fn broken(error: &io::Error) -> String {
 
 fn not_ours() -> String {
     "not a pack of ringside: `ringside pack DIR` makes one".to_owned()
+}
+
+fn too_many_folders() -> String {
+    format!(
+        "holds more than {FOLDERS_MAX} directories, or one {PARTS_MAX} deep, which no pack of \
+         ringside does"
+    )
 }
 
 fn too_much(limits: Limits) -> String {

@@ -205,6 +205,47 @@ fn a_signal_while_a_pack_is_unpacked_leaves_nothing_behind() {
 }
 
 #[test]
+fn directories_are_counted_as_they_are_made_and_none_is_deep() {
+    let file = EntryType::Regular;
+    let deep = format!("{}f", "d/".repeat(PARTS_MAX));
+    let what = refused(&archive(&[LABELLED, (file, &deep, "")]), LIMITS);
+    assert!(what.contains("directories"), "{what}");
+    let path = |nth: usize| format!("{nth}/a/b/c/d/e/f/g/h/i/j");
+    let paths: Vec<String> = (0..=FOLDERS_MAX / 10).map(path).collect();
+    let mut folders = BTreeSet::new();
+    let fitting = paths
+        .iter()
+        .take_while(|path| fits(Path::new(path), &mut folders));
+    assert_eq!(fitting.count(), FOLDERS_MAX / 10);
+    // Those that are there already cost nothing.
+    let mut few = BTreeSet::new();
+    assert!(
+        (0..3 * FOLDERS_MAX).all(|nth| fits(&Path::new("a/b").join(nth.to_string()), &mut few))
+    );
+    // And nothing is packed that would not be unpacked.
+    let place = folder();
+    let inside = place.path().join("x").join(&deep);
+    fs::create_dir_all(inside.parent().expect("inside")).expect("writable");
+    fs::write(inside, "x").expect("writable");
+    let what = pack(&place.path().join("x"), None).expect_err("too deep");
+    assert!(what.contains("directories"), "{what}");
+    assert!(!place.path().join("x.tar.xz").exists());
+}
+
+#[test]
+fn a_log_is_packed_without_what_looks_like_a_secret() {
+    let place = folder();
+    let log = "subjects/a/output.log";
+    let text = "GET /?a=canary\nAuthorization: Bearer canary\nserved\n";
+    fs::write(place.path().join("x").join(log), text).expect("writable");
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    let stop = Stop::new();
+    let records = Records::open(&packed.file, &stop).expect("opened");
+    let read = fs::read_to_string(records.folder().join(log)).expect("there");
+    assert_eq!(read, "GET /?a=…\nAuthorization: …\nserved\n");
+}
+
+#[test]
 fn a_pack_is_unpacked_beside_itself_once() {
     let place = folder();
     let packed = pack(

@@ -30,16 +30,46 @@ const WIDTH: usize = 100;
 pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let options = options(arguments, &stop)?;
+    let outcome = run_with(arguments, &options, &stop, no_color);
+    if outcome
+        .as_ref()
+        .is_err_and(|failure| failure.exit == Exit::Usage)
+    {
+        forget_unpacked(arguments, &options);
+    }
+    outcome
+}
+
+/// What was unpacked to go on in, and cannot be gone on in, is not left there: the next attempt
+/// would find it and fail on that.
+fn forget_unpacked(arguments: &Compare, options: &Options) {
+    let given = arguments.resume.as_deref();
+    if let Some(folder) = options
+        .resume
+        .as_deref()
+        .filter(|made| given != Some(*made))
+        && std::fs::remove_dir_all(folder).is_ok()
+    {
+        terminal::say(&format!("removed again: {}", folder.display()));
+    }
+}
+
+fn run_with(
+    arguments: &Compare,
+    options: &Options,
+    stop: &Stop,
+    no_color: bool,
+) -> Result<Exit, Failure> {
     let mut talk = Talk::new(no_color);
     if let Some(wanted) = wanted(arguments) {
-        return try_often(&options, &wanted, &stop, talk);
+        return try_often(options, &wanted, stop, talk);
     }
-    let swept = lab::sweep(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    let swept = lab::sweep(options, stop, &mut |event: &Event<'_>| talk.tell(event));
     if let Some(swept) = swept? {
         drop(talk);
         return tell_sweep(&swept, no_color);
     }
-    let outcome = lab::compare(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    let outcome = lab::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));

@@ -27,6 +27,15 @@ fn a_pack_says_what_its_folder_says_and_goes_on_where_that_ended() {
     let ended = ringside(&["pack", &out, "-o", &half]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 
+    // What cannot be gone on in is not left unpacked.
+    let other = folder.path("other.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&other, format!("{text}\n# Something else.\n")).unwrap();
+    let refused = ringside(&["compare", &other, "--resume", &half]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_says(&refused.stderr, "removed again");
+    assert!(fs::metadata(folder.path("half")).is_err());
+
     let ended = ringside(&["compare", &file, "--resume", &half]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     let gone_on = folder.path("half");

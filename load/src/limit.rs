@@ -74,7 +74,7 @@ pub(crate) fn judge(
     outcomes: &[Outcome],
     disturbance: Disturbance,
 ) -> Verdict {
-    let times = || outcomes.iter().map(|outcome| outcome.cpu);
+    let times = || outcomes.iter().map(Outcome::worked);
     let mut verdict = Verdict {
         limited: false,
         reason: String::new(),
@@ -195,12 +195,7 @@ fn never_free(
     duration_s: f64,
     owed: &Owed,
 ) -> Option<String> {
-    let times = outcomes.iter().map(|outcome| {
-        outcome.cpu.map(|cpu| ThreadTime {
-            run_ns: cpu.run_ns.saturating_sub(outcome.spun_ns),
-            ..cpu
-        })
-    });
+    let times = outcomes.iter().map(Outcome::worked);
     let taken = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)?;
     let some_waited = owed.share(owed.waits.busy_ns) > OWN_WAIT_SHARE_MAX;
     (some_waited && taken > CPU_SHARE_MAX).then(|| {

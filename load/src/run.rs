@@ -290,6 +290,10 @@ pub(crate) fn assemble(
             .iter()
             .map(|outcome| outcome.cpu.map(|cpu| cpu.run_ns as f64 / 1e9))
             .sum::<Option<f64>>(),
+        spun_seconds: outcomes
+            .iter()
+            .map(|outcome| outcome.spun_ns as f64 / 1e9)
+            .sum(),
         cpu_us_per_exchange: None, // Computed by `Record::assemble`.
         limited: verdict.limited,
         limited_reason: verdict.reason,

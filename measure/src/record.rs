@@ -205,13 +205,17 @@ pub struct Generator {
     pub threads: u32,
     /// Processor time of all workers in the measured window, in seconds; null if unreadable.
     pub cpu_seconds: Option<f64>,
-    /// Processor time per answer, both inside the window, in microseconds.
+    /// Of that: what workers of an open loop spun with nothing to do, since waking up would be
+    /// measured as the server's time; 0 in older records.
+    #[serde(default)]
+    pub spun_seconds: f64,
+    /// Processor time without spinning per answer, both inside the window, in microseconds.
     pub cpu_us_per_exchange: Option<f64>,
     /// Whether the generator, and not what it measured, was the limit.
     pub limited: bool,
     /// How that is known, in a sentence.
     pub limited_reason: String,
-    /// Processor time of the busiest worker as a share of the window, 0 to 1.
+    /// Processor time of the busiest worker without spinning, as a share of the window, 0 to 1.
     pub cpu_share_max: Option<f64>,
     /// Largest share of the window that a worker was ready to run but waited for a processor.
     pub run_queue_share_max: Option<f64>,
@@ -507,7 +511,7 @@ impl<P> Record<P> {
         generator.cpu_us_per_exchange = generator
             .cpu_seconds
             .filter(|_| answered > 0)
-            .map(|seconds| seconds * 1e6 / answered as f64);
+            .map(|seconds| (seconds - generator.spun_seconds).max(0.0) * 1e6 / answered as f64);
         let errors = tally.errors.iter();
         let statuses = tally.statuses.iter();
         Record {

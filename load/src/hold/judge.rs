@@ -90,6 +90,7 @@ fn generator(ground: &Ground, whole_s: f64, outcomes: &[Outcome]) -> Generator {
         engine: ground.kind.name().into(),
         engine_reason: ground.engine_reason.clone(),
         cpu_seconds: cpu_seconds.sum::<Option<f64>>(),
+        spun_seconds: 0.0,
         cpu_us_per_exchange: None, // Computed by `Record::assemble`.
         cpu_share_max: limit::share_max(times(), whole_s, |time| time.run_ns),
         memory_peak_bytes: process::own_peak_bytes(),

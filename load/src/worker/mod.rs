@@ -134,6 +134,16 @@ struct Spin {
     idle_ns: u64,
 }
 
+impl Outcome {
+    /// Its processor time in the window, without what it spun with nothing to do.
+    pub(crate) fn worked(&self) -> Option<ThreadTime> {
+        self.cpu.map(|cpu| ThreadTime {
+            run_ns: cpu.run_ns.saturating_sub(self.spun_ns),
+            ..cpu
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Opening connections; nothing is sent.

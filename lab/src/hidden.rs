@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use load::Redaction;
+use load::redaction::without_hashes;
 use toml::de::{DeTable, DeValue};
 
 /// The text of a comparison's file with its secrets hidden. All else stands as it was written.
@@ -23,6 +24,13 @@ pub(crate) fn hidden(text: &str, redaction: &Redaction) -> String {
     made.push_str(&text[from..]);
     // What a comment quotes.
     redaction.scrub(&made).into_owned()
+}
+
+/// Whether what is kept of a file may be that of `text`: all but the secrets is the same, and where
+/// one has a secret the other has one. Which it was, only whoever has the key of then can tell.
+pub(crate) fn is_kept_of(kept: &str, text: &str) -> bool {
+    let now = || hidden(text, &Redaction::default());
+    kept == text || without_hashes(kept) == without_hashes(&now())
 }
 
 /// Finds what is hidden in a table and inside it: where it stands, and what stands there instead.
@@ -98,5 +106,24 @@ workload = { headers = { "x-mine" = 'canary-4' }, message = "@file" }
         assert_eq!(read["workload"]["path"].as_str(), Some(&*token));
         let shown = hidden(FILE, &redaction.showing_bodies(true));
         assert!(shown.contains("\ncanary-2\"\"\""), "{shown}");
+    }
+
+    #[test]
+    fn what_is_kept_is_known_again_whatever_its_secrets_were() {
+        let kept = hidden(FILE, &Redaction::default());
+        assert!(kept != FILE && is_kept_of(&kept, FILE) && is_kept_of(FILE, FILE));
+        let other = FILE.replace("canary-3", "canary-9");
+        assert!(is_kept_of(&kept, &other), "only the key of then could tell");
+        for (from, to) in [
+            ("b=2", "b=3"),
+            ("text/plain", "text/html"),
+            ("Authorization = ", "Accept-Language = "),
+            (
+                "headers = { Authorization = \"Bearer canary-3\",",
+                "headers = {",
+            ),
+        ] {
+            assert!(!is_kept_of(&kept, &FILE.replace(from, to)), "{from}");
+        }
     }
 }

@@ -27,6 +27,7 @@ use measure::host::Host;
 
 use crate::comparison::Comparison;
 use crate::document::BadFile;
+use crate::hidden::is_kept_of;
 use crate::store::{ASKED, Kept, MANIFEST, Source};
 use judge::Evidence;
 
@@ -155,9 +156,9 @@ fn recorded(file: &Path, records: &Source) -> Result<Option<Kept>, String> {
     if kept.manifest.setup.ended_early.is_some() {
         return Ok(None);
     }
-    let then = fs::read(records.join(ASKED).path()).unwrap_or_default();
-    match fs::read(file) {
-        Ok(now) if now == then => Ok(Some(kept)),
+    let then = fs::read_to_string(records.join(ASKED).path()).unwrap_or_default();
+    match fs::read_to_string(file) {
+        Ok(now) if is_kept_of(&then, &now) => Ok(Some(kept)),
         _ => Err(format!(
             "{} was measured with another {}: take another folder of records, or remove that one",
             records,

@@ -51,6 +51,7 @@ const GENERATOR: &[&str] = &[
     "engine_reason",
     "threads",
     "cpu_seconds",
+    "spun_seconds",
     "cpu_us_per_exchange",
     "limited",
     "limited_reason",
@@ -390,6 +391,10 @@ fn processor_time_is_divided_by_what_was_answered_inside_the_window() {
     assert_eq!(record.exchanges.answered_in_window, Some(10));
     assert_eq!(record.exchanges.not_2xx_or_3xx_in_window, Some(2));
     assert_eq!(record.generator.cpu_us_per_exchange, Some(50_000.0));
+    let mut spun = facts(Some(500.0));
+    spun.generator.spun_seconds = 0.1;
+    let spun = Record::assemble(&tally, spun).generator;
+    assert!((spun.cpu_us_per_exchange.unwrap() - 40_000.0).abs() < 1e-6);
     let drain = record.drain.expect("it is new");
     assert_eq!((drain.completed, drain.completed_sent_late), (90, 50));
     assert_eq!((drain.failed, drain.seconds), (0, 0.5));

@@ -52,6 +52,22 @@ impl<const BITS: u32> Layout<BITS> {
     }
 }
 
+/// Where a length of time is counted: the same in every [`Histogram`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    value: u64,
+    index: usize,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn of(nanoseconds: u64) -> Place {
+        let value = nanoseconds.min(LONGEST_NS);
+        let index = Fine::index(value);
+        Place { value, index }
+    }
+}
+
 /// Counts of lengths of time in nanoseconds, from 0 to [`LONGEST_NS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -90,9 +106,15 @@ impl Histogram {
     /// Counts `n` lengths of `nanoseconds` each.
     #[inline]
     pub fn record_n(&mut self, nanoseconds: u64, n: u64) {
-        let value = nanoseconds.min(LONGEST_NS);
-        // Always there, because of the line above; `get_mut` only keeps a panic out of this path.
-        if let Some(cell) = self.cells.get_mut(Fine::index(value)) {
+        self.add(Place::of(nanoseconds), n);
+    }
+
+    /// Counts `n` lengths at a place.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, place: Place, n: u64) {
+        let Place { value, index } = place;
+        // Always there, since a place is; `get_mut` only keeps a panic out of this path.
+        if let Some(cell) = self.cells.get_mut(index) {
             *cell += n;
         }
         self.count += n;

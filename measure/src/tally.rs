@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::due::Due;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Place};
 use crate::series::{Counts, Row, Series};
 use crate::slots::{Seen, Slots};
 use crate::time::Time;
@@ -545,6 +545,14 @@ impl Tally {
     #[inline]
     fn answered(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
         self.statuses.add(status);
+        if self.kind == Loop::Closed && sent == intended {
+            // As almost always in a closed loop: one length, in both.
+            let nanoseconds = done.since(sent);
+            let place = Place::of(nanoseconds);
+            self.response.add(place, 1);
+            self.service.add(place, 1);
+            return self.series.record(nanoseconds);
+        }
         self.responded(intended, done);
         self.sent(intended, sent, done);
     }

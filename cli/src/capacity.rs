@@ -45,6 +45,14 @@ fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
         true => target(arguments, stop)?,
         false => file(arguments).map_err(Failure::usage)?,
     };
+    if let (Some(rate), Some(to)) = (arguments.at_least, arguments.to)
+        && rate > to
+    {
+        return Err(Failure::usage(format!(
+            "--at-least {rate}/s can't be shown by a search that ends at --to {to}/s: give a \
+             higher --to"
+        )));
+    }
     let redaction = arguments.load.secrets.hide(Redaction::default());
     terminal::hide(&redaction);
     Ok(Options {
@@ -178,6 +186,7 @@ mod tests {
             ("--usl 1,x http://a/", "whole number"),
             ("--binary http://a/", "WebSocket"),
             ("-c 1 -t 2 http://a/", "at least 2"),
+            ("--at-least 5k --to 2k http://a/", "higher --to"),
         ] {
             let refused = asked(words).unwrap_err();
             assert!(refused.contains(part), "{words}: {refused}");

@@ -96,11 +96,25 @@ pub(crate) enum Parsed {
 
 /// Parses the arguments, the program's name first.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Parsed {
-    match Arguments::try_parse_from(arguments) {
+    match Arguments::try_parse_from(as_elsewhere(arguments)) {
         Ok(parsed) => Parsed::Do(Box::new(parsed)),
         Err(error) if error.use_stderr() => Parsed::Wrong(error.render().to_string()),
         Err(error) => Parsed::Answer(error.render().to_string()),
     }
+}
+
+/// What other programs take for a question is one here, too: `help VERB`, and `-V`.
+fn as_elsewhere(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = arguments.into_iter().collect();
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("-V") => words[1] = "--version".into(),
+        Some("help") => {
+            words.remove(1);
+            words.insert(words.len().min(2), "--help".into());
+        }
+        _ => {}
+    }
+    words
 }
 
 /// The verbs whose help there is, in the order of the help.

@@ -105,11 +105,15 @@ fn text(report: &Report, paint: Paint) -> String {
     }
     text.push_str(&match report.warnings {
         0 => "Nothing here distorts measurements.\n".to_string(),
-        1 => "1 warning. These commands last until the next reboot.\n".to_string(),
-        count => format!("{count} warnings. These commands last until the next reboot.\n"),
+        1 => format!("1 warning. {LASTING}\n"),
+        count => format!("{count} warnings. {LASTING}\n"),
     });
     text
 }
+
+/// How long the commands last.
+const LASTING: &str = "What sysctl, ulimit and writing to /sys or /proc change lasts until the next \
+                       reboot or logout; files in /etc stay.";
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +137,8 @@ mod tests {
         assert_eq!(
             text(&report, Paint::PLAIN),
             "limits\n  warn  descriptors  1024\n        At most 1,000 connections.\n        \
-             $ ulimit -n 65536\n1 warning. These commands last until the next reboot.\n"
+             $ ulimit -n 65536\n1 warning. What sysctl, ulimit and writing to /sys or /proc change \
+             lasts until the next reboot or logout; files in /etc stay.\n"
         );
     }
 }

@@ -220,7 +220,9 @@ fn descriptors(facts: &Facts) -> Finding {
     if hard > soft {
         return finding.warn(&value, &cost, &format!("ulimit -n {}", hard.min(1_048_576)));
     }
-    let command = "echo '* - nofile 1048576' >> /etc/security/limits.conf  # then log in again";
+    // An asterisk stands for every user but root (limits.conf(5)).
+    let command = "printf '%s - nofile 1048576\\n' '*' root >> /etc/security/limits.conf  \
+                   # then log in again";
     finding.warn(&value, &cost, command)
 }
 

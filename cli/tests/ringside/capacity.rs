@@ -67,7 +67,7 @@ fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
 #[test]
 fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
     let (server, folder) = (Server::start(&[]), Folder::new());
-    let more = ["--to", "200", "--at-least", "100", "--usl", "1,2"];
+    let more = ["--to", "200", "--at-least", "100", "--usl", "1,2,3,4,5,6"];
     let (ended, found) = search(&server.at("/"), &folder.path("out"), &more);
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stdout, "a lower bound");
@@ -77,9 +77,19 @@ fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
             .as_array()
             .unwrap()
             .len(),
-        6
+        18
     );
-    assert_says(&ended.stdout, "law needs 6 at least");
+    let few = [
+        "capacity",
+        &server.at("/"),
+        "--slo",
+        "p99<1s",
+        "--usl",
+        "1,2,2,2,2,2",
+    ];
+    let refused = ringside(&few);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert_says(&refused.stderr, "takes 6 to 64 different numbers");
 }
 
 #[test]

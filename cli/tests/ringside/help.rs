@@ -28,6 +28,13 @@ fn the_help_of_every_verb_is_the_committed_one() {
 }
 
 #[test]
+fn help_is_a_word_for_those_who_are_used_to_it() {
+    assert_eq!(ringside(&["help"]).stdout, ringside(&["--help"]).stdout);
+    let (word, flag) = (ringside(&["help", "run"]), ringside(&["run", "--help"]));
+    assert_eq!((word.code, word.stdout), (Some(0), flag.stdout));
+}
+
+#[test]
 fn the_help_names_every_exit_code() {
     let help = ringside(&["--help"]).stdout;
     for code in ["0 ", "1 ", "2 ", "3 ", "99 ", "130 ", "143 "] {
@@ -37,7 +44,7 @@ fn the_help_names_every_exit_code() {
 
 #[test]
 fn the_version_is_data() {
-    for flag in ["-v", "--version"] {
+    for flag in ["-v", "-V", "--version"] {
         let ended = ringside(&[flag]);
         assert_eq!(
             ended.stdout,

@@ -22,6 +22,7 @@ mod scaling;
 pub mod search;
 mod slo;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ use crate::format::per_second;
 use crate::manifest::Role;
 use crate::rounds::Entry;
 use crate::setting::Setting;
+use crate::statistics::usl::POINTS_MIN;
 use crate::store::{Store, time_of_day};
 use crate::{CannotBegin, End, workload};
 use course::{Course, Seeker};
@@ -440,9 +442,12 @@ fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) 
     if !(1..=99).contains(&limits.repeats) || !(1..=99).contains(&limits.confirmations) {
         return Some("the majority decides out of 1 to 99 probes of a rate".to_owned());
     }
-    if scaling.len() > SCALING_MAX || scaling.contains(&0) {
+    let different: BTreeSet<u32> = scaling.iter().copied().collect();
+    let too_few = !scaling.is_empty() && different.len() < POINTS_MIN;
+    if too_few || scaling.len() > SCALING_MAX || scaling.contains(&0) {
         return Some(format!(
-            "the law of scalability takes up to {SCALING_MAX} numbers of connections from 1 on"
+            "the law of scalability takes {POINTS_MIN} to {SCALING_MAX} different numbers of \
+             connections from 1 on, such as 1,2,4,8,16,32"
         ));
     }
     (window < workload::WINDOW_MIN).then(|| workload::WINDOW_TOO_SHORT.to_owned())

@@ -112,8 +112,8 @@ fn text(report: &Report, paint: Paint) -> String {
 }
 
 /// How long the commands last.
-const LASTING: &str = "What sysctl, ulimit and writing to /sys or /proc change lasts until the next \
-                       reboot or logout; files in /etc stay.";
+const LASTING: &str = "What sysctl, ulimit and writing to /sys or /proc change lasts until the \
+                       next reboot or logout; files in /etc stay.";
 
 #[cfg(test)]
 mod tests {

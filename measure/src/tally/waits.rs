@@ -1,0 +1,76 @@
+//! What exchanges waited for before they were sent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds that exchanges of the window waited after they were due, until they were sent or
+/// given up, by what they waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Every connection was in use.
+    pub busy_ns: u64,
+    /// Connections were being opened.
+    pub connecting_ns: u64,
+    /// Connections were being closed.
+    pub closing_ns: u64,
+    /// Connections that had failed were not tried again yet.
+    pub back_off_ns: u64,
+    /// The server was away: until the last attempt that failed, connections were tried in vain.
+    pub unreachable_ns: u64,
+    /// A connection was free: the generator was late.
+    pub late_ns: u64,
+    /// The server had been sent it and did not process it. While such an exchange is with the
+    /// server this is short of the time at which it was sent, so it may wrap in between.
+    pub refused_ns: u64,
+    /// How many exchanges waited for each.
+    pub counts: WaitCounts,
+}
+
+/// How many of the window's exchanges waited for what. One that waited for several things counts
+/// for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitCounts {
+    /// A connection in use.
+    pub busy: u64,
+    /// One that was being opened.
+    pub connecting: u64,
+    /// One that was being closed.
+    pub closing: u64,
+    /// One that had failed and was not tried again yet.
+    pub back_off: u64,
+    /// A server that was away.
+    pub unreachable: u64,
+    /// The generator, for more than a millisecond.
+    pub late: u64,
+    /// Being sent again, after the server had refused them.
+    pub refused: u64,
+}
+
+impl Waits {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        let ours = [self.connecting_ns, self.closing_ns, self.back_off_ns];
+        let others = self.busy_ns + self.unreachable_ns + self.late_ns;
+        let sum = others + ours.iter().sum::<u64>();
+        sum.wrapping_add(self.refused_ns)
+    }
+
+    /// Adds what `other` has.
+    pub fn merge(&mut self, other: Waits) {
+        self.busy_ns += other.busy_ns;
+        self.connecting_ns += other.connecting_ns;
+        self.closing_ns += other.closing_ns;
+        self.back_off_ns += other.back_off_ns;
+        self.unreachable_ns += other.unreachable_ns;
+        self.late_ns += other.late_ns;
+        self.refused_ns = self.refused_ns.wrapping_add(other.refused_ns);
+        let (mine, theirs) = (&mut self.counts, other.counts);
+        mine.busy += theirs.busy;
+        mine.connecting += theirs.connecting;
+        mine.closing += theirs.closing;
+        mine.back_off += theirs.back_off;
+        mine.unreachable += theirs.unreachable;
+        mine.late += theirs.late;
+        mine.refused += theirs.refused;
+    }
+}

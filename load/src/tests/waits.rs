@@ -9,6 +9,7 @@ use super::{MS, Server, plan, run, run_worker, sockets_for};
 use crate::Record;
 use crate::check::Threshold;
 use crate::plan::Plan;
+use crate::protocol::{Http2, Protocol};
 use crate::run::assemble;
 use crate::schedule::Schedule;
 use crate::surroundings::Disturbance;
@@ -176,6 +177,11 @@ fn waits_behind_the_last_failed_attempt_are_the_generators() {
     assert!(waits.unreachable_us > 0.5 * waits.total_us, "{waits:?}");
     let parts = waits.unreachable_us + waits.connecting_us + waits.back_off_us;
     assert!(parts > 0.95 * waits.total_us, "{waits:?}");
+    let generator = &record.generator;
+    let reason = &generator.limited_reason;
+    assert!(generator.limited && !record.valid, "{reason}");
+    let back_off = "% before failed connections were tried again";
+    assert!(reason.contains(back_off), "{reason}");
 }
 
 #[test]
@@ -248,4 +254,237 @@ fn a_server_that_falls_silent_in_a_closed_loop_shows_in_errors_and_availability(
         let outcome = threshold.evaluate(&record);
         assert_eq!(outcome.ok, ok, "{outcome:?}");
     }
+}
+
+/// A server that answers each request after a millisecond and is told to close with the answer; of
+/// the n-th it does what `closes` says. It ends a connection that the other side has ended.
+struct Keeper {
+    answered: u64,
+    closes: fn(u64) -> bool,
+}
+
+impl Peer for Keeper {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        replies.send(MS, super::ANSWER);
+        if (self.closes)(self.answered) {
+            replies.close(MS);
+        }
+        self.answered += 1;
+    }
+
+    fn ended(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        replies.close(0);
+    }
+}
+
+/// A connection for each request, one at a time, and a server that closes it, or leaves that to us.
+fn one_by_one(schedule: Schedule, seconds: f64, closes: fn(u64) -> bool) -> Record {
+    let mut plan = plan(schedule, 1, seconds);
+    plan.keep_alive = false;
+    let keeper = Keeper {
+        answered: 0,
+        closes,
+    };
+    let outcome = run(&plan, 1, Faults::none(), keeper);
+    let disturbance = Disturbance::default();
+    assemble(
+        &plan,
+        Kind::Epoll,
+        "a test".into(),
+        vec![outcome],
+        disturbance,
+    )
+}
+
+/// What requests 25 ms apart wait for connections to be closed, one connection at a time, where
+/// `closes` says whether the server does that: 50 ms at first, half as long after each wait in
+/// vain, and twice as long after each server that closed. In milliseconds.
+fn closing_law(count: u64, closes: fn(u64) -> bool) -> f64 {
+    // There and back to connect, and again to ask.
+    let (in_use, back) = (1.0 + 0.04, 0.02);
+    let (mut free_at, mut linger, mut closing) = (0.0_f64, 50.0_f64, Vec::new());
+    let mut waited = 0.0;
+    for n in 0..count {
+        let due = n as f64 * 25.0;
+        let begun = free_at.max(due);
+        let overlaps = closing.iter().map(|(from, until): &(f64, f64)| {
+            let length = until.min(begun) - from.max(due);
+            length.max(0.0)
+        });
+        waited += overlaps.sum::<f64>();
+        let answered = begun + in_use;
+        let closed = closes(n);
+        free_at = answered + if closed { 0.0 } else { linger };
+        linger = match closed {
+            true => (linger * 2.0).min(50.0),
+            false => (linger / 2.0).max(0.05),
+        };
+        closing.push((answered, free_at + if closed { back } else { 0.0 }));
+    }
+    waited
+}
+
+#[test]
+fn waits_for_peers_that_never_close_are_what_the_schedule_says_and_ours() {
+    for closes in [(|_| false) as fn(u64) -> bool, |n| n % 2 == 1] {
+        let record = one_by_one(Schedule::Constant { rate: 40.0 }, 2.0, closes);
+        assert_eq!(record.exchanges.completed, 80);
+        let waits = record.waits.as_ref().unwrap();
+        let law_us = closing_law(80, closes) * 1_000.0;
+        assert!(law_us > 0.0);
+        let off = waits.closing_us / law_us - 1.0;
+        assert!(off.abs() < 0.05, "{law_us}: {waits:?}");
+        assert!(waits.counts.unwrap().closing > 0, "{waits:?}");
+        let generator = &record.generator;
+        assert!(generator.limited && !record.valid);
+        let reason = &generator.limited_reason;
+        assert!(
+            reason.contains("% for connections to be closed"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn a_wait_for_a_close_that_is_next_to_nothing_is_no_limit() {
+    // The same over and over, until the first waits are no part of it any more.
+    let record = one_by_one(Schedule::Constant { rate: 40.0 }, 60.0, |_| false);
+    let waits = record.waits.as_ref().unwrap();
+    assert!(waits.closing_us > 0.0, "{waits:?}");
+    let reason = &record.generator.limited_reason;
+    assert!(!reason.contains("waiting in the generator"), "{reason}");
+    // Nor is there a wait where the server closes.
+    let record = one_by_one(Schedule::Constant { rate: 40.0 }, 2.0, |_| true);
+    let waits = record.waits.as_ref().unwrap();
+    assert_eq!(waits.closing_us, 0.0, "{waits:?}");
+    let reason = &record.generator.limited_reason;
+    assert!(!reason.contains("waiting in the generator"), "{reason}");
+}
+
+#[test]
+fn a_closed_loop_that_waits_for_peers_to_close_is_the_limit_and_one_whose_peers_close_is_not() {
+    let law = "by Little's law";
+    // 50 ms and 25 ms, in turn, for exchanges of a millisecond.
+    let record = one_by_one(Schedule::Closed, 2.0, |n| n % 2 == 1);
+    let gap = record.generator.littles_law_gap.unwrap();
+    assert!((0.9..1.0).contains(&gap), "{gap}");
+    let reason = &record.generator.limited_reason;
+    assert!(record.generator.limited && reason.contains(law), "{reason}");
+    let record = one_by_one(Schedule::Closed, 2.0, |_| true);
+    assert!(record.exchanges.completed > 1_500);
+    let gap = record.generator.littles_law_gap.unwrap();
+    assert!(gap < 0.05, "{gap}");
+    let reason = &record.generator.limited_reason;
+    assert!(
+        !reason.contains(law) || !record.generator.limited,
+        "{reason}"
+    );
+}
+
+#[test]
+fn over_http2_nobody_waits_for_a_peer_to_close() {
+    let mut plan = plan(Schedule::Constant { rate: 400.0 }, 10, 2.0);
+    plan.keep_alive = false;
+    plan.protocol = Protocol::Http2 {
+        http2: Http2 {
+            streams: 1,
+            header_table_bytes: 0,
+            ..Http2::default()
+        },
+    };
+    // Half a second of 400 a second at a time, and never closes.
+    let outcome = run(&plan, 1, Faults::none(), super::http2::answering(20 * MS));
+    let disturbance = Disturbance::default();
+    let record = assemble(
+        &plan,
+        Kind::Epoll,
+        "a test".into(),
+        vec![outcome],
+        disturbance,
+    );
+    assert_eq!(record.exchanges.completed, 800);
+    let waits = record.waits.as_ref().unwrap();
+    assert_eq!(waits.closing_us, 0.0, "{waits:?}");
+    let reason = &record.generator.limited_reason;
+    assert!(!reason.contains("waiting in the generator"), "{reason}");
+}
+
+#[test]
+fn an_exchange_that_was_refused_waited_for_as_long_as_the_refusal_took() {
+    use proto::http2::ErrorCode;
+    // Every tenth is refused once, 3 ms there and 3 ms back.
+    let mut again = false;
+    let law = move |n: u64, _: Time| {
+        again = n % 10 == 9 && !again;
+        match again {
+            true => super::http2::Fate::Reset(ErrorCode::REFUSED_STREAM),
+            false => super::http2::Fate::Answer(MS),
+        }
+    };
+    let mut plan = plan(Schedule::Constant { rate: 100.0 }, 1, 5.0);
+    plan.protocol = Protocol::Http2 {
+        http2: Http2 {
+            streams: 10,
+            header_table_bytes: 0,
+            ..Http2::default()
+        },
+    };
+    let faults = Faults {
+        latency_ns: 3 * MS,
+        ..Faults::none()
+    };
+    let outcome = run(&plan, 1, faults, super::http2::Server::new(law));
+    let refused = outcome.recorder.tally.errors;
+    let refused = refused.count(measure::counters::ErrorKind::StreamRefused);
+    let disturbance = Disturbance::default();
+    let record = assemble(
+        &plan,
+        Kind::Epoll,
+        "a test".into(),
+        vec![outcome],
+        disturbance,
+    );
+    assert!((45..=60).contains(&refused), "{refused}");
+    let waits = record.waits.as_ref().unwrap();
+    let each_us = waits.refused_us / refused as f64;
+    assert!((6_000.0..6_100.0).contains(&each_us), "{waits:?}");
+    assert_eq!(waits.counts.unwrap().refused, refused, "{waits:?}");
+}
+
+#[test]
+fn a_server_that_ends_connections_makes_opening_them_again_the_limit() {
+    // Each connection is good for one answer, though more are wanted: 6 ms there and back for an
+    // answer of a millisecond, ten milliseconds apart on one connection.
+    let plan = plan(Schedule::Constant { rate: 100.0 }, 1, 2.0);
+    let faults = |latency_ns| Faults {
+        latency_ns,
+        ..Faults::none()
+    };
+    let record = |latency_ns| {
+        let keeper = Keeper {
+            answered: 0,
+            closes: |_| true,
+        };
+        let outcome = run(&plan, 1, faults(latency_ns), keeper);
+        let disturbance = Disturbance::default();
+        assemble(
+            &plan,
+            Kind::Epoll,
+            "a test".into(),
+            vec![outcome],
+            disturbance,
+        )
+    };
+    let slow = record(3 * MS);
+    let waits = slow.waits.as_ref().unwrap();
+    assert!(waits.connecting_us > 0.05 * waits.total_us, "{waits:?}");
+    let reason = &slow.generator.limited_reason;
+    assert!(slow.generator.limited, "{reason}");
+    assert!(
+        reason.contains("% for connections to be opened again"),
+        "{reason}"
+    );
+    let quick = record(10_000);
+    let reason = &quick.generator.limited_reason;
+    assert!(!reason.contains("waiting in the generator"), "{reason}");
 }

@@ -14,7 +14,7 @@ pub(crate) const CONFIG: Config = Config {
         continuations: 4,
         resets: 8,
         idle_frames: 16,
-        unsent_acks: 16,
+        unsent_bytes: 256,
     },
 };
 

@@ -19,8 +19,10 @@ use crate::gate::Gate;
 use crate::run::Ground;
 
 mod drain;
+mod flood;
 mod frozen;
 mod opening;
+mod protocols;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -458,48 +460,6 @@ fn the_same_seed_brings_the_same_record_and_another_seed_another() {
 }
 
 #[test]
-fn under_faults_every_connection_and_every_heartbeat_is_accounted_for() {
-    for seed in 0..20 {
-        let faults = Faults {
-            reset: 0.1,
-            refuse: 0.3,
-            accept_failure: 0.2,
-            ..Faults::rough()
-        };
-        let law = |_, before, _| match before % 7 {
-            4 => Deed::Stall,
-            6 => Deed::Close,
-            _ => well(2 * MS),
-        };
-        let mut plan = plan(40, 15.0);
-        plan.retries = 6;
-        let record = hold(&plan, seed, faults, Server::new(law));
-        let connections = record.connections;
-        let firsts = connections.opened - connections.reconnects;
-        assert!(firsts <= 40 && connections.standing + connections.given_up <= 40);
-        // Those that were lost with a heartbeat of the hold's last seconds stood at its end.
-        assert!(connections.opened - connections.lost <= connections.standing);
-        let heartbeats = record.heartbeats;
-        let ended = heartbeats.answered + heartbeats.failed + heartbeats.unfinished;
-        assert_eq!(heartbeats.sent, ended, "seed {seed}: {heartbeats:?}");
-        assert_eq!(
-            heartbeats.due,
-            heartbeats.sent + heartbeats.skipped,
-            "seed {seed}: {heartbeats:?}"
-        );
-        assert!(record.valid, "seed {seed}: {:?}", record.warnings);
-        let rows = &record.series;
-        assert_eq!(
-            rows.iter().map(|row| row.lost).sum::<u64>(),
-            connections.lost
-        );
-        let lost: u64 = record.losses.values().sum();
-        assert_eq!(lost, connections.lost, "seed {seed}");
-        assert!(connections.lost > 0 && connections.survived < 40);
-    }
-}
-
-#[test]
 fn a_signal_ends_a_hold_with_what_was_measured() {
     let plan = plan(10, 3600.0);
     let network = Network::new(1, Faults::none());
@@ -563,50 +523,6 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
     assert_eq!(record.connections.survived, 0);
     let said = record.warnings.join("; ");
     assert!(said.contains("nothing was held"), "{said}");
-}
-
-/// Grants the upgrade to WebSocket, then floods the connection with pings and reads nothing for
-/// half a second.
-struct Flood {
-    upgraded: bool,
-    answered_bytes: Rc<Cell<u64>>,
-}
-
-impl Peer for Flood {
-    fn received(&mut self, _: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
-        if self.upgraded {
-            let before = self.answered_bytes.get();
-            return self.answered_bytes.set(before + bytes.len() as u64);
-        }
-        self.upgraded = true;
-        let mut out = Vec::new();
-        crate::tests::rogue::upgrade(bytes, &mut out);
-        (0..100_000).for_each(|_| out.extend([0x89, 2, b'h', b'i']));
-        replies.stop_reading(0);
-        replies.send(0, out);
-        replies.start_reading(500 * MS);
-    }
-}
-
-#[test]
-fn of_a_flood_of_pings_the_latest_are_answered() {
-    let mut plan = plan(1, 2.0);
-    plan.protocol = crate::protocol::Protocol::WebSocket {
-        message: crate::protocol::Message {
-            payload: Vec::new(),
-            binary: true,
-            ping_every_s: None,
-        },
-    };
-    let answered_bytes = Rc::new(Cell::new(0));
-    let server = Flood {
-        upgraded: false,
-        answered_bytes: Rc::clone(&answered_bytes),
-    };
-    hold(&plan, 1, Faults::none(), server);
-    // Two for each turn in which pings came, and not eight bytes for each of 100,000.
-    let bytes = answered_bytes.get();
-    assert!((8..100_000).contains(&bytes), "{bytes}");
 }
 
 #[test]

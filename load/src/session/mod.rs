@@ -8,6 +8,8 @@ pub(crate) mod flights;
 mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
+#[cfg(test)]
+mod tests;
 pub(crate) mod websocket;
 pub(crate) mod wire;
 

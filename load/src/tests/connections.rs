@@ -325,7 +325,10 @@ fn a_flood_of_pings_fills_no_memory() {
         } else {
             assert!(tally.errors.count(ErrorKind::ProtocolViolation) > 0);
             let text = outcome.violation.unwrap().to_string();
-            assert!(text.contains("acknowledgements not taken"), "{text}");
+            assert!(
+                text.contains("too many answers to frames not taken"),
+                "{text}"
+            );
         }
     }
 }

@@ -4,6 +4,7 @@
 //! `RINGSIDE_SEEDS=10000 cargo test -p load --lib conservation` takes so many seeds;
 //! `RINGSIDE_SEEDS=17..18` takes one again that has failed.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,6 +27,8 @@ use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
 
 /// Seeds that every test run takes.
 const SEEDS: u64 = 300;
+/// Within so many seeds every protocol meets every fault in every kind of run.
+const SEEDS_THAT_REACH_ALL: u64 = 10_000;
 /// A run that has not ended after this long hangs: it should take a second or two.
 const HANGS_NS: u64 = 300_000 * MS;
 
@@ -136,19 +139,64 @@ impl Case {
             // Or copying is all that is done.
             troubles.delay_ns = 40 * MS;
         }
+        let faults = draw.faults();
+        plan.threads = draw.one_of(&[1, 1, 1, 2, 3]).min(connections);
         Case {
             spoken,
             keep_alive,
             sockets,
             troubles,
-            faults: draw.faults(),
+            faults,
             plan,
         }
     }
 
-    fn run(&self, seed: u64) -> Outcome {
+    /// How it is to end.
+    fn ending(&self) -> &'static str {
+        match self.plan.schedule {
+            _ if self.plan.count.is_some() => "count",
+            Schedule::Closed => "closed",
+            _ => "open",
+        }
+    }
+
+    /// What can go wrong in it.
+    fn wrongs(&self) -> Vec<&'static str> {
+        let (troubles, faults) = (&self.troubles, &self.faults);
+        let shares = [
+            ("never", troubles.never),
+            ("refused", troubles.refused),
+            ("reset", troubles.reset),
+            ("ended", troubles.ended),
+            ("early", troubles.early),
+            ("left", troubles.left),
+            ("slow", troubles.slow),
+            ("kept", troubles.kept),
+            ("stalled", troubles.stalled),
+            ("unasked", troubles.unasked),
+            ("network resets", faults.reset),
+            ("network refuses", faults.refuse),
+            ("accepts fail", faults.accept_failure),
+            ("rough", faults.chop),
+        ];
+        let some = shares.into_iter().filter(|(_, share)| *share > 0.0);
+        let mut wrongs: Vec<&str> = some.map(|(name, _)| name).collect();
+        if self.sockets <= self.plan.connections as usize {
+            wrongs.push("few sockets");
+        }
+        wrongs.retain(|name| can_go_wrong(self.spoken, name));
+        // An answer comes early where there is something of a request left to be sent.
+        if self.plan.request.body.is_empty() {
+            wrongs.retain(|name| *name != "early");
+        }
+        wrongs
+    }
+
+    /// One worker's run, alone on its network, and its share of the count.
+    fn run(&self, worker: u32, seed: u64) -> (Outcome, Option<u64>) {
         let plan = &self.plan;
         plan.validate().unwrap();
+        let seed = seed + u64::from(worker) * 1_000_003;
         let network = Network::new(seed, self.faults.clone());
         let [address, clock] =
             ["127.0.0.1:80", "127.0.0.1:81"].map(|text| Address::Tcp(text.parse().unwrap()));
@@ -157,20 +205,32 @@ impl Case {
         let stop = Stop::new();
         network.serve(&clock, Clock(stop.clone()));
         network.dial(&clock, Silent);
-        let mut assignment = assign(plan, 0, &[address]).unwrap();
+        let mut assignment = assign(plan, worker, &[address]).unwrap();
+        // Alone at its gate.
+        assignment.worker = 0;
         // A run by time ends by itself; where only answers end it, it may be long.
         assignment.time_end = EndedBy::Duration;
         let driver = network.driver(&Config {
-            sockets: self.sockets,
+            sockets: self.sockets.min(sockets_for(assignment.sessions)),
             ..Config::default()
         });
         let gate = Gate::new(1);
+        let quota = assignment.quota;
         let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
-        worker.run().unwrap()
+        (worker.run().unwrap(), quota)
     }
 
     fn check(&self, seed: u64) {
-        let outcome = self.run(seed);
+        let workers = 0..self.plan.threads;
+        let quotas: Vec<Option<u64>> = workers
+            .map(|worker| self.check_worker(worker, seed))
+            .collect();
+        let asked: Option<u64> = quotas.into_iter().sum();
+        assert_eq!(asked, self.plan.count);
+    }
+
+    fn check_worker(&self, worker: u32, seed: u64) -> Option<u64> {
+        let (outcome, quota) = self.run(worker, seed);
         assert_eq!(outcome.breach, None);
         assert_ne!(
             outcome.ended_by,
@@ -183,10 +243,41 @@ impl Case {
             tally.completed + tally.failed + tally.unfinished
         );
         if outcome.ended_by == EndedBy::Count {
-            assert_eq!(Some(tally.intended), self.plan.count);
+            assert_eq!(Some(tally.intended), quota);
             assert_eq!(tally.unfinished, 0);
         }
         assert!(tally.response.count() <= tally.intended);
+        quota
+    }
+}
+
+/// What can go wrong at all.
+const WRONGS: [&str; 15] = [
+    "never",
+    "refused",
+    "reset",
+    "ended",
+    "early",
+    "left",
+    "slow",
+    "kept",
+    "stalled",
+    "unasked",
+    "network resets",
+    "network refuses",
+    "accepts fail",
+    "rough",
+    "few sockets",
+];
+
+/// Whether it means anything to a protocol: only HTTP/1.1 is answered before a request is whole,
+/// and only there nothing comes that nobody asked for.
+fn can_go_wrong(spoken: Spoken, wrong: &str) -> bool {
+    match wrong {
+        "early" => spoken == Spoken::Http1,
+        "unasked" => spoken != Spoken::Http1,
+        "refused" => matches!(spoken, Spoken::Http2 | Spoken::Grpc),
+        _ => true,
     }
 }
 
@@ -277,6 +368,46 @@ fn no_exchange_is_lost_whatever_goes_wrong() {
         failed[0],
         failed[0] + 1
     );
+}
+
+#[test]
+fn the_seeds_of_a_run_reach_every_protocol_with_every_fault_in_every_kind_of_run() {
+    let name = |spoken: Spoken, keep_alive: bool, ending: &str, wrong: &str| {
+        format!("{spoken:?}, keep-alive {keep_alive}, {ending}, {wrong}")
+    };
+    let mut missing = BTreeSet::new();
+    for spoken in [
+        Spoken::Http1,
+        Spoken::Http2,
+        Spoken::Grpc,
+        Spoken::WebSocket,
+    ] {
+        let wrongs = WRONGS.into_iter();
+        let wrongs = wrongs.filter(|wrong| can_go_wrong(spoken, wrong));
+        for wrong in wrongs {
+            for keep_alive in [true, false] {
+                for ending in ["closed", "open", "count"] {
+                    missing.insert(name(spoken, keep_alive, ending, wrong));
+                }
+            }
+        }
+    }
+    // Four protocols, two ways to keep connections, three kinds of run; and thirteen faults of
+    // HTTP/1.1 and WebSocket, fourteen of the others.
+    assert_eq!(missing.len(), 2 * 3 * (2 * 13 + 2 * 14));
+    let mut workers = BTreeSet::new();
+    for seed in 0..SEEDS_THAT_REACH_ALL {
+        let case = Case::of(seed);
+        workers.insert(case.plan.threads);
+        for wrong in case.wrongs() {
+            missing.remove(&name(case.spoken, case.keep_alive, case.ending(), wrong));
+        }
+        if missing.is_empty() && workers.len() == 3 {
+            break;
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert_eq!(workers, BTreeSet::from([1, 2, 3]));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::random::Random;
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(crate) enum Spoken {
     Http1,
     Http2,
     Grpc,
@@ -27,7 +27,7 @@ pub(super) enum Spoken {
 
 /// How often what goes wrong: shares of the requests, or of the connections.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Troubles {
+pub(crate) struct Troubles {
     /// An answer takes up to so long.
     pub delay_ns: u64,
     /// Requests that are never answered.
@@ -53,7 +53,7 @@ pub(super) struct Troubles {
 
 /// What the server has seen.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Connections that were opened, and ended by the other side.
     pub opened: u64,
     pub ended: u64,
@@ -62,14 +62,14 @@ pub(super) struct Seen {
 }
 
 /// See the module.
-pub(super) struct Rogue {
+pub(crate) struct Rogue {
     spoken: Spoken,
     /// Whether each connection is for one exchange.
     once: bool,
     troubles: Troubles,
     random: Random,
     talks: BTreeMap<Connection, Talk>,
-    pub(super) seen: Rc<RefCell<Seen>>,
+    pub(crate) seen: Rc<RefCell<Seen>>,
 }
 
 struct Talk {
@@ -100,7 +100,7 @@ enum Fate {
 }
 
 impl Rogue {
-    pub(super) fn new(spoken: Spoken, once: bool, troubles: Troubles, seed: u64) -> Rogue {
+    pub(crate) fn new(spoken: Spoken, once: bool, troubles: Troubles, seed: u64) -> Rogue {
         Rogue {
             spoken,
             once,
@@ -300,8 +300,16 @@ impl Rogue {
                 Ok(Some(websocket::Event::End)) if !talk.left => {
                     self.message(talk, now, replies);
                 }
+                Ok(Some(websocket::Event::Ping(payload))) if !talk.left => match self.fate() {
+                    Fate::Never => {}
+                    Fate::Reset => replies.reset(self.delay()),
+                    _ => encode(&mut out, Opcode::Pong, true, None, payload),
+                },
                 Ok(Some(_)) => {}
             }
+        }
+        if !out.is_empty() {
+            replies.send(0, out);
         }
     }
 

@@ -1,11 +1,17 @@
 //! What rows mean: what fell due in a second stands in that second's row, whatever the server does,
 //! and rows and drain sum to the whole.
 
-use engine::sim::{Faults, Network};
+use std::collections::BTreeMap;
+
+use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use measure::series::Row;
 use measure::tally::Tally;
+use measure::time::Time;
+use proto::websocket::{self, Opcode, Reader, Role, Scratch, encode, encode_close};
 
-use super::{ANSWER, MS, Server, plan, run_worker};
+use super::conservation::say;
+use super::rogue::{Spoken, upgrade};
+use super::{ANSWER, MS, Server, http2, plan, run_worker};
 use crate::plan::Plan;
 use crate::schedule::{Arrivals, Marks, Schedule, Stage};
 use crate::worker::sockets_for;
@@ -32,15 +38,75 @@ impl Way {
     }
 }
 
-/// The tally of all workers of a plan, each on a network of its own.
+/// A WebSocket server that answers each message in this way, and a close with a close.
+struct Messages {
+    way: Way,
+    served: u64,
+    /// Of each connection: its reader behind the upgrade, and what of that has come so far.
+    talks: BTreeMap<Connection, (Option<Reader>, Vec<u8>)>,
+}
+
+impl Peer for Messages {
+    fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+        let (reader, head) = self.talks.entry(id).or_default();
+        let Some(reader) = reader else {
+            head.extend_from_slice(bytes);
+            if head.ends_with(b"\r\n\r\n") {
+                let mut out = Vec::new();
+                upgrade(head, &mut out);
+                *reader = Some(Reader::new(Role::Server, websocket::Limits::default()));
+                replies.send(0, out);
+            }
+            return;
+        };
+        let (mut input, mut scratch) = (bytes, Scratch::default());
+        while let Some(event) = reader.next(&mut input, &mut scratch).unwrap() {
+            let mut out = Vec::new();
+            match event {
+                websocket::Event::End => {
+                    encode(&mut out, Opcode::Text, true, None, b"ok");
+                    replies.send(self.way.delay_ns(self.served, now.0), out);
+                    self.served += 1;
+                }
+                websocket::Event::Close(_) => {
+                    encode_close(&mut out, None, websocket::code::NORMAL, "");
+                    replies.send(0, out);
+                    replies.close(0);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn reset(&mut self, id: Connection, _: Time) {
+        self.talks.remove(&id);
+    }
+}
+
+/// The tally of all workers of a plan, each on a network of its own, over HTTP/1.1.
 fn tally_of(plan: &Plan, seed: u64, faults: &Faults, way: Way) -> Tally {
+    tally_over(Spoken::Http1, plan, seed, faults, way)
+}
+
+/// The same over another protocol.
+fn tally_over(spoken: Spoken, plan: &Plan, seed: u64, faults: &Faults, way: Way) -> Tally {
     let mut sum: Option<Tally> = None;
     for worker in 0..plan.threads {
-        let server = Server::new(move |n, now| way.delay_ns(n, now.0));
+        let server: Box<dyn Peer> = match spoken {
+            Spoken::Http1 => Box::new(Server::new(move |n, now| way.delay_ns(n, now.0))),
+            Spoken::WebSocket => Box::new(Messages {
+                way,
+                served: 0,
+                talks: BTreeMap::new(),
+            }),
+            Spoken::Http2 | Spoken::Grpc => Box::new(http2::Server::new(move |n, now: Time| {
+                http2::Fate::Answer(way.delay_ns(n, now.0))
+            })),
+        };
         let seed = seed * 10 + u64::from(worker);
         let network = Network::new(seed, faults.clone());
         let sockets = sockets_for(plan.connections as usize);
-        let outcome = run_worker(plan, worker, sockets, network, server);
+        let outcome = run_worker(plan, worker, sockets, network, Boxed(server));
         let tally = outcome.recorder.tally;
         match &mut sum {
             Some(sum) => sum.merge(&tally),
@@ -48,6 +114,27 @@ fn tally_of(plan: &Plan, seed: u64, faults: &Faults, way: Way) -> Tally {
         }
     }
     sum.expect("a plan has a worker")
+}
+
+/// A server of any protocol.
+struct Boxed(Box<dyn Peer>);
+
+impl Peer for Boxed {
+    fn opened(&mut self, id: Connection, now: Time, replies: &mut Replies) {
+        self.0.opened(id, now, replies);
+    }
+
+    fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+        self.0.received(id, bytes, now, replies);
+    }
+
+    fn ended(&mut self, id: Connection, now: Time, replies: &mut Replies) {
+        self.0.ended(id, now, replies);
+    }
+
+    fn reset(&mut self, id: Connection, now: Time) {
+        self.0.reset(id, now);
+    }
 }
 
 /// What the schedule says by itself: how much is due in each second of the window.
@@ -111,15 +198,16 @@ fn assert_sums(tally: &Tally, case: &str) {
     assert_eq!(ended, tally.intended, "{case}");
 }
 
-#[test]
-fn what_was_due_in_a_second_stands_in_its_row_whatever_the_server_does() {
+/// Every schedule, every way of a server and every fault: each row holds what was due in its
+/// second.
+fn assert_rows_over(spoken: Spoken) {
     let resets = Faults {
         reset: 0.05,
         refuse: 0.2,
         accept_failure: 0.1,
         ..Faults::rough()
     };
-    let mut cases = 0;
+    let (mut cases, mut answered) = (0, 0);
     for (nth, schedule) in schedules().iter().enumerate() {
         for way in [
             Way::Quick,
@@ -135,18 +223,43 @@ fn what_was_due_in_a_second_stands_in_its_row_whatever_the_server_does() {
                 plan.threads = 1 + (seed as u32 / 3) % plan.connections.min(3);
                 plan.keep_alive = seed % 4 != 0;
                 (plan.timeout_s, plan.seed) = (0.8, seed);
+                let depth = if plan.keep_alive {
+                    1 + seed as u32 % 4
+                } else {
+                    1
+                };
+                if spoken != Spoken::Http1 {
+                    say(&mut plan, spoken, depth, 0);
+                }
                 if nth < 2 && seed % 2 == 0 {
                     plan.warm_up_s = 0.75;
                 }
                 let seconds = schedule.length_s().unwrap_or(3.25).min(3.25);
                 let case = format!("seed {seed}: {way:?}, {faults:?}, {plan:?}");
-                let tally = tally_of(&plan, seed, &faults, way);
+                let tally = tally_over(spoken, &plan, seed, &faults, way);
+                answered += tally.completed;
                 let offered: Vec<u64> = tally.rows().iter().filter_map(|row| row.offered).collect();
                 assert_eq!(offered, due_by_second(&plan, seconds), "{case}");
                 assert_sums(&tally, &case);
             }
         }
     }
+    assert!(answered > 10_000, "{spoken:?}: {answered}");
+}
+
+#[test]
+fn what_was_due_in_a_second_stands_in_its_row_whatever_the_server_does() {
+    assert_rows_over(Spoken::Http1);
+}
+
+#[test]
+fn what_was_due_in_a_second_stands_in_its_row_over_http2() {
+    assert_rows_over(Spoken::Http2);
+}
+
+#[test]
+fn what_was_due_in_a_second_stands_in_its_row_over_websocket() {
+    assert_rows_over(Spoken::WebSocket);
 }
 
 #[test]

@@ -256,8 +256,8 @@ fn a_server_that_falls_silent_in_a_closed_loop_shows_in_errors_and_availability(
     }
 }
 
-/// A server that answers each request after a millisecond and is told to close with the answer; of
-/// the n-th it does what `closes` says. It ends a connection that the other side has ended.
+/// A server that answers each request after a millisecond and closes behind the n-th answer if
+/// `closes` says so; if not, the other side has to.
 struct Keeper {
     answered: u64,
     closes: fn(u64) -> bool,
@@ -270,10 +270,6 @@ impl Peer for Keeper {
             replies.close(MS);
         }
         self.answered += 1;
-    }
-
-    fn ended(&mut self, _: Connection, _: Time, replies: &mut Replies) {
-        replies.close(0);
     }
 }
 

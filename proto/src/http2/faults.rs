@@ -95,5 +95,5 @@ faults! {
     CONTINUATIONS = ENHANCE_YOUR_CALM, "RFC 9113 §10.5", "more CONTINUATION than the limit";
     RESETS = ENHANCE_YOUR_CALM, "RFC 9113 §10.5", "too many streams that came to nothing";
     IDLE_FRAMES = ENHANCE_YOUR_CALM, "RFC 9113 §10.5", "too many frames that bring nothing";
-    UNSENT_ACKS = ENHANCE_YOUR_CALM, "RFC 9113 §10.5", "too many acknowledgements not taken";
+    UNSENT = ENHANCE_YOUR_CALM, "RFC 9113 §10.5", "too many answers to frames not taken";
 }

@@ -85,8 +85,9 @@ pub struct Limits {
     /// Frames in a row that bring nothing: empty ones, priorities, settings, unknown types. A
     /// message or a piece of body makes up for all.
     pub idle_frames: u32,
-    /// Acknowledgements of settings and pings that lie in `out` while nobody takes them.
-    pub unsent_acks: u32,
+    /// Bytes of frames that do nothing but answer the peer's (acknowledgements of settings and
+    /// pings, resets, window updates) and lie in `out` while nobody takes them.
+    pub unsent_bytes: u32,
 }
 
 impl Default for Limits {
@@ -97,7 +98,7 @@ impl Default for Limits {
             continuations: 64,
             resets: 1000,
             idle_frames: 1000,
-            unsent_acks: 10_000,
+            unsent_bytes: 128 * 1024,
         }
     }
 }

@@ -17,7 +17,7 @@ const SMALL: Config = Config {
         continuations: 64,
         resets: 1000,
         idle_frames: 1000,
-        unsent_acks: 10_000,
+        unsent_bytes: 131_072,
     },
 };
 

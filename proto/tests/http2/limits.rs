@@ -13,7 +13,8 @@ fn small() -> Config {
         continuations: 3,
         resets: 5,
         idle_frames: 5,
-        unsent_acks: 5,
+        // An acknowledgement of settings and four of pings.
+        unsent_bytes: 9 + 4 * 17,
         ..Limits::default()
     })
 }
@@ -22,15 +23,27 @@ const CALM: &str = "ENHANCE_YOUR_CALM";
 
 /// Checks that `count` of such a frame are borne and one more is not.
 fn bears(side: &Side, start: &[Vec<u8>], one: &[u8], count: usize, last: u32) {
+    bears_within(small(), side, start, one, count, last);
+}
+
+/// The same under other limits.
+fn bears_within(
+    config: Config,
+    side: &Side,
+    start: &[Vec<u8>],
+    one: &[u8],
+    count: usize,
+    last: u32,
+) {
     let start = [settings(&[]), start.concat()].concat();
     let within = [&start[..], &one.repeat(count)].concat();
-    let (seen, wrote) = run_all(small(), side, &within);
+    let (seen, wrote) = run_all(config, side, &within);
     assert!(
         !seen.contains("failed") && !wrote.contains("goaway"),
         "{seen}; {wrote}"
     );
     let beyond = [&start[..], &one.repeat(count + 1)].concat();
-    let (seen, wrote) = run_all(small(), side, &beyond);
+    let (seen, wrote) = run_all(config, side, &beyond);
     assert!(seen.ends_with("failed RFC 9113 §10.5"), "{seen}");
     assert!(wrote.ends_with(&format!("goaway {last} {CALM}")), "{wrote}");
 }
@@ -83,7 +96,11 @@ fn acknowledgements_are_limited_while_nobody_takes_them() {
     for side in [Side::SilentServer, Side::Client(vec![])] {
         // The settings were acknowledged too.
         bears(&side, &[], &ping, 4, 0);
-        bears(&side, &[], &settings(&[]), 4, 0);
+        let calm = limited(Limits {
+            unsent_bytes: 9 * 50,
+            ..Limits::default()
+        });
+        bears_within(calm, &side, &[], &settings(&[]), 49, 0);
     }
     let mut out = Vec::new();
     let mut server = Server::new(small(), &mut out);
@@ -99,6 +116,42 @@ fn acknowledgements_are_limited_while_nobody_takes_them() {
             .is_some()
         {}
     }
+}
+
+#[test]
+fn resets_and_credit_are_limited_while_nobody_takes_them() {
+    // Once our settings are acknowledged, credit is given for each half of a window of ten bytes.
+    let config = Config {
+        stream_window: 10,
+        ..limited(Limits {
+            // An acknowledgement of settings, and frames of thirteen bytes.
+            unsent_bytes: 9 + 20 * 13,
+            ..Limits::default()
+        })
+    };
+    let acked = frame(SETTINGS, ACK, 0, &[]);
+    let post = [acked.clone(), headers(1, 0, POST)];
+    bears_within(
+        config,
+        &Side::SilentServer,
+        &post,
+        &data(1, 0, "12345"),
+        20,
+        1,
+    );
+    let get = Side::Client(vec![request(GET, "")]);
+    let ok = [acked, headers(1, 0, OK)];
+    bears_within(config, &get, &ok, &data(1, 0, "12345"), 20, 0);
+    // A stream that depends on itself is reset, and each other one, too.
+    let mut input = settings(&[]);
+    let requests = (0..30).map(|_| request(GET, "")).collect();
+    for stream in (1..61).step_by(2) {
+        let [.., last] = u32::to_be_bytes(stream);
+        input.extend(frame(PRIORITY, 0, stream, &[0, 0, 0, last, 7]));
+    }
+    let (seen, wrote) = run_all(config, &Side::Client(requests), &input);
+    assert!(seen.ends_with("failed RFC 9113 §10.5"), "{seen}");
+    assert_eq!(wrote.matches("reset ").count(), 20, "{wrote}");
 }
 
 #[test]

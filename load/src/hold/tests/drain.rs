@@ -8,11 +8,18 @@ use engine::{
 use super::*;
 
 /// A driver on which each close takes its time, as it may where there are very many, and during
-/// whose life a signal comes.
-struct Disturbed<D> {
-    driver: D,
-    close_ns: u64,
-    signal: Option<(Time, Stop)>,
+/// whose life a signal comes. It notes the most bytes that somebody had to send.
+pub(super) struct Disturbed<D> {
+    pub(super) driver: D,
+    pub(super) close_ns: u64,
+    pub(super) signal: Option<(Time, Stop)>,
+    pub(super) most_bytes: Rc<Cell<usize>>,
+}
+
+impl<D> Disturbed<D> {
+    fn note(&self, bytes: &[u8]) {
+        self.most_bytes.set(self.most_bytes.get().max(bytes.len()));
+    }
 }
 
 impl<D: Driver> Driver for Disturbed<D> {
@@ -51,10 +58,14 @@ impl<D: Driver> Driver for Disturbed<D> {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
+        self.note(&buffer);
         self.driver.recycle(buffer);
     }
 
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        if let Payload::Buffer(bytes) = &payload {
+            self.note(bytes);
+        }
         self.driver.send(socket, payload)
     }
 
@@ -118,6 +129,7 @@ fn a_hold_ends_soon_however_long_its_connections_take_to_close() {
         driver: network.driver(&assignment.config()),
         close_ns: MS,
         signal: None,
+        most_bytes: Rc::default(),
     };
     let gate = Gate::new(1);
     let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
@@ -155,6 +167,7 @@ fn a_signal_in_the_drain_leaves_open_who_survived() {
             driver: network.driver(&assignment.config()),
             close_ns: 0,
             signal: signal_ms.map(|ms| (origin.plus(ms * MS), stop.clone())),
+            most_bytes: Rc::default(),
         };
         let worker = Worker::new(driver, &gate, stop, assignment).unwrap();
         let record = record_of(&plan, vec![brought(worker)]);

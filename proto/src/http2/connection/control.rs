@@ -69,9 +69,7 @@ impl Connection {
                 return Err(faults::WINDOWS_OVERFLOW);
             }
         }
-        self.count_ack(out)?;
-        frame::settings_ack(out);
-        self.acks_end = out.len();
+        self.answer(out, frame::settings_ack)?;
         if self.ready {
             self.count_idle()?;
             return Ok(Some(Incoming::Credit { id: 0 }));
@@ -114,9 +112,7 @@ impl Connection {
     ) -> Come<'static> {
         let payload = payload.first_chunk().copied().unwrap_or_default();
         if !header.has(flag::ACK) {
-            self.count_ack(out)?;
-            frame::ping(out, flag::ACK, payload);
-            self.acks_end = out.len();
+            self.answer(out, |out| frame::ping(out, flag::ACK, payload))?;
             return Ok(None);
         }
         if self.pings_unanswered == 0 {
@@ -159,7 +155,8 @@ impl Connection {
         let Some(&mut Stream { id, .. }) = self.streams.at(place) else {
             return Ok(None);
         };
-        self.give_up(place, fault.code, out);
+        self.answer(out, |out| frame::reset(out, id, fault.code))?;
+        self.forget(place, id);
         self.charge()?;
         Ok(Some(Incoming::Reset {
             place,
@@ -243,17 +240,33 @@ impl Connection {
         Ok(())
     }
 
-    /// An acknowledgement is to be written. Once `out` is shorter than it was after the last, the
-    /// caller has sent that, and what went before it.
-    fn count_ack(&mut self, out: &[u8]) -> Result<(), Fault> {
-        if out.len() < self.acks_end {
-            self.unsent_acks = 0;
+    /// Writes a frame that the peer's own makes necessary, unless too much of that kind lies there.
+    /// Once `out` is shorter than it was after the last, the caller has sent that, and what went
+    /// before it.
+    fn answer(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Fault> {
+        let before = out.len();
+        if before < self.unsent_end {
+            self.unsent_bytes = 0;
         }
-        self.unsent_acks += 1;
-        if self.unsent_acks > self.config.limits.unsent_acks {
-            return Err(faults::UNSENT_ACKS);
+        write(out);
+        self.unsent_end = out.len();
+        self.unsent_bytes += (out.len() - before) as u32;
+        if self.unsent_bytes > self.config.limits.unsent_bytes {
+            out.truncate(before);
+            return Err(faults::UNSENT);
         }
         Ok(())
+    }
+
+    /// The peer may send so much more, on a stream or on the connection.
+    #[cold]
+    pub(super) fn give_credit(
+        &mut self,
+        id: u32,
+        increment: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        self.answer(out, |out| frame::window_update(out, id, increment))
     }
 
     #[cold]

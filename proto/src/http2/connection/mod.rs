@@ -99,9 +99,9 @@ pub(super) struct Connection {
     /// Counters of the limits.
     resets_left: u32,
     idle_frames: u32,
-    unsent_acks: u32,
-    /// The length of `out` after the last acknowledgement.
-    acks_end: usize,
+    /// Bytes of answers in `out`, and its length after the last of them.
+    unsent_bytes: u32,
+    unsent_end: usize,
     pings_unanswered: u32,
     failed: Option<Fault>,
 }
@@ -186,8 +186,8 @@ impl Connection {
             last_taken: 0,
             resets_left: config.limits.resets,
             idle_frames: 0,
-            unsent_acks: 0,
-            acks_end: 0,
+            unsent_bytes: 0,
+            unsent_end: 0,
             pings_unanswered: 0,
             failed: None,
         }
@@ -510,7 +510,7 @@ impl Connection {
             return Err(faults::WINDOW);
         }
         if let Some(increment) = self.receive.refill(self.config.connection_window) {
-            frame::window_update(out, 0, increment);
+            self.give_credit(0, increment, out)?;
         }
         let Some(place) = self.streams.find(id) else {
             self.check_closed(id)?;
@@ -541,7 +541,7 @@ impl Connection {
             && !stream.paused
             && let Some(increment) = stream.receive.refill(full)
         {
-            frame::window_update(out, id, increment);
+            self.give_credit(id, increment, out)?;
         }
         let mut data = Data {
             place,

@@ -40,6 +40,8 @@ const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 const STALL_TOLD_US: f64 = 100_000.0;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
+/// Share of the connections' time that may be waits for peers that do not close them.
+const LINGERED_SHARE_MAX: f64 = 0.05;
 /// Connections that were opened again ÷ answers: with so many, the server keeps none.
 const CLOSES_EACH_SHARE: f64 = 0.5;
 /// Share of the response times that may be waits of the generator's own making.
@@ -104,6 +106,7 @@ pub(crate) fn judge(
         signs.extend(never_free(&verdict, outcomes, duration_s, owed));
     } else {
         spare_time(&mut verdict, plan, duration_s, outcomes);
+        signs.extend(lingered(plan, duration_s, outcomes));
         signs.extend(busy(&mut verdict, times(), duration_s, room));
     }
     if signs.is_empty() {
@@ -527,6 +530,18 @@ fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[O
         "the server closes each connection after its answer, so {went}; turn on keep-alive in the \
          server, or measure it as it is"
     ));
+}
+
+/// Closed loop: that connections waited for their peers to close them, which these did not.
+fn lingered(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
+    let waited_ns: u64 = outcomes.iter().map(|outcome| outcome.lingered_ns).sum();
+    let share = waited_ns as f64 / 1e9 / (duration_s * f64::from(plan.connections));
+    (duration_s > 0.0 && share > LINGERED_SHARE_MAX).then(|| {
+        format!(
+            "connections waited {:.1} % of the time for the server to close them, which it didn't",
+            share * 100.0
+        )
+    })
 }
 
 /// Whether connections are opened anew for (nearly) every answer, although we would keep them.

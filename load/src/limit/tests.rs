@@ -86,6 +86,7 @@ fn owed(waits: Waits, keep_alive: bool) -> Option<String> {
         waits,
         response_ns: 100e9,
         count: 1_000,
+        is_closed_each: false,
     };
     owed.ours(&plan)
 }

@@ -87,6 +87,8 @@ pub(crate) struct Session {
     pub has_died: bool,
     /// Since when an exchange waits for the connection that is opened for it alone.
     pub taken: Time,
+    /// Since when it waits for its peer to close.
+    pub closing_since: Time,
     /// Failures since the last answer; sets the back-off.
     pub failures: u8,
     pub timer: Option<TimerId>,
@@ -109,6 +111,7 @@ impl Session {
             was_open: false,
             has_died: false,
             taken: Time::NEVER,
+            closing_since: Time::NEVER,
             failures: 0,
             timer: None,
             ring: Ring::default(),

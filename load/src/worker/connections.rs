@@ -219,6 +219,7 @@ impl<D: Driver> Worker<'_, D> {
         self.closing += 1;
         let session = &mut self.sessions[index];
         session.state = State::Closing;
+        session.closing_since = now;
         session.wire.leave(&mut session.out);
         if session.wire.peer_ends() || session.sending {
             self.prepare_appended(index);
@@ -244,6 +245,9 @@ impl<D: Driver> Worker<'_, D> {
     /// A retired connection has waited for its peer in vain.
     pub(super) fn linger_over(&mut self, index: usize, now: Time) {
         self.linger_ns = (self.linger_ns / 2).max(*LINGER_NS.start());
+        let (start, end) = self.recorder.window();
+        let since = self.sessions[index].closing_since.max(start);
+        self.lingered_ns += now.min(end).since(since);
         self.closed(index, now);
     }
 

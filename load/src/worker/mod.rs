@@ -105,6 +105,8 @@ pub(crate) struct Outcome {
     pub cpu: Option<ThreadTime>,
     /// Of that: spent spinning with nothing to do.
     pub spun_ns: u64,
+    /// What connections waited in the window, each by itself, for peers that did not close them.
+    pub lingered_ns: u64,
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
@@ -197,6 +199,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     again: VecDeque<Exchange>,
     /// How long a retired connection waits for its peer to close first.
     linger_ns: u64,
+    /// What connections have waited so in vain, in the window.
+    lingered_ns: u64,
     depth_allowed: u32,
     recorder: Recorder,
     pings: Option<Pings>,
@@ -258,8 +262,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let depth = assignment.depth;
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
         let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
-        let now = driver.now();
-        let sessions = assignment.sessions;
+        let (now, sessions) = (driver.now(), assignment.sessions);
         let kind = match assignment.marks {
             Some(_) => Loop::Open,
             None => Loop::Closed,
@@ -281,6 +284,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             listed: Vec::with_capacity(sessions),
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
+            lingered_ns: 0,
             depth_allowed: depth,
             recorder: Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now)),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
@@ -684,6 +688,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             ended_by: self.ended_by,
             cpu,
             spun_ns: self.spin.idle_ns,
+            lingered_ns: self.lingered_ns,
             counters: self.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,

@@ -65,6 +65,31 @@ fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
 }
 
 #[test]
+fn a_search_that_begins_with_too_few_connections_adds_some_and_finds_the_servers_capacity() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (url, out) = (server.at("/delay/20ms"), folder.path("out"));
+    let mut words = vec!["capacity", &url, "-o", &out, "-d", "500ms"];
+    words.extend(["--arrivals", "constant", "--precision", "20%"]);
+    words.extend(["--from", "100", "--to", "2k", "--slo", "p90<150ms"]);
+    words.extend(["--repeats", "1", "--confirmations", "1"]);
+    let ended = ringside(&words);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let row = &found["rows"][0];
+    let first = row["points"][0]["connections"].as_u64().unwrap();
+    let last = row["connections"].as_u64().unwrap();
+    assert!(last > first, "{first} to {last}: {}", ended.stdout);
+    // Fifty answers a second over each of them.
+    let held = row["found"]["held"]["rate"].as_f64().unwrap();
+    assert!(held > 50.0 * first as f64, "{held}/s: {}", ended.stdout);
+    let said = format!("{first} to {last} connections");
+    assert_eq!(found["load"], Value::from(said.as_str()));
+    let shown: Vec<&str> = ended.stdout.split_whitespace().collect();
+    assert_says(&shown.join(" "), &said);
+}
+
+#[test]
 fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let more = ["--to", "200", "--at-least", "100", "--usl", "1,2,3,4,5,6"];

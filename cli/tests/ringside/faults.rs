@@ -1,12 +1,16 @@
 //! Each fault of a server is counted under its own kind, on both engines.
 
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{self, Server, assert_says, ringside};
+use super::child::{self, Folder, Server, assert_says, ringside};
 
 const ENGINES: [&str; 2] = ["auto", "epoll"];
 
@@ -215,4 +219,53 @@ fn a_fault_is_explained_where_a_person_reads() {
     );
     assert_says(&ended.stdout, "  Socket errors: connect 0, read ");
     assert_says(&ended.stderr, "no request was answered as it should be");
+}
+
+/// A server that answers each request as soon as its head is there, reads no more of it, and keeps
+/// its last hundred connections.
+fn hasty() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut kept = VecDeque::new();
+        for mut stream in listener.incoming().flatten() {
+            let (mut head, mut piece) = (Vec::<u8>::new(), [0; 1024]);
+            while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(length @ 1..) => head.extend(&piece[..length]),
+                    _ => break,
+                }
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            kept.push_back(stream);
+            if kept.len() > 100 {
+                kept.pop_front();
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn requests_that_are_answered_before_they_are_sent_leave_room_for_the_next_ones() {
+    let folder = Folder::new();
+    let file = folder.path("body");
+    fs::write(&file, vec![b'x'; 12 << 20]).unwrap();
+    let body = format!("@{file}");
+    for engine in ENGINES {
+        let url = hasty();
+        let mut words = vec!["run", "-c1", "-n300", "--no-keepalive", "-m", "POST"];
+        words.extend(["-b", &body, "--engine", engine, "--format", "json", &url]);
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+        let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let exchanges = &record["exchanges"];
+        let count = |name: &str| exchanges[name].as_u64().unwrap();
+        let ended_all = count("completed") + count("failed") + count("unfinished");
+        assert_eq!(ended_all, 300, "{engine}: {exchanges}");
+        assert!(count("completed") > 0, "{engine}: {exchanges}");
+        // Each of them has a connection of its own.
+        let opened = record["connections"]["opened"].as_u64().unwrap();
+        assert!(opened >= count("completed"), "{engine}: {record}");
+    }
 }

@@ -18,7 +18,7 @@ fn record(ended: &Ended) -> Value {
 }
 
 /// Waits until so many connections to `authority` stand, by what the kernel says of them.
-fn until_established(authority: &str, wanted: usize) {
+pub(super) fn until_established(authority: &str, wanted: usize) {
     let port: u16 = authority.rsplit(':').next().unwrap().parse().unwrap();
     // Of both ends of a connection the client's names the server as its peer; 01 is ESTABLISHED.
     let peer = format!(":{port:04X} 01 ");

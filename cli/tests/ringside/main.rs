@@ -25,4 +25,5 @@ mod skip;
 mod subjects;
 mod tls;
 mod usage;
+mod void;
 mod websocket;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{Address, Config};
@@ -10,10 +11,12 @@ use measure::series::Row;
 use measure::tally::Tally;
 use measure::time::Time;
 
+use crate::Record;
 use crate::gate::Gate;
 use crate::plan::Plan;
-use crate::run::assign;
+use crate::run::{assemble, assign};
 use crate::schedule::Schedule;
+use crate::surroundings::Disturbance;
 use crate::worker::{Outcome, Worker, sockets_for};
 
 mod connections;
@@ -84,6 +87,18 @@ fn run_within(
     server: impl Peer + 'static,
 ) -> Outcome {
     run_worker(plan, 0, sockets, Network::new(seed, faults), server)
+}
+
+/// The record of a run with one worker.
+fn recorded(plan: &Plan, outcome: Outcome) -> Record {
+    let reason = "a test".to_owned();
+    assemble(
+        plan,
+        Kind::Epoll,
+        reason,
+        vec![outcome],
+        Disturbance::default(),
+    )
 }
 
 /// One worker of a plan, alone on its network.

@@ -1,16 +1,13 @@
 //! What stands still is the worker itself, and the server is not blamed for it.
 
 use engine::Config;
-use engine::choice::Kind;
 use engine::sim::{Faults, Network};
 use measure::time::Time;
 
-use super::{MS, Server, plan, run_on, sockets_for};
+use super::{MS, Server, plan, recorded, run_on, sockets_for};
 use crate::Record;
 use crate::plan::Plan;
-use crate::run::assemble;
 use crate::schedule::Schedule;
-use crate::surroundings::Disturbance;
 use crate::worker::Outcome;
 
 /// What a worker brings back that stands still for so long at a time, whose driver has this many
@@ -41,14 +38,7 @@ fn stopped(plan: &Plan) -> Record {
         (Time(4_000 * MS), 2_000 * MS),
         Some(4),
     );
-    let disturbance = Disturbance::default();
-    assemble(
-        plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    )
+    recorded(plan, outcome)
 }
 
 #[test]
@@ -102,6 +92,15 @@ fn a_server_that_is_silent_behind_a_stall_still_times_out() {
     assert!((30..=50).contains(&timeouts), "{timeouts}");
 }
 
+/// When no answers came, in milliseconds of the window.
+fn gaps_in_ms(outcome: &Outcome) -> Vec<(u64, u64)> {
+    let tally = &outcome.recorder.tally;
+    let course = tally.slots.course(tally.completed, MS).unwrap();
+    let gaps = course.gaps.iter();
+    gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
+        .collect()
+}
+
 /// When no answers came, in milliseconds of the window, from a server that is silent from 3.05 s to
 /// 3.45 s, to a worker that stands still for so long at 3.11 s.
 fn gaps_beside_a_stall(length_ns: u64) -> Vec<(u64, u64)> {
@@ -110,12 +109,7 @@ fn gaps_beside_a_stall(length_ns: u64) -> Vec<(u64, u64)> {
         true => 4_450 * MS - now.0,
         false => MS,
     };
-    let outcome = halted(&plan, law, (Time(4_110 * MS), length_ns), None);
-    let tally = outcome.recorder.tally;
-    let course = tally.slots.course(tally.completed, MS).unwrap();
-    let gaps = course.gaps.iter();
-    gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
-        .collect()
+    gaps_in_ms(&halted(&plan, law, (Time(4_110 * MS), length_ns), None))
 }
 
 #[test]
@@ -140,12 +134,7 @@ fn gaps_at_the_start(schedule: Schedule, warm_up_s: f64, length_ns: u64) -> Vec<
         false => MS,
     };
     let halt = (Time(opens_ns - 10 * MS), length_ns);
-    let outcome = halted(&plan, law, halt, None);
-    let tally = outcome.recorder.tally;
-    let course = tally.slots.course(tally.completed, MS).unwrap();
-    let gaps = course.gaps.iter();
-    gaps.map(|gap| (gap.from_ns / MS, gap.until_ns / MS))
-        .collect()
+    gaps_in_ms(&halted(&plan, law, halt, None))
 }
 
 #[test]

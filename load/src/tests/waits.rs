@@ -1,18 +1,15 @@
 //! Every wait has an owner, and a server that is gone does not pass.
 
-use engine::choice::Kind;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use measure::record::Gap;
 use measure::time::Time;
 
-use super::{MS, Server, plan, run, run_worker, sockets_for};
+use super::{MS, Server, plan, recorded, run, run_worker, sockets_for};
 use crate::Record;
 use crate::check::Threshold;
 use crate::plan::Plan;
 use crate::protocol::{Http2, Protocol};
-use crate::run::assemble;
 use crate::schedule::Schedule;
-use crate::surroundings::Disturbance;
 
 /// The record of a run against a server with this law. The run asserts that the parts of the waits
 /// sum to the lateness of all its exchanges.
@@ -22,14 +19,7 @@ fn record_of(
     law: impl FnMut(u64, measure::time::Time) -> u64 + 'static,
 ) -> Record {
     let outcome = run(plan, 1, faults, Server::new(law));
-    let disturbance = Disturbance::default();
-    assemble(
-        plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    )
+    recorded(plan, outcome)
 }
 
 #[test]
@@ -99,14 +89,7 @@ fn gone_for_a_while(plan: &Plan) -> Record {
     let sockets = sockets_for(plan.connections as usize);
     let server = Mortal(Server::new(|_, _| 100_000));
     let outcome = run_worker(plan, 0, sockets, network, server);
-    let disturbance = Disturbance::default();
-    assemble(
-        plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    )
+    recorded(plan, outcome)
 }
 
 #[test]
@@ -282,14 +265,7 @@ fn one_by_one(schedule: Schedule, seconds: f64, closes: fn(u64) -> bool) -> Reco
         closes,
     };
     let outcome = run(&plan, 1, Faults::none(), keeper);
-    let disturbance = Disturbance::default();
-    assemble(
-        &plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    )
+    recorded(&plan, outcome)
 }
 
 /// What requests 25 ms apart wait for connections to be closed, one connection at a time, where
@@ -391,14 +367,7 @@ fn over_http2_nobody_waits_for_a_peer_to_close() {
     };
     // Half a second of 400 a second at a time, and never closes.
     let outcome = run(&plan, 1, Faults::none(), super::http2::answering(20 * MS));
-    let disturbance = Disturbance::default();
-    let record = assemble(
-        &plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    );
+    let record = recorded(&plan, outcome);
     assert_eq!(record.exchanges.completed, 800);
     let waits = record.waits.as_ref().unwrap();
     assert_eq!(waits.closing_us, 0.0, "{waits:?}");
@@ -433,14 +402,7 @@ fn an_exchange_that_was_refused_waited_for_as_long_as_the_refusal_took() {
     let outcome = run(&plan, 1, faults, super::http2::Server::new(law));
     let refused = outcome.recorder.tally.errors;
     let refused = refused.count(measure::counters::ErrorKind::StreamRefused);
-    let disturbance = Disturbance::default();
-    let record = assemble(
-        &plan,
-        Kind::Epoll,
-        "a test".into(),
-        vec![outcome],
-        disturbance,
-    );
+    let record = recorded(&plan, outcome);
     assert!((45..=60).contains(&refused), "{refused}");
     let waits = record.waits.as_ref().unwrap();
     let each_us = waits.refused_us / refused as f64;
@@ -463,14 +425,7 @@ fn a_server_that_ends_connections_makes_opening_them_again_the_limit() {
             closes: |n| n % 4 == 3,
         };
         let outcome = run(&plan, 1, faults(latency_ns), keeper);
-        let disturbance = Disturbance::default();
-        assemble(
-            &plan,
-            Kind::Epoll,
-            "a test".into(),
-            vec![outcome],
-            disturbance,
-        )
+        recorded(&plan, outcome)
     };
     let slow = record(3 * MS);
     let waits = slow.waits.as_ref().unwrap();

@@ -5,7 +5,7 @@
 //! each round draws anew. Rows are compared within a round, so all rows of a round have its seed:
 //! what the arrivals do to one, they do to all.
 
-use crate::statistics::Random;
+use statistics::Random;
 
 /// Seeds stay below 2^53: whoever reads the JSON with floating-point numbers reads them exactly.
 const BITS: u32 = 53;
@@ -23,8 +23,8 @@ pub(crate) fn seed_of_point(sweep: u64, point: usize) -> u64 {
 
 /// The seed with this number among those that follow from `seed`.
 fn drawn(seed: u64, number: u64) -> u64 {
-    let mixed = Random::new(seed).next();
-    Random::new(mixed ^ number).next() >> (u64::BITS - BITS)
+    let mixed = Random::new(seed).draw();
+    Random::new(mixed ^ number).draw() >> (u64::BITS - BITS)
 }
 
 #[cfg(test)]

@@ -20,11 +20,11 @@ use crate::report::{self, Enclosed, Report};
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
 use crate::setting::Setting;
-use crate::statistics::sequential::Looks;
 use crate::store::{self, Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
 use crate::{CannotBegin, Options, Outcome, profile, resume, subject, watch, workload};
+use statistics::sequential::Looks;
 
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;

@@ -1,4 +1,4 @@
-//! Subjects side by side: rounds, statistics, verdict, report.
+//! Subjects side by side: rounds, verdict, report.
 //!
 //! [`compare`] reads a comparison, builds its subjects and starts each on its own cores, verifies
 //! what they answer, measures them in interleaved rounds, ends them, and writes down what was found
@@ -27,7 +27,6 @@ mod document;
 mod end;
 pub mod event;
 pub mod finding;
-mod format;
 mod hidden;
 mod live;
 pub mod manifest;
@@ -49,7 +48,6 @@ mod setting;
 mod skip;
 #[cfg(test)]
 mod snapshot;
-pub mod statistics;
 mod store;
 pub mod subject;
 pub mod sweep;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::binaries::Binary;
 use crate::document;
-use crate::statistics::sequential::Looks;
 use crate::verdict::Metric;
 use crate::watch::calls::Calls;
+use statistics::sequential::Looks;
 
 /// The version of the manifest that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;

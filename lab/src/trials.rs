@@ -20,10 +20,10 @@ use crate::document::indented;
 use crate::event::{Event, Observer};
 use crate::pages::{File, Page};
 use crate::report::Report;
-use crate::statistics::{Ratio, Spread};
 use crate::store::{self, Store, TRIALS};
 use crate::verdict::Kind;
 use crate::{CannotBegin, End, Options};
+use statistics::{Ratio, Spread};
 
 pub use text::{csv, html, markdown, terminal};
 pub(crate) use text::{question, said};
@@ -397,7 +397,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Pair;
+    use statistics::Pair;
 
     fn finding(kind: Kind, centre: f64) -> Finding {
         let pairs = [0.99, 1.0, 1.01].map(|noise| Pair {

@@ -13,7 +13,7 @@ pub(crate) struct Crate {
 }
 
 /// The crates from the leaves up.
-pub(crate) const CRATES: [Crate; 8] = [
+pub(crate) const CRATES: [Crate; 9] = [
     Crate {
         name: "measure",
         holds: "what a measurement is: time, histograms, counters, series, records, facts, units",
@@ -45,9 +45,15 @@ pub(crate) const CRATES: [Crate; 8] = [
         test_imports: &[],
     },
     Crate {
+        name: "statistics",
+        holds: "what a few rounds allow to say: pure functions of numbers",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "lab",
-        holds: "subjects side by side: rounds, statistics, verdict, report",
-        imports: &["load", "measure"],
+        holds: "subjects side by side: rounds, verdict, report",
+        imports: &["load", "measure", "statistics"],
         test_imports: &[],
     },
     Crate {

@@ -17,13 +17,13 @@ use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
 use super::{Goal, slo};
 use crate::event::{Event, Observer};
-use crate::format::per_second;
 use crate::rounds::run::{self, At};
 use crate::rounds::{Entry, State, lower};
 use crate::sample::Sample;
 use crate::setting::{Setting, Trouble};
 use crate::store::Store;
 use crate::validity;
+use statistics::format::per_second;
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);

@@ -43,15 +43,15 @@ use crate::compare::{cautions, prepare, pressure_before, question};
 use crate::comparison::Comparison;
 use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
-use crate::format::per_second;
 use crate::manifest::Role;
 use crate::rounds::Entry;
 use crate::setting::Setting;
-use crate::statistics::usl::POINTS_MIN;
 use crate::store::{Store, time_of_day};
 use crate::{CannotBegin, End, workload};
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
+use statistics::format::per_second;
+use statistics::usl::POINTS_MIN;
 
 /// Load before the window of each probe of a URL, while the connections open.
 const SETTLE: Duration = Duration::from_millis(200);

@@ -13,8 +13,8 @@ use super::Goal;
 use super::course::{Course, Ran, Seeker};
 use crate::event::Event;
 use crate::setting::Trouble;
-use crate::statistics::Random;
-use crate::statistics::usl::{self, Usl};
+use statistics::Random;
+use statistics::usl::{self, Usl};
 
 /// So often each number of connections is measured.
 const ROUNDS: u32 = 3;

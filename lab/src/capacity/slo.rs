@@ -15,8 +15,8 @@ use load::Record;
 use load::check::{self, Threshold};
 
 use super::search::Verdict;
-use crate::statistics::quantile;
 use excuse::Excuse;
+use statistics::quantile;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;

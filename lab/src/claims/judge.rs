@@ -20,8 +20,8 @@ use crate::Kept;
 use crate::manifest::{Outcome, Role, RowFacts, Setup};
 use crate::round::Round;
 use crate::sample::Sample;
-use crate::statistics::{self, ALPHA};
 use crate::verdict::{self, Metric, Side};
+use statistics::{self, ALPHA};
 
 /// Cores of servers on which posts are written and read differ by less than about this factor: a
 /// figure that is further below what was published is not that of another core.

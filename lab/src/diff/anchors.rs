@@ -9,8 +9,8 @@
 use super::side::{Measured, MeasuredRow};
 use crate::manifest::Role;
 use crate::sample::Sample;
-use crate::statistics::ROUNDS_MIN;
 use crate::verdict::{Metric, Side, limit};
+use statistics::ROUNDS_MIN;
 
 /// A row of both sessions.
 #[derive(Clone, Copy, Debug)]

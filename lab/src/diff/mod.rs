@@ -23,8 +23,8 @@ use std::path::Path;
 use load::Stop;
 use serde::Serialize;
 
-use crate::statistics::{ALPHA, ROUNDS_MIN, Ratio, holm, unpaired};
 use crate::verdict::{Basis, Judgement, Kind, Metric, Side, Verdict, judge_ratio};
+use statistics::{ALPHA, ROUNDS_MIN, Ratio, holm, unpaired};
 
 use anchors::{Anchors, Both, figure};
 use side::{Measured, MeasuredRow};

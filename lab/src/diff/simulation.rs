@@ -6,8 +6,8 @@ use super::*;
 use crate::manifest::{Outcome, Role};
 use crate::report::tests::{kept, row, setup};
 use crate::sample::Sample;
-use crate::statistics::Random;
 use crate::store::Kept;
+use statistics::Random;
 
 /// What a host does to figures, as shares.
 #[derive(Clone, Copy, Debug)]

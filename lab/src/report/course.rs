@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use crate::round::Round;
-use crate::statistics::Spread;
 use crate::verdict::Metric;
+use statistics::Spread;
 
 /// One round of a row on the time of the whole comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,8 +4,8 @@ use measure::host::Host;
 
 use super::Setup;
 use crate::cores::List;
-use crate::format::{bytes, digits};
 use crate::manifest::Asked;
+use statistics::format::{bytes, digits};
 
 /// The machine.
 pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {

@@ -7,10 +7,10 @@ use measure::record::Lost;
 use serde::{Deserialize, Serialize};
 
 use super::Row;
-use crate::format::{bytes, count, digits, percent, time_us};
 use crate::sample::Sample;
-use crate::statistics::Spread;
 use crate::verdict::Metric;
+use statistics::Spread;
+use statistics::format::{bytes, count, digits, percent, time_us};
 
 /// A row's rounds put together.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -43,10 +43,10 @@ use crate::finding::{Finding, Severity};
 use crate::manifest::{Asked, Manifest, Role, RowFacts};
 use crate::round::Round;
 use crate::sample::{Sample, lost_in_words};
-use crate::statistics::{Ratio, Spread};
 use crate::validity::{self, Line};
 use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
 use crate::watch::scrape::Change;
+use statistics::{Ratio, Spread};
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::Figures;
-use crate::format::{count, time_us};
 use crate::round::{PhaseRun, Round};
 use crate::sample::Sample;
+use statistics::format::{count, time_us};
 
 /// A phase of a row.
 #[derive(Clone, Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! Intervals as a picture of text: a dot for the ratio, whiskers for its interval.
 
 use super::Row;
-use crate::statistics::Spread;
+use statistics::Spread;
 
 /// Columns of the axis.
 const WIDTH: usize = 56;

@@ -4,12 +4,12 @@
 use serde::Serialize;
 
 use super::Row;
-use crate::format::{bytes, count, digits, give_or_take, percent, time_us};
 use crate::manifest::Profile;
 use crate::round::Round;
-use crate::statistics::Spread;
 use crate::watch::calls::Calls;
 use crate::watch::subject::SharedPages;
+use statistics::Spread;
+use statistics::format::{bytes, count, digits, give_or_take, percent, time_us};
 
 /// So many system calls are named.
 const CALLS_NAMED_MAX: usize = 4;

@@ -6,9 +6,9 @@ use super::figures::{Column, columns};
 use super::plot::{confidence, plot};
 use super::{Outcome, Report, Row};
 use crate::cores::List;
-use crate::format::{ascii, digits, give_or_take};
 use crate::manifest::Role;
 use crate::verdict::{Kind, Metric};
+use statistics::format::{ascii, digits, give_or_take};
 
 /// Sentences are not broken at fewer columns.
 const WIDTH_MIN: usize = 40;

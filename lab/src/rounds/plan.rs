@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::comparison::{Comparison, Row};
 use crate::manifest::Role;
-use crate::statistics::Random;
+use statistics::Random;
 
 use super::ceiling;
 

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use super::record::Sweep;
 use super::text::written;
 use super::{Key, RowFound};
-use crate::format;
 use crate::report::html::page::{self, Cell, Column, Found, Section, Tone};
 use crate::report::html::plot::{Axis, Curve, Scale, Series, lines};
 use crate::report::html::swatch;
-use crate::statistics::Spread;
 use crate::verdict::Kind;
+use statistics::Spread;
+use statistics::format;
 
 /// What a curve is drawn of.
 type Figure = fn(&RowFound) -> Option<Spread>;

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::Key;
 use super::text::written;
 use crate::document;
-use crate::format;
 use crate::manifest::Role;
 use crate::report::{Figures, Report};
-use crate::statistics::Ratio;
-use crate::statistics::usl::{self, Usl};
 use crate::verdict::{Kind, Metric};
+use statistics::Ratio;
+use statistics::format;
+use statistics::usl::{self, Usl};
 
 /// The version of `sweep.json` that is written and read here.
 pub(super) const SCHEMA_VERSION: u32 = 1;

@@ -10,9 +10,9 @@ use super::{Key, Point, files};
 use crate::compare::{Place, metric, one, read};
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
-use crate::statistics::Random;
 use crate::store::{MANIFEST, SWEEP, Source, Store, read_with, time_of_day};
 use crate::{CannotBegin, End, Options, resume};
+use statistics::Random;
 
 /// What a sweep brought.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use super::record::Sweep;
 use super::{Key, RowFound};
-use crate::format::{self, per_second, time_us};
 use crate::manifest::Role;
 use crate::report::Look;
 use crate::report::csv::{field, quoted};
 use crate::report::markdown::{escape, list, rows};
 use crate::report::terminal::{aligned, plain, under, wrap};
-use crate::statistics::Spread;
+use statistics::Spread;
+use statistics::format::{self, per_second, time_us};
 
 /// The figures as a table, a line for each row at each point, and what they make of it together.
 pub fn terminal(sweep: &Sweep, look: Look) -> String {

@@ -3,12 +3,12 @@
 use maud::html as markup;
 
 use super::{Finding, Trial, Trials};
-use crate::format;
 use crate::report::csv::{field, quoted};
 use crate::report::html::page::{
     Cell, Column, Found, Section, Tone, kicker, page, table, verdicts,
 };
 use crate::report::markdown::{escape, list};
+use statistics::format;
 
 /// The trials in a few lines for people.
 pub fn terminal(trials: &Trials) -> String {

@@ -6,7 +6,7 @@ use super::{Looked, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
 use crate::manifest::{Manifest, Role, RowFacts};
 use crate::round::Round;
-use crate::statistics::Spread;
+use statistics::Spread;
 
 /// Above this share of what our own server reaches, the generator is too near its own limit.
 const CEILING_SHARE_MAX: f64 = 0.70;

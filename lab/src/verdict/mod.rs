@@ -18,8 +18,8 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::sample::Sample;
-use crate::statistics::sequential::Looks;
-use crate::statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
+use statistics::sequential::Looks;
+use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
 
 use words::{percent_range, signed_range, times, times_range, trimmed};
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::finding::{Check, Finding, Severity};
 use crate::snapshot;
-use crate::statistics::Method;
+use statistics::Method;
 
 /// Where an interval lies: its name, low, centre and high.
 const PLACES: [(&str, f64, f64, f64); 10] = [

@@ -1,6 +1,6 @@
 //! Ratios in words: with as many digits as they deserve.
 
-use crate::statistics::Ratio;
+use statistics::Ratio;
 
 /// `3.1 ×`, with as many digits as a figure of that size deserves.
 pub(super) fn times(ratio: f64) -> String {

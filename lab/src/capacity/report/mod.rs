@@ -14,8 +14,8 @@ pub(crate) use page::said;
 pub use text::{csv, markdown, terminal};
 
 use crate::capacity::{Capacities, CurvePoint, Point, RowCapacity};
-use crate::format::{digits, per_second, time_us};
 use crate::pages::{File, Page};
+use statistics::format::{digits, per_second, time_us};
 
 /// The name of the model's file.
 pub const MODEL: &str = crate::store::CAPACITY;

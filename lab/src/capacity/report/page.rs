@@ -7,13 +7,13 @@ use super::{
     times_held,
 };
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
-use crate::format::{count, per_second, percent, time_us};
 use crate::report::html::page::{
     Cell, Column, Found as Said, Section, Tone, code, details, facts, kicker, page, sentences,
     table, verdicts,
 };
 use crate::report::html::plot::{Axis, Line, Scale, Series, lines};
 use crate::report::html::swatch;
+use statistics::format::{count, per_second, percent, time_us};
 
 /// The whole report as one page that fetches nothing.
 pub fn html(found: &Capacities) -> String {

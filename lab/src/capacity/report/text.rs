@@ -6,10 +6,10 @@ use super::{
 };
 use crate::capacity::search::Kind;
 use crate::capacity::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
-use crate::format::{per_second, percent, time_us};
 use crate::report::csv::{field, quoted};
 use crate::report::markdown::{escape, list, rows};
 use crate::report::terminal::{Look, aligned, plain, under, wrap};
+use statistics::format::{per_second, percent, time_us};
 
 const HEADINGS: [&str; 7] = [
     "subject",

@@ -1,7 +1,7 @@
 //! The search against simulated subjects whose capacity is known.
 
 use super::*;
-use crate::statistics::Random;
+use statistics::Random;
 
 const LIMITS: Limits = Limits {
     from: 1000.0,

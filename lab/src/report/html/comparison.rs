@@ -13,14 +13,14 @@ use super::plot::{
 };
 use super::style::swatch;
 use super::trust::{resources, trust, trust_in_short};
-use crate::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
 use crate::manifest::Role;
 use crate::report::course::middle;
 use crate::report::environment::{command, machine, procedure};
 use crate::report::figures::{Column, columns};
 use crate::report::{Figures, Outcome, PhaseFound, Report, Row, as_sentence};
-use crate::statistics::{Method, Ratio, Spread};
 use crate::verdict::{Kind, Metric, Verdict};
+use statistics::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
+use statistics::{Method, Ratio, Spread};
 
 /// A reason that is longer than this does not stand in large letters.
 const REASON_MAX: usize = 40;

@@ -7,10 +7,10 @@ use super::page::{
     Cell, Checked, Column as Stand, Section, State, Tone, checks, details, sentences, table,
 };
 use crate::finding::Severity;
-use crate::format::digits;
 use crate::report::checks::{self as summed, count_in_words, summaries};
 use crate::report::resources::{self as used, Line, Table};
 use crate::report::{Report, Row};
+use statistics::format::digits;
 
 /// The heading of the section about checks, which the top of the page leads to.
 const TRUST: &str = "Can this be trusted?";

@@ -144,8 +144,8 @@ impl Score {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
-    use crate::statistics::{Pair, Ratio};
+    use crate::random::Random;
+    use crate::{Pair, Ratio};
 
     #[test]
     fn looks_are_spread_evenly_and_end_with_the_last_round() {

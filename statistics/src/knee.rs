@@ -88,7 +88,7 @@ fn kneedle(points: &[(f64, f64)]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use crate::random::Random;
 
     fn knee(ys: &[f64]) -> Option<usize> {
         let points: Vec<(f64, f64)> = (0..).map(f64::from).zip(ys.iter().copied()).collect();

@@ -28,7 +28,7 @@ fn ascending(p_values: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use crate::random::Random;
 
     fn shown(p_values: &[f64], alpha: f64) -> usize {
         let levels = levels(p_values, alpha, |level| level);

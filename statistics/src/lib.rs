@@ -8,6 +8,7 @@
 
 mod distribution;
 pub mod floor;
+pub mod format;
 pub mod holm;
 mod isotonic;
 pub mod knee;
@@ -22,7 +23,7 @@ pub mod usl;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use random::Random;
+pub use random::Random;
 pub use ratio::{Method, Pair, Ratio};
 pub use unpaired::unpaired;
 

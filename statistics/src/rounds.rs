@@ -156,7 +156,7 @@ pub fn warm_up_end(figures: &[f64]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use crate::random::Random;
 
     fn near(a: f64, b: f64, within: f64) -> bool {
         (a - b).abs() <= within

@@ -48,7 +48,7 @@ pub fn unpaired(a: &[(u32, f64)], b: &[(u32, f64)], confidence: f64) -> Option<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use crate::random::Random;
 
     fn of_logs(logs: &[f64]) -> Vec<(u32, f64)> {
         logs.iter().map(|log| (1, log.exp())).collect()

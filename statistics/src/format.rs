@@ -1,9 +1,9 @@
 //! Figures as text: three digits, a unit, and plain letters where Unicode is not wanted.
 
-use crate::statistics::Spread;
+use crate::Spread;
 
 /// Three significant digits, without an exponent: `412`, `41.2`, `4.12`, `0.412`.
-pub(crate) fn digits(number: f64) -> String {
+pub fn digits(number: f64) -> String {
     let decimals = match number.abs() {
         99.95.. => 0,
         9.995.. => 1,
@@ -15,7 +15,7 @@ pub(crate) fn digits(number: f64) -> String {
 }
 
 /// `412 k`, `1.32 M`, `950`.
-pub(crate) fn count(number: f64) -> String {
+pub fn count(number: f64) -> String {
     match number {
         999_500.0.. => format!("{} M", digits(number / 1e6)),
         999.5.. => format!("{} k", digits(number / 1e3)),
@@ -24,7 +24,7 @@ pub(crate) fn count(number: f64) -> String {
 }
 
 /// A rate, with as many digits as tell two apart that differ by a tenth of a percent: `20,270/s`.
-pub(crate) fn per_second(rate: f64) -> String {
+pub fn per_second(rate: f64) -> String {
     if rate < 1000.0 {
         return format!("{}/s", (rate * 100.0).round() / 100.0);
     }
@@ -40,7 +40,7 @@ pub(crate) fn per_second(rate: f64) -> String {
 }
 
 /// A time in microseconds: `380 µs`, `1.52 ms`, `2.10 s`.
-pub(crate) fn time_us(us: f64) -> String {
+pub fn time_us(us: f64) -> String {
     match us {
         999_500.0.. => format!("{} s", digits(us / 1e6)),
         999.5.. => format!("{} ms", digits(us / 1e3)),
@@ -49,7 +49,7 @@ pub(crate) fn time_us(us: f64) -> String {
 }
 
 /// `6.10 MiB`, `812 KiB`, `35 B`.
-pub(crate) fn bytes(bytes: f64) -> String {
+pub fn bytes(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes / KIB {
         kib if kib >= KIB * KIB => format!("{} GiB", digits(kib / KIB / KIB)),
@@ -60,12 +60,12 @@ pub(crate) fn bytes(bytes: f64) -> String {
 }
 
 /// Half of the distance between the lowest and the highest round, in percent of the median.
-pub(crate) fn give_or_take(spread: &Spread) -> String {
+pub fn give_or_take(spread: &Spread) -> String {
     format!("±{:.1} %", 100.0 * spread.share())
 }
 
 /// A ratio, as near to 1 as it must be told apart from it: `1.003`, `3.16`, `13.2`, `109`.
-pub(crate) fn ratio(ratio: f64) -> String {
+pub fn ratio(ratio: f64) -> String {
     match ratio {
         ..2.0 => format!("{ratio:.3}"),
         2.0..10.0 => format!("{ratio:.2}"),
@@ -75,12 +75,12 @@ pub(crate) fn ratio(ratio: f64) -> String {
 }
 
 /// A share in percent: `98 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
 /// Text in letters that every terminal has.
-pub(crate) fn ascii(text: &str) -> String {
+pub fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

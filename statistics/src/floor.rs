@@ -33,7 +33,7 @@ pub fn floor(pairs: &[Pair], seed: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::mean;
+    use crate::mean;
 
     fn pairs(logs: impl IntoIterator<Item = f64>) -> Vec<Pair> {
         logs.into_iter()

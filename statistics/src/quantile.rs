@@ -12,7 +12,7 @@ pub fn exchanges_min(q: f64) -> u64 {
 
 /// The ranks, from 1, of the two among `n` ascending values that hold the quantile `q` between
 /// them with at least this `confidence`, whatever the distribution, if the values are independent
-/// (exchanges of one run are not: see [`crate::statistics`]). Nothing where `n` is too small for
+/// (exchanges of one run are not: see [`crate`]). Nothing where `n` is too small for
 /// such a pair. From the binomial distribution, as in Conover, "Practical Nonparametric
 /// Statistics", 1999, §3.2.
 pub fn interval(n: u64, q: f64, confidence: f64) -> Option<(u64, u64)> {
@@ -39,7 +39,7 @@ fn first(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn the_smallest_samples_are_the_published_ones() {

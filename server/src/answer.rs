@@ -5,8 +5,6 @@ use std::time::Duration;
 use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
-use proto::websocket::server::VERSION;
-
 use crate::pattern::Stream;
 use crate::service::{Body, Response};
 
@@ -54,19 +52,19 @@ pub(crate) fn encode(
     let length = length(response, form);
     let mut fields = [SERVER; 5];
     let mut count = 1;
-    let upgrade = response.status == 426;
     let named = [
         ("Content-Type", response.content_type.as_deref()),
         ("Allow", response.allow),
-        // The one upgrade that can be had here (RFC 9110 §15.5.22, RFC 6455 §4.4).
-        ("Upgrade", upgrade.then_some("websocket")),
-        ("Sec-WebSocket-Version", upgrade.then_some(VERSION)),
     ];
     for (name, value) in named {
         if let Some(value) = value {
             fields[count] = (name, value);
             count += 1;
         }
+    }
+    for field in response.upgrade.into_iter().flatten() {
+        fields[count] = *field;
+        count += 1;
     }
     let head = Head {
         status: response.status,

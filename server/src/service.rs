@@ -151,6 +151,8 @@ pub(crate) struct Response {
     pub(crate) content_type: Option<Cow<'static, str>>,
     /// `Allow`, which a 405 needs (RFC 9110 §15.5.6).
     pub(crate) allow: Option<&'static str>,
+    /// The fields that name the upgrade a 426 asks for (RFC 9110 §15.5.22); HTTP/2 has none.
+    pub(crate) upgrade: Option<&'static [(&'static str, &'static str); 2]>,
     /// The body.
     pub(crate) body: Body,
 }
@@ -180,6 +182,7 @@ impl Response {
             status,
             content_type: None,
             allow: None,
+            upgrade: None,
             body: Body::Empty,
         }
     }
@@ -196,6 +199,7 @@ impl Response {
             status: 200,
             content_type,
             allow: None,
+            upgrade: None,
             body,
         }
     }

@@ -1,8 +1,6 @@
 //! What all connections of one worker share: the routes and their services, the memory of the last
 //! request, the date, and what was counted.
 
-use std::sync::Arc;
-
 use engine::Token;
 use measure::time::{self, Time};
 use proto::http1::server::Limits;
@@ -12,7 +10,7 @@ use proto::websocket::Scratch;
 use crate::answer::Kept;
 use crate::connection::{self, Incoming, Rpcs};
 use crate::service::{Agenda, Context, Reply, Request, Response, Ticket};
-use crate::services::{self, Buckets, Route};
+use crate::services::{self, Route, Routes};
 use crate::summary::Counts;
 
 /// Incoming bodies end up in boxes that are used again; so many wait for that.
@@ -68,7 +66,7 @@ pub(crate) enum Found<'a> {
 }
 
 impl Site {
-    pub(crate) fn new(now: Time, wall: Wall, limits: Limits, buckets: &Arc<Buckets>) -> Site {
+    pub(crate) fn new(now: Time, wall: Wall, limits: Limits, routes: &Routes) -> Site {
         let mut site = Site {
             memo: HeadMemo::new(),
             kept: Kept::default(),
@@ -84,7 +82,7 @@ impl Site {
             date: [0; 29],
             date_until: now,
             wall,
-            routes: services::routes(buckets),
+            routes: routes.for_worker(),
             spare: Vec::new(),
         };
         site.turn(now);

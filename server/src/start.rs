@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +18,7 @@ use engine::{epoll, uring};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::services::Buckets;
+use crate::services::Routes;
 use crate::site::Wall;
 use crate::summary::Summary;
 use crate::worker::{Settings, Worker};
@@ -60,7 +59,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         workers: Vec::with_capacity(config.threads),
         full: Some(is_full),
     };
-    let buckets = Arc::default();
+    let routes = Routes::new();
     for index in 0..config.threads {
         let job = Job {
             kind,
@@ -72,7 +71,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: settings(&config, &running.address, &buckets, room, &full),
+            settings: settings(&config, &running.address, &routes, room, &full),
             stop: stop.clone(),
         };
         match begin(index, job) {
@@ -317,7 +316,7 @@ fn memory_share(config: &Config) -> u64 {
 fn settings(
     config: &Config,
     address: &Address,
-    buckets: &Arc<Buckets>,
+    routes: &Routes,
     room: usize,
     full: &SyncSender<usize>,
 ) -> Settings {
@@ -345,7 +344,7 @@ fn settings(
         timeouts: config.timeouts,
         memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
-        buckets: Arc::clone(buckets),
+        routes: routes.clone(),
         room,
         full: full.clone(),
     }

@@ -11,7 +11,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use engine::timers::Wheel;
@@ -27,7 +26,7 @@ use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Step};
 use crate::pattern::{self, Slice};
 use crate::service::Ticket;
-use crate::services::Buckets;
+use crate::services::Routes;
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -46,8 +45,7 @@ pub(crate) struct Settings {
     /// What all clients of this worker may make it hold.
     pub(crate) memory_bytes: usize,
     pub(crate) wall: Wall,
-    /// What the workers of one server share.
-    pub(crate) buckets: Arc<Buckets>,
+    pub(crate) routes: Routes,
     /// How many connections it has room for, and who is told, once, when it has that many.
     pub(crate) room: usize,
     pub(crate) full: SyncSender<usize>,
@@ -103,7 +101,7 @@ impl<D: Driver> Worker<D> {
             settings.listen.address = address;
         }
         Ok(Worker {
-            site: Site::new(now, settings.wall, settings.limits, &settings.buckets),
+            site: Site::new(now, settings.wall, settings.limits, &settings.routes),
             settings,
             stop,
             listener: Some(listener),

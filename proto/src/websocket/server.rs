@@ -8,8 +8,11 @@ use crate::Violation;
 use crate::http1::server::{BodyLength, Rejection, Request};
 use crate::http1::{Version, fields};
 
-/// The version of the protocol that is spoken here, for `Sec-WebSocket-Version`.
-pub const VERSION: &str = "13";
+/// The version of the protocol that is spoken here.
+const VERSION: &str = "13";
+
+/// What a 426 says of the upgrade that it asks for (RFC 9110 §15.5.22, RFC 6455 §4.4).
+pub const OFFER: [(&str, &str); 2] = [("Upgrade", "websocket"), ("Sec-WebSocket-Version", VERSION)];
 
 /// An upgrade that is in order, and how its answer proves that it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub struct Acceptance {
 ///
 /// # Errors
 /// A refusal: 405 if it is not a GET, 426 if it asks for no upgrade to websocket or for another
-/// version, in which case the answer names [`VERSION`] (RFC 6455 §4.4), and else 400.
+/// version, in which case the answer has the fields of [`OFFER`], and else 400.
 pub fn accept(request: &Request<'_>) -> Result<Acceptance, Rejection> {
     if request.method != b"GET" {
         return refuse(405, "a WebSocket upgrade that is not a GET");

@@ -299,7 +299,11 @@ impl Talk {
             Err(rejection) => (rejection.status, format!("{}\n", rejection.violation)),
         };
         let (status, text) = refusal;
-        self.say(&Response::sentence(status, text), form, None, site);
+        let response = Response {
+            upgrade: (status == 426).then_some(&upgrade::OFFER),
+            ..Response::sentence(status, text)
+        };
+        self.say(&response, form, None, site);
     }
 
     fn begin(&mut self, request: &Request<'_>, site: &mut Site) {

@@ -39,9 +39,17 @@ pub(crate) struct Method {
     path: &'static str,
     /// It takes exactly one message.
     pub(crate) single: bool,
-    /// Some metadata comes back: what the interoperability clients ask for.
-    pub(crate) echoes_metadata: bool,
+    /// Metadata of the request that comes back.
+    pub(crate) echoed: Option<&'static Echoed>,
     pub(crate) open: fn() -> Box<dyn Call>,
+}
+
+/// Which metadata of a request comes back, by name.
+pub(crate) struct Echoed {
+    /// What comes back with the head of the answer.
+    pub(crate) in_head: &'static str,
+    /// What comes back with the trailers.
+    pub(crate) in_trailers: &'static str,
 }
 
 /// All methods. Their order only matters to how soon they are found.
@@ -95,7 +103,7 @@ const fn one(path: &'static str, open: fn() -> Box<dyn Call>) -> Method {
     Method {
         path,
         single: true,
-        echoes_metadata: false,
+        echoed: None,
         open,
     }
 }
@@ -109,7 +117,7 @@ const fn many(path: &'static str, open: fn() -> Box<dyn Call>) -> Method {
 
 const fn test(method: Method) -> Method {
     Method {
-        echoes_metadata: true,
+        echoed: Some(&testing::ECHOED),
         ..method
     }
 }

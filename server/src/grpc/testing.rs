@@ -12,7 +12,13 @@ use super::messages::testing::{
     EchoStatus, InputRequest, InputResponse, OutputRequest, Payload, Response, ResponseParameters,
     SimpleRequest,
 };
-use super::{Call, Replies};
+use super::{Call, Echoed, Replies};
+
+/// What the interoperability clients want back, as "custom metadata".
+pub(super) static ECHOED: Echoed = Echoed {
+    in_head: "x-grpc-test-echo-initial",
+    in_trailers: "x-grpc-test-echo-trailing-bin",
+};
 
 /// The longest payload that is made: what clients take unless they are told otherwise.
 const PAYLOAD_BYTES_MAX: i32 = 4 * 1024 * 1024;

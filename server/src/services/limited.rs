@@ -34,7 +34,7 @@ const RATE_MAX: f64 = 1e6;
 
 /// The buckets of all rates that were asked for, shared by the workers of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Buckets {
+struct Buckets {
     buckets: [Bucket; RATES_MAX],
     /// When the first request came, as [`Time`]; zero before.
     origin: AtomicU64,
@@ -89,7 +89,13 @@ impl Bucket {
     }
 }
 
-pub(super) struct Limited(pub(super) Arc<Buckets>);
+pub(super) struct Limited(Arc<Buckets>);
+
+/// Makes the service of each worker. They share the buckets, which are made here.
+pub(super) fn sharing() -> impl Fn() -> Limited + Send + Sync + 'static {
+    let buckets = Arc::<Buckets>::default();
+    move || Limited(Arc::clone(&buckets))
+}
 
 impl Service for Limited {
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
@@ -191,8 +197,8 @@ mod tests {
 
     #[test]
     fn workers_share_one_bucket() {
-        let buckets = Buckets::default();
-        let ask = || taken(&buckets, 20_000.0, std::iter::repeat_n(SECOND, 1000));
+        let make = sharing();
+        let ask = || taken(&make().0, 20_000.0, std::iter::repeat_n(SECOND, 1000));
         let taken: usize = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
             let taken = workers.into_iter().map(|worker| worker.join());

@@ -1,4 +1,8 @@
-//! The routes of this server. A new one is a file here and a line in [`routes`].
+//! The routes of this server. A new one is a file here and a line in [`Routes::new`].
+//!
+//! A line says how each worker comes by its own instance of the service, so that a service needs no
+//! locks. What the instances of one server share, such as the tokens of a rate limit, the service
+//! makes when it's registered and hands to each of them; nobody else knows of it.
 
 mod burn;
 mod bytes;
@@ -23,10 +27,8 @@ use std::sync::Arc;
 
 use crate::service::{Context, Dialogue, Request, Response, Service};
 
-pub(crate) use limited::Buckets;
-
 /// Where a service is reached, and by which methods.
-pub(crate) struct Route {
+pub(crate) struct Route<S = Box<dyn Service>> {
     place: Place,
     /// What `Allow` says.
     pub(crate) methods: &'static str,
@@ -34,9 +36,17 @@ pub(crate) struct Route {
     pub(crate) takes_body: bool,
     /// Whether it answers before the body has come, where the protocol lets it.
     pub(crate) at_once: bool,
-    pub(crate) service: Box<dyn Service>,
+    pub(crate) service: S,
 }
 
+/// Makes the service of a worker.
+type Make = Box<dyn Fn() -> Box<dyn Service> + Send + Sync>;
+
+/// All routes of a server: its workers make theirs of it.
+#[derive(Clone)]
+pub(crate) struct Routes(Arc<[Route<Make>]>);
+
+#[derive(Clone, Copy)]
 enum Place {
     /// This path.
     At(&'static str),
@@ -44,59 +54,87 @@ enum Place {
     Below(&'static str),
 }
 
-/// All routes of a worker. Their order only matters to how soon they are found. `buckets` are what
-/// the workers of one server share.
-pub(crate) fn routes(buckets: &Arc<Buckets>) -> Vec<Route> {
-    vec![
-        Route::at("/", hello::Hello),
-        Route::at("/json", json::Json),
-        Route::below("/bytes/", bytes::Bytes),
-        Route::below("/delay/", delay::Delay),
-        Route::at("/wait10", delay::Wait),
-        Route::at("/echo", echo::Echo).taking_bodies(),
-        Route::below("/status/", status::Status),
-        Route::below("/chunked/", chunked::Chunked),
-        Route::below("/limited/", limited::Limited(Arc::clone(buckets))),
-        Route::below("/burn/", burn::Burn),
-        Route::at("/health", health::Health),
-        Route::at("/stall", stall::Stall),
-        Route::at("/reset", reset::Reset),
-        Route::at("/truncate", truncate::Truncate),
-        Route::below("/slow/", slow::Slow),
-        Route::at("/garbage", garbage::Garbage),
-        Route::at("/ws", websocket::Always(Dialogue::Echo)).upgrading(),
-        Route::below("/ws/close/", websocket::Close).upgrading(),
-        Route::at("/ws/drop", websocket::Always(Dialogue::Drop)).upgrading(),
-        Route::at("/ws/stall", websocket::Always(Dialogue::Silence)).upgrading(),
-        Route::at("/h2/goaway", http2::GoAway),
-        Route::at("/h2/reset", http2::Reset),
-        Route::below("/h2/reset/", http2::Reset),
-        Route::at("/h2/starve", http2::Starve)
-            .taking_bodies()
-            .at_once(),
-    ]
+impl Routes {
+    /// All routes. Their order only matters to how soon they are found.
+    pub(crate) fn new() -> Routes {
+        Routes(Arc::new([
+            Route::at("/", || hello::Hello),
+            Route::at("/json", || json::Json),
+            Route::below("/bytes/", || bytes::Bytes),
+            Route::below("/delay/", || delay::Delay),
+            Route::at("/wait10", || delay::Wait),
+            Route::at("/echo", || echo::Echo).taking_bodies(),
+            Route::below("/status/", || status::Status),
+            Route::below("/chunked/", || chunked::Chunked),
+            Route::below("/limited/", limited::sharing()),
+            Route::below("/burn/", || burn::Burn),
+            Route::at("/health", || health::Health),
+            Route::at("/stall", || stall::Stall),
+            Route::at("/reset", || reset::Reset),
+            Route::at("/truncate", || truncate::Truncate),
+            Route::below("/slow/", || slow::Slow),
+            Route::at("/garbage", || garbage::Garbage),
+            Route::at("/ws", || websocket::Always(Dialogue::Echo)).upgrading(),
+            Route::below("/ws/close/", || websocket::Close).upgrading(),
+            Route::at("/ws/drop", || websocket::Always(Dialogue::Drop)).upgrading(),
+            Route::at("/ws/stall", || websocket::Always(Dialogue::Silence)).upgrading(),
+            Route::at("/h2/goaway", || http2::GoAway),
+            Route::at("/h2/reset", || http2::Reset),
+            Route::below("/h2/reset/", || http2::Reset),
+            Route::at("/h2/starve", || http2::Starve)
+                .taking_bodies()
+                .at_once(),
+        ]))
+    }
+
+    /// The routes of a worker, with services of its own.
+    pub(crate) fn for_worker(&self) -> Vec<Route> {
+        let served = |route: &Route<Make>| Route {
+            place: route.place,
+            methods: route.methods,
+            takes_body: route.takes_body,
+            at_once: route.at_once,
+            service: (route.service)(),
+        };
+        self.0.iter().map(served).collect()
+    }
 }
 
-impl Route {
-    fn at(path: &'static str, service: impl Service + 'static) -> Route {
-        Route::new(Place::At(path), service)
+impl std::fmt::Debug for Routes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} routes", self.0.len())
+    }
+}
+
+impl Route<Make> {
+    fn at<S: Service + 'static>(
+        path: &'static str,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
+        Route::new(Place::At(path), make)
     }
 
-    fn below(prefix: &'static str, service: impl Service + 'static) -> Route {
-        Route::new(Place::Below(prefix), service)
+    fn below<S: Service + 'static>(
+        prefix: &'static str,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
+        Route::new(Place::Below(prefix), make)
     }
 
-    fn new(place: Place, service: impl Service + 'static) -> Route {
+    fn new<S: Service + 'static>(
+        place: Place,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
         Route {
             place,
             methods: "GET, HEAD",
             takes_body: false,
             at_once: false,
-            service: Box::new(service),
+            service: Box::new(move || Box::new(make())),
         }
     }
 
-    fn taking_bodies(self) -> Route {
+    fn taking_bodies(self) -> Self {
         Route {
             methods: "GET, HEAD, POST, PUT, PATCH, DELETE",
             takes_body: true,
@@ -107,20 +145,22 @@ impl Route {
     /// For [`Reply::Upgrade`], which only a GET can ask for (RFC 6455 §4.1).
     ///
     /// [`Reply::Upgrade`]: crate::service::Reply::Upgrade
-    fn upgrading(self) -> Route {
+    fn upgrading(self) -> Self {
         Route {
             methods: "GET",
             ..self
         }
     }
 
-    fn at_once(self) -> Route {
+    fn at_once(self) -> Self {
         Route {
             at_once: true,
             ..self
         }
     }
+}
 
+impl Route {
     /// Whether `method` may be used here.
     pub(crate) fn allows(&self, method: &[u8]) -> bool {
         self.methods

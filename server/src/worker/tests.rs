@@ -125,7 +125,7 @@ impl Stage {
             timeouts: Timeouts::default(),
             memory_bytes: 8 << 20,
             wall: Wall::Fixed(784_111_777),
-            buckets: Arc::default(),
+            routes: Routes::new(),
             room: 63,
             full: std::sync::mpsc::sync_channel(1).0,
         };

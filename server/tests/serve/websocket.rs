@@ -183,6 +183,7 @@ fn an_upgrade_that_is_not_in_order_is_refused_and_the_connection_goes_on() {
     let version = good.replace("Version: 13", "Version: 8");
     let table = [
         (get("/ws"), 426),
+        (get("/status/426"), 426),
         (version, 426),
         (good.replace("Sec-WebSocket-Key", "X-Key"), 400),
         (good.replace("dGhl", "short"), 400),

@@ -9,7 +9,7 @@ use proto::grpc::{self, Event, Messages, Status, call};
 use proto::http2::server::{Server, Unsent};
 use proto::http2::{self, ErrorCode, Head};
 
-use crate::grpc::{Call, Method, Replies};
+use crate::grpc::{Call, Echoed, Method, Replies};
 
 /// A call that has more than so many bytes to say hears nothing more until they are taken.
 const UNTAKEN_BYTES_MAX: usize = 64 * 1024;
@@ -23,10 +23,6 @@ const SPARE_MAX: usize = 256;
 
 /// … unless they hold more memory than this.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
-
-/// What the interoperability clients want back in the head and in the trailers.
-const ECHOED_IN_HEAD: &str = "x-grpc-test-echo-initial";
-const ECHOED_IN_TRAILERS: &str = "x-grpc-test-echo-trailing-bin";
 
 /// What all calls of a worker share.
 #[derive(Debug)]
@@ -52,7 +48,8 @@ pub(super) struct Rpc {
     replies: Replies,
     /// Bytes of the replies that are sent.
     sent: usize,
-    /// Metadata that goes back.
+    /// Metadata that goes back, and by which names.
+    echoed: Option<&'static Echoed>,
     in_head: Vec<u8>,
     in_trailers: Vec<u8>,
     head_sent: bool,
@@ -98,12 +95,13 @@ impl Rpcs {
         rpc.single = method.single;
         rpc.reader = Messages::new(message_bytes_max);
         rpc.deadline = deadline;
-        if method.echoes_metadata {
+        rpc.echoed = method.echoed;
+        if let Some(echoed) = method.echoed {
             let keep = |name: &str, place: &mut Vec<u8>| {
                 place.extend_from_slice(fields.get(name.as_bytes()).unwrap_or_default());
             };
-            keep(ECHOED_IN_HEAD, &mut rpc.in_head);
-            keep(ECHOED_IN_TRAILERS, &mut rpc.in_trailers);
+            keep(echoed.in_head, &mut rpc.in_head);
+            keep(echoed.in_trailers, &mut rpc.in_trailers);
         }
         rpc
     }
@@ -127,6 +125,7 @@ impl Default for Rpc {
             messages: 0,
             replies: Replies::default(),
             sent: 0,
+            echoed: None,
             in_head: Vec::new(),
             in_trailers: Vec::new(),
             head_sent: false,
@@ -348,12 +347,14 @@ impl Rpc {
             Some(head) if self.in_head.is_empty() => machine.respond_kept(stream, head, false, out),
             _ => {
                 let (name, value) = call::RESPONSE_FIELDS[0];
-                let fields = [
-                    (name, value.as_bytes()),
-                    (ECHOED_IN_HEAD, &self.in_head[..]),
-                ];
-                let count = 1 + usize::from(!self.in_head.is_empty());
-                machine.respond(stream, 200, &fields[..count], false, out)
+                let first = (name, value.as_bytes());
+                match self.echoed {
+                    Some(echoed) if !self.in_head.is_empty() => {
+                        let fields = [first, (echoed.in_head, &self.in_head[..])];
+                        machine.respond(stream, 200, &fields, false, out)
+                    }
+                    _ => machine.respond(stream, 200, &[first], false, out),
+                }
             }
         }
     }
@@ -383,8 +384,8 @@ impl Rpc {
                 if !message.is_empty() {
                     fields.push(("grpc-message", &message));
                 }
-                if !self.in_trailers.is_empty() {
-                    fields.push((ECHOED_IN_TRAILERS, &self.in_trailers));
+                if let Some(echoed) = self.echoed.filter(|_| !self.in_trailers.is_empty()) {
+                    fields.push((echoed.in_trailers, &self.in_trailers));
                 }
                 machine.trailers(stream, &fields, out)?;
             }

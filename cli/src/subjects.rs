@@ -5,8 +5,8 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::Event;
 use lab::check::{self, Found, Options, Readiness};
-use lab::subject::Subject;
 use measure::time::Time;
+use supervisor::subject::Subject;
 
 use crate::args::subjects::{Action, Subjects};
 use crate::exit::{Exit, Failure};

@@ -11,17 +11,17 @@ use std::path::PathBuf;
 
 use load::{Signal, Stop};
 
-use crate::build::{self, Unbuilt};
-use crate::cache::Cache;
-use crate::command::TimedCommand;
-use crate::cores::{Choice, Placement};
 use crate::end::End;
 use crate::event::{Event, Observer};
-use crate::live::Serving;
-use crate::process::GRACE;
-use crate::setting::{Setting, Trouble};
-use crate::subject::{Kind, Subject, Values};
 use crate::validity;
+use supervisor::build::{self, Unbuilt};
+use supervisor::cache::Cache;
+use supervisor::command::TimedCommand;
+use supervisor::cores::{Choice, Placement};
+use supervisor::live::Serving;
+use supervisor::process::GRACE;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::subject::{Kind, Subject, Values};
 
 /// With what subjects are built and started.
 #[derive(Clone, Debug, Default)]

@@ -7,24 +7,25 @@ use load::Stop;
 use measure::host::Host;
 use measure::time::unix_seconds;
 
-use crate::binaries::{self, binaries};
-use crate::build::{self, Unbuilt};
-use crate::cache::Cache;
-use crate::companion;
 use crate::comparison::{self, Comparison};
-use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::manifest::{self, Asked, Manifest, Role, Setup};
 use crate::phase::Phase;
 use crate::report::{self, Enclosed, Report};
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
-use crate::setting::Setting;
 use crate::store::{self, Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
-use crate::{CannotBegin, Options, Outcome, profile, resume, subject, watch, workload};
+use crate::{CannotBegin, Options, Outcome, profile, resume};
 use statistics::sequential::Looks;
+use supervisor::binaries::{self, binaries};
+use supervisor::build::{self, Unbuilt};
+use supervisor::cache::Cache;
+use supervisor::companion;
+use supervisor::cores::{Moved, Placement};
+use supervisor::setting::Setting;
+use supervisor::{subject, watch, workload};
 
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;

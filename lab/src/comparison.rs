@@ -15,12 +15,13 @@ use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use crate::arrivals;
-use crate::cores::Choice;
-use crate::document::{self, BadFile, Document, nearest};
 use crate::phase::{self, Phase};
 use crate::points::{self, Key, Point};
-use crate::subject::{Kind, Subject, is_plain_name};
-use crate::workload::{Difference, Protocol, Question, Workload};
+use supervisor::cores::Choice;
+use supervisor::document::{self, BadFile, Document, nearest};
+pub use supervisor::row::Row;
+use supervisor::subject::{Kind, Subject, is_plain_name};
+use supervisor::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
 /// What is said of the name of a comparison or of a row that is none.
@@ -76,33 +77,12 @@ pub struct Comparison {
     pub redaction: Redaction,
 }
 
-/// A row of the comparison: a subject under a workload.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// What it is called: the subject's name, unless the file says otherwise.
-    pub name: String,
-    /// Who is asked.
-    pub subject: Subject,
-    /// How it is asked.
-    pub workload: Workload,
-    /// What it is asked.
-    pub question: Question,
-}
-
 impl Comparison {
     /// Whether its rows are commands that are timed, and not servers that are loaded.
     pub fn is_timed(&self) -> bool {
         self.rows
             .iter()
             .all(|row| row.subject.kind == Kind::Command)
-    }
-}
-
-impl Row {
-    /// How long its processes are loaded before anything is timed: as long as the workload says,
-    /// and no shorter than the subject needs.
-    pub fn warm_up(&self) -> Duration {
-        self.workload.warm_up.max(self.subject.warm_up)
     }
 }
 

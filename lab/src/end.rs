@@ -5,7 +5,7 @@ use std::fmt;
 
 use load::{RunError, Signal};
 
-use crate::document::BadFile;
+use supervisor::document::BadFile;
 
 /// How something ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

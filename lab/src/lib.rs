@@ -11,30 +11,21 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
-pub mod binaries;
-mod build;
-mod cache;
 pub mod capacity;
 pub mod check;
 pub mod claims;
-mod command;
-mod companion;
 mod compare;
 pub mod comparison;
-pub mod cores;
 pub mod diff;
-mod document;
 mod end;
 pub mod event;
 pub mod finding;
 mod hidden;
-mod live;
 pub mod manifest;
 pub mod pack;
 pub mod pages;
 pub mod phase;
 pub mod points;
-mod process;
 pub mod profile;
 pub mod rebuild;
 pub mod report;
@@ -42,20 +33,16 @@ mod resume;
 pub mod round;
 mod rounds;
 pub mod sample;
-mod setting;
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]
 mod skip;
 #[cfg(test)]
 mod snapshot;
 mod store;
-pub mod subject;
 pub mod sweep;
 pub mod trials;
 pub mod validity;
 pub mod verdict;
-pub mod watch;
-pub mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,11 +50,11 @@ use std::time::Duration;
 use load::{Redaction, Signal};
 
 pub use compare::compare;
-pub use document::BadFile;
 pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
 pub use report::Report;
 pub use store::{Kept, Source};
+pub use supervisor::document::BadFile;
 pub use sweep::{Swept, sweep};
 
 /// What to compare, and where results go.

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
 
-use crate::binaries::Binary;
-use crate::document;
 use crate::verdict::Metric;
-use crate::watch::calls::Calls;
 use statistics::sequential::Looks;
+use supervisor::binaries::Binary;
+use supervisor::document;
+use supervisor::watch::calls::Calls;
 
 /// The version of the manifest that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;

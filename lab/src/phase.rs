@@ -10,9 +10,9 @@ use load::check::Threshold;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::document::{self, BadFile, Document};
-use crate::subject::is_plain_name;
-use crate::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
+use supervisor::document::{self, BadFile, Document};
+use supervisor::subject::is_plain_name;
+use supervisor::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
 
 /// The most phases of a comparison.
 const PHASES_MAX: usize = 64;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::document::{BadFile, Document};
-use crate::workload::{Difference, Workload, parse_payload};
+use supervisor::document::{BadFile, Document};
+use supervisor::workload::{Difference, Workload, parse_payload};
 
 /// The most points of a sweep.
 const POINTS_MAX: usize = 64;

@@ -17,22 +17,21 @@ use std::time::Duration;
 
 use load::{Progress, Record};
 use measure::process::tree;
-use measure::time::Time;
 
 use self::counting::{Counting, Switch};
-use crate::comparison::Row;
 use crate::event::Observer;
-use crate::live::Live;
 use crate::manifest::{Profile, Role};
-use crate::process::{GRACE, Launch, Process};
 use crate::rounds::{Entry, State, lower};
-use crate::setting::{Setting, find_program, ready_question, surroundings};
 use crate::store::{PROFILES, Store};
-use crate::subject::Kind;
-use crate::watch::calls::{self, Calls};
-use crate::watch::flame::{self, Folded};
-use crate::watch::pprof;
-use crate::workload::{Protocol, Question, UrlPath};
+use supervisor::live::Live;
+use supervisor::process::{GRACE, Launch, Process};
+use supervisor::row::Row;
+use supervisor::setting::{Setting, find_program, ready_question, surroundings};
+use supervisor::subject::Kind;
+use supervisor::watch::calls::{self, Calls};
+use supervisor::watch::flame::{self, Folded};
+use supervisor::watch::pprof;
+use supervisor::workload::{Protocol, Question, UrlPath};
 
 /// How long a subject is loaded for `perf`, at least.
 const LOAD_MIN: Duration = Duration::from_secs(2);
@@ -311,17 +310,4 @@ fn for_seconds(path: &UrlPath, seconds: u64) -> String {
     let path = path.as_str();
     let sign = if path.contains('?') { '&' } else { '?' };
     format!("{path}{sign}seconds={seconds}")
-}
-
-impl Process {
-    /// Whether it ended within `limit`.
-    fn wait_for(&mut self, limit: Duration) -> bool {
-        let deadline = Time::now() + limit;
-        while Time::now() < deadline {
-            if self.wait(deadline - Time::now()).is_some() {
-                return true;
-            }
-        }
-        false
-    }
 }

@@ -12,13 +12,13 @@ pub use self::index::index;
 use load::Stop;
 
 use crate::capacity::{self, Capacities};
-use crate::document::indented;
 use crate::pack::Records;
 use crate::pages::File;
 use crate::report::{Enclosed, Look, Report, csv, files, json, markdown, terminal};
 use crate::store::{CAPACITY, Kept, MANIFEST, SWEEP, Source, Store, TRIALS, read_with};
 use crate::sweep::{self, Sweep};
 use crate::trials::{self, Trial, Trials};
+use supervisor::document::indented;
 
 /// A report that was made again.
 #[derive(Clone, Debug)]

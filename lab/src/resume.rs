@@ -9,9 +9,9 @@ use load::redaction::KEY_FILE;
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_date};
 
-use crate::binaries::Binary;
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
 use crate::store::{ASKED, Kept, time_of_day};
+use supervisor::binaries::Binary;
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;

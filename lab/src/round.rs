@@ -7,10 +7,10 @@ use load::Record;
 use load::check::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::document;
 use crate::sample::Sample;
+use supervisor::document;
 
-pub use crate::watch::Watched;
+pub use supervisor::watch::Watched;
 
 /// The version of a round's file that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -6,8 +6,8 @@ use measure::record::{Lost, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Severity, first};
-use crate::watch::subject::SubjectUse;
 use statistics::quantile::exchanges_min;
+use supervisor::watch::subject::SubjectUse;
 
 /// One round of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

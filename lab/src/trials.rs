@@ -15,8 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::{self, Place};
 use crate::comparison::Comparison;
-use crate::document;
-use crate::document::indented;
 use crate::event::{Event, Observer};
 use crate::pages::{File, Page};
 use crate::report::Report;
@@ -24,6 +22,8 @@ use crate::store::{self, Store, TRIALS};
 use crate::verdict::Kind;
 use crate::{CannotBegin, End, Options};
 use statistics::{Ratio, Spread};
+use supervisor::document;
+use supervisor::document::indented;
 
 pub use text::{csv, html, markdown, terminal};
 pub(crate) use text::{question, said};

@@ -13,7 +13,7 @@ pub(crate) struct Crate {
 }
 
 /// The crates from the leaves up.
-pub(crate) const CRATES: [Crate; 9] = [
+pub(crate) const CRATES: [Crate; 10] = [
     Crate {
         name: "measure",
         holds: "what a measurement is: time, histograms, counters, series, records, facts, units",
@@ -51,15 +51,29 @@ pub(crate) const CRATES: [Crate; 9] = [
         test_imports: &[],
     },
     Crate {
+        name: "supervisor",
+        holds: "subjects by themselves: folders, builds, processes, companions; watching them",
+        imports: &["load", "measure", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
         name: "lab",
         holds: "subjects side by side: rounds, verdict, report",
-        imports: &["load", "measure", "statistics"],
+        imports: &["load", "measure", "statistics", "supervisor"],
         test_imports: &[],
     },
     Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
-        imports: &["engine", "lab", "load", "measure", "proto", "server"],
+        imports: &[
+            "engine",
+            "lab",
+            "load",
+            "measure",
+            "proto",
+            "server",
+            "supervisor",
+        ],
         test_imports: &[],
     },
     Crate {

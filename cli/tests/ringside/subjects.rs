@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use engine::signal::Stop;
 use lab::Event;
 use lab::check::{self, Found, Options, Readiness};
-use lab::subject::Subject;
+use supervisor::subject::Subject;
 
 use super::child::{Folder, assert_says, ringside};
 use super::skip::{not_permitted, skip};

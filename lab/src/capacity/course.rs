@@ -20,10 +20,10 @@ use crate::event::{Event, Observer};
 use crate::rounds::run::{self, At};
 use crate::rounds::{Entry, State, lower};
 use crate::sample::Sample;
-use crate::setting::{Setting, Trouble};
 use crate::store::Store;
 use crate::validity;
 use statistics::format::per_second;
+use supervisor::setting::{Setting, Trouble};
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);

@@ -11,12 +11,12 @@ use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
 use super::{Goal, host, words_of_time};
-use crate::document::{self, indented};
 use crate::sample::Sample;
 use statistics::Spread;
 use statistics::format::per_second;
 use statistics::knee::{self, Course};
 use statistics::quantile::exchanges_min;
+use supervisor::document::{self, indented};
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -38,20 +38,21 @@ pub use finding::{
 };
 pub use scaling::{Scaling, ScalingPoint};
 
-use crate::cache::Cache;
 use crate::compare::{cautions, prepare, pressure_before, question};
 use crate::comparison::Comparison;
-use crate::cores::{Moved, Placement};
 use crate::event::{Event, Observer};
 use crate::manifest::Role;
 use crate::rounds::Entry;
-use crate::setting::Setting;
 use crate::store::{Store, time_of_day};
-use crate::{CannotBegin, End, workload};
+use crate::{CannotBegin, End};
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
 use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
+use supervisor::cache::Cache;
+use supervisor::cores::{Moved, Placement};
+use supervisor::setting::Setting;
+use supervisor::workload;
 
 /// Load before the window of each probe of a URL, while the connections open.
 const SETTLE: Duration = Duration::from_millis(200);

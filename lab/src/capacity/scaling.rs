@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::Goal;
 use super::course::{Course, Ran, Seeker};
 use crate::event::Event;
-use crate::setting::Trouble;
 use statistics::Random;
 use statistics::usl::{self, Usl};
+use supervisor::setting::Trouble;
 
 /// So often each number of connections is measured.
 const ROUNDS: u32 = 3;

@@ -13,8 +13,8 @@ use serde::de::{Deserializer, Error as _};
 use toml::Spanned;
 
 use super::little::PublishedRow;
-use crate::document::{self, BadFile, Document};
 use crate::verdict::Metric;
+use supervisor::document::{self, BadFile, Document};
 
 /// A claim as its file says it, validated.
 #[derive(Clone, Debug)]

@@ -14,15 +14,15 @@ use super::judge::{Judgement, Word};
 use super::little::number;
 use super::run::Done;
 use super::{Finding, Options, Test, machine};
-use crate::build::{self, Unbuilt};
-use crate::cache::Cache;
-use crate::cores::{Choice, Placement};
 use crate::event::{Event, Observer};
-use crate::live::Serving;
-use crate::process::GRACE;
-use crate::setting::{Setting, Trouble};
 use crate::store::{Source, read_with};
-use crate::subject::{Kind, Subject, Values};
+use supervisor::build::{self, Unbuilt};
+use supervisor::cache::Cache;
+use supervisor::cores::{Choice, Placement};
+use supervisor::live::Serving;
+use supervisor::process::GRACE;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::subject::{Kind, Subject, Values};
 
 /// The record, inside its folder.
 const RECORD: &str = "hold.json";

@@ -26,10 +26,10 @@ pub use run::{Begun, Options, Ran, run};
 use measure::host::Host;
 
 use crate::comparison::Comparison;
-use crate::document::BadFile;
 use crate::hidden::is_kept_of;
 use crate::store::{ASKED, Kept, MANIFEST, Source};
 use judge::Evidence;
+use supervisor::document::BadFile;
 
 /// What was found about a claim.
 #[derive(Clone, Debug)]
@@ -172,6 +172,6 @@ fn outputs(file: &Path, subjects: Option<&Path>) -> BTreeMap<String, String> {
     let Ok(comparison) = Comparison::read(file, subjects) else {
         return BTreeMap::new();
     };
-    let output = |row: crate::comparison::Row| Some((row.name, row.subject.output?));
+    let output = |row: supervisor::row::Row| Some((row.name, row.subject.output?));
     comparison.rows.into_iter().filter_map(output).collect()
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::binaries::Binary;
 use crate::manifest::{Manifest, Outcome, Role, RowFacts};
 use crate::report::tests::{kept, record, rounds, row, setup};
 use crate::round::{Round, Watched};
 use crate::sample::Sample;
 use crate::store::Store;
+use supervisor::binaries::Binary;
 
 /// As nobody ends it.
 fn diff(before: &Path, after: &Path, smallest: Option<f64>) -> Result<Diff, String> {

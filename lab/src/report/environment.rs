@@ -3,9 +3,9 @@
 use measure::host::Host;
 
 use super::Setup;
-use crate::cores::List;
 use crate::manifest::Asked;
 use statistics::format::{bytes, digits};
+use supervisor::cores::List;
 
 /// The machine.
 pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {

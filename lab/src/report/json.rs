@@ -1,7 +1,7 @@
 //! Models for programs.
 
 use super::Report;
-use crate::document::indented;
+use supervisor::document::indented;
 
 /// The whole report, indented, with a line end.
 pub fn json(report: &Report) -> String {

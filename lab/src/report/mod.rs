@@ -45,8 +45,8 @@ use crate::round::Round;
 use crate::sample::{Sample, lost_in_words};
 use crate::validity::{self, Line};
 use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
-use crate::watch::scrape::Change;
 use statistics::{Ratio, Spread};
+use supervisor::watch::scrape::Change;
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;

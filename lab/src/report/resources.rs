@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::Row;
 use crate::manifest::Profile;
 use crate::round::Round;
-use crate::watch::calls::Calls;
-use crate::watch::subject::SharedPages;
 use statistics::Spread;
 use statistics::format::{bytes, count, digits, give_or_take, percent, time_us};
+use supervisor::watch::calls::Calls;
+use supervisor::watch::subject::SharedPages;
 
 /// So many system calls are named.
 const CALLS_NAMED_MAX: usize = 4;

@@ -5,10 +5,10 @@ use super::checks::{State, count_in_words, summaries};
 use super::figures::{Column, columns};
 use super::plot::{confidence, plot};
 use super::{Outcome, Report, Row};
-use crate::cores::List;
 use crate::manifest::Role;
 use crate::verdict::{Kind, Metric};
 use statistics::format::{ascii, digits, give_or_take};
+use supervisor::cores::List;
 
 /// Sentences are not broken at fewer columns.
 const WIDTH_MIN: usize = 40;

@@ -13,8 +13,8 @@ use crate::manifest::{self, Asked, Role};
 use crate::round::{self, Watched};
 use crate::snapshot;
 use crate::verdict::Metric;
-use crate::watch::calls::Calls;
-use crate::watch::subject::SharedPages;
+use supervisor::watch::calls::Calls;
+use supervisor::watch::subject::SharedPages;
 
 pub(crate) fn setup() -> Setup {
     Setup {

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::comparison::{Comparison, Row};
+use crate::comparison::Comparison;
 use crate::manifest::Role;
-use crate::subject::{Kind, Subject};
-use crate::workload::{Protocol, Question};
+use supervisor::row::Row;
+use supervisor::subject::{Kind, Subject};
+use supervisor::workload::{Protocol, Question};
 
 /// The paths that our server answers as subjects do; any other answer is imitated by its size.
 const PATHS: [&str; 6] = [

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 
 use measure::foreign::Foreign;
 
-use crate::binaries::Binary;
-use crate::command::TimedCommand;
-use crate::comparison::Row;
 use crate::event::{Event, Observer};
-use crate::live::Live;
 use crate::manifest::Profile;
 use crate::manifest::{Outcome, Role, RowFacts};
-use crate::process::{GRACE, Process};
-use crate::setting::{Setting, Trouble};
 use crate::store::Kept;
-use crate::subject::Kind;
+use supervisor::binaries::Binary;
+use supervisor::command::TimedCommand;
+use supervisor::live::Live;
+use supervisor::process::{GRACE, Process};
+use supervisor::row::Row;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::subject::Kind;
 
 use super::run;
 

@@ -19,8 +19,8 @@ use crate::event::{Event, Observer};
 use crate::manifest::{LookTaken, Manifest, Role};
 use crate::report::Report;
 use crate::round::Round;
-use crate::setting::Setting;
 use crate::store::Store;
+use supervisor::setting::Setting;
 
 pub(crate) use entry::{Entry, State, facts, lower};
 pub(crate) use plan::{expected, order, rows};

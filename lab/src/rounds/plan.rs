@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::comparison::{Comparison, Row};
+use crate::comparison::Comparison;
 use crate::manifest::Role;
 use statistics::Random;
+use supervisor::row::Row;
 
 use super::ceiling;
 

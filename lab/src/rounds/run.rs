@@ -10,13 +10,13 @@ use load::{Plan, Progress, Record, RunError};
 use measure::record::EndedBy;
 
 use crate::arrivals;
-use crate::live::Live;
 use crate::phase::Phase;
 use crate::round::{self, PhaseRun, Round};
 use crate::sample::Sample;
-use crate::setting::{Setting, Trouble};
 use crate::validity::round::{Seen, findings};
-use crate::watch::Watched;
+use supervisor::live::Live;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::watch::Watched;
 
 /// Loads a subject for as long as `length`, and keeps nothing of it.
 pub(crate) fn warm_up(

@@ -17,9 +17,9 @@ pub use text::{csv, markdown, terminal};
 
 pub use crate::points::{Key, Point};
 
-use crate::document::indented;
 use crate::pages::{File, Page};
 use crate::store::SWEEP;
+use supervisor::document::indented;
 
 /// Every file of a sweep's folder, by its name; each point has a folder besides.
 pub(crate) fn files(sweep: &Sweep) -> [(File, String); 4] {

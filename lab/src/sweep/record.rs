@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Key;
 use super::text::written;
-use crate::document;
 use crate::manifest::Role;
 use crate::report::{Figures, Report};
 use crate::verdict::{Kind, Metric};
 use statistics::Ratio;
 use statistics::format;
 use statistics::usl::{self, Usl};
+use supervisor::document;
 
 /// The version of `sweep.json` that is written and read here.
 pub(super) const SCHEMA_VERSION: u32 = 1;

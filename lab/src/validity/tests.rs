@@ -9,8 +9,8 @@ use super::round::Seen;
 use super::*;
 use crate::manifest::{Outcome, Role, RowFacts};
 use crate::sample::Sample;
-use crate::watch::Watched;
-use crate::watch::host::Other;
+use supervisor::watch::Watched;
+use supervisor::watch::host::Other;
 
 /// A round in which nothing is wrong: the server is full, the generator is not.
 fn well() -> Round {

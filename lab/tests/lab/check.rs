@@ -1,9 +1,9 @@
 //! Subjects by themselves: what is said of one that is well, wrong, missing or cannot be built.
 
 use lab::check::{self, Found, Options, Readiness};
-use lab::subject::Subject;
 use lab::{Event, Observer};
 use load::Stop;
+use supervisor::subject::Subject;
 
 use crate::support::{Arena, alone, left_behind, tiny};
 

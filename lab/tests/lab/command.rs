@@ -4,11 +4,11 @@ use crate::support::{Arena, alone, assert_companions_are_known, left_behind, tin
 use lab::finding::{Check, Severity};
 use lab::report::{Outcome as How, Row};
 use lab::round::Round;
-use lab::subject::Subject;
 use lab::validity::Looked;
 use lab::verdict::{Kind, Metric};
 use lab::{Event, Outcome};
 use load::Stop;
+use supervisor::subject::Subject;
 
 /// A command that runs this script and is expected to write `output`.
 fn command(script: &str, output: &str, more: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Arena, quick, tiny};
 use lab::comparison::Comparison;
-use lab::subject::Subject;
+use supervisor::subject::Subject;
 
 /// The message about a comparison of two good subjects in which `from` is replaced by `to`.
 fn refused(arena: &Arena, from: &str, to: &str) -> String {
@@ -409,7 +409,7 @@ fn subjects_that_are_asked_the_same_declare_the_same_answer() {
     let mut same = 0;
     for (at, one) in answers.iter().enumerate() {
         for other in &answers[..at] {
-            let question = |answer: &lab::subject::Answer| {
+            let question = |answer: &supervisor::subject::Answer| {
                 let message = answer.message.clone();
                 (answer.path.clone(), answer.protocol, message)
             };

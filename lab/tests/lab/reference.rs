@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::claims::Claim;
 use lab::comparison::Comparison;
-use lab::subject::Subject;
+use supervisor::subject::Subject;
 
 use crate::support::Arena;
 

@@ -11,10 +11,10 @@ use crate::support::{
 };
 use lab::finding::{Check, Finding, Severity};
 use lab::round::Round;
-use lab::watch::subject::SharedPages;
 use lab::{Event, Outcome};
 use load::Stop;
 use measure::quota::{Place, Quota, UNIFIED};
+use supervisor::watch::subject::SharedPages;
 
 /// Runs a comparison of these subjects for so many rounds of half a second.
 fn compare(arena: &Arena, subjects: &[&str], rounds: u32) -> Outcome {

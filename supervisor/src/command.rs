@@ -30,7 +30,7 @@ const SHOWN_BYTES: usize = 200;
 
 /// A command that can be run at any time: what it needs beside it is up.
 #[derive(Debug)]
-pub(crate) struct TimedCommand {
+pub struct TimedCommand {
     subject: Subject,
     values: Values,
     companions: Vec<Process>,
@@ -40,7 +40,7 @@ pub(crate) struct TimedCommand {
 
 impl TimedCommand {
     /// Starts what the command needs beside it, in the run directory `dir`.
-    pub(crate) fn raise(
+    pub fn raise(
         subject: &Subject,
         build: &Path,
         dir: &Path,
@@ -68,7 +68,7 @@ impl TimedCommand {
     /// Runs it once; nothing that it started is alive afterwards. The wall time of what it used is
     /// that from before its start to its end; its peak of memory was last seen at most 10 ms before
     /// that, and is none of a command that is quicker.
-    pub(crate) fn run_once(&mut self, setting: &Setting<'_>) -> Result<Watched, Trouble> {
+    pub fn run_once(&mut self, setting: &Setting<'_>) -> Result<Watched, Trouble> {
         self.values.padding = setting.values(&self.subject).padding;
         let host = HostWatch::open(&mut self.beside);
         let began = Time::now();
@@ -100,7 +100,7 @@ impl TimedCommand {
 
     /// Ends what stands beside it. The names of those who were still there when a run, or a
     /// companion, had ended.
-    pub(crate) fn end(&mut self) -> &BTreeSet<String> {
+    pub fn end(&mut self) -> &BTreeSet<String> {
         while let Some(mut companion) = self.companions.pop() {
             companion.end(GRACE);
             self.left_behind
@@ -110,7 +110,7 @@ impl TimedCommand {
     }
 
     /// Processor time of what stands beside it until now.
-    pub(crate) fn idle_cpu_ns(&mut self) -> u64 {
+    pub fn idle_cpu_ns(&mut self) -> u64 {
         self.beside.cpu_ns(&Listing::take())
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const PAYLOAD: &str = "{payload}";
 /// The shortest window.
 pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
-pub(crate) const WINDOW_TOO_SHORT: &str =
+pub const WINDOW_TOO_SHORT: &str =
     "a window below 10 ms measures the clock; expected for example \"1s\"";
 
 /// What is spoken with a subject.
@@ -103,7 +103,7 @@ impl Question {
     }
 
     /// Has the redaction know the secrets that this sends.
-    pub(crate) fn tell_secrets(&self) {
+    pub fn tell_secrets(&self) {
         let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
         self.redaction.learn(fields, &self.path);
     }
@@ -123,7 +123,7 @@ impl Question {
     }
 
     /// A plan that asks this of a subject at `port` of this host.
-    pub(crate) fn plan(&self, port: u16, tls: bool) -> Result<Plan, String> {
+    pub fn plan(&self, port: u16, tls: bool) -> Result<Plan, String> {
         let scheme = match (self.protocol, tls) {
             (Protocol::Http1 | Protocol::Http2, false) => "http",
             (Protocol::Http1 | Protocol::Http2, true) => "https",
@@ -236,6 +236,7 @@ pub struct Workload {
     /// How many workers `{workers}` stands for in a subject's description; without it one for each
     /// core of the server.
     #[serde(default)]
+    /// Threads that the subject is asked to have.
     pub workers: Option<NonZeroU32>,
     /// How many connections.
     pub connections: NonZeroU32,
@@ -269,10 +270,12 @@ pub struct Workload {
 /// In what a row's workload differs from that of the others. Time, rate and time limit may not.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Difference {
+pub struct Difference {
+    /// How many bytes `{payload}` stands for.
     #[serde(default, deserialize_with = "payload")]
-    pub(crate) payload: Option<u64>,
-    pub(crate) workers: Option<NonZeroU32>,
+    pub payload: Option<u64>,
+    /// Threads that the subject is asked to have.
+    pub workers: Option<NonZeroU32>,
     path: Option<Spanned<UrlPath>>,
     protocol: Option<Protocol>,
     method: Option<String>,
@@ -280,16 +283,18 @@ pub(crate) struct Difference {
     message: Option<Spanned<String>>,
     repeat: Option<NonZeroU32>,
     proto: Option<PathBuf>,
-    pub(crate) connections: Option<NonZeroU32>,
+    /// Connections of the load.
+    pub connections: Option<NonZeroU32>,
     pipeline: Option<NonZeroU32>,
-    pub(crate) streams: Option<NonZeroU32>,
+    /// Requests on a connection at the same time.
+    pub streams: Option<NonZeroU32>,
     keep_alive: Option<bool>,
 }
 
 impl Workload {
     /// What stands in the place of a workload where commands are timed: they are asked nothing,
     /// and what they do takes as long as it takes.
-    pub(crate) fn of_commands() -> Workload {
+    pub fn of_commands() -> Workload {
         Workload {
             path: Spanned::new(0..0, UrlPath::root()),
             protocol: Protocol::default(),
@@ -313,7 +318,7 @@ impl Workload {
     }
 
     /// This workload but for what `difference` says.
-    pub(crate) fn with(&self, difference: Difference) -> Workload {
+    pub fn with(&self, difference: Difference) -> Workload {
         let base = self.clone();
         Workload {
             path: difference.path.unwrap_or(base.path),
@@ -334,7 +339,7 @@ impl Workload {
     }
 
     /// What every exchange asks. Files are looked for beside `folder`.
-    pub(crate) fn question(&self, folder: &Path) -> Result<Question, String> {
+    pub fn question(&self, folder: &Path) -> Result<Question, String> {
         let text = self.message.as_ref().map(|text| text.get_ref().as_str());
         let (path, message) = (self.path.get_ref().as_str(), message(text, folder)?);
         if self.payload.is_none() && self.uses_payload(folder) {
@@ -356,7 +361,7 @@ impl Workload {
     }
 
     /// Whether what is asked depends on the payload.
-    pub(crate) fn uses_payload(&self, folder: &Path) -> bool {
+    pub fn uses_payload(&self, folder: &Path) -> bool {
         let text = self.message.as_ref().map(|text| text.get_ref().as_str());
         let holds = |text: &str| text.contains(PAYLOAD);
         let message = message(text, folder).ok().flatten();
@@ -399,7 +404,7 @@ fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 }
 
 /// Reads the size of a payload: `"64"`, `"1K"`.
-pub(crate) fn parse_payload(text: &str) -> Result<u64, String> {
+pub fn parse_payload(text: &str) -> Result<u64, String> {
     let bytes = measure::units::parse_size(text).map_err(|error| error.to_string())?;
     match bytes <= PAYLOAD_MAX {
         true => Ok(bytes),

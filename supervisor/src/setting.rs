@@ -32,7 +32,7 @@ const PADDING_MAX: usize = 4096;
 const PADDING: &str = "RINGSIDE_PADDING";
 /// Why a subject does not serve, or no longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// What went wrong, and the last lines that the subject wrote.
     Failed(String, Vec<String>),
     /// Somebody asked to stop.
@@ -41,21 +41,24 @@ pub(crate) enum Trouble {
 
 /// What all subjects of a comparison are started with.
 #[derive(Debug)]
-pub(crate) struct Setting<'a> {
-    pub(crate) placement: &'a Placement,
+pub struct Setting<'a> {
+    /// Where subjects and generator run.
+    pub placement: &'a Placement,
     /// The generator's engine.
-    pub(crate) engine: &'a str,
-    pub(crate) seed: u64,
+    pub engine: &'a str,
+    /// Decides every random choice.
+    pub seed: u64,
     /// How often processes were started, this time included; 0 for those that are not measured.
-    pub(crate) start: u32,
+    pub start: u32,
     /// The program that is running.
-    pub(crate) ringside: &'a Path,
-    pub(crate) stop: &'a Stop,
+    pub ringside: &'a Path,
+    /// Tells when somebody asks to stop.
+    pub stop: &'a Stop,
 }
 
 impl Setting<'_> {
     /// What the placeholders stand for before there is a port.
-    pub(crate) fn values(&self, subject: &Subject) -> Values {
+    pub fn values(&self, subject: &Subject) -> Values {
         Values {
             cpus: List(&self.placement.server).to_string(),
             workers: match subject.workers {
@@ -100,7 +103,7 @@ pub(crate) fn environment(subject: &Subject, values: &Values) -> BTreeMap<String
 }
 
 /// The environment that everything is started with.
-pub(crate) fn surroundings() -> BTreeMap<String, String> {
+pub fn surroundings() -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     for name in ["HOME", "USER", "LANG", "TMPDIR"] {
         if let Ok(value) = env::var(name) {
@@ -132,7 +135,7 @@ pub(crate) fn search_path() -> OsString {
 }
 
 /// The file that `program` names, as a shell would find it.
-pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
+pub fn find_program(program: &str) -> Option<PathBuf> {
     let executable = |path: &Path| {
         fs::metadata(path)
             .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
@@ -146,7 +149,7 @@ pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
 }
 
 /// The question that somebody who serves answers, whatever the answer.
-pub(crate) fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
+pub fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
     Question {
         path: path.as_str().to_owned(),
         protocol,

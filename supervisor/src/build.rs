@@ -28,7 +28,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Why a subject cannot be started.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unbuilt {
+pub enum Unbuilt {
     /// Programs are missing, or not as needed; the text says what to install.
     Missing(String),
     /// The build failed, with the last lines that it wrote.
@@ -38,7 +38,7 @@ pub(crate) enum Unbuilt {
 }
 
 /// Says what to install, if anything is missing. What the checks write goes to `log`.
-pub(crate) fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String> {
+pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String> {
     let lacks = |needed: &Requirement| {
         if find_program(&needed.program).is_none() {
             return Some("is not installed");
@@ -62,7 +62,7 @@ pub(crate) fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<
 
 /// The folder with what the subject's build made, building it if it was not built like this
 /// before. Output goes to `log`. A subject without a build gets its own folder.
-pub(crate) fn build(
+pub fn build(
     subject: &Subject,
     cache: &Cache,
     values: &Values,
@@ -105,7 +105,7 @@ pub(crate) fn build(
 
 /// Whether there is nothing to build before this subject can be started: it needs no build, or
 /// what its build made is kept in `cache`, where it can be trusted.
-pub(crate) fn is_built(subject: &Subject, cache: &Cache) -> bool {
+pub fn is_built(subject: &Subject, cache: &Cache) -> bool {
     let Some(build) = &subject.build else {
         return true;
     };
@@ -185,7 +185,7 @@ fn run(launch: &Launch<'_>, stop: &Stop) -> Result<(), Unbuilt> {
 }
 
 /// The first line that the subject's version command writes, if it writes one in time.
-pub(crate) fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String> {
+pub fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String> {
     let command = subject.version.as_ref()?;
     let process = ask(command, subject, values, &dir.join("version.log"))?;
     process.last_lines().into_iter().next()
@@ -232,7 +232,7 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
 /// A hash of what a subject is made of: its folder, with the description in it, and all that it is
 /// built from. Unlike the name of its build it does not know the programs that build it, of which
 /// the binaries tell. None where something cannot be read.
-pub(crate) fn source(subject: &Subject) -> Option<String> {
+pub fn source(subject: &Subject) -> Option<String> {
     let mut hash = Fnv::new();
     let mut next = Some(subject);
     while let Some(subject) = next {

@@ -11,10 +11,10 @@
 
 pub mod calls;
 pub(crate) mod cgroup;
-pub(crate) mod flame;
+pub mod flame;
 pub mod host;
 pub mod network;
-pub(crate) mod pprof;
+pub mod pprof;
 pub mod scrape;
 pub mod subject;
 
@@ -71,7 +71,7 @@ pub struct Watched {
 
 /// Watches one subject from its first load to its end.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     root: u32,
     tree: TreeWatch,
     companions: Companions,
@@ -150,13 +150,13 @@ impl Watch {
     }
 
     /// Processor time of the subject and its companions until now.
-    pub(crate) fn cpu_ns(&mut self) -> u64 {
+    pub fn cpu_ns(&mut self) -> u64 {
         let listing = Listing::take();
         self.tree.sample_of(&listing).cpu_ns + self.companions.cpu_ns(&listing)
     }
 
     /// Before a round's load.
-    pub(crate) fn before(&mut self) {
+    pub fn before(&mut self) {
         self.round = Seen {
             scraped: self.scrape.as_ref().map(Scrape::fetch),
             ..Seen::default()
@@ -165,7 +165,7 @@ impl Watch {
 
     /// In a round's window: the first time at its beginning, then as often as one likes to know
     /// the memory.
-    pub(crate) fn window(&mut self) {
+    pub fn window(&mut self) {
         match self.round.opened {
             None => self.open(),
             Some(_) if self.round.closed.is_none() => {
@@ -200,7 +200,7 @@ impl Watch {
     }
 
     /// At the end of a round's window. Later calls do nothing.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         if self.round.opened.is_none() || self.round.closed.is_some() {
             return;
         }
@@ -223,7 +223,7 @@ impl Watch {
     }
 
     /// After a round's load over so many `connections`: what was seen.
-    pub(crate) fn after(&mut self, connections: u32, placement: &Placement) -> Watched {
+    pub fn after(&mut self, connections: u32, placement: &Placement) -> Watched {
         self.close();
         let round = std::mem::take(&mut self.round);
         let (Some(opened), Some(closed)) = (round.opened, round.closed) else {

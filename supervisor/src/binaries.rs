@@ -32,7 +32,7 @@ pub struct Binary {
 /// The program that is started, and the executables of what was built into `build`, of which the
 /// path says where in there they are. What cannot be read is left out: the subject itself will say
 /// so when it is started.
-pub(crate) fn binaries(program: &str, build: Option<&Path>) -> Vec<Binary> {
+pub fn binaries(program: &str, build: Option<&Path>) -> Vec<Binary> {
     let mut files: Vec<(PathBuf, PathBuf)> = Vec::new();
     if let Some(build) = build {
         list(build, build, &mut files);
@@ -58,7 +58,7 @@ pub(crate) fn binaries(program: &str, build: Option<&Path>) -> Vec<Binary> {
 
 /// The SHA-256 of the program that is running: of the very file that it was started from, even if
 /// another one has its name by now (proc(5), /proc/PID/exe).
-pub(crate) fn own() -> Option<String> {
+pub fn own() -> Option<String> {
     let file = Path::new("/proc/self/exe");
     sha256(file, &fs::metadata(file).ok()?).ok()
 }

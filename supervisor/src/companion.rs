@@ -94,7 +94,7 @@ fn raise_one(
 
 /// Removes what the companions of a subject left in its run directory `dir`, a database's files
 /// for instance, but for what they wrote down.
-pub(crate) fn clear(dir: &Path) {
+pub fn clear(dir: &Path) {
     if dir.as_os_str().is_empty() {
         return; // It was never made.
     }

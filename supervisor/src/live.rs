@@ -10,8 +10,8 @@ use measure::foreign::Foreign;
 use serde_json::Value;
 
 use crate::companion;
-use crate::comparison::Row;
 use crate::process::{GRACE, Launch, Process, ending};
+use crate::row::Row;
 use crate::setting::{
     PROBE_TIMEOUT, Setting, Trouble, environment, free_port, ready_question, wait_until_answered,
 };
@@ -53,15 +53,17 @@ impl Setting<'_> {
 
 /// A subject that is ready, and answers everything that it declares as declared.
 #[derive(Debug)]
-pub(crate) struct Serving {
-    pub(crate) process: Process,
-    pub(crate) port: u16,
+pub struct Serving {
+    /// What was started.
+    pub process: Process,
+    /// Where it listens.
+    pub port: u16,
 }
 
 impl Serving {
     /// Starts a subject in the run directory `dir`, waits until it is ready, and verifies each
     /// answer that it declares.
-    pub(crate) fn raise(
+    pub fn raise(
         subject: &Subject,
         build: &Path,
         dir: &Path,
@@ -116,20 +118,23 @@ fn wrong(what: String, process: &Process) -> Trouble {
 
 /// A subject that serves the workload of its row.
 #[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) process: Process,
-    pub(crate) port: u16,
-    pub(crate) watch: Watch,
+pub struct Live {
+    /// What was started.
+    pub process: Process,
+    /// Where it listens.
+    pub port: u16,
+    /// What it used.
+    pub watch: Watch,
     /// The load of one round.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
     /// What it answers to the workload's question.
-    pub(crate) answer: Answer,
+    pub answer: Answer,
 }
 
 impl Live {
     /// Starts a row's subject in the run directory `dir`, waits until it is ready, and verifies
     /// each answer that it declares and that it answers the row's question.
-    pub(crate) fn raise(
+    pub fn raise(
         row: &Row,
         build: &Path,
         dir: &Path,
@@ -162,7 +167,7 @@ impl Live {
     }
 
     /// What happened to it, if it has ended by itself.
-    pub(crate) fn death(&mut self, when: &str) -> Option<Trouble> {
+    pub fn death(&mut self, when: &str) -> Option<Trouble> {
         let status = self.process.exited()?;
         let what = format!("died {when}: {}", ending(status));
         Some(Trouble::Failed(what, self.process.last_lines()))

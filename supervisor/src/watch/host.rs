@@ -152,7 +152,7 @@ impl Reading {
 
 /// The share of the next `length` in which somebody waits for a processor. Unlike the
 /// kernel's averages it knows nothing of what was measured just before.
-pub(crate) fn pressure_over(length: Duration) -> Option<f64> {
+pub fn pressure_over(length: Duration) -> Option<f64> {
     let total_us = || {
         let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
         Some(Pressure::parse(&text)?.total_us)

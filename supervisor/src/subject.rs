@@ -204,7 +204,7 @@ impl Answer {
     }
 
     /// Has `redaction` know the secrets that asking for it sends.
-    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+    pub fn tell_secrets(&self, redaction: &Redaction) {
         let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
         redaction.learn(fields, self.path.as_str());
     }
@@ -321,7 +321,7 @@ impl Subject {
     }
 
     /// Whether it is the server of the program that is running.
-    pub(crate) fn is_own_server(&self) -> bool {
+    pub fn is_own_server(&self) -> bool {
         self.start.command.words().next() == Some("{ringside}")
     }
 
@@ -333,7 +333,7 @@ impl Subject {
     }
 
     /// It as a workload asks for it: with so many workers, with the answers to its payload.
-    pub(crate) fn suited(mut self, workload: &Workload) -> Subject {
+    pub fn suited(mut self, workload: &Workload) -> Subject {
         self.workers = workload.workers.or(self.workers);
         if let Some(bytes) = workload.payload {
             let fill = |answer: &Answer| answer.with_payload(bytes);
@@ -344,7 +344,7 @@ impl Subject {
 
     /// Whether how it is started depends on the number of workers. Files that it copies are not
     /// looked into: it may.
-    pub(crate) fn takes_workers(&self) -> bool {
+    pub fn takes_workers(&self) -> bool {
         let start = &self.start;
         let mut words = start
             .command
@@ -380,25 +380,25 @@ const PLACEHOLDERS: [&str; 7] = [
 
 /// What the placeholders stand for in one start (or one build) of a subject.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Values {
+pub struct Values {
     /// `{port}`: the port to listen on.
-    pub(crate) port: u16,
+    pub port: u16,
     /// `{cpus}`: the cores it runs on, as `0,2-3`.
-    pub(crate) cpus: String,
+    pub cpus: String,
     /// `{workers}`: how many workers it has.
-    pub(crate) workers: u32,
+    pub workers: u32,
     /// How many bytes its environment is longer than it need be.
-    pub(crate) padding: usize,
+    pub padding: usize,
     /// `{dir}`: its run directory, absolute.
-    pub(crate) dir: PathBuf,
+    pub dir: PathBuf,
     /// `{build}`: where its build put things, absolute.
-    pub(crate) build: PathBuf,
+    pub build: PathBuf,
     /// `{subject}`: its folder, absolute.
-    pub(crate) subject: PathBuf,
+    pub subject: PathBuf,
     /// `{ringside}`: the program that is running.
-    pub(crate) ringside: PathBuf,
+    pub ringside: PathBuf,
     /// `{companion.NAME.port}`, `{companion.NAME.dir}`: where each companion is.
-    pub(crate) companions: BTreeMap<String, Place>,
+    pub companions: BTreeMap<String, Place>,
 }
 
 impl Values {
@@ -501,7 +501,7 @@ pub struct Command(Vec<Template>);
 
 impl Command {
     /// The program and its arguments with placeholders filled in.
-    pub(crate) fn fill(&self, values: &Values) -> (String, Vec<String>) {
+    pub fn fill(&self, values: &Values) -> (String, Vec<String>) {
         let mut words = self.0.iter().map(|word| word.fill(values));
         (words.next().unwrap_or_default(), words.collect())
     }
@@ -512,12 +512,12 @@ impl Command {
     }
 
     /// Adds an argument without placeholders.
-    pub(crate) fn add(&mut self, argument: &str) {
+    pub fn add(&mut self, argument: &str) {
         self.0.push(Template(argument.to_owned()));
     }
 
     /// As it stands in the file, for people.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let words: Vec<&str> = self.words().collect();
         words.join(" ")
     }
@@ -564,7 +564,7 @@ impl<'de> Deserialize<'de> for FileName {
 }
 
 /// Whether `text` names something in the folder at hand and nothing elsewhere.
-pub(crate) fn is_plain_name(text: &str) -> bool {
+pub fn is_plain_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(allowed)
 }

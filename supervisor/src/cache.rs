@@ -17,11 +17,11 @@ const STICKY: u32 = 0o1000;
 
 /// The folder of builds: one that the caller names, or `ringside/builds` in the user's cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache(Result<PathBuf, String>);
+pub struct Cache(Result<PathBuf, String>);
 
 impl Cache {
     /// The one that is named, or the user's own (XDG Base Directory Specification).
-    pub(crate) fn new(named: Option<&Path>) -> Cache {
+    pub fn new(named: Option<&Path>) -> Cache {
         Cache::of(named, |name| env::var_os(name))
     }
 

@@ -19,11 +19,11 @@ pub(super) const DEPTH_MAX: usize = 120;
 const LETTER: f64 = 6.6;
 
 /// Stacks and how often each was seen: functions from the outermost on, between semicolons.
-pub(crate) type Folded = BTreeMap<String, u64>;
+pub type Folded = BTreeMap<String, u64>;
 
 /// Folds what `perf script -F comm,tid,ip,sym,dso` writes: a line for the thread, then a line for
 /// each function from the innermost on, then an empty line.
-pub(crate) fn fold(text: &str) -> Folded {
+pub fn fold(text: &str) -> Folded {
     let mut folded = Folded::new();
     for sample in text.split("\n\n") {
         let mut lines = sample.lines().filter(|line| !line.trim().is_empty());
@@ -66,7 +66,7 @@ pub(super) fn clean(name: &str) -> String {
 }
 
 /// A line a stack, as other tools read it.
-pub(crate) fn lines(folded: &Folded) -> String {
+pub fn lines(folded: &Folded) -> String {
     let mut text = String::new();
     for (stack, count) in folded {
         let _ = writeln!(text, "{stack} {count}");
@@ -101,7 +101,7 @@ impl<'a> Node<'a> {
 }
 
 /// The picture.
-pub(crate) fn svg(title: &str, folded: &Folded) -> String {
+pub fn svg(title: &str, folded: &Folded) -> String {
     let root = Node::of(folded);
     let height = (root.depth() as f64 + 2.0) * HEIGHT;
     let mut boxes = String::new();

@@ -63,7 +63,7 @@ pub enum Side {
 
 /// Where a companion is, for placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     pub(crate) port: u16,
     pub(crate) dir: PathBuf,
 }

@@ -90,7 +90,7 @@ struct Function {
 
 /// The stacks of a profile, packed by gzip or not. The error ends a sentence that begins with who
 /// sent it.
-pub(crate) fn fold(bytes: &[u8]) -> Result<Folded, String> {
+pub fn fold(bytes: &[u8]) -> Result<Folded, String> {
     let profile = Profile::decode(unpacked(bytes)?.as_slice())
         .map_err(|error| format!("sent no profile in the format of pprof ({error})"))?;
     if profile.sample.len() > SAMPLES_MAX {

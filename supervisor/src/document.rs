@@ -1,6 +1,6 @@
 //! Reading a TOML file so that a mistake names its file, its line and what was expected there.
 //!
-//! Knows nothing of what the files mean: [`crate::subject`] and [`crate::comparison`] do.
+//! Knows nothing of what the files mean: [`crate::subject`] does, and who reads comparisons.
 
 use std::fmt;
 use std::fs;
@@ -18,14 +18,14 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// The text of a file together with where it came from, for messages about parts of it.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     path: PathBuf,
     text: String,
 }
 
 impl Document {
     /// Reads a file and what it describes.
-    pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, Document), BadFile> {
+    pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, Document), BadFile> {
         let text = read_text(path).map_err(|what| BadFile {
             file: path.to_owned(),
             place: None,
@@ -42,12 +42,12 @@ impl Document {
     }
 
     /// The file as it was read.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         self.text.clone().into_bytes()
     }
 
     /// A message about the bytes `span` of this file.
-    pub(crate) fn fault(&self, span: Option<Range<usize>>, what: impl Into<String>) -> BadFile {
+    pub fn fault(&self, span: Option<Range<usize>>, what: impl Into<String>) -> BadFile {
         BadFile {
             file: self.path.clone(),
             place: span.map(|span| Place::of(&self.text, span.start)),
@@ -146,10 +146,7 @@ fn explain(message: &str) -> String {
 }
 
 /// The candidate that differs least from `word`, if it differs little enough to be meant.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count().div_ceil(3).max(1);
     candidates
         .into_iter()
@@ -176,11 +173,7 @@ fn edits(from: &str, to: &str) -> usize {
 }
 
 /// Reads JSON that says which version of its schema it is. `what` names it for the sentence.
-pub(crate) fn versioned<T: DeserializeOwned>(
-    text: &str,
-    known: u32,
-    what: &str,
-) -> Result<T, String> {
+pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Result<T, String> {
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: u32,
@@ -205,7 +198,7 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D
 }
 
 /// Reads a length of time that is not zero.
-pub(crate) fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+pub fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let length = duration(from)?;
     if length.is_zero() {
         return Err(D::Error::custom(
@@ -216,7 +209,7 @@ pub(crate) fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Durati
 }
 
 /// Reads a rate a second: `"50k"`, `"100/s"`.
-pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+pub fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let text = String::deserialize(from)?;
     measure::units::parse_rate(&text)
         .map(Some)
@@ -224,7 +217,7 @@ pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D:
 }
 
 /// Reads a share: `"2%"`.
-pub(crate) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+pub fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let text = String::deserialize(from)?;
     let number = text
         .strip_suffix('%')
@@ -238,7 +231,7 @@ pub(crate) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Erro
 }
 
 /// A model, indented, with a line end.
-pub(crate) fn indented(model: &impl Serialize) -> String {
+pub fn indented(model: &impl Serialize) -> String {
     match serde_json::to_string_pretty(model) {
         Ok(text) => text + "\n",
         // Maps with keys that are not strings are the one thing that cannot be written; there is

@@ -50,7 +50,7 @@ pub struct Calls {
 }
 
 /// The events to count, as `perf stat -e` takes them.
-pub(crate) fn events() -> String {
+pub fn events() -> String {
     let known = |name: &&&str| Path::new(EVENTS).join(format!("sys_enter_{name}")).exists();
     let single = NAMES.iter().filter(known);
     let single = single.map(|name| format!("syscalls:sys_enter_{name}"));
@@ -59,7 +59,7 @@ pub(crate) fn events() -> String {
 }
 
 /// What `perf stat -x,` wrote, for so many exchanges; none if it counted nothing.
-pub(crate) fn read(text: &str, exchanges: f64) -> Option<Calls> {
+pub fn read(text: &str, exchanges: f64) -> Option<Calls> {
     let mut calls = Calls::default();
     let mut counted = false;
     for line in text.lines() {

@@ -32,7 +32,7 @@ use crate::watch::cgroup::Group;
 /// The variable that marks everything a process starts.
 const MARK: &str = "RINGSIDE_SUBJECT";
 /// How long a process may take to end by itself before it is killed.
-pub(crate) const GRACE: Duration = Duration::from_secs(3);
+pub const GRACE: Duration = Duration::from_secs(3);
 /// How long the kernel may take to bury what was killed.
 const BURIAL: Duration = Duration::from_secs(3);
 /// How long what a process started may take to follow it.
@@ -45,22 +45,24 @@ const TAIL_BYTES: u64 = 8 * 1024;
 
 /// How a process is started.
 #[derive(Debug)]
-pub(crate) struct Launch<'a> {
-    pub(crate) program: String,
-    pub(crate) arguments: Vec<String>,
+pub struct Launch<'a> {
+    /// The program: a path, or a name that the environment finds.
+    pub program: String,
+    /// What it is given.
+    pub arguments: Vec<String>,
     /// Its whole environment, but for the mark.
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// Its working directory.
-    pub(crate) folder: &'a Path,
+    pub folder: &'a Path,
     /// Where its output goes; what is there already stays.
-    pub(crate) log: &'a Path,
+    pub log: &'a Path,
     /// The cores it stands on; none leaves it where the caller is.
-    pub(crate) cores: &'a [usize],
+    pub cores: &'a [usize],
 }
 
 /// A process that was started, and everything that it started. Ends with its owner.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     pid: Pid,
     mark: String,
@@ -79,7 +81,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts it. An error says why it could not be started, not what it did then.
-    pub(crate) fn start(launch: &Launch<'_>) -> io::Result<Process> {
+    pub fn start(launch: &Launch<'_>) -> io::Result<Process> {
         let log = File::options().create(true).append(true).open(launch.log)?;
         let log_start = log.metadata()?.len();
         let mark = format!("{}-{}", std::process::id(), unix_nanoseconds());
@@ -139,12 +141,12 @@ impl Process {
     }
 
     /// Its process id, which is also that of its group.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// How it ended, if it has. What it started may still be there.
-    pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
+    pub fn exited(&mut self) -> Option<ExitStatus> {
         if self.gone.is_none() {
             // NOWAIT leaves it a zombie: its number stays taken until its group is empty.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -160,7 +162,7 @@ impl Process {
     }
 
     /// Sleeps until it has exited, at most for `limit`; how it ended, if it has.
-    pub(crate) fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let woken = pidfd_open(self.pid, PidfdFlags::empty()).and_then(|descriptor| {
             // Readable when the process has exited (pidfd_open(2)).
             let mut exit = [PollFd::new(&descriptor, PollFlags::IN)];
@@ -173,8 +175,19 @@ impl Process {
         self.exited()
     }
 
+    /// Whether it ended within `limit`.
+    pub fn wait_for(&mut self, limit: Duration) -> bool {
+        let deadline = Time::now() + limit;
+        while Time::now() < deadline {
+            if self.wait(deadline - Time::now()).is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Asks it and its group to end; [`Process::end`] then waits for that.
-    pub(crate) fn ask_to_end(&self) {
+    pub fn ask_to_end(&self) {
         // Fails only if nobody is left in the group. One that is stopped must run to hear it.
         let _ = kill_process_group(self.pid, Signal::TERM);
         let _ = kill_process_group(self.pid, Signal::CONT);
@@ -183,7 +196,7 @@ impl Process {
     /// Ends it and everything that it started, then its companions: asks, waits for `grace`, kills.
     /// Who is still there a moment after it has ended itself was left behind, and is named. Returns
     /// who is there after all of that, which the kernel has to be asked about.
-    pub(crate) fn end(&mut self, grace: Duration) -> Vec<u32> {
+    pub fn end(&mut self, grace: Duration) -> Vec<u32> {
         // If it has ended already, nobody has asked its children: they shall have followed it.
         if self.exited().is_none() {
             self.ask_to_end();
@@ -220,7 +233,7 @@ impl Process {
     }
 
     /// The names of those who were still there when it, or a companion, had ended.
-    pub(crate) fn left_behind(&self) -> &BTreeSet<String> {
+    pub fn left_behind(&self) -> &BTreeSet<String> {
         &self.left_behind
     }
 
@@ -261,7 +274,7 @@ impl Process {
     }
 
     /// The last lines that it wrote, without control characters.
-    pub(crate) fn last_lines(&self) -> Vec<String> {
+    pub fn last_lines(&self) -> Vec<String> {
         last_lines(&self.log, self.log_start)
     }
 }

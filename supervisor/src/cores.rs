@@ -169,12 +169,13 @@ fn allowed() -> io::Result<Vec<usize>> {
 
 /// The calling thread stands on other cores while this lives, and goes back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Moved {
+pub struct Moved {
     before: CpuSet,
 }
 
 impl Moved {
-    pub(crate) fn to(cores: &[usize]) -> io::Result<Moved> {
+    /// Moves the calling thread onto these cores.
+    pub fn to(cores: &[usize]) -> io::Result<Moved> {
         let before = sched_getaffinity(None)?;
         let mut set = CpuSet::new();
         cores.iter().for_each(|core| set.set(*core));

@@ -1,0 +1,27 @@
+//! Subjects by themselves: folders, builds, processes and companions, and watching them.
+//!
+//! A subject is a folder with a `subject.toml`. It is built once ([`build`]), started on its own
+//! cores with its companions ([`live`], [`command`]), verified by what it answers, and watched at
+//! the edges of a window ([`watch`]). What was started ends with whoever started it.
+//!
+//! Knows no round and no comparison: who is measured when, and what it came to, is decided above.
+//! Judges nothing that it sees.
+#![forbid(unsafe_code)]
+
+pub mod binaries;
+pub mod build;
+pub mod cache;
+pub mod command;
+pub mod companion;
+pub mod cores;
+pub mod document;
+pub mod live;
+pub mod process;
+pub mod row;
+pub mod setting;
+#[cfg(test)]
+#[path = "../../tests/skip.rs"]
+mod skip;
+pub mod subject;
+pub mod watch;
+pub mod workload;

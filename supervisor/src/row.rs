@@ -1,0 +1,27 @@
+//! A subject under a workload: what a comparison measures beside others.
+
+use std::time::Duration;
+
+use crate::subject::Subject;
+use crate::workload::{Question, Workload};
+
+/// A row of the comparison: a subject under a workload.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What it is called: the subject's name, unless the file says otherwise.
+    pub name: String,
+    /// Who is asked.
+    pub subject: Subject,
+    /// How it is asked.
+    pub workload: Workload,
+    /// What it is asked.
+    pub question: Question,
+}
+
+impl Row {
+    /// How long its processes are loaded before anything is timed: as long as the workload says,
+    /// and no shorter than the subject needs.
+    pub fn warm_up(&self) -> Duration {
+        self.workload.warm_up.max(self.subject.warm_up)
+    }
+}

@@ -28,8 +28,9 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let outcome = outcome?;
     let text = capacity::report::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
-    let way_out = "make room before the next search; this one is whole on standard output";
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));
+    let way_out = "free some disk space before the next search; this one's report is on standard \
+                   output";
     let json = || outcome.found.json();
     let kept = keep(&outcome.folder, &outcome.unwritten, way_out, json);
     printed.and(kept)?;
@@ -49,8 +50,7 @@ fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
         && rate > to
     {
         return Err(Failure::usage(format!(
-            "--at-least {rate}/s can't be shown by a search that ends at --to {to}/s: give a \
-             higher --to"
+            "--at-least {rate}/s is above --to {to}/s, where the search ends: raise --to"
         )));
     }
     let redaction = arguments.load.secrets.hide(Redaction::default());
@@ -89,8 +89,8 @@ fn file(arguments: &Capacity) -> Result<Whose, String> {
             Ok(Whose::File(PathBuf::from(&arguments.whose)))
         }
         _ => Err(format!(
-            "{} is a comparison, which says itself what is asked over which connections: write \
-             that into its [workload], or give a URL",
+            "{} is a comparison file, which sets its own requests and connections: put these \
+             options into its [workload], or give a URL instead",
             arguments.whose
         )),
     }
@@ -103,7 +103,7 @@ fn reached(arguments: &Capacity, outcome: &Outcome, paint: Paint) -> bool {
     };
     let reached = outcome.found.at_least(rate);
     if !reached {
-        let what = format!("--at-least {rate}/s was not shown to be reached");
+        let what = format!("--at-least {rate}/s: the search didn't show that this rate holds");
         terminal::say(&paint.error(&what));
     }
     reached
@@ -186,7 +186,7 @@ mod tests {
             ("--usl 1,x http://a/", "whole number"),
             ("--binary http://a/", "WebSocket"),
             ("-c 1 -t 2 http://a/", "at least 2"),
-            ("--at-least 5k --to 2k http://a/", "higher --to"),
+            ("--at-least 5k --to 2k http://a/", "raise --to"),
         ] {
             let refused = asked(words).unwrap_err();
             assert!(refused.contains(part), "{words}: {refused}");

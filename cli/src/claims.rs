@@ -1,6 +1,7 @@
 //! `ringside claims`: published claims, run here, judged, and written down beside what was found.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,7 +38,9 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
         Action::Page => match arguments.names.as_slice() {
             [] => write_pages(claims, &arguments.output),
             [folder] => write_pages(claims, Path::new(folder)),
-            _ => Err(Failure::usage("page takes one directory of records")),
+            _ => Err(Failure::usage(
+                "page takes exactly one directory of records",
+            )),
         },
     }
 }
@@ -45,9 +48,12 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
 fn read(folder: &Path) -> Result<Vec<Claim>, Failure> {
     let place = folder.display();
     let (claims, faults) = claims::read_all(folder).map_err(|error| {
-        Failure::usage(format!(
-            "{place}: {error}; give the directory of claims with --dir"
-        ))
+        Failure::usage(match error.kind() {
+            ErrorKind::NotFound => format!(
+                "there are no claims in {place}; run this from a ringside checkout, or pass --dir"
+            ),
+            _ => format!("can't read the claims in {place}: {error}; pass another place as --dir"),
+        })
     })?;
     if faults.is_empty() {
         return Ok(claims);
@@ -61,14 +67,18 @@ fn chosen(claims: Vec<Claim>, names: &[String], all: bool) -> Result<Vec<Claim>,
     if names.is_empty() {
         return match all {
             true => Ok(claims),
-            false => Err(Failure::usage("name claims such as E1, or write --all")),
+            false => Err(Failure::usage(
+                "name the claims to run, such as E1, or pass --all",
+            )),
         };
     }
     let mut wanted = Vec::new();
     for name in names {
         let id = Id::parse(name).filter(|id| claims.iter().any(|claim| claim.id == *id));
         wanted.push(id.ok_or_else(|| {
-            Failure::usage(format!("no claim `{name}`; `ringside claims` lists them"))
+            Failure::usage(format!(
+                "there's no claim `{name}`; `ringside claims` lists them all"
+            ))
         })?);
     }
     let is_wanted = |claim: &Claim| wanted.contains(&claim.id);
@@ -107,12 +117,16 @@ fn entries(claims: Vec<Claim>, records: &Source) -> Vec<Entry> {
 fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
     if pack::is_pack(&arguments.output) {
         return Err(Failure::usage(format!(
-            "{} is a pack, to which nothing can be added; name a directory with -o",
+            "{} is a pack, and nothing can be added to a pack; give a directory with -o",
             arguments.output.display()
         )));
     }
-    let ringside = std::env::current_exe()
-        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))?;
+    let ringside = std::env::current_exe().map_err(|error| {
+        Failure::running(format!(
+            "can't find the path of the running ringside \
+                                                   binary: {error}"
+        ))
+    })?;
     let options = Options {
         folder: arguments.output.clone(),
         ringside,
@@ -146,8 +160,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
 fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
     if !records.is_dir() && !pack::is_pack(records) {
         return Err(Failure::usage(format!(
-            "{} is neither a directory of records nor a pack of one; `ringside claims run` makes \
-             a directory",
+            "{} is neither a directory of records nor a pack; `ringside claims run` creates one",
             records.display()
         )));
     }
@@ -164,7 +177,7 @@ fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
         let made = fs::create_dir_all(opened.pages());
         made.and_then(|()| fs::write(&file, text))
             .map_err(|error| {
-                Failure::running(format!("{} cannot be written: {error}", file.display()))
+                Failure::running(format!("can't write {}: {error}", file.display()))
             })?;
         terminal::say(&format!("written: {}", file.display()));
     }

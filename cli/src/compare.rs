@@ -50,7 +50,10 @@ fn forget_unpacked(arguments: &Compare, options: &Options) {
         .filter(|made| given != Some(*made))
         && std::fs::remove_dir_all(folder).is_ok()
     {
-        terminal::say(&format!("removed again: {}", folder.display()));
+        terminal::say(&format!(
+            "removed the unpacked directory again: {}",
+            folder.display()
+        ));
     }
 }
 
@@ -74,9 +77,9 @@ fn run_with(
     let outcome = outcome?;
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")));
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));
     let way_out = format!(
-        "make room, then go on with --resume {}: rounds that are not there are measured again",
+        "free some disk space, then continue with --resume {}: missing rounds are measured again",
         outcome.folder.display()
     );
     let json = || report::json(&outcome.report);
@@ -89,7 +92,7 @@ fn run_with(
 fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
     let text = lab::sweep::terminal(&swept.sweep, look(Paint::for_stdout(no_color)));
     terminal::print(&text)
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     terminal::say(&format!(
         "comparisons, records and reports: {}",
         swept.folder.display()
@@ -151,7 +154,7 @@ fn try_often(
     drop(talk);
     let outcome = outcome?;
     terminal::print(&trials::terminal(&outcome.trials))
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     terminal::say(&format!("trials: {}", outcome.folder.display()));
     say_unwritten(&outcome.unwritten);
     Ok(outcome.end().into())
@@ -194,20 +197,20 @@ pub(crate) fn keep(
         return Ok(());
     }
     say_unwritten(unwritten);
-    terminal::say("the report as JSON is on standard output instead");
+    terminal::say("the report is on standard output instead, as JSON");
     terminal::say(way_out);
     terminal::print(&json())
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))
 }
 
 /// Says what could not be written: the first few by name, since a full disk refuses them all.
 pub(crate) fn say_unwritten(unwritten: &[String]) {
     for what in unwritten.iter().take(UNWRITTEN_NAMED_MAX) {
-        terminal::say(&format!("not written: {what}"));
+        terminal::say(&format!("couldn't write {what}"));
     }
     let more = unwritten.len().saturating_sub(UNWRITTEN_NAMED_MAX);
     if more > 0 {
-        terminal::say(&format!("not written: {more} more"));
+        terminal::say(&format!("couldn't write {more} more files"));
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Exit, Failure> {
         return Ok(Exit::Stopped(signal));
     }
     terminal::print(&diff.words())
-        .map_err(|error| Failure::running(format!("standard output cannot be written: {error}")))?;
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     Ok(match (diff.has_regression(), diff.is_open()) {
         (true, _) => Exit::Threshold,
         (false, true) => Exit::CannotTell,

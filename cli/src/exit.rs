@@ -101,7 +101,7 @@ impl Failure {
 
     /// Signals that cannot be caught.
     pub(crate) fn signals(error: io::Error) -> Failure {
-        Failure::running(format!("signals cannot be caught: {error}"))
+        Failure::running(format!("can't install signal handlers: {error}"))
     }
 
     /// A failure while running.

@@ -82,6 +82,10 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
 
 /// The path of this program, which is what `{ringside}` stands for in the description of a subject.
 fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|error| Failure::running(format!("the path of ringside is unknown: {error}")))
+    std::env::current_exe().map_err(|error| {
+        Failure::running(format!(
+            "can't find the path of the running ringside \
+                                                   binary: {error}"
+        ))
+    })
 }

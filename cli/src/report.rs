@@ -29,8 +29,9 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
             Format::Json => one.model.json(),
             Format::Csv => one.model.csv(),
         };
-        terminal::print(&text)
-            .map_err(|error| Failure::running(format!("standard output: {error}")))?;
+        terminal::print(&text).map_err(|error| {
+            Failure::running(format!("can't write to standard output: {error}"))
+        })?;
         terminal::say(&format!(
             "report: {}",
             folder.join(Page::HTML.file()).display()
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
         }
     }
     for what in &unwritten {
-        terminal::say(&format!("not written: {what}"));
+        terminal::say(&format!("couldn't write {what}"));
     }
     Ok(if unwritten.is_empty() {
         Exit::Ok

@@ -52,8 +52,8 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
 /// That a thread takes no more connections, which wait in the backlog and then time out.
 fn out_of_room(connections: usize) -> String {
     format!(
-        "a thread has reached its limit of {connections} connections; more wait until one closes. \
-         Raise --connection-limit if you gave it, else the limit of open files (`ulimit -n`)"
+        "a thread reached its limit of {connections} connections; new ones wait until one closes. \
+         Raise --connection-limit if you set it, otherwise the open-files limit (`ulimit -n`)"
     )
 }
 
@@ -67,7 +67,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     let (address, host) = address(&arguments.addr)?;
     let unix = matches!(address, Address::Unix(_));
     let threads = match arguments.threads {
-        Some(0) => return Err("--threads 0 serves nobody: give at least 1".to_string()),
+        Some(0) => return Err("--threads 0 would serve nobody: use at least 1".to_string()),
         Some(threads) => threads as usize,
         None if unix => 1,
         None => cpus.len(),
@@ -127,10 +127,9 @@ fn identity(arguments: &Serve, address: &Address, fingerprint: &str) -> String {
     match &arguments.cert {
         Some(file) => format!("certificate of {}, SHA-256 {fingerprint}", file.display()),
         None => format!(
-            "certificate made for this run, SHA-256 {fingerprint}\n\
-             clients accept it with --insecure, or trust it: \
-             openssl s_client -connect {place} </dev/null | openssl x509 -out serve.pem, \
-             and --cacert serve.pem"
+            "certificate made for this run, SHA-256 {fingerprint}\nclients can accept it with \
+             --insecure, or trust it: openssl s_client -connect {place} </dev/null | openssl x509 \
+             -out serve.pem, then --cacert serve.pem"
         ),
     }
 }
@@ -149,7 +148,7 @@ fn address(text: &str) -> Result<(Address, String), String> {
         .ok_or_else(|| bad("the port is missing"))?;
     let port: u16 = port
         .parse()
-        .map_err(|_| bad("the port is not a number up to 65535"))?;
+        .map_err(|_| bad("the port isn't a number up to 65535"))?;
     let host = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -157,11 +156,11 @@ fn address(text: &str) -> Result<(Address, String), String> {
     let host = if host.is_empty() { "0.0.0.0" } else { host };
     let mut found = (host, port)
         .to_socket_addrs()
-        .map_err(|error| bad(&format!("{host} has no address ({error})")))?;
+        .map_err(|error| bad(&format!("can't resolve {host} ({error})")))?;
     found
         .next()
         .map(|found| (Address::Tcp(found), host.to_string()))
-        .ok_or_else(|| bad(&format!("{host} has no address")))
+        .ok_or_else(|| bad(&format!("{host} doesn't resolve to an address")))
 }
 
 fn words(summary: &Summary) -> String {
@@ -180,12 +179,12 @@ fn words(summary: &Summary) -> String {
     }
     if counts.relieved > 0 {
         text.push_str(&format!(
-            ", {} given up for want of memory (--memory-limit)",
+            ", {} connections cut short by --memory-limit",
             counts.relieved
         ));
     }
     if counts.cut > 0 {
-        text.push_str(&format!(", {} cut at the end", counts.cut));
+        text.push_str(&format!(", {} cut off at shutdown", counts.cut));
     }
     text
 }

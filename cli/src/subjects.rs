@@ -1,5 +1,6 @@
 //! `ringside subjects`: the servers that a comparison can name; listed, built, checked.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use engine::signal::Stop;
@@ -39,18 +40,26 @@ fn chosen(arguments: &Subjects) -> Result<(Vec<Subject>, Vec<String>), Failure> 
         action, names, all, ..
     } = arguments;
     if *action != Action::List && names.is_empty() && !all {
-        let what = "name the subjects, or say --all; `ringside subjects` lists them";
+        let what = "name the subjects, or pass --all; `ringside subjects` lists them";
         return Err(Failure::usage(what));
     }
     let place = arguments.dir.display();
     let mut found = Subject::all(&arguments.dir).map_err(|error| {
-        Failure::usage(format!(
-            "{place}: {error}; give the folder of subjects with --dir"
-        ))
+        Failure::usage(match error.kind() {
+            ErrorKind::NotFound => format!(
+                "there are no subjects in {place}; run this from a ringside checkout, or pass --dir"
+            ),
+            _ => {
+                format!("can't read the subjects in {place}: {error}; pass another place as --dir")
+            }
+        })
     })?;
     let known = |wanted: &String| found.iter().any(|(name, _)| name == wanted);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let what = format!("no subject `{unknown}` in {place}; `ringside subjects` lists them");
+        let what = format!(
+            "there's no subject `{unknown}` in {place}; `ringside subjects` lists \
+                            them"
+        );
         return Err(Failure::usage(what));
     }
     found.retain(|(name, _)| names.is_empty() || names.contains(name));
@@ -66,13 +75,12 @@ fn list(subjects: &[Subject], options: &Options) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     let mut missing = Vec::new();
     for subject in subjects {
-        let readiness = check::readiness(subject, options).map_err(|error| {
-            Failure::running(format!("temporary files cannot be written: {error}"))
-        })?;
+        let readiness = check::readiness(subject, options)
+            .map_err(|error| Failure::running(format!("can't write temporary files: {error}")))?;
         let state = match readiness {
             Readiness::Ready => "ready",
             Readiness::Built => "built",
-            Readiness::Unbuilt => "to be built",
+            Readiness::Unbuilt => "not built",
             Readiness::Missing(sentence) => {
                 missing.push([subject.name.clone(), sentence]);
                 "not installed"

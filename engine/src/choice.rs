@@ -57,7 +57,7 @@ impl FromStr for EngineChoice {
             "uring" | "io_uring" => Ok(EngineChoice::Uring),
             "epoll" => Ok(EngineChoice::Epoll),
             other => Err(format!(
-                "`{other}` is no engine; there are auto, uring and epoll"
+                "no engine is called `{other}`; choose auto, uring or epoll"
             )),
         }
     }
@@ -79,11 +79,11 @@ fn decide_with(
     uring: impl FnOnce() -> Result<(), OpenError>,
 ) -> Result<(Kind, String), OpenError> {
     match choice {
-        EngineChoice::Epoll => Ok((Kind::Epoll, "asked for".into())),
-        EngineChoice::Uring => uring().map(|()| (Kind::Uring, "asked for".into())),
+        EngineChoice::Epoll => Ok((Kind::Epoll, "requested".into())),
+        EngineChoice::Uring => uring().map(|()| (Kind::Uring, "requested".into())),
         EngineChoice::Auto => Ok(match uring() {
-            Ok(()) => (Kind::Uring, "it opened and passed its self-test".into()),
-            Err(error) => (Kind::Epoll, format!("io_uring is not usable: {error}")),
+            Ok(()) => (Kind::Uring, "passed its self-test".into()),
+            Err(error) => (Kind::Epoll, format!("io_uring doesn't work here: {error}")),
         }),
     }
 }

@@ -24,7 +24,7 @@ pub fn pin(cpu: usize) -> Result<(), PinError> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(PinError {
             cpu,
-            reason: format!("the highest is {}", CpuSet::MAX_CPU - 1),
+            reason: format!("the highest number is {}", CpuSet::MAX_CPU - 1),
         });
     }
     let mut set = CpuSet::new();
@@ -56,14 +56,14 @@ pub fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (parse_number(text, first)?, parse_number(text, last)?);
         if first > last {
-            return Err(ListError::new(text, format!("`{part}` runs backwards")));
+            return Err(ListError::new(
+                text,
+                format!("the range `{part}` runs backwards"),
+            ));
         }
         for cpu in first..=last {
             if processors.contains(&cpu) {
-                return Err(ListError::new(
-                    text,
-                    format!("processor {cpu} appears twice"),
-                ));
+                return Err(ListError::new(text, format!("CPU {cpu} appears twice")));
             }
             processors.push(cpu);
         }
@@ -77,7 +77,7 @@ fn parse_number(list: &str, text: &str) -> Result<usize, ListError> {
         Ok(cpu) if digits_only && cpu < CpuSet::MAX_CPU => Ok(cpu),
         _ => {
             let bound = CpuSet::MAX_CPU - 1;
-            let what = format!("`{text}` is not a processor number from 0 to {bound}");
+            let what = format!("`{text}` isn't a CPU number from 0 to {bound}");
             Err(ListError::new(list, what))
         }
     }
@@ -95,7 +95,7 @@ impl fmt::Display for PinError {
         let PinError { cpu, reason } = self;
         write!(
             f,
-            "cannot run a thread on processor {cpu} ({reason}); allowed are {:?}",
+            "can't pin a thread to CPU {cpu} ({reason}); this process may use {:?}",
             allowed()
         )
     }
@@ -123,7 +123,7 @@ impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "processor list `{}`: {}; write it like 0,2-5",
+            "CPU list `{}`: {}; write it like 0,2-5",
             self.list, self.what
         )
     }
@@ -149,7 +149,7 @@ mod tests {
         ] {
             let error = parse_list(text).expect_err(text).to_string();
             assert!(
-                error.starts_with(&format!("processor list `{text}`: ")),
+                error.starts_with(&format!("CPU list `{text}`: ")),
                 "{error}"
             );
         }
@@ -175,9 +175,6 @@ mod tests {
         let error = pin(CpuSet::MAX_CPU)
             .expect_err("no such processor")
             .to_string();
-        assert!(
-            error.contains("cannot run a thread on processor"),
-            "{error}"
-        );
+        assert!(error.contains("can't pin a thread to CPU"), "{error}");
     }
 }

@@ -30,7 +30,7 @@ pub fn report() -> Vec<Finding> {
         Err(error) => vec![Finding {
             name: "io_uring".into(),
             good: false,
-            text: format!("not usable, epoll is used instead: {error}"),
+            text: format!("doesn't work here, so ringside uses epoll: {error}"),
         }],
     };
     findings.push(sysctl());
@@ -46,8 +46,8 @@ pub fn report() -> Vec<Finding> {
 pub(crate) fn uring() -> Result<(), OpenError> {
     let mut driver = uring::open(&small())?;
     exchange(&mut driver).map_err(|what| OpenError {
-        what: format!("io_uring opened but failed its self-test: {what}"),
-        remedy: "use the epoll driver, and report this kernel".into(),
+        what: format!("io_uring opens but fails its self-test: {what}"),
+        remedy: "use --engine epoll, and report this kernel to us".into(),
     })
 }
 
@@ -59,7 +59,7 @@ fn try_uring() -> Result<Vec<Finding>, OpenError> {
     let works = Finding {
         name: "io_uring".into(),
         good: true,
-        text: "opened, and carried an exchange over the loopback".into(),
+        text: "works: it carried an exchange over loopback".into(),
     };
     Ok(std::iter::once(works)
         .chain(present)
@@ -72,7 +72,7 @@ fn finding(feature: Feature, present: bool) -> Finding {
         format!("in use (Linux {})", feature.since())
     } else {
         format!(
-            "missing, it came with Linux {}: {}",
+            "missing (needs Linux {}): {}",
             feature.since(),
             feature.cost()
         )
@@ -88,7 +88,7 @@ fn sysctl() -> Finding {
     let name = "kernel.io_uring_disabled";
     let value = fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let (good, text) = match value.as_deref().map(str::trim) {
-        Ok("0") => (true, "0: every process may use io_uring".to_owned()),
+        Ok("0") => (true, "0: any process may use io_uring".to_owned()),
         Ok("1") => (
             false,
             "1: only CAP_SYS_ADMIN and kernel.io_uring_group may use it".to_owned(),
@@ -99,7 +99,7 @@ fn sysctl() -> Finding {
         ),
         Err(_) => (
             true,
-            "this kernel has no such switch (Linux 6.6)".to_owned(),
+            "this kernel doesn't have this setting (it came with Linux 6.6)".to_owned(),
         ),
     };
     Finding {
@@ -116,7 +116,7 @@ fn descriptors() -> Finding {
         name: "RLIMIT_NOFILE".into(),
         good: limit.current.is_none_or(|current| current >= 4096),
         text: format!(
-            "{} (at most {}): open files of the process, and sockets of one io_uring driver",
+            "{} (hard limit {}): open files per process, and sockets per io_uring driver",
             text(limit.current),
             text(limit.maximum)
         ),

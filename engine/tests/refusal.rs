@@ -37,7 +37,7 @@ fn where_the_kernel_has_no_io_uring_that_is_said() {
         let Err(error) = uring::open(&Config::default()) else {
             panic!("the filter does not work");
         };
-        assert!(error.what.contains("no io_uring"), "{error}");
+        assert!(error.what.contains("doesn't have io_uring"), "{error}");
     });
     asked.join().expect("all was as it should be");
 }

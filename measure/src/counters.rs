@@ -144,72 +144,68 @@ impl ErrorKind {
 /// What each kind means and what to do, in the order of the kinds.
 const SENTENCES: [&str; KINDS] = [
     // Refused
-    "Nothing listened at the address, or the listener's backlog was full: start the \
-     server, or raise net.core.somaxconn and its backlog.",
+    "Nothing is listening at this address, or the listener's backlog was full: start the server, \
+     or raise its backlog and net.core.somaxconn.",
     // Unreachable
-    "The host or its network could not be reached: check the address and the route.",
+    "The host or its network couldn't be reached: check the address and the route.",
     // Reset
-    "The peer reset the connection: look for a crash, a limit or a timeout in the \
-     server's log.",
+    "The server reset the connection: look for a crash, a limit or a timeout in its log.",
     // EarlyClose
-    "The peer closed the connection before the answer was whole: look for a crash or \
-     a keep-alive limit in the server.",
+    "The server closed the connection before its answer was complete: look for a crash or a \
+     keep-alive limit.",
     // Timeout
-    "No whole answer came within the time limit; it is counted as a censored sample: \
-     lower the load, or raise --timeout.",
+    "The answer wasn't complete before the timeout, and counts as a censored sample: lower the \
+     load, or raise --timeout.",
     // ConnectTimeout
-    "TCP did not connect within the time limit: check firewalls and the listener's backlog.",
+    "TCP didn't connect before the timeout: check firewalls and the listener's backlog.",
     // ProtocolViolation
-    "The peer broke the protocol: look at its answer with another client.",
+    "The server violated the protocol: inspect its answer with another client.",
     // UnexpectedStatus
-    "The answer was whole, but its status was not an expected one: check path, method \
-     and headers.",
+    "The answer was complete, but its status wasn't an expected one: check path, method and \
+     headers.",
     // PortsExhausted
-    "No local port was free for a new connection: give more source addresses with \
-     --source-ip, widen net.ipv4.ip_local_port_range, or keep connections alive.",
+    "No local port was free for a new connection: add source addresses with --source-ip, widen \
+     net.ipv4.ip_local_port_range, or keep connections alive.",
     // DescriptorsExhausted
-    "No file descriptor was free: raise the limit with `ulimit -n`.",
+    "No file descriptors were left: raise the limit with `ulimit -n`.",
     // BrokenPipe
-    "The connection was closed while a request was being sent: the server does not \
-     wait for whole requests.",
+    "The server closed the connection while a request was being sent: it doesn't wait for the \
+     whole request.",
     // TlsCertificate
-    "The peer's certificate is not trusted: give its issuer with --cacert, the name \
-     that it is for in the URL, or accept any with --insecure.",
+    "The server's certificate isn't trusted: give its issuer with --cacert, use the name it's \
+     issued for in the URL, or accept any certificate with --insecure.",
     // TlsFailed
-    "The TLS handshake or connection broke: check that the server speaks TLS here, and \
-     look for its alert in its log.",
+    "The TLS handshake or connection failed: check that the server speaks TLS on this port, and \
+     look for an alert in its log.",
     // NoCommonProtocol
-    "The peer does not speak the protocol that was asked for: check the port, or leave \
-     --http2 out.",
+    "The server doesn't speak the requested protocol: check the port, or drop --http2.",
     // UpgradeRefused
-    "The peer answered the WebSocket upgrade with another status than 101: check the \
-     path and the headers.",
+    "The server didn't answer the WebSocket upgrade with status 101: check the path and the \
+     headers.",
     // StreamReset
-    "The peer reset single HTTP/2 streams: look for a limit or a failed request in the \
-     server's log.",
+    "The server reset individual HTTP/2 streams: look for a limit or a failed request in its log.",
     // StreamRefused
-    "The peer refused an HTTP/2 stream without processing it, and the request was sent \
-     again: ask for fewer streams with -S.",
+    "The server refused an HTTP/2 stream without processing it, so we sent the request again: use \
+     fewer streams (-S).",
     // StreamGivenUp
-    "The peer refused an HTTP/2 stream, and the request failed: it had been sent again too \
-     often, or the peer allows no streams. Ask for fewer streams with -S.",
+    "The server refused an HTTP/2 stream, and the request failed: it ran out of retries, or the \
+     server allows no streams. Use fewer streams (-S).",
     // GoAway
-    "The peer ended the HTTP/2 connection for an error: look for the reason in the \
-     server's log.",
+    "The server ended the HTTP/2 connection with an error: look for the reason in its log.",
     // GrpcStatus
-    "The gRPC call ended with a status other than OK: the codes are listed by name.",
+    "The gRPC call ended with a status other than OK: the codes are listed separately.",
     // IdleClose
-    "The peer closed an idle connection: send heartbeats more often than its keep-alive \
-     timeout (--heartbeat), or raise that or its limit of connections.",
+    "The server closed an idle connection: send heartbeats more often than its keep-alive timeout \
+     (--heartbeat), or raise that timeout or its connection limit.",
     // TlsTimeout
-    "TCP connected, but the TLS handshake was not over within the time limit: the server has \
-     no room for more connections, is overloaded, or does not speak TLS here.",
+    "TCP connected, but the TLS handshake didn't finish before the timeout: the server has no room \
+     for more connections, is overloaded, or doesn't speak TLS on this port.",
     // GreetingTimeout
-    "TCP connected (and TLS), but the WebSocket upgrade or the start of HTTP/2 was not answered \
-     within the time limit: the server has no room for more connections, or is overloaded.",
+    "TCP (and TLS) connected, but the WebSocket upgrade or the start of HTTP/2 wasn't answered \
+     before the timeout: the server has no room for more connections, or is overloaded.",
     // Other
-    "The operating system refused an operation for a rare reason: run with fewer \
-     connections, and see `ringside doctor`.",
+    "The operating system refused an operation for an unusual reason: try fewer connections, and \
+     run `ringside doctor`.",
 ];
 
 /// Counts of errors by kind.

@@ -260,10 +260,10 @@ impl Histogram {
     pub fn from_hdr_v2_base64(text: &str) -> Result<Histogram, String> {
         let bytes = BASE64
             .decode(text.trim())
-            .map_err(|error| format!("the histogram is not base64: {error}"))?;
+            .map_err(|error| format!("the histogram isn't valid base64: {error}"))?;
         let read: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
-            .map_err(|error| format!("the histogram is not in HdrHistogram's V2: {error}"))?;
+            .map_err(|error| format!("the histogram isn't in HdrHistogram's V2 format: {error}"))?;
         let mut histogram = Histogram::new();
         for step in read.iter_recorded() {
             let n = step.count_at_value();

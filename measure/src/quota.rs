@@ -125,7 +125,7 @@ impl Groups {
         let mut groups = Groups::walk(root, &own, &mounts);
         let namespace = fs::read_link(proc.join("ns/cgroup"));
         if namespace.is_ok_and(|name| name.as_os_str() != FIRST_NAMESPACE) {
-            groups.hide("the control groups around this container can't be seen");
+            groups.hide("control groups outside this container aren't visible");
         }
         groups
     }
@@ -136,7 +136,7 @@ impl Groups {
             .into_iter()
             .find_map(|controller| Some((controller, path_of(own, controller)?)));
         let Some((controller, path)) = hierarchy else {
-            let why = "this kernel shows no control groups with a CPU controller";
+            let why = "this kernel has no control groups with a CPU controller";
             return Groups::unseen(Version::Two, why.to_owned());
         };
         let version = match controller {
@@ -144,7 +144,7 @@ impl Groups {
             _ => Version::One,
         };
         let Some(mount) = Mount::find(mounts, controller) else {
-            let why = "the CPU controller of control groups is mounted nowhere";
+            let why = "the control groups' CPU controller isn't mounted anywhere";
             return Groups::unseen(version, why.to_owned());
         };
         let mut groups = Groups {
@@ -153,12 +153,12 @@ impl Groups {
             hidden: None,
         };
         if mount.top != "/" {
-            groups.hide("the control groups above the mounted ones can't be seen");
+            groups.hide("control groups above the mounted ones aren't visible");
         }
         let place = root.join(mount.place.trim_start_matches('/'));
         // In a container the path may be that of the host, and the mount all that is shown of it.
         let mut folder = mount.folder(root, path).unwrap_or_else(|| {
-            groups.hide("the process's own control group is not among the mounted ones");
+            groups.hide("the process's own control group isn't mounted");
             place.clone()
         });
         loop {
@@ -273,7 +273,7 @@ impl Version {
         match (quota.parse::<u64>(), period) {
             (Ok(quota), Ok(period)) if period > 0 => Ok(Some(quota * 1000 / period)),
             _ => Err(format!(
-                "{} has a quota that reads {quota}",
+                "can't make sense of the quota in {}: {quota}",
                 level.display()
             )),
         }

@@ -734,7 +734,7 @@ pub fn schema_json<P: JsonSchema>() -> String {
 /// Any record as indented JSON with a line feed at its end.
 pub(crate) fn write_json(record: &impl Serialize) -> Result<String, String> {
     let mut text = serde_json::to_string_pretty(record)
-        .map_err(|error| format!("the record cannot be written as JSON: {error}"))?;
+        .map_err(|error| format!("can't write the record as JSON: {error}"))?;
     text.push('\n');
     Ok(foreign::json(&text).into_owned())
 }
@@ -751,7 +751,7 @@ pub(crate) fn read_json<R: DeserializeOwned>(text: &str, version: u32) -> Result
         Some(found) if found == u64::from(version) => {}
         Some(found) => {
             return Err(format!(
-                "record has schema {found}, this ringside reads {version}"
+                "the record has schema version {found}, but this ringside reads version {version}"
             ));
         }
         None => return Err("not a record: it has no schema_version".to_owned()),

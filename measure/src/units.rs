@@ -27,7 +27,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 const DURATION: &str = "a duration like 10s, 1.5s, 50ms, 2m or 1h30m (a bare number is seconds)";
 const COUNT: &str = "a whole number like 200, 10k, 1.5M or 1G";
 const SIZE: &str = "a size in bytes like 512, 4K or 64KiB (1024 each), or 1MB (1000 each)";
-const NO_RATE: &str = "a rate above zero; give one like 50000, 50k, 100/s or 10/m";
+const NO_RATE: &str = "a rate above zero, like 50000, 50k, 100/s or 10/m";
 const RATE: &str = "a rate like 50000, 50k, 100/s or 10/m (a bare number is per second)";
 
 /// Reads a duration: numbers with `ns`, `us`, `ms`, `s`, `m`, `h` or `d`, one after the other, with

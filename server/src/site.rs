@@ -129,7 +129,7 @@ impl Site {
         if route.allows(method) {
             return Found::Route(at, parameter);
         }
-        let text = format!("this path takes {}\n", route.methods);
+        let text = format!("this path allows {}\n", route.methods);
         let allow = Some(route.methods);
         Found::Refusal(Response {
             allow,

@@ -189,30 +189,30 @@ impl fmt::Display for StartError {
             StartError::NoThreads => f.write_str("a server needs at least one thread"),
             StartError::UnixThreads(threads) => write!(
                 f,
-                "a Unix socket is served by one thread, not {threads}: its connections cannot be \
+                "a Unix socket is served by one thread, not {threads}: its connections can't be \
                  spread over several listeners"
             ),
             StartError::Memory(least) => write!(
                 f,
-                "the memory limit is less than one body for each thread: allow at least {least} \
-                 bytes, or shorter bodies"
+                "the memory limit doesn't fit one body per thread: raise it to at least {least} \
+                 bytes, or lower the body limit"
             ),
             StartError::Taken(Address::Tcp(address)) => write!(
                 f,
-                "{address} is taken: another process listens there. `ss -ltnp 'sport = :{}'` \
-                 shows which; port 0 takes any free port",
+                "{address} is in use: another process is listening there. `ss -ltnp 'sport = :{}'` \
+                 shows which; port 0 picks a free port",
                 address.port()
             ),
             StartError::Taken(Address::Unix(path)) => write!(
                 f,
-                "{} is taken: another process listens there, and `ss -lxp src {0}` shows which, or \
-                 it is a file of another kind",
+                "{} is in use: another process is listening there (`ss -lxp src {0}` shows which), \
+                 or it isn't a socket",
                 path.display()
             ),
             StartError::NotLocal(address) => write!(
                 f,
-                "{address} is no address of this host. `ip address` lists those it has; 0.0.0.0 \
-                 and [::] stand for all of them"
+                "{address} isn't an address of this host. `ip address` lists its addresses; \
+                 0.0.0.0 and [::] mean all of them"
             ),
             StartError::NotPermitted(Address::Tcp(address)) => write!(
                 f,
@@ -223,22 +223,22 @@ impl fmt::Display for StartError {
             StartError::NotPermitted(Address::Unix(path)) => {
                 write!(
                     f,
-                    "{} cannot be made: its directory is not writable",
+                    "can't create {}: its directory isn't writable",
                     path.display()
                 )
             }
             StartError::NoDirectory(path) => {
                 write!(
                     f,
-                    "{} cannot be made: its directory does not exist",
+                    "can't create {}: its directory doesn't exist",
                     path.display()
                 )
             }
-            StartError::Listen(address, why) => write!(f, "cannot listen on {address}: {why}"),
+            StartError::Listen(address, why) => write!(f, "can't listen on {address}: {why}"),
             StartError::Cpu(error) => error.fmt(f),
             StartError::Engine(error) => error.fmt(f),
             StartError::Tls(why) => f.write_str(why),
-            StartError::Thread(why) => write!(f, "cannot start a thread: {why}"),
+            StartError::Thread(why) => write!(f, "can't start a thread: {why}"),
         }
     }
 }
@@ -298,7 +298,7 @@ fn refusal(address: &Address, refused: Refused) -> StartError {
             return listen_error(address, &io::Error::from_raw_os_error(errno));
         }
         Refused::Kernel(Fault::Exhausted) => {
-            "this host has no descriptor or memory left; `ulimit -n` shows the limit".into()
+            "no file descriptors or memory are left; `ulimit -n` shows the descriptor limit".into()
         }
         other => format!("{other:?}"),
     };
@@ -388,7 +388,9 @@ fn begin(index: usize, job: Job) -> Result<(Address, Handle), StartError> {
     match listens.recv() {
         Ok(Ok(address)) => Ok((address, handle)),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(StartError::Thread("it ended before it listened".into())),
+        Err(_) => Err(StartError::Thread(
+            "it ended before it was listening".into(),
+        )),
     }
 }
 

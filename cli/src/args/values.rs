@@ -20,7 +20,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 /// A count that fits a plan's 32 bits.
 pub(super) fn small_count(text: &str) -> Result<u32, String> {
     let value = count(text)?;
-    u32::try_from(value).map_err(|_| format!("{text} is more than can be asked for"))
+    u32::try_from(value).map_err(|_| format!("{text} is too large"))
 }
 
 /// `50k`, `100/s`, `10/m`: exchanges per second.
@@ -33,7 +33,7 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     match number {
         Ok(number) if number > 0.0 && number < 100.0 => Ok(number / 100.0),
-        _ => Err(format!("{text} is not a percentage; write for example 2%")),
+        _ => Err(format!("{text} isn't a percentage; write it like 2%")),
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn ratio(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(ratio) if ratio > 0.0 && ratio.is_finite() => Ok(ratio),
         _ => Err(format!(
-            "{text} is not a ratio; write a number above 0, such as 1.05"
+            "{text} isn't a ratio; write a number above 0, such as 1.05"
         )),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
 /// A size that fits a plan's 32 bits.
 pub(super) fn small_size(text: &str) -> Result<u32, String> {
     let bytes = size(text)?;
-    u32::try_from(bytes).map_err(|_| format!("{text} is more than can be asked for"))
+    u32::try_from(bytes).map_err(|_| format!("{text} is too large"))
 }
 
 /// A header as it was given: read already, but refused only where the plan is made, since a message
@@ -73,10 +73,10 @@ fn field(text: &str) -> Header {
     let wanted = "write 'Name: value'";
     let (name, value) = text
         .split_once(':')
-        .ok_or(format!("it has no colon; {wanted}"))?;
+        .ok_or(format!("there's no colon; {wanted}"))?;
     if name.is_empty() || name != name.trim() {
         return Err(format!(
-            "its name is empty or has spaces around it; {wanted}"
+            "the name is empty or has spaces around it; {wanted}"
         ));
     }
     Ok((name.to_string(), value.trim().to_string()))
@@ -86,7 +86,7 @@ fn field(text: &str) -> Header {
 #[allow(clippy::unnecessary_wraps)] // What clap wants of a parser.
 pub(super) fn metadata(text: &str) -> Result<Header, String> {
     if text.trim_start().starts_with('{') {
-        let refused = "JSON is not taken here; write 'name: value', and repeat the flag";
+        let refused = "JSON isn't supported here; write 'name: value', and repeat the flag";
         return Ok(Err(refused.to_string()));
     }
     header(text)
@@ -105,7 +105,7 @@ pub(crate) fn fields(flag: &str, given: &[Header]) -> Result<Vec<(String, String
 pub(super) fn back_off(text: &str) -> Result<BackOff, String> {
     let (first, most) = text
         .split_once("..")
-        .ok_or("write the first wait and the longest, such as 100ms..30s")?;
+        .ok_or("give the first wait and the longest one, such as 100ms..30s")?;
     Ok(BackOff {
         first_s: duration(first.trim())?.as_secs_f64(),
         most_s: duration(most.trim())?.as_secs_f64(),

@@ -104,7 +104,7 @@ fn cpus(facts: &Facts) -> Finding {
         ""
     };
     let allowed = facts.cpus_allowed;
-    let value = format!("{allowed} allowed of {online} online{siblings} ({model})");
+    let value = format!("may use {allowed} of {online} online{siblings} ({model})");
     if allowed > 1 {
         return finding.ok(&value);
     }

@@ -85,7 +85,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Terminate => Ok(Exit::Stopped(Signal::Terminate)),
         _ if crossed => Ok(Exit::Threshold),
         _ if record.connections.opened == 0 => Err(Failure::running(
-            "not one connection came about; the failed attempts say why",
+            "no connection could be opened; the failed attempts say why",
         )),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
@@ -97,14 +97,14 @@ fn progress_text(now: &Progress, asked: u32, opening_s: u64) -> String {
     let beats = format!("{} heartbeats, {} failed", now.completed, now.failed);
     match (now.phase, now.total_s) {
         (Phase::WarmUp, _) => format!(
-            "opening for {opening_s}s  {} of {asked} stand  {beats}",
+            "opening for {opening_s}s  {} of {asked} open  {beats}",
             now.connected
         ),
         (_, Some(total)) => format!(
-            "{:.0}s of {total:.0}s  {} of {asked} stand  {beats}",
+            "{:.0}s of {total:.0}s  {} of {asked} open  {beats}",
             now.elapsed_s.floor(),
             now.connected
         ),
-        (_, None) => format!("{} of {asked} stand  {beats}", now.connected),
+        (_, None) => format!("{} of {asked} open  {beats}", now.connected),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     if arguments.http2 {
         if plan.protocol != Protocol::Http1 {
             return Err(format!(
-                "--http2 is about http:// and https://: {}:// says by itself what is spoken",
+                "--http2 applies to http:// and https:// only: {}:// already sets the protocol",
                 plan.target.scheme
             ));
         }
@@ -113,14 +113,14 @@ mod tests {
             ("--source-ip ::1", "one is IPv4"),
             ("--insecure", "write https://"),
             ("-H nonsense", "Name: value"),
-            ("--cpus 1023", "allowed"),
+            ("--cpus 1023", "it may use"),
         ];
         for (words, part) in table {
             let text = planned(&format!("{words} {URL}")).unwrap_err();
             assert!(text.contains(part), "{words}: {text}");
         }
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
-        assert!(text.contains("says by itself"), "{text}");
+        assert!(text.contains("already sets the protocol"), "{text}");
         let text = planned("gopher://127.0.0.1/").unwrap_err();
         assert!(text.contains("no scheme"), "{text}");
     }

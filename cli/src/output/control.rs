@@ -43,7 +43,7 @@ fn meaning(record: &Record, control: &Control) -> String {
     );
     if control.failed > 0 {
         text.push_str(&format!(
-            "\n{} requests of the control failed, so it can't serve as one.",
+            "\n{} requests of the control failed, so it can't serve as a control.",
             control.failed
         ));
         return text;
@@ -54,15 +54,15 @@ fn meaning(record: &Record, control: &Control) -> String {
              cause, whichever server is loaded."
         }
         (true, false) if control.valid => {
-            "\nThe generator was on time for the control: the server takes something the\n\
-             generator needs, such as its CPUs, or something else ran during the run."
+            "\nThe generator was on time in the control: the server takes something the\ngenerator \
+             needs, such as its CPUs, or something else ran during the run."
         }
         (false, true) => {
-            "\nThe generator was late for the control only, so the two can't be compared: repeat \
+            "\nThe generator was late in the control only, so the two can't be compared: repeat \
              the run."
         }
         (_, false) if !control.valid => {
-            "\nThe control's own figures can't be trusted, so it tells nothing about the run."
+            "\nThe control's own figures can't be trusted, so they say nothing about the run."
         }
         _ => "",
     };
@@ -137,9 +137,9 @@ mod tests {
             });
             text(&record, Paint::PLAIN)
         };
-        assert!(told(true, false).contains("on time for the control"));
+        assert!(told(true, false).contains("on time in the control"));
         assert!(told(true, true).contains("whichever server is loaded"));
-        assert!(told(false, true).contains("late for the control only"));
+        assert!(told(false, true).contains("late in the control only"));
         assert!(!told(false, false).contains("late"));
     }
 
@@ -160,7 +160,7 @@ mod tests {
             share_of_response: Some(0.9),
             ..Waits::default()
         });
-        assert!(text(&record, Paint::PLAIN).contains("on time for the control"));
+        assert!(text(&record, Paint::PLAIN).contains("on time in the control"));
         record.control = Some(Control::default());
         assert!(text(&record, Paint::PLAIN).contains("can't be trusted"));
         record.control = Some(Control {

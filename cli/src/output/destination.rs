@@ -36,7 +36,7 @@ impl Destination {
         };
         let complain = |error: io::Error| {
             format!(
-                "{}: cannot be written: {error}; give -o another path",
+                "can't write {}: {error}; choose another path with -o",
                 path.display()
             )
         };
@@ -44,7 +44,10 @@ impl Destination {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if let Ok(there) = fs::metadata(&path) {
             if there.is_dir() {
-                return Err(format!("{} is a directory; give -o a file", path.display()));
+                return Err(format!(
+                    "{} is a directory; give a file with -o",
+                    path.display()
+                ));
             }
             if !there.is_file() {
                 let file = File::options().write(true).open(&path).map_err(complain)?;
@@ -54,7 +57,7 @@ impl Destination {
         let name = path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
-        let name = name.ok_or_else(|| format!("{} names no file", path.display()))?;
+        let name = name.ok_or_else(|| format!("{} isn't a file name", path.display()))?;
         let now = path.with_file_name(format!(".{name}.{}", std::process::id()));
         let file = File::create(&now).map_err(complain)?;
         Ok(Destination::File(Unfinished {
@@ -70,7 +73,7 @@ impl Destination {
         let text = &*terminal::fit(text);
         let (outcome, path) = match self {
             Destination::Stdout => {
-                let complain = |error| format!("standard output cannot be written: {error}");
+                let complain = |error| format!("can't write to standard output: {error}");
                 return terminal::print(text).map_err(complain);
             }
             Destination::File(mut unfinished) => {
@@ -81,8 +84,14 @@ impl Destination {
         outcome.map_err(|error| {
             let path = path.display();
             match terminal::print(text) {
-                Ok(()) => format!("{path}: {error}; the result is on standard output instead"),
-                Err(also) => format!("{path}: {error}; standard output: {also}"),
+                Ok(()) => format!(
+                    "can't write {path}: {error}; the result is on standard output \
+                                   instead"
+                ),
+                Err(also) => format!(
+                    "can't write {path}: {error}; can't write to standard output \
+                                      either: {also}"
+                ),
             }
         })
     }
@@ -140,7 +149,7 @@ mod tests {
     fn a_place_that_cannot_be_written_is_refused_when_it_is_opened() {
         let missing = Path::new("/nonexistent-folder/out.json");
         let error = Destination::open(Some(missing)).unwrap_err();
-        assert!(error.contains("cannot be written"), "{error}");
+        assert!(error.contains("can't write"), "{error}");
         let error = Destination::open(Some(Path::new("/"))).unwrap_err();
         assert!(error.contains("is a directory"), "{error}");
     }

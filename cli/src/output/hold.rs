@@ -112,7 +112,7 @@ fn figures(record: &Record, paint: Paint) -> String {
             "survival".to_string(),
             paint.strong(&percent(connections.survival)),
             format!(
-                "{} of {} were open when the hold began and were never lost",
+                "{} of {} connections were open when the hold began and never lost",
                 connections.survived, connections.asked
             ),
         ],
@@ -120,7 +120,7 @@ fn figures(record: &Record, paint: Paint) -> String {
             "standing".to_string(),
             connections.standing.to_string(),
             format!(
-                "at the end; {} lost, {} given up",
+                "connections open at the end; {} lost, {} given up",
                 connections.lost, connections.given_up
             ),
         ],
@@ -128,7 +128,7 @@ fn figures(record: &Record, paint: Paint) -> String {
             "reconnects".to_string(),
             per_hour.map_or_else(|| "-".to_string(), |rate| format!("{rate:.3} /h")),
             format!(
-                "per connection; {} in {:.1} connection-hours",
+                "per connection: {} in {:.1} connection-hours",
                 connections.reconnects, connections.hours
             ),
         ],
@@ -136,8 +136,8 @@ fn figures(record: &Record, paint: Paint) -> String {
             "write failures".to_string(),
             percent(heartbeats.failure_share),
             format!(
-                "{} of {} heartbeats that were sent failed, {} were unfinished; {} more were due \
-                 while the connection was down{}",
+                "{} of {} heartbeats failed, {} were unfinished; {} more fell due while the \
+                 connection was down{}",
                 heartbeats.failed,
                 heartbeats.sent,
                 heartbeats.unfinished,
@@ -153,7 +153,7 @@ fn figures(record: &Record, paint: Paint) -> String {
 fn behind_failed(skipped: u64) -> String {
     match skipped {
         0 => String::new(),
-        _ => format!(", and {skipped} while one that then failed was unanswered"),
+        _ => format!(", and {skipped} while waiting for one that then failed"),
     }
 }
 
@@ -212,7 +212,7 @@ fn memory(record: &Record) -> String {
     );
     match known {
         (Some(each), Some(before), Some(held)) => format!(
-            "Memory: {} of ringside per connection (from {} to {} with {} connections)\n",
+            "Memory: {} per connection in ringside (from {} to {} with {} connections)\n",
             wrk_bytes(each),
             wrk_bytes(before as f64),
             wrk_bytes(held as f64),

@@ -105,7 +105,7 @@ fn rates(record: &Record) -> String {
     }
     if exchanges.censored > 0 {
         text.push_str(&format!(
-            "\n{} that got no answer are in the times above with how long was waited for them",
+            "\nUnanswered requests count in the times above with the time we waited for them: {}",
             exchanges.censored
         ));
     }
@@ -142,7 +142,7 @@ fn gaps(availability: &Availability, refused: &str, paint: Paint) -> String {
         .map(|(head, gaps)| paint.error(&format!("{head} {}", stretches(gaps))))
         .collect();
     format!(
-        "{}: the server was available for {:.3} % of the time\n",
+        "{}: the server was available {:.3} % of the time\n",
         told.join(". "),
         availability.share * 100.0
     )
@@ -161,7 +161,7 @@ fn stretches(gaps: Vec<&Gap>) -> String {
         .map(|gap| format!("from {:.1} s to {:.1} s", gap.from_s, gap.to_s))
         .collect();
     if all > told.len() {
-        told.push(format!("and {} times more", all - told.len()));
+        told.push(format!("and {} more times", all - told.len()));
     }
     told.join(", ")
 }
@@ -181,8 +181,8 @@ fn after_the_window(drain: &Drain) -> String {
         return String::new();
     }
     format!(
-        "\nOf these, after the window's end, within {}: completed {} ({} of them sent only then), \
-         failed {}, unfinished {}; Requests/sec leaves them out",
+        "\nOf these, in the {} after the window: completed {} ({} of them sent only then), failed \
+         {}, unfinished {}; Requests/sec leaves them out",
         wrk_time_us(drain.seconds * 1e6),
         drain.completed,
         drain.completed_sent_late,
@@ -244,7 +244,8 @@ fn connections(record: &Record) -> String {
     let mut text = String::new();
     if let Some(http2) = record.plan.protocol.http2() {
         text.push_str(&format!(
-            "HTTP/2: {} connections × {} streams; windows of {} a stream and {} a connection\n",
+            "HTTP/2: {} connections × {} streams; flow-control windows: {} per stream, {} per \
+             connection\n",
             record.plan.connections,
             http2.streams,
             wrk_bytes(http2.stream_window_bytes.into()),
@@ -253,13 +254,11 @@ fn connections(record: &Record) -> String {
     }
     text.push_str(&format!("Connections: {} opened", connections.opened));
     for (count, whose) in [
-        (connections.reopened, "the server had closed"),
-        (connections.reconnects, "had died"),
+        (connections.reopened, "the server closed"),
+        (connections.reconnects, "broke"),
     ] {
         if count > 0 {
-            text.push_str(&format!(
-                ", {count} of them in the place of one that {whose}"
-            ));
+            text.push_str(&format!(", {count} of them to replace one that {whose}"));
         }
     }
     text.push('\n');
@@ -336,7 +335,7 @@ fn waits(waits: &Waits) -> String {
         ("back-off", waits.back_off_us),
         ("server away", waits.unreachable_us),
         ("generator late", waits.late_us),
-        ("refused and sent again", waits.refused_us),
+        ("refused and resent", waits.refused_us),
     ];
     let percent = |us: f64| us / waits.total_us * share * 100.0;
     let told: Vec<String> = parts
@@ -345,7 +344,7 @@ fn waits(waits: &Waits) -> String {
         .map(|(name, us)| format!("{name} {:.1} %", percent(us)))
         .collect();
     format!(
-        "Waited at the generator: {:.1} % of the response time ({})\n",
+        "Waiting in the generator: {:.1} % of response time ({})\n",
         share * 100.0,
         told.join(", ")
     )
@@ -356,7 +355,7 @@ fn waits(waits: &Waits) -> String {
 pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint) -> String {
     let mut facts = Vec::new();
     if let Some(cost) = generator.cpu_us_per_exchange {
-        facts.push(format!("{cost:.2}us of CPU a {exchange}"));
+        facts.push(format!("{cost:.2}us of CPU per {exchange}"));
     }
     if let Some(share) = generator.cpu_share_max {
         facts.push(format!("busiest thread {:.0} % busy", share * 100.0));
@@ -468,8 +467,8 @@ pub(super) mod tests {
             ..Drain::default()
         });
         let text = text(&record, false, Paint::PLAIN);
-        let line = "\nOf these, after the window's end, within 500.00ms: completed 3 (2 of them \
-                    sent only then), failed 1, unfinished 7; Requests/sec leaves them out\n";
+        let line = "\nOf these, in the 500.00ms after the window: completed 3 (2 of them sent only \
+                    then), failed 1, unfinished 7; Requests/sec leaves them out\n";
         assert!(text.contains(line), "{text}");
         let csv = crate::output::csv::csv(&record);
         assert!(csv.ends_with("\n2,0.5,3,1,0,0,,,,drain\n"), "{csv}");
@@ -504,14 +503,14 @@ pub(super) mod tests {
         });
         let text = told(&record);
         let first = "\n\nNo answers from 0.1 s to 0.2 s, from 0.3 s to 1.0 s, from 1.3 s to 1.5 s, \
-                     and 1 times more: the server was available for 50.000 % of the time\n";
+                     and 1 more times: the server was available 50.000 % of the time\n";
         assert!(text.contains(first), "{text}");
         record.errors.insert("refused".to_owned(), 5);
         let gaps = &mut record.availability.as_mut().unwrap().gaps;
         gaps.truncate(2);
         gaps[1].unreachable = true;
-        let refused = "\n\nThe server refused connections from 0.3 s to 1.0 s. No answers from \
-                       0.1 s to 0.2 s: the server was available for 50.000 % of the time\n";
+        let refused = "\n\nThe server refused connections from 0.3 s to 1.0 s. No answers from 0.1 \
+                       s to 0.2 s: the server was available 50.000 % of the time\n";
         let text = told(&record);
         assert!(text.contains(refused), "{text}");
         let account = "; completed 4; errors 80.000 % (2 never answered, 4 failed attempts to \
@@ -536,8 +535,8 @@ pub(super) mod tests {
             ..Waits::default()
         });
         let text = text(&record, false, Paint::PLAIN);
-        let line = "\nWaited at the generator: 50.0 % of the response time (connections busy \
-                    37.5 %, closing 12.5 %)\n";
+        let line = "\nWaiting in the generator: 50.0 % of response time (connections busy 37.5 %, \
+                    closing 12.5 %)\n";
         assert!(text.contains(line), "{text}");
     }
 
@@ -580,8 +579,8 @@ pub(super) mod tests {
             "gRPC statuses: 4 OK, 2 UNAVAILABLE",
             "Closed by the server: 3 with 1001 (going away)",
             "Messages: 6 sent, 4 received",
-            "HTTP/2: 10 connections × 100 streams; windows of 4.00MB a stream and 16.00MB a \
-             connection",
+            "HTTP/2: 10 connections × 100 streams; flow-control windows: 4.00MB per stream, \
+             16.00MB per connection",
             "Set-up: whole p50 120.00us, max 2.00ms; TCP p50 120.00us, max 2.00ms",
         ] {
             assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");

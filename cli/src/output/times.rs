@@ -61,7 +61,7 @@ fn note<'a>(rows: impl Iterator<Item = &'a Times> + Clone) -> String {
     let left_out = PERCENTILES.iter();
     let left_out = left_out.filter(|(_, share, of)| is_left_out(*share, *of));
     let needs: Vec<String> = left_out
-        .map(|(name, share, _)| format!("{name} takes {}", samples_for(*share)))
+        .map(|(name, share, _)| format!("{name} needs {}", samples_for(*share)))
         .collect();
     match needs.is_empty() {
         true => String::new(),
@@ -92,7 +92,7 @@ mod tests {
         assert!(!lines[2].contains(" - "), "{text}");
         assert_eq!(
             lines[3],
-            "  -: too few samples; p99 takes 299, p99.9 takes 2995, p99.99 takes 29956"
+            "  -: too few samples; p99 needs 299, p99.9 needs 2995, p99.99 needs 29956"
         );
         assert_eq!(table(&[("many", &many)], Paint::PLAIN).lines().count(), 2);
         // What was never measured is a dash, too, and no matter of more samples.

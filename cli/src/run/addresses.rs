@@ -41,8 +41,8 @@ impl ConnectTo {
 pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     let bad = || {
         format!(
-            "--connect-to {text:?}: write HOST:PORT:HOST2:PORT2, where a part may be empty and \
-             IPv6 stands in brackets"
+            "--connect-to {text:?}: write HOST:PORT:HOST2:PORT2; parts may be empty, and IPv6 \
+             addresses go in brackets"
         )
     };
     let parts = split_outside_brackets(text);
@@ -87,12 +87,12 @@ pub(super) fn sources(text: &str) -> Result<Vec<IpAddr>, String> {
     let mut found = Vec::new();
     for part in text.split(',') {
         let hosts = network(part.trim()).ok_or(format!(
-            "--source-ip {part:?}: write addresses or networks, such as 127.0.0.2,127.0.1.0/24"
+            "--source-ip {part:?}: give addresses or networks, such as 127.0.0.2,127.0.1.0/24"
         ))?;
         let total = found.len() as u128 + hosts.len();
         if total > SOURCES_MAX {
             return Err(format!(
-                "--source-ip {text:?}: these are {total} addresses, the limit is {SOURCES_MAX}"
+                "--source-ip {text:?}: that's {total} addresses, but the limit is {SOURCES_MAX}"
             ));
         }
         found.extend(hosts.addresses());
@@ -152,7 +152,7 @@ pub(crate) fn cpus(text: Option<&str>) -> Result<Vec<usize>, String> {
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         None => Ok(cpus),
         Some(cpu) => Err(format!(
-            "--cpus: CPU {cpu} may not be used here; allowed are {allowed:?}"
+            "--cpus: ringside may not use CPU {cpu} here; it may use {allowed:?}"
         )),
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     fn bad_or_boundless_networks_are_refused() {
         for text in ["", "localhost", "127.0.0.1/33", "127.0.0.1/", "::/0/1"] {
             assert!(
-                sources(text).unwrap_err().contains("write addresses"),
+                sources(text).unwrap_err().contains("give addresses"),
                 "{text}"
             );
         }

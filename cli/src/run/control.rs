@@ -22,8 +22,7 @@ const BODY_BYTES_MIN: usize = 1 << 20;
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
     let grpc = matches!(plan.protocol, Protocol::Grpc { .. });
     grpc.then(|| {
-        "--control: our own server does not know your gRPC service; load it without --control"
-            .to_string()
+        "--control: our own server doesn't have your gRPC service; drop --control".to_string()
     })
 }
 
@@ -79,7 +78,12 @@ struct OwnServer {
 
 impl OwnServer {
     fn start(plan: &Plan) -> Result<OwnServer, String> {
-        let own = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+        let own = std::env::current_exe().map_err(|error| {
+            format!(
+                "can't find the path of the \
+                                                                   running ringside binary: {error}"
+            )
+        })?;
         let mut command = Command::new(own);
         command
             .args(["serve", "--addr", "127.0.0.1:0", "--cpus"])
@@ -96,7 +100,7 @@ impl OwnServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let complain = |error| format!("our own server did not start: {error}");
+        let complain = |error| format!("our own server didn't start: {error}");
         let mut child = command.spawn().map_err(complain)?;
         let said = child.stderr.take().map(BufReader::new);
         let Some(mut said) = said else {
@@ -113,7 +117,7 @@ impl OwnServer {
         let url = line.strip_prefix(LISTENING);
         let url = url.and_then(|rest| rest.split_whitespace().next());
         server.url = url
-            .ok_or_else(|| format!("our own server did not start: {}", line.trim()))?
+            .ok_or_else(|| format!("our own server didn't start: {}", line.trim()))?
             .to_string();
         Ok(server)
     }

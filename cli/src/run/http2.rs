@@ -16,7 +16,7 @@ pub(crate) fn apply(arguments: &Arguments, plan: &mut Plan) -> Result<(), String
             Protocol::Http2 { .. } | Protocol::Grpc { .. } => {}
             Protocol::WebSocket { .. } => {
                 return Err(
-                    "--http2: WebSocket is spoken over HTTP/1.1 here; leave --http2 out".into(),
+                    "--http2: ringside speaks WebSocket over HTTP/1.1 only; drop --http2".into(),
                 );
             }
         }
@@ -33,7 +33,7 @@ pub(crate) fn apply(arguments: &Arguments, plan: &mut Plan) -> Result<(), String
     let Some(http2) = plan.protocol.http2_mut() else {
         return match given.iter().find(|(given, _)| *given) {
             Some((_, flag)) => Err(format!(
-                "{flag} is about HTTP/2: add --http2, or load a grpc:// URL"
+                "{flag} applies to HTTP/2 only: add --http2, or give a grpc:// URL"
             )),
             None => Ok(()),
         };

@@ -18,7 +18,7 @@ pub(super) fn message(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
         ];
         return match about_messages.iter().find(|(given, _)| *given) {
             Some((_, flag)) => Err(format!(
-                "{flag} is about WebSocket: load ws://HOST:PORT/PATH, or leave it out"
+                "{flag} applies to WebSocket only: give a ws://HOST:PORT/PATH URL, or drop {flag}"
             )),
             None => Ok(()),
         };
@@ -29,8 +29,8 @@ pub(super) fn message(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     ];
     if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
         return Err(format!(
-            "{flag}: a WebSocket begins with a GET that has no body; leave {flag} out, and give \
-             the message with --message"
+            "{flag}: a WebSocket starts with a GET without a body; drop {flag}, and set the \
+             message with --message"
         ));
     }
     if let Some(given) = &arguments.message {
@@ -79,14 +79,14 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused_with_a_way_out() {
         for (words, part) in [
-            ("--message @/nonexistent ws://a/", "cannot be read"),
+            ("--message @/nonexistent ws://a/", "can't read"),
             ("-b x ws://a/", "--message"),
             ("-m POST ws://a/", "--message"),
-            ("--ping 0 ws://a/", "leave it out"),
+            ("--ping 0 ws://a/", "1ms and a day"),
             ("-H Upgrade:x ws://a/", "cannot be given"),
-            ("--message x http://a/", "load ws://"),
-            ("--binary http://a/", "load ws://"),
-            ("--ping 1s http://a/", "load ws://"),
+            ("--message x http://a/", "give a ws://"),
+            ("--binary http://a/", "give a ws://"),
+            ("--ping 1s http://a/", "give a ws://"),
         ] {
             let text = planned(words).unwrap_err();
             assert!(text.contains(part), "{words}: {text}");

@@ -47,11 +47,11 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         interrupted = stop.requested();
         match control {
             _ if interrupted.is_some() => {
-                let why = "there is no control: it was interrupted";
+                let why = "there's no control: it was interrupted";
                 record.warnings.push(why.to_owned());
             }
             Ok(control) => record.control = Some(control),
-            Err(why) => record.warnings.push(format!("there is no control: {why}")),
+            Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
     drop(line);
@@ -84,7 +84,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Terminate => Ok(Exit::Stopped(Signal::Terminate)),
         _ if crossed => Ok(Exit::Threshold),
         _ if record.exchanges.completed == 0 => Err(Failure::running(
-            "no request was answered as it should be; the errors say why",
+            "no request got the expected answer; the errors say why",
         )),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),

@@ -90,13 +90,11 @@ fn validate(plan: &Plan) -> Result<(), Invalid> {
 fn law(arguments: &Run) -> Result<Schedule, String> {
     let arrivals = arguments.arrivals.unwrap_or(Arrivals::Constant).into();
     match (arguments.rate, &arguments.stages) {
-        (Some(_), Some(_)) => Err(
-            "-R and --stages both say at which rate to send: give one of \
-                                   them"
-                .to_string(),
-        ),
+        (Some(_), Some(_)) => {
+            Err("-R and --stages both set the rate: give only one of them".to_string())
+        }
         (None, None) if arguments.arrivals.is_some() => {
-            Err("--arrivals is about an open loop: give a rate with -R, or --stages".to_string())
+            Err("--arrivals needs an open loop: set a rate with -R or --stages".to_string())
         }
         (None, None) => Ok(Schedule::Closed),
         (Some(rate), None) => Ok(Schedule::open(rate, arrivals)),
@@ -118,10 +116,7 @@ impl From<Arrivals> for schedule::Arrivals {
 
 fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, String> {
     match (arguments.duration, schedule.length_s()) {
-        (Some(_), Some(_)) => Err(
-            "-d and --stages both say how long: leave -d out, the stages have their lengths"
-                .to_string(),
-        ),
+        (Some(_), Some(_)) => Err("-d and --stages both set the duration: drop -d".to_string()),
         (Some(length), None) => Ok(Some(length.as_secs_f64())),
         (None, Some(_)) => Ok(None),
         (None, None) if arguments.requests.is_some() => Ok(None),
@@ -138,7 +133,7 @@ fn request(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
         plan.request.method.clone_from(method);
     }
     if is_grpc(plan) && arguments.method.is_some() {
-        return Err("-m: every gRPC call is a POST; leave -m out".to_string());
+        return Err("-m: every gRPC call is a POST; drop -m".to_string());
     }
     let about_grpc = [
         (!arguments.proto.is_empty(), "--proto"),
@@ -148,7 +143,8 @@ fn request(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     ];
     match about_grpc.iter().find(|(given, _)| *given) {
         Some((_, flag)) if !is_grpc(plan) => Err(format!(
-            "{flag} is about gRPC: load grpc://HOST:PORT/package.Service/Method, or leave it out"
+            "{flag} applies to gRPC only: give a grpc://HOST:PORT/package.Service/Method URL, or \
+             drop {flag}"
         )),
         _ => Ok(()),
     }
@@ -187,15 +183,14 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(),
 }
 
 fn read_json(text: &str) -> Result<String, String> {
-    String::from_utf8(read_body(text)?)
-        .map_err(|_| "-b: a message as JSON must be UTF-8".to_string())
+    String::from_utf8(read_body(text)?).map_err(|_| "-b: a JSON message must be UTF-8".to_string())
 }
 
 pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
     let body = read_given("-b", text)?;
     if body.is_empty() && text.starts_with('@') {
         return Err(format!(
-            "-b {text}: the file is empty; leave -b out to send no body"
+            "-b {text}: the file is empty; drop -b to send no body"
         ));
     }
     Ok(body)
@@ -207,11 +202,11 @@ pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
         return Ok(text.as_bytes().to_vec());
     };
     let bytes = fs::read(path).map_err(|error| {
-        format!("{flag} @{path}: cannot be read: {error}; give the path of a file")
+        format!("{flag} @{path}: can't read it: {error}; give the path of a readable file")
     })?;
     if bytes.len() > BODY_BYTES_MAX {
         return Err(format!(
-            "{flag} @{path}: longer than {BODY_BYTES_MAX} bytes, which is the limit"
+            "{flag} @{path}: the file is longer than the limit of {BODY_BYTES_MAX} bytes"
         ));
     }
     Ok(bytes)
@@ -288,14 +283,14 @@ pub(super) mod tests {
     fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
         let table = [
             ("-s report.lua", "doesn't run wrk's Lua scripts"),
-            ("-R 10 --stages 1:2@3s", "give one of"),
-            ("-d 3 --stages 1:2@3s", "leave -d out"),
-            ("--arrivals poisson", "-R, or --stages"),
+            ("-R 10 --stages 1:2@3s", "only one of"),
+            ("-d 3 --stages 1:2@3s", "drop -d"),
+            ("--arrivals poisson", "-R or --stages"),
             ("-c 2 -t 4", "at least 4"),
             ("-c 0", "out of range"),
             ("-c 30k", "--source-ip"),
-            ("-b @/nonexistent", "cannot be read"),
-            ("-b @/dev/null", "leave -b out"),
+            ("-b @/nonexistent", "can't read"),
+            ("-b @/dev/null", "drop -b"),
             ("--unix-socket a --source-ip 127.0.0.2", "contradict"),
             ("--unix-socket a --connect-to :::1", "contradict"),
             ("--source-ip ::1", "one is IPv4"),
@@ -306,10 +301,7 @@ pub(super) mod tests {
             ("--http2 --h2-stream-window 2G", "out of range"),
             ("--http2 --h2-connection-window 1K", "at least 65535"),
             ("--http2 --header-table-size 1G", "out of range"),
-            (
-                "--http2 --header-table-size 8G",
-                "more than can be asked for",
-            ),
+            ("--http2 --header-table-size 8G", "is too large"),
             ("-S 2", "add --http2"),
             ("--header-table-size 0", "add --http2"),
             ("--stages 5", "FROM:TO@TIME"),
@@ -321,11 +313,11 @@ pub(super) mod tests {
             ("--threshold p99", "threshold"),
             ("--engine kqueue", "uring"),
             ("--cpus 0-", "0,2-5"),
-            ("--cpus 1023", "allowed"),
-            ("--proto a.proto", "--proto is about gRPC"),
-            ("--metadata a:b", "--metadata is about gRPC"),
+            ("--cpus 1023", "it may use"),
+            ("--proto a.proto", "--proto applies to gRPC"),
+            ("--metadata a:b", "--metadata applies to gRPC"),
             ("--metadata {\"a\":\"b\"}", "repeat the flag"),
-            ("--deadline 1s", "--deadline is about gRPC"),
+            ("--deadline 1s", "--deadline applies to gRPC"),
             ("--proto a --protoset b", "cannot be used with"),
             ("-i protos", "--proto"),
         ];
@@ -365,7 +357,7 @@ pub(super) mod tests {
         let plan = planned("-S 7 grpc://127.0.0.1:1/package.Service/Method").unwrap();
         assert_eq!(plan.depth(), 7);
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
-        assert!(text.contains("leave --http2 out"), "{text}");
+        assert!(text.contains("drop --http2"), "{text}");
     }
 
     #[test]

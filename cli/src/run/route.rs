@@ -18,7 +18,7 @@ pub(crate) fn take(arguments: &Sockets, target: &mut Target) -> Result<Vec<IpAdd
         ];
         if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
             return Err(format!(
-                "--unix-socket and {flag} contradict each other: give one"
+                "--unix-socket and {flag} contradict each other: give only one of them"
             ));
         }
         target.unix_socket = Some(path.clone());
@@ -54,7 +54,8 @@ pub(crate) fn secure(
         ];
         return match about_tls.iter().find(|(given, _)| *given) {
             Some((_, flag)) => Err(format!(
-                "{flag} is about TLS, and {scheme}:// has none: write {scheme}s:// or leave it out"
+                "{flag} applies to TLS only, which {scheme}:// doesn't use: write {scheme}s://, or \
+                 drop {flag}"
             )),
             None => Ok(()),
         };
@@ -80,7 +81,7 @@ fn one_family(target: &Target, sources: &[IpAddr]) -> Result<(), String> {
     match sources.iter().find(|from| from.is_ipv4() != to.is_ipv4()) {
         None => Ok(()),
         Some(from) => Err(format!(
-            "--source-ip {from} cannot reach {to}: one is IPv4 and the other IPv6"
+            "--source-ip {from} can't reach {to}: one is IPv4 and the other IPv6"
         )),
     }
 }

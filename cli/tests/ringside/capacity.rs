@@ -41,7 +41,7 @@ fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
     let out = folder.path("out");
     let (ended, found) = search(&server.at("/limited/300"), &out, &["--at-least", "10k"]);
     assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
-    assert_says(&ended.stderr, "--at-least 10000/s was not shown");
+    assert_says(&ended.stderr, "--at-least 10000/s: the search didn't show");
     assert_says(&ended.stdout, "What can be concluded");
     assert!(!ended.stdout.contains('\x1b'));
     let found = &found["rows"][0]["found"];

@@ -94,7 +94,7 @@ fn a_server_that_dies_in_a_closed_loop_does_not_pass() {
         assert_says(&ended.stderr, crossed);
     }
     assert_says(&ended.stdout, "\nThe server refused connections from ");
-    assert_says(&ended.stdout, " to 5.0 s: the server was available for ");
+    assert_says(&ended.stdout, " to 5.0 s: the server was available ");
     assert_says(&ended.stdout, "failed attempts to connect, no answers for ");
 }
 
@@ -215,10 +215,10 @@ fn a_fault_is_explained_where_a_person_reads() {
     assert_eq!(ended.code, Some(1));
     assert_says(
         &ended.stdout,
-        "early_close: The peer closed the connection before",
+        "early_close: The server closed the connection before",
     );
     assert_says(&ended.stdout, "  Socket errors: connect 0, read ");
-    assert_says(&ended.stderr, "no request was answered as it should be");
+    assert_says(&ended.stderr, "no request got the expected answer");
 }
 
 /// A server that answers each request as soon as its head is there, reads no more of it, and keeps

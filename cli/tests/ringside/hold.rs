@@ -365,7 +365,7 @@ fn wrong_use_is_refused_with_a_way_out() {
         ("--threshold p99<1s http://localhost/", "survival>=99.5%"),
         ("--back-off never http://localhost/", "100ms..30s"),
         ("-c 0 http://localhost/", "out of range"),
-        ("--http2 grpc://localhost/", "says by itself"),
+        ("--http2 grpc://localhost/", "already sets the protocol"),
         ("-o / http://localhost/", "is a directory"),
     ] {
         let words: Vec<&str> = std::iter::once("hold").chain(words.split(' ')).collect();
@@ -386,7 +386,7 @@ fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
         "Held 4 connections for 2s",
         "an HTTP/1.1 request every 500.00ms",
         "survival        100.000 %",
-        "4 of 4 were open when the hold began and were never lost",
+        "4 of 4 connections were open when the hold began and never lost",
         "reconnects      0.000 /h",
         "write failures  0.000 %",
         "heartbeat ",

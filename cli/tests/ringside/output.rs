@@ -55,7 +55,7 @@ fn the_text_says_what_wrk_does_not() {
     ] {
         assert_says(&ended.stdout, part);
     }
-    for part in ["achieved ", "of CPU a request", "The generator was "] {
+    for part in ["achieved ", "of CPU per request", "The generator was "] {
         assert_says(&ended.stdout, part);
     }
 }
@@ -193,7 +193,7 @@ fn standard_output_that_cannot_be_written_is_a_failure() {
     assert_eq!(ended.status.code(), Some(1));
     assert_says(
         &String::from_utf8_lossy(&ended.stderr),
-        "standard output cannot be written",
+        "can't write to standard output",
     );
 }
 

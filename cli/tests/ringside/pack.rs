@@ -33,7 +33,7 @@ fn a_pack_says_what_its_folder_says_and_goes_on_where_that_ended() {
     fs::write(&other, format!("{text}\n# Something else.\n")).unwrap();
     let refused = ringside(&["compare", &other, "--resume", &half]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_says(&refused.stderr, "removed again");
+    assert_says(&refused.stderr, "removed the unpacked directory again");
     assert!(fs::metadata(folder.path("half")).is_err());
 
     let ended = ringside(&["compare", &file, "--resume", &half]);

@@ -136,7 +136,7 @@ fn a_full_disk_costs_no_figure_and_the_comparison_goes_on_when_there_is_room() {
     let (said, out) = (disk.read("full.err"), disk.read("full.out"));
     assert_eq!(disk.read("full.code").trim(), "3", "{said}{out}");
     assert_says(&said, "No space left on device");
-    assert_says(&said, "make room, then go on with --resume");
+    assert_says(&said, "free some disk space, then continue with --resume");
     // The report for people, then the one for programs, of all rounds.
     let (words, json) = out.split_at(out.find("\n{").expect("JSON") + 1);
     assert_says(words, "ours");
@@ -176,7 +176,7 @@ fn a_full_disk_costs_a_capacity_no_figure() {
     let (said, out) = (disk.read("full.err"), disk.read("full.out"));
     assert_eq!(disk.read("full.code").trim(), "3", "{said}{out}");
     assert_says(&said, "No space left on device");
-    assert_says(&said, "make room before the next search");
+    assert_says(&said, "free some disk space before the next search");
     let json = &out[out.find("\n{").expect("JSON")..];
     let found: serde_json::Value = serde_json::from_str(json).unwrap();
     let points = found["rows"][0]["points"].as_array().unwrap();

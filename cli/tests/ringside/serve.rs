@@ -53,6 +53,6 @@ fn it_says_once_that_it_has_no_room_for_more_connections() {
     drop(all);
     let (code, said) = server.stop();
     assert_eq!(code, Some(0));
-    let told = "a thread has reached its limit of 3 connections";
+    let told = "a thread reached its limit of 3 connections";
     assert_eq!(said.matches(told).count(), 1, "{said}");
 }

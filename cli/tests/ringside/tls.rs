@@ -392,7 +392,7 @@ fn a_server_that_cannot_be_trusted_is_told_from_one_that_is_not_there() {
         handshakes(&record(&run(&["--cacert", &ca], &url(&server)))).0,
         4
     );
-    let unknown = "signed by nobody who is trusted";
+    let unknown = "isn't signed by a trusted authority";
     cannot_be_loaded(&["--cacert", &other], &url(&server), unknown);
     cannot_be_loaded(&["--cacert", &other], &url(&server), "--insecure");
     record(&run(&["-k"], &url(&server)));
@@ -402,12 +402,12 @@ fn a_server_that_cannot_be_trusted_is_told_from_one_that_is_not_there() {
     let server = certificates.serve("old");
     cannot_be_loaded(&["--cacert", &ca], &url(&server), "has expired");
     let server = certificates.serve("elsewhere");
-    let wrong = "the certificate is for elsewhere.example and not for localhost";
+    let wrong = "the certificate is for elsewhere.example, not for localhost";
     cannot_be_loaded(&["--cacert", &ca], &url(&server), wrong);
     record(&run(&unasked, &url(&server)));
 
     let clear = Server::start(&[]);
-    cannot_be_loaded(&["-k"], &url(&clear), "what came is not TLS");
+    cannot_be_loaded(&["-k"], &url(&clear), "the peer didn't answer with TLS");
     cannot_be_loaded(&["-k"], &url(&clear), "write http://");
 }
 

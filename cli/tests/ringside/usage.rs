@@ -31,7 +31,7 @@ fn a_scheme_that_cannot_be_loaded_says_so() {
 
 #[test]
 fn words_about_tls_must_fit_together() {
-    let clear = "http:// has none: write https://";
+    let clear = "http:// doesn't use: write https://";
     refused("run -k http://127.0.0.1/", clear);
     refused("run --sni a.example http://127.0.0.1/", clear);
     refused("run --no-session-resumption http://127.0.0.1/", clear);
@@ -63,8 +63,8 @@ fn values_out_of_range_are_refused() {
         "run -s report.lua http://127.0.0.1/",
         "doesn't run wrk's Lua scripts",
     );
-    refused("run -b @/dev/null http://127.0.0.1/", "leave -b out");
-    refused("run -R 5 --stages 1:2@3s http://127.0.0.1/", "give one");
+    refused("run -b @/dev/null http://127.0.0.1/", "drop -b");
+    refused("run -R 5 --stages 1:2@3s http://127.0.0.1/", "only one of");
     refused("run -H X-A:b -m GE(T http://127.0.0.1/", "method");
     refused("serve --addr nowhere", "HOST:PORT");
     refused("serve --threads 0", "at least 1");
@@ -76,7 +76,7 @@ fn a_file_that_cannot_be_written_is_found_before_the_run() {
     // The port is dead, which would be found next.
     refused(
         "run -o /nonexistent/run.json http://127.0.0.1:1/",
-        "cannot be written",
+        "can't write",
     );
     refused("run -o / http://127.0.0.1:1/", "is a directory");
 }
@@ -100,7 +100,7 @@ fn a_name_without_an_address_is_a_failure_that_says_so() {
 fn what_is_not_there_is_named_with_what_to_give() {
     refused(
         "claims page --dir ../claims /nowhere",
-        "`ringside claims run` makes a directory",
+        "`ringside claims run` creates one",
     );
     refused(
         "claims run --dir ../claims Z9",

@@ -102,7 +102,7 @@ fn a_run_that_nobody_answered_ends_with_1_and_its_figures_are_void() {
     words.extend(["--format", "json", &url]);
     let ended = ringside(&words);
     assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
-    assert_says(&ended.stderr, "no request was answered as it should be");
+    assert_says(&ended.stderr, "no request got the expected answer");
     let record = record(&ended);
     assert_eq!(record["valid"], false);
     let warnings = record["warnings"].to_string();

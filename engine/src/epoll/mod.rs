@@ -146,8 +146,8 @@ enum Sending {
 pub fn open(config: &Config) -> Result<Epoll, OpenError> {
     let events = config.buffers.clamp(EVENTS_MIN, EVENTS_MAX);
     let pool = Pool::new(config.buffers, config.buffer_bytes).map_err(|error| OpenError {
-        what: format!("no memory for the receive buffers ({error})"),
-        remedy: "ask for fewer or smaller ones, or raise the limit of address space (ulimit -v)"
+        what: format!("not enough memory for the receive buffers ({error})"),
+        remedy: "use fewer or smaller buffers, or raise the address-space limit (`ulimit -v`)"
             .to_owned(),
     })?;
     let poller = Poller::new(events).map_err(refused_by_kernel)?;
@@ -180,12 +180,12 @@ pub fn open(config: &Config) -> Result<Epoll, OpenError> {
 
 fn refused_by_kernel(errno: Errno) -> OpenError {
     let remedy = match errno {
-        Errno::MFILE | Errno::NFILE => "raise the limit of open files (ulimit -n)",
-        Errno::NOMEM => "the host is out of kernel memory: free some",
+        Errno::MFILE | Errno::NFILE => "raise the open-files limit (`ulimit -n`)",
+        Errno::NOMEM => "free some memory: the kernel has none left",
         _ => "allow epoll_create1, epoll_ctl, epoll_wait and eventfd2 in the sandbox's rules",
     };
     OpenError {
-        what: format!("the kernel refuses epoll ({errno})"),
+        what: format!("the kernel refused to open an epoll instance ({errno})"),
         remedy: remedy.to_owned(),
     }
 }
@@ -514,7 +514,7 @@ fn fault(errno: Errno) -> Fault {
 
 fn broken(errno: Errno) -> Broken {
     Broken(format!(
-        "epoll_wait fails ({errno}): the driver cannot go on, start the worker anew"
+        "epoll_wait failed ({errno}), and the driver can't continue: restart the worker"
     ))
 }
 

@@ -122,7 +122,7 @@ impl Network {
     /// If somebody listens there.
     pub fn serve(&self, address: &Address, peer: impl Peer + 'static) {
         let free = self.world.borrow_mut().serve(address, Box::new(peer));
-        assert!(free, "somebody listens on {address} already");
+        assert!(free, "{address} is already in use");
     }
 
     /// Has `peer` connect to `address`. Where nobody takes the connection the peer hears of its

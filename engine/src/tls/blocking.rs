@@ -129,7 +129,7 @@ fn of_io(error: &io::Error) -> HandshakeError {
     }
     let (fault, what) = match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            (None, "the TLS handshake did not end in time".to_owned())
+            (None, "the TLS handshake timed out".to_owned())
         }
         ErrorKind::UnexpectedEof => {
             let fault = TlsFault::Abandoned;
@@ -137,7 +137,7 @@ fn of_io(error: &io::Error) -> HandshakeError {
         }
         _ => (
             None,
-            format!("the connection broke in the TLS handshake ({error})"),
+            format!("the connection broke during the TLS handshake ({error})"),
         ),
     };
     HandshakeError { fault, what }
@@ -156,15 +156,15 @@ fn of_tls(error: &Error) -> HandshakeError {
                 [] => "nobody".to_owned(),
                 _ => presented.join(", "),
             };
-            format!("the certificate is for {presented} and not for {expected}")
+            format!("the certificate is for {presented}, not for {expected}")
         }
         Error::InvalidCertificate(CertificateError::ExpiredContext { time, not_after }) => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
-            format!("{fault}, {days} days ago")
+            format!("{fault} ({days} days ago)")
         }
         Error::InvalidCertificate(CertificateError::NotValidYetContext { time, not_before }) => {
             let days = not_before.as_secs().saturating_sub(time.as_secs()) / 86_400;
-            format!("{fault}; it will be in {days} days")
+            format!("{fault}; it becomes valid in {days} days")
         }
         _ if matches!(fault, TlsFault::Broken | TlsFault::BadCertificate) => {
             format!("{fault} ({error})")

@@ -95,24 +95,24 @@ pub(super) fn is_authority(other: &rustls::OtherError) -> bool {
 impl fmt::Display for TlsFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TlsFault::UntrustedIssuer => "the certificate is signed by nobody who is trusted",
+            TlsFault::UntrustedIssuer => "the certificate isn't signed by a trusted authority",
             TlsFault::Expired => "the certificate has expired",
-            TlsFault::NotYetValid => "the certificate is not valid yet",
-            TlsFault::WrongName => "the certificate is for another name",
-            TlsFault::BadCertificate => "the certificate cannot be used",
-            TlsFault::NoCommonProtocol => "the two sides have no protocol in common (ALPN)",
+            TlsFault::NotYetValid => "the certificate isn't valid yet",
+            TlsFault::WrongName => "the certificate is for a different name",
+            TlsFault::BadCertificate => "the certificate is unusable",
+            TlsFault::NoCommonProtocol => "client and server have no protocol in common (ALPN)",
             TlsFault::NoCommonVersion => {
-                "the two sides have no version of TLS or no cipher suite in common"
+                "client and server have no TLS version or cipher suite in common"
             }
-            TlsFault::NotTls => "what came is not TLS",
-            TlsFault::Abandoned => "the peer closed in the middle of the TLS handshake",
-            TlsFault::Broken => "the peer broke the rules of TLS",
+            TlsFault::NotTls => "the peer didn't answer with TLS",
+            TlsFault::Abandoned => "the peer closed the connection during the TLS handshake",
+            TlsFault::Broken => "the peer violated the TLS protocol",
             TlsFault::Alert(code) => {
                 return match AlertDescription::from(*code) {
                     AlertDescription::Unknown(code) => {
                         write!(f, "the peer ended TLS with alert {code}")
                     }
-                    known => write!(f, "the peer ended TLS with the alert {known:?}"),
+                    known => write!(f, "the peer ended TLS with alert {known:?}"),
                 };
             }
         })

@@ -85,7 +85,7 @@ impl ClientSettings {
         let provider = Arc::new(ring::default_provider());
         let server_name = ServerName::try_from(self.server_name.clone()).map_err(|_| {
             format!(
-                "{:?} cannot be the name of a TLS server: give a host name or an address",
+                "{:?} can't be a TLS server name: give a host name or an IP address",
                 self.server_name
             )
         })?;
@@ -217,7 +217,7 @@ fn self_signed(
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let failed = |why: rcgen::Error| {
         format!(
-            "no certificate can be made for {} ({why}): give other names, or a certificate",
+            "can't make a certificate for {} ({why}): use other names, or supply a certificate",
             names.join(", ")
         )
     };
@@ -236,7 +236,7 @@ fn self_signed(
 pub(super) fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let unreadable = |why: &dyn std::fmt::Display| {
         format!(
-            "no certificates can be read from {} ({why}): give a PEM file with BEGIN CERTIFICATE",
+            "can't read certificates from {} ({why}): give a PEM file with BEGIN CERTIFICATE",
             path.display()
         )
     };
@@ -245,7 +245,7 @@ pub(super) fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>
         .collect::<Result<_, _>>()
         .map_err(|why| unreadable(&why))?;
     if found.is_empty() {
-        return Err(unreadable(&"there are none in it"));
+        return Err(unreadable(&"it has none"));
     }
     Ok(found)
 }
@@ -253,7 +253,7 @@ pub(super) fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>
 fn key_in(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_file(path).map_err(|why| {
         format!(
-            "no key can be read from {} ({why}): give a PEM file with an unencrypted PRIVATE KEY",
+            "can't read a key from {} ({why}): give a PEM file with an unencrypted PRIVATE KEY",
             path.display()
         )
     })
@@ -261,7 +261,7 @@ fn key_in(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
 
 fn mismatch(chain: &Path, key: &Path, why: &rustls::Error) -> String {
     format!(
-        "{} and {} cannot be used together ({why}): the key must be that of the first certificate",
+        "{} and {} don't belong together ({why}): the key must be the first certificate's",
         chain.display(),
         key.display()
     )

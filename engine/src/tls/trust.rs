@@ -39,14 +39,14 @@ impl Trust {
             Trust::File(path) => (certificates_in(path)?, path.display().to_string()),
             Trust::System => (
                 rustls_native_certs::load_native_certs().certs,
-                "this host's store".to_owned(),
+                "this host's trust store".to_owned(),
             ),
         };
         let mut roots = RootCertStore::empty();
         let (_, unusable) = roots.add_parsable_certificates(certificates.iter().cloned());
         if roots.is_empty() {
             return Err(format!(
-                "{source} has no certificate that can be trusted ({unusable} unusable): install \
+                "{source} has no usable CA certificates ({unusable} couldn't be parsed): install \
                  ca-certificates, or give a PEM file with the authority's certificate"
             ));
         }

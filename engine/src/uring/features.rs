@@ -71,17 +71,16 @@ impl Feature {
             Feature::DeferTaskrun => {
                 "completions interrupt the thread between its turns, so batches are smaller"
             }
-            Feature::CoopTaskrun => "completions interrupt the thread by signals of the scheduler",
-            Feature::SubmitAll => "a submission in error costs one more system call",
-            Feature::NoSqarray => "one more memory access for each submission",
-            Feature::RegisteredRing => "two more atomic operations for each system call",
-            Feature::AbsoluteTimer => {
-                "one more reading of the clock for each sleep with a deadline"
-            }
-            Feature::NoIowait => "sleeping is shown as waiting for disks in /proc/stat and PSI",
-            Feature::ProvidedBuffers => "receiving needs it, so this driver cannot be used",
+            Feature::CoopTaskrun => "completions interrupt the thread with scheduler signals",
+            Feature::SubmitAll => "a failed submission costs an extra system call",
+            Feature::NoSqarray => "each submission costs an extra memory access",
+            Feature::RegisteredRing => "each system call costs two extra atomic operations",
+            Feature::AbsoluteTimer => "each sleep with a deadline costs an extra clock read",
+            Feature::NoIowait => "/proc/stat and PSI show sleeping as waiting for disks",
+            Feature::ProvidedBuffers => "receiving needs it, so io_uring can't be used",
             Feature::DirectDescriptors => {
-                "connections occupy descriptors of the process, all threads sharing one limit"
+                "connections take up file descriptors of the process, and all threads share one \
+                 limit"
             }
         }
     }

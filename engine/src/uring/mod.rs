@@ -445,6 +445,6 @@ fn refused(error: Errno) -> Refused {
 
 fn broken(error: Errno) -> Broken {
     Broken(format!(
-        "io_uring_enter(2) failed: {error}; run with epoll, and report this kernel"
+        "io_uring_enter(2) failed: {error}; use --engine epoll, and report this kernel to us"
     ))
 }

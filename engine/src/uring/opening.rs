@@ -38,18 +38,21 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
     let files = open_files(&mut ring, config.sockets, &mut features)?;
     let pool = Pool::new(config.buffers, config.buffer_bytes);
     let pool = pool.map_err(|error| OpenError {
-        what: format!("no memory for {} receive buffers: {error}", config.buffers),
-        remedy: "ask for fewer or smaller buffers".into(),
+        what: format!(
+            "not enough memory for {} receive buffers: {error}",
+            config.buffers
+        ),
+        remedy: "use fewer or smaller buffers".into(),
     })?;
     let buffers = ReceiveBuffers::new(&ring, pool);
     features.note(Feature::ProvidedBuffers, buffers.is_ok());
     let buffers = buffers.map_err(|errno| OpenError {
-        what: format!("this kernel gives io_uring no ring of receive buffers: {errno}"),
-        remedy: "use Linux 6.1 or newer, or the epoll driver".into(),
+        what: format!("this kernel doesn't support io_uring's provided buffer rings: {errno}"),
+        remedy: "use Linux 6.1 or newer, or --engine epoll".into(),
     })?;
     let waker = Waker::event().map_err(|errno| OpenError {
-        what: format!("no eventfd(2) for the waker: {errno}"),
-        remedy: "raise the limit of open files (`ulimit -n`)".into(),
+        what: format!("can't create an eventfd(2) for the waker: {errno}"),
+        remedy: "raise the open-files limit (`ulimit -n`)".into(),
     })?;
     let mut uring = Uring {
         ring,
@@ -78,17 +81,17 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
 fn check(config: &Config) -> Result<(), OpenError> {
     if config.sockets == 0 || config.sockets > SLOTS_MAX {
         return Err(OpenError {
-            what: format!("{} sockets were asked for", config.sockets),
+            what: format!("{} sockets were requested", config.sockets),
             remedy: format!("ask for at least one and at most {SLOTS_MAX}"),
         });
     }
     if !config.buffers.is_power_of_two() || config.buffers > 32_768 || config.buffer_bytes == 0 {
         return Err(OpenError {
             what: format!(
-                "{} buffers of {} bytes",
+                "{} buffers of {} bytes were requested",
                 config.buffers, config.buffer_bytes
             ),
-            remedy: "ask for a power of two, at most 32768, and for at least one byte".into(),
+            remedy: "use a power of two up to 32768, and at least one byte each".into(),
         });
     }
     Ok(())
@@ -107,10 +110,10 @@ fn open_files(
     if sockets >= limit {
         return Err(OpenError {
             what: format!(
-                "{sockets} sockets in one driver, but the limit of open files is {limit}"
+                "one driver needs {sockets} sockets, but the open-files limit is {limit}"
             ),
             remedy: format!(
-                "raise it (`ulimit -n`), or use more threads: each may have {} sockets",
+                "raise it (`ulimit -n`), or use more threads: each can have {} sockets",
                 limit.saturating_sub(1)
             ),
         });
@@ -199,37 +202,37 @@ pub(crate) fn explain(errno: Errno, around: &Surroundings) -> OpenError {
         Errno::PERM | Errno::ACCESS => match disabled {
             Some(value @ ("1" | "2")) => (
                 format!("the sysctl kernel.io_uring_disabled is {value}"),
-                "set it to 0, or, if it is 1, add the group of this process to \
-                 kernel.io_uring_group"
+                "set it to 0, or, if it's 1, put this process's group into kernel.io_uring_group"
                     .into(),
             ),
             _ if around.filtered => (
-                "a seccomp filter forbids io_uring_setup(2), as the default one of containers does"
+                "a seccomp filter blocks io_uring_setup(2), as container runtimes do by default"
                     .into(),
-                "allow io_uring_setup, io_uring_enter and io_uring_register in its profile, \
-                 such as with `--security-opt seccomp=…`"
+                "allow io_uring_setup, io_uring_enter and io_uring_register in its profile, for \
+                 example with `--security-opt seccomp=…`"
                     .into(),
             ),
             _ => (
-                "io_uring_setup(2) is not permitted".into(),
-                "look for a security module that forbids it".into(),
+                "io_uring_setup(2) isn't permitted".into(),
+                "check whether a security module blocks it".into(),
             ),
         },
         Errno::NOSYS => (
-            "this kernel has no io_uring".into(),
-            "use one built with CONFIG_IO_URING, Linux 6.1 or newer".into(),
+            "this kernel doesn't have io_uring".into(),
+            "use Linux 6.1 or newer, built with CONFIG_IO_URING".into(),
         ),
         Errno::NOMEM => (
-            "no memory for an io_uring".into(),
-            "raise the limit of locked memory (`ulimit -l`), or that of the control group".into(),
+            "not enough memory for an io_uring".into(),
+            "raise the locked-memory limit (`ulimit -l`) or the control group's memory limit"
+                .into(),
         ),
         Errno::MFILE | Errno::NFILE => (
-            "no descriptor left for an io_uring".into(),
-            "raise the limit of open files (`ulimit -n`)".into(),
+            "no file descriptors are left for an io_uring".into(),
+            "raise the open-files limit (`ulimit -n`)".into(),
         ),
         other => (
             format!("io_uring_setup(2) failed: {other}"),
-            "use the epoll driver".into(),
+            "use --engine epoll".into(),
         ),
     };
     OpenError { what, remedy }
@@ -378,7 +381,7 @@ mod tests {
         assert!(
             explain(Errno::NOSYS, &around(None, false))
                 .what
-                .contains("no io_uring")
+                .contains("doesn't have io_uring")
         );
         assert!(
             explain(Errno::NOMEM, &around(None, false))

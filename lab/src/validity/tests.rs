@@ -270,7 +270,7 @@ fn a_quota_that_cannot_be_seen_is_not_called_none() {
         quotas.next().expect("it is looked at").1
     };
     let passed = |found: &Looked| matches!(found, Looked::Passed(_));
-    let hidden = || Some(Quota::Unknown("the groups above can't be seen".into()));
+    let hidden = || Some(Quota::Unknown("the groups above aren't visible".into()));
     for throttled in [None, Some(0)] {
         assert!(passed(&looked(throttled, Some(Quota::Unlimited))));
         assert!(matches!(looked(throttled, hidden()), Looked::Unknown(_)));

@@ -140,5 +140,5 @@ fn a_record_reads_back_as_it_was_written() {
     assert_eq!(Record::<String>::from_json(&text).unwrap(), record);
     let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");
     let error = Record::<String>::from_json(&other).unwrap_err();
-    assert!(error.contains("schema 7"), "{error}");
+    assert!(error.contains("schema version 7"), "{error}");
 }

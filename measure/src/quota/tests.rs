@@ -159,7 +159,10 @@ fn what_cannot_be_read_is_unknown_and_not_unlimited() {
     fs::remove_file(nothing.0.join("proc/self/cgroup")).expect("our file");
     assert!(matches!(nothing.quota(), Quota::Unknown(why) if why.contains("/proc/self/cgroup")));
     let unmounted = Tree::new("3:cpu:/\n", V2);
-    assert!(matches!(unmounted.quota(), Quota::Unknown(why) if why.contains("mounted nowhere")));
+    assert!(
+        matches!(unmounted.quota(), Quota::Unknown(why) if why.contains("isn't mounted \
+                                                                             anywhere"))
+    );
     let elsewhere = Tree::new("0::/../sibling\n", V2);
     fs::create_dir_all(elsewhere.0.join("sys/fs/cgroup")).expect("a directory");
     assert!(matches!(elsewhere.quota(), Quota::Unknown(why) if why.contains("not among")));
@@ -205,7 +208,7 @@ fn each_hierarchy_has_a_place_of_its_own() {
     // Of a container, which sees the host's path: the mount is all that it has.
     let unified = tree.0.join("sys/fs/cgroup/unified");
     assert_eq!(found(UNIFIED), place(unified, "/user.slice"));
-    assert_eq!(found("memory"), None, "it is mounted nowhere");
+    assert_eq!(found("memory"), None, "not mounted");
     assert_eq!(found("pids"), None);
 }
 

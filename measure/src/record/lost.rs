@@ -38,12 +38,9 @@ impl Lost {
         let counts = [
             (self.failed, "failed"),
             (self.unfinished - self.never_sent, "never answered"),
-            (self.never_sent, "never sent for want of a connection"),
+            (self.never_sent, "never sent because no connection was free"),
             (self.attempts, "failed attempts to connect"),
-            (
-                self.unreachable,
-                "due while the server could not be reached",
-            ),
+            (self.unreachable, "due while the server was unreachable"),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let told = counts.map(|(count, what)| format!("{count} {what}"));

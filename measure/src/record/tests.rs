@@ -407,7 +407,10 @@ fn other_versions_and_damaged_records_are_refused_with_a_reason() {
     let reason = |text: &str| Record::<Plan>::from_json(text).expect_err(text);
     let text = record_of_a_run().to_json().expect("JSON");
     let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");
-    assert_eq!(reason(&other), "record has schema 7, this ringside reads 1");
+    assert_eq!(
+        reason(&other),
+        "the record has schema version 7, but this ringside reads version 1"
+    );
     assert_eq!(reason("{}"), "not a record: it has no schema_version");
     assert!(reason("hello").starts_with("not a record: "));
     assert!(reason(&text[..text.len() / 2]).starts_with("not a record: "));

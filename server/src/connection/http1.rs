@@ -286,11 +286,11 @@ impl Talk {
     /// Grants an upgrade or refuses it (RFC 6455 §4.2).
     fn upgrade(&mut self, dialogue: Dialogue, request: &Request<'_>, form: Form, site: &mut Site) {
         let refusal = match upgrade::accept(request) {
-            Ok(_) if site.draining => (503, "the server stops\n".to_owned()),
+            Ok(_) if site.draining => (503, "the server is shutting down\n".to_owned()),
             // Its answer could only wait behind the others, and no frame may come before it.
             Ok(_) if self.out.waits_anywhere() => (
                 400,
-                "an upgrade has to wait for the answers before it\n".to_owned(),
+                "a WebSocket upgrade can't be pipelined behind unanswered requests\n".to_owned(),
             ),
             Ok(acceptance) => {
                 self.out.append(|out| acceptance.encode(out));
@@ -400,11 +400,11 @@ impl Talk {
             }
             Reply::Reset => Some(Ending::Reset),
             Reply::Upgrade(_) => {
-                let text = "a WebSocket upgrade has no body\n";
+                let text = "a WebSocket upgrade can't have a body\n";
                 return self.say(&Response::sentence(400, text.into()), form, None, site);
             }
             Reply::Http2(_) => {
-                let text = "this is a fault of HTTP/2, and this connection speaks HTTP/1\n";
+                let text = "this fault needs HTTP/2, but this connection speaks HTTP/1\n";
                 return self.say(&Response::sentence(400, text.into()), form, None, site);
             }
         };

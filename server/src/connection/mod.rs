@@ -40,7 +40,7 @@ const LINGER_SILENCE_NS: u64 = 250_000_000;
 const BODY_BYTES_PER_SECOND: u64 = 1000;
 
 /// The refusal of what would take more memory than all clients may.
-const TOO_MUCH: &str = "this server holds as much for its clients as it may; try again later\n";
+const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
 
 /// Something that is coming in pieces, and when it began.
 #[derive(Clone, Copy, Debug)]

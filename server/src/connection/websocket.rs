@@ -125,7 +125,8 @@ impl WebSocket {
     /// The server stops.
     pub(super) fn drain(&mut self) {
         if self.talk.ending.is_none() {
-            self.talk.close(code::GOING_AWAY, "the server stops");
+            self.talk
+                .close(code::GOING_AWAY, "the server is shutting down");
         }
     }
 
@@ -134,7 +135,7 @@ impl WebSocket {
         if self.talk.message.is_empty() {
             site.counts.idle += 1;
             self.talk
-                .close(code::GOING_AWAY, "nothing came for too long");
+                .close(code::GOING_AWAY, "the connection was idle for too long");
         } else {
             // What HTTP would answer.
             site.counts.rejections.count(408);

@@ -24,7 +24,7 @@ impl Call for Check {
                 to.encode(&HealthCheckResponse { status: SERVING });
             }
             Ok(request) => {
-                let text = format!("there is no service \"{}\" here", request.service);
+                let text = format!("this server has no service \"{}\"", request.service);
                 to.finish(Status::NotFound, text);
             }
             Err(error) => to.refuse(&error),

@@ -163,7 +163,7 @@ impl Replies {
 
     /// Ends the call because a message is not what the method takes.
     fn refuse(&mut self, error: &prost::DecodeError) {
-        let text = format!("the message is not what this method takes: {error}");
+        let text = format!("can't decode the message as this method's request: {error}");
         self.finish(Status::InvalidArgument, text);
     }
 }

@@ -102,14 +102,17 @@ fn answer(question: Option<&Question>) -> Answer {
         }
         Some(Question::AllExtensionNumbersOfType(_) | Question::FileContainingExtension(_)) => None,
         None => {
-            return error(Status::InvalidArgument, "the question is missing");
+            return error(
+                Status::InvalidArgument,
+                "the request names nothing to look up",
+            );
         }
     };
     match found {
         Some(file) => Answer::Files(FileDescriptorResponse {
             file_descriptor_proto: vec![file.descriptor.clone()],
         }),
-        None => error(Status::NotFound, "nothing of this name is served here"),
+        None => error(Status::NotFound, "this server has nothing of that name"),
     }
 }
 

@@ -92,7 +92,7 @@ impl Call for Output {
                     self.owed.extend(request.response_parameters);
                 }
                 if self.owed.len() > ANSWERS_MAX {
-                    let text = format!("a call here is owed at most {ANSWERS_MAX} answers");
+                    let text = format!("a call may ask for at most {ANSWERS_MAX} answers");
                     return to.finish(Status::ResourceExhausted, text);
                 }
                 self.more(to);
@@ -158,13 +158,13 @@ pub(super) struct Unimplemented;
 
 impl Call for Unimplemented {
     fn message(&mut self, _: &[u8], to: &mut Replies) {
-        to.finish(Status::Unimplemented, "nobody implements this method");
+        to.finish(Status::Unimplemented, "this method isn't implemented");
     }
 }
 
 fn say(size: i32, to: &mut Replies) {
     if !(0..=PAYLOAD_BYTES_MAX).contains(&size) {
-        let text = format!("a payload has 0 to {PAYLOAD_BYTES_MAX} bytes, not {size}");
+        let text = format!("a payload must have 0 to {PAYLOAD_BYTES_MAX} bytes, not {size}");
         return to.finish(Status::InvalidArgument, text);
     }
     to.encode(&Response {

@@ -35,7 +35,7 @@ impl Service for Reset {
                 Reply::Http2(Http2Fault::Reset(ErrorCode::INTERNAL_ERROR.0))
             }
             None => refusal(format!(
-                "\"{wanted}\" is no error code of HTTP/2: a number, or a name like CANCEL\n"
+                "\"{wanted}\" isn't an HTTP/2 error code: give a number, or a name like CANCEL\n"
             )),
         }
     }

@@ -101,17 +101,17 @@ impl Service for Limited {
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
         let rate = match units::parse_rate(request.parameter) {
             Ok(rate) if rate <= RATE_MAX => rate,
-            Ok(_) => return refusal(format!("a rate here is at most {RATE_MAX}/s\n")),
+            Ok(_) => return refusal(format!("the rate must be at most {RATE_MAX}/s\n")),
             Err(error) => return refusal(format!("{error}\n")),
         };
         match self.0.take(rate, context.now) {
             Some(true) => Reply::Now(Response::fixed(TEXT, b"within the limit\n")),
             Some(false) => Reply::Now(Response {
                 status: 503,
-                ..Response::fixed(TEXT, b"beyond the limit\n")
+                ..Response::fixed(TEXT, b"over the limit\n")
             }),
             None => refusal(format!(
-                "this server has been asked for {RATES_MAX} different rates, and keeps no more\n"
+                "this server keeps track of {RATES_MAX} different rates, and all are taken\n"
             )),
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     };
     match read {
         Ok(duration) if duration <= DURATION_MAX => Ok(duration),
-        Ok(_) => Err("a duration here is at most one hour, 3600s\n".into()),
+        Ok(_) => Err("the duration must be at most one hour (3600s)\n".into()),
         Err(_) => {
             let expected = "a duration like 50ms, 200us or 1s (a bare number is milliseconds)";
             Err(format!("\"{text}\" is not {expected}\n"))

@@ -16,7 +16,7 @@ impl Service for Status {
                 upgrade: (status == 426).then_some(&websocket::server::OFFER),
                 ..Response::empty(status)
             }),
-            _ => refusal("the status of an answer is a number from 200 to 599\n".into()),
+            _ => refusal("the status must be a number from 200 to 599\n".into()),
         }
     }
 }

@@ -24,7 +24,8 @@ impl Service for Close {
         match request.parameter.parse() {
             Ok(code) if websocket::may_be_sent(code) => Reply::Upgrade(Dialogue::Close(code)),
             _ => refusal(
-                "a close code is 1000 to 1003, 1007 to 1014 or 3000 to 4999 (RFC 6455 §7.4)\n"
+                "the close code must be 1000 to 1003, 1007 to 1014 or 3000 to 4999 (RFC 6455 \
+                 §7.4)\n"
                     .into(),
             ),
         }

@@ -265,11 +265,11 @@ fn a_connection_is_told_when_the_server_stops_or_nothing_comes() {
         client.send(frame(TEXT, b"x"));
         client.expect(TEXT, b"x");
         server.running().stop();
-        client.expect(CLOSE, &close(1001, "the server stops"));
+        client.expect(CLOSE, &close(1001, "the server is shutting down"));
         client.send(frame(CLOSE, &close(1001, "")));
         assert!(client.is_over());
         // One that does not say so too is not waited for much longer.
-        mute.expect(CLOSE, &close(1001, "the server stops"));
+        mute.expect(CLOSE, &close(1001, "the server is shutting down"));
         assert!(mute.is_over());
         let summary = server.end();
         assert_eq!((summary.counts.cut, summary.counts.idle), (0, 0));
@@ -278,7 +278,7 @@ fn a_connection_is_told_when_the_server_stops_or_nothing_comes() {
         config.timeouts.idle = Duration::from_millis(100);
         let server = Server::start(&config);
         let mut client = server.connect().upgraded("/ws");
-        client.expect(CLOSE, &close(1001, "nothing came for too long"));
+        client.expect(CLOSE, &close(1001, "the connection was idle for too long"));
         client.send(frame(CLOSE, &close(1001, "")));
         assert!(client.is_over());
         assert_eq!(server.end().counts.idle, 1);

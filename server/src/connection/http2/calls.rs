@@ -161,7 +161,7 @@ impl Rpc {
                 Ok(Some(Event::Begin {
                     compressed: true, ..
                 })) => {
-                    let text = "a compressed message, and no encoding was agreed";
+                    let text = "the message is compressed, but no encoding was agreed on";
                     self.replies.finish(Status::Internal, text);
                 }
                 Ok(Some(Event::Begin { length, .. })) => {
@@ -207,7 +207,7 @@ impl Rpc {
             let text = rejection.violation.to_string();
             self.replies.finish(rejection.status, text);
         } else if self.single && self.messages == 0 {
-            let text = "this method takes one message, and none came";
+            let text = "this method takes one message, but none came";
             self.replies.finish(Status::Unimplemented, text);
         } else if let Some(call) = &mut self.call {
             call.end(&mut self.replies);

@@ -246,7 +246,7 @@ impl Http2 {
             }
             Reply::Reset => machine.reset(stream, ErrorCode::INTERNAL_ERROR, out),
             Reply::Upgrade(_) => {
-                let text = "a WebSocket is reached over HTTP/1.1 here\n";
+                let text = "this server offers WebSocket over HTTP/1.1 only\n";
                 self.say(
                     stream,
                     Response::sentence(400, text.into()),
@@ -314,7 +314,7 @@ impl Http2 {
         };
         while let Some(id) = self.talk.streams.any(endless) {
             if let Some(State::Calling(rpc)) = self.talk.streams.find(id).map(|s| &mut s.state) {
-                rpc.fail(Status::Unavailable, "the server stops");
+                rpc.fail(Status::Unavailable, "the server is shutting down");
             }
             self.speak(id, site);
         }

@@ -256,7 +256,7 @@ impl Talk {
             return Next::Refuse {
                 stream,
                 status: Status::Unimplemented,
-                text: "no method of this name is served here",
+                text: "this server has no such method",
                 complete: end,
             };
         };
@@ -310,7 +310,7 @@ impl Talk {
         stream.came(bytes.len(), site.now);
         if self.is_full(id, site) {
             self.drop(id, site);
-            let text = "this connection has too many long bodies under way\n";
+            let text = "this connection is already uploading too many large bodies\n";
             return Next::Early {
                 stream: id,
                 response: Response::sentence(503, text.into()),
@@ -372,7 +372,7 @@ impl Talk {
 
 fn too_long(stream: u32, head_only: bool, site: &mut Site) -> Next {
     site.counts.rejections.count(413);
-    let text = "the body is longer than this server takes\n";
+    let text = "the body is longer than this server accepts\n";
     Next::Early {
         stream,
         response: Response::sentence(413, text.into()),

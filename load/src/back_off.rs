@@ -1,7 +1,7 @@
 //! How long to wait before a connection is tried again: twice as long each time, up to a bound,
 //! and never quite the same, so that those who lost their peer together do not come back together.
 
-use crate::random::Random;
+use measure::random::Random;
 
 /// The law of the waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

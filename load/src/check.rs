@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Record;
 use crate::lateness::schedule_was_missed;
 use crate::limit;
-use crate::plan::Invalid;
+use plan::Invalid;
 
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
 /// of the record that `F` knows.

@@ -14,7 +14,7 @@ use engine::{Broken, Config, Driver, cpu};
 use measure::time::{self, Time};
 
 use crate::gate::Gate;
-use crate::run::RunError;
+use probe::RunError;
 
 /// How often `progress` is called.
 const PROGRESS_NS: u64 = 500_000_000;

@@ -21,11 +21,11 @@ use measure::tally::Waits;
 use measure::time::Time;
 
 use crate::lateness::{self, Seen};
-use crate::plan::Plan;
 use crate::room::Room;
 use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
+use plan::Plan;
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
 const CPU_SHARE_MAX: f64 = 0.95;

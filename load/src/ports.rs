@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use measure::host::Host;
 
-use crate::plan::Invalid;
+use plan::Invalid;
 
 /// The share of an address's ports that is used where addresses are free. connect(2) looks for a
 /// free port from a random one on and tries every other one first, so it finds one at once as long

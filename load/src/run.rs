@@ -1,14 +1,12 @@
 //! Runs a plan: workers on their CPUs, the gate between them, and one record out of it all.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
 use engine::tls::ClientTls;
 use engine::{Address, Broken, Config, Driver, EngineCounters, SocketOptions, cpu};
-use measure::foreign::screened;
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
@@ -16,63 +14,21 @@ use measure::tally::Tally;
 use proto::grpc::Status;
 
 use crate::Record;
-use crate::contact::unless_stopped;
 use crate::crew::{Crew, Job, Progress, Window};
 use crate::gate::Gate;
 use crate::limit;
-use crate::plan::{Invalid, Plan};
-use crate::schedule::Marks;
 use crate::session::Speech;
 use crate::surroundings::{Disturbance, Surroundings};
-use crate::target;
-use crate::tls;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
+use plan::schedule::Marks;
+use plan::{Contact, Plan};
+use probe::RunError;
+use probe::target;
+use probe::tls;
+use probe::unless_stopped;
 
 /// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
 const DESCRIPTORS_SPARE: u64 = 64;
-
-/// A run could not take place, or broke. Each variant holds a sentence that says what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// The plan does not hold together.
-    Invalid(String),
-    /// The target's name has no address.
-    Unresolved(String),
-    /// Nobody can be connected to.
-    Unreachable(String),
-    /// A limit of this host forbids it.
-    Limits(String),
-    /// The engine could not be opened, or broke.
-    Engine(String),
-    /// A single exchange failed.
-    Probe(String),
-    /// Somebody asked for the end before anything was measured.
-    Interrupted(Signal),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Invalid(text)
-            | RunError::Unresolved(text)
-            | RunError::Unreachable(text)
-            | RunError::Limits(text)
-            | RunError::Engine(text)
-            | RunError::Probe(text) => f.write_str(&screened(text)),
-            RunError::Interrupted(signal) => {
-                write!(f, "interrupted by {signal} before anything was measured")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<Invalid> for RunError {
-    fn from(invalid: Invalid) -> RunError {
-        RunError::Invalid(invalid.0)
-    }
-}
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
@@ -91,7 +47,7 @@ pub fn run(
         engine_reason,
         addresses,
         tls,
-    } = Ground::find(plan, stop)?;
+    } = Ground::find(plan.contact(), stop)?;
     check_limits(plan, kind)?;
     let processors = processors(plan.threads, &plan.cpus);
     let jobs = (0..plan.threads)
@@ -124,19 +80,18 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Finds both unless `stop` asks for the end before, or says what is missing.
-    pub(crate) fn find(plan: &Plan, stop: &Stop) -> Result<Ground, RunError> {
-        let plan = plan.clone();
-        unless_stopped(stop, move || Ground::look(&plan))
+    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, RunError> {
+        unless_stopped(stop, move || Ground::look(&contact))
     }
 
-    fn look(plan: &Plan) -> Result<Ground, RunError> {
-        target::check_sources(&plan.source_addresses)?;
-        let choice: EngineChoice = plan.engine.parse().map_err(RunError::Invalid)?;
+    fn look(contact: &Contact) -> Result<Ground, RunError> {
+        target::check_sources(&contact.source_addresses)?;
+        let choice: EngineChoice = contact.engine.parse().map_err(RunError::Invalid)?;
         let (kind, engine_reason) =
             choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
-        let addresses = target::resolve(plan)?;
-        let tls = tls::client(plan)?;
-        target::reach(plan, &addresses, tls.as_ref())?;
+        let addresses = target::resolve(contact)?;
+        let tls = tls::client(contact)?;
+        target::reach(contact, &addresses, tls.as_ref())?;
         Ok(Ground {
             kind,
             engine_reason,
@@ -221,7 +176,7 @@ pub(crate) fn assign(
             send_buffer_bytes: plan.send_buffer_bytes,
             reset_on_close: false,
         },
-        speech: Speech::of(plan)?,
+        speech: Speech::of(&plan.contact())?,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,

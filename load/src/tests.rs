@@ -13,11 +13,11 @@ use measure::time::Time;
 
 use crate::Record;
 use crate::gate::Gate;
-use crate::plan::Plan;
 use crate::run::{assemble, assign};
-use crate::schedule::Schedule;
 use crate::surroundings::Disturbance;
 use crate::worker::{Outcome, Worker, sockets_for};
+use plan::Plan;
+use plan::schedule::Schedule;
 
 mod connections;
 mod conservation;

@@ -351,7 +351,7 @@ mod tests {
     fn however_often_things_change_the_parts_are_what_brute_force_says() {
         let (mut compared, mut joined_compared) = (0, 0);
         for seed in 0..12u64 {
-            let mut random = crate::random::Random::new(seed, 0);
+            let mut random = measure::random::Random::new(seed, 0);
             let mut below = |most: u64| (random.unit() * most as f64) as u64;
             let (mut now, mut due) = (1_000u64, 1_000u64);
             let mut watch = Watch::new(7, Time(now));

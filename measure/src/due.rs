@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn hours_of_it_are_kept_in_longer_rows_and_merge_with_shorter_ones() {
         for seed in 0..5 {
-            let mut random = Random(seed + 1);
+            let mut random = Random::seeded(seed + 1);
             let mut times: Vec<u64> = (0..5000).map(|_| random.below(20_000_000)).collect();
             times.sort_unstable();
             let of = |part: &dyn Fn(usize) -> bool| {

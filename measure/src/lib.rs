@@ -15,6 +15,7 @@ pub mod hold;
 pub mod host;
 pub mod process;
 pub mod quota;
+pub mod random;
 pub mod record;
 pub mod series;
 pub mod slots;
@@ -22,8 +23,6 @@ pub mod tally;
 pub mod time;
 pub mod units;
 
-#[cfg(test)]
-mod random;
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]
 mod skip;

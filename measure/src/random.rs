@@ -1,11 +1,29 @@
-//! A small seeded generator for tests: SplitMix64 (Steele, Lea, Flood 2014).
+//! Seeded randomness: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), small, fast and the same on
+//! every machine, so that a seed in a record brings the same run back.
 
-/// The same seed gives the same numbers.
-pub(crate) struct Random(pub(crate) u64);
+/// A stream of random numbers. The same seed gives the same numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
-    /// The next 64 bits.
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The stream of a seed.
+    pub fn seeded(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The `stream`-th independent stream of a seed.
+    pub fn new(seed: u64, stream: u64) -> Random {
+        let mut random = Random(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
+        random.next();
+        random
+    }
+
+    /// 64 random bits.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it never ends, and is no iterator"
+    )]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,12 +32,22 @@ impl Random {
     }
 
     /// A number below `bound`, which is not zero.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
+    /// Even in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Exponential with mean one.
+    pub fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
+
     /// A length in nanoseconds, every order of magnitude up to 2^`bits` alike.
-    pub(crate) fn length(&mut self, bits: u64) -> u64 {
+    pub fn length(&mut self, bits: u64) -> u64 {
         let power = self.below(bits) + 1;
         self.below(1 << power)
     }

@@ -574,7 +574,7 @@ mod tests {
 
     /// A worker's tally of some seconds in which everything happened.
     fn tally_of(seed: u64) -> Tally {
-        let mut random = Random(seed);
+        let mut random = Random::seeded(seed);
         let mut tally = Tally::new(Loop::Open);
         let mut now = START;
         let _ = OPENED.map(|why| tally.connected(random.length(30), why));

@@ -5,6 +5,7 @@
 //! result would move in another round. Every figure is therefore one number a round, and intervals
 //! are over rounds or starts. Percentiles are never averaged: a round has its own, of all its
 //! exchanges. Knows neither subjects nor files, and reads no clock; randomness is a seed.
+#![forbid(unsafe_code)]
 
 mod distribution;
 pub mod floor;

@@ -210,7 +210,7 @@ fn text_of(workspace: &Workspace, whole: &[Document], path: &str) -> Result<Stri
 
 fn crate_table() -> String {
     let mut table = String::from("| crate | holds | may import |\n|---|---|---|\n");
-    for row in &tables::CRATES {
+    for row in tables::CRATES {
         let tests = row.test_imports.iter();
         let imports: Vec<String> = (row.imports.iter().map(|name| (*name).to_owned()))
             .chain(tests.map(|name| format!("{name} in its tests")))

@@ -13,7 +13,7 @@ pub(crate) struct Crate {
 }
 
 /// The crates from the leaves up.
-pub(crate) const CRATES: [Crate; 10] = [
+pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "measure",
         holds: "what a measurement is: time, histograms, counters, series, records, facts, units",
@@ -33,9 +33,21 @@ pub(crate) const CRATES: [Crate; 10] = [
         test_imports: &[],
     },
     Crate {
+        name: "plan",
+        holds: "what a load is: target, request, protocol, schedule, secrets; validated",
+        imports: &["measure", "proto"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "probe",
+        holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
+        imports: &["engine", "measure", "plan", "proto"],
+        test_imports: &[],
+    },
+    Crate {
         name: "load",
-        holds: "the generator: plan, schedule, sessions, the one worker loop, recorder",
-        imports: &["engine", "measure", "proto"],
+        holds: "the generator: sessions, the one worker loop, hold, recorder, checks",
+        imports: &["engine", "measure", "plan", "probe", "proto"],
         test_imports: &["server"],
     },
     Crate {
@@ -190,6 +202,11 @@ pub(crate) const CIRCLES: &[Circle] = &[
         arrows: 2,
     },
     Circle {
+        within: "load::session",
+        modules: &["grpc", "http1", "http2", "websocket", "wire"],
+        arrows: 8,
+    },
+    Circle {
         within: "lab::capacity",
         modules: &["course", "finding", "scaling"],
         arrows: 4,
@@ -208,30 +225,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
         within: "lab::sweep",
         modules: &["record", "text"],
         arrows: 2,
-    },
-    Circle {
-        within: "load",
-        modules: &[
-            "contact",
-            "crew",
-            "limit",
-            "probe",
-            "run",
-            "surroundings",
-            "target",
-            "tls",
-        ],
-        arrows: 16,
-    },
-    Circle {
-        within: "load",
-        modules: &["plan", "protocol", "request", "schedule"],
-        arrows: 7,
-    },
-    Circle {
-        within: "load::session",
-        modules: &["grpc", "http1", "http2", "websocket", "wire"],
-        arrows: 8,
     },
     Circle {
         within: "measure",

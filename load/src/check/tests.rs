@@ -3,7 +3,7 @@ use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
 use super::*;
-use crate::plan::Plan;
+use plan::Plan;
 
 fn refusal(text: &str) -> String {
     text.parse::<Threshold>().unwrap_err().0

@@ -10,7 +10,6 @@
 
 mod check;
 mod judge;
-mod plan;
 mod prepare;
 mod worker;
 
@@ -18,7 +17,7 @@ mod worker;
 mod tests;
 
 pub use check::{OfHold, Threshold};
-pub use plan::{BackOff, Plan, Recorded};
+pub use plan::hold::{BackOff, Plan, Recorded};
 pub use prepare::{Hold, prepare};
 
 /// The record of a hold.

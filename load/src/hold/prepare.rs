@@ -16,12 +16,13 @@ use super::worker::{Assignment, Heartbeat};
 use super::{Plan, Record, judge};
 use crate::back_off::BackOff;
 use crate::crew::{Crew, Progress, Window};
-use crate::plan::{Invalid, THREADS_MAX};
 use crate::ports;
-use crate::protocol::Protocol;
-use crate::run::{Ground, RunError, processors};
+use crate::run::{Ground, processors};
 use crate::session::Speech;
 use crate::worker::sockets_for;
+use plan::protocol::Protocol;
+use plan::{Invalid, THREADS_MAX};
+use probe::RunError;
 
 /// Descriptors of the process that are no connections: standard streams, rings, wakers, files.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -50,7 +51,7 @@ pub struct Hold {
 /// says what to do.
 pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
     plan.validate()?;
-    let ground = Ground::find(&plan.as_run(), stop)?;
+    let ground = Ground::find(plan.contact(), stop)?;
     let host = Host::read();
     let mut says = Vec::new();
     let mut plan = plan.clone();
@@ -252,7 +253,7 @@ pub(super) fn assign(
             send_buffer_bytes: plan.send_buffer_bytes,
             reset_on_close: false,
         },
-        speech: Speech::of(&plan.as_run())?,
+        speech: Speech::of(&plan.contact())?,
         heartbeat: match plan.protocol {
             Protocol::Http1 => Heartbeat::Request,
             Protocol::Grpc { .. } => Heartbeat::Call,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::schedule::Schedule;
+use plan::schedule::Schedule;
 
 /// What a closed loop of one second says whose only worker ran and waited for so long.
 fn closed(run_ms: u64, wait_ms: u64) -> (Vec<String>, Vec<String>) {

@@ -56,7 +56,7 @@ const VACANT: Exchange = Exchange {
 };
 
 impl Flights {
-    /// `depth` is at most [`crate::protocol::STREAMS_MAX`].
+    /// `depth` is at most [`plan::protocol::STREAMS_MAX`].
     pub(crate) fn new(sessions: usize, depth: u32, order: Order) -> Flights {
         let count = sessions * depth as usize;
         let stack = match order {
@@ -186,7 +186,7 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use measure::random::Random;
 
     fn exchange(n: u64) -> Exchange {
         Exchange {

@@ -9,7 +9,7 @@ use proto::grpc::{Event, Messages, Status};
 use proto::http2::Fields;
 
 use super::wire::Outcome;
-use crate::protocol::CallKind;
+use plan::protocol::CallKind;
 
 /// Messages are counted and not kept, so they may be as long as their length can say.
 const MESSAGE_BYTES_MAX: u32 = u32::MAX;

@@ -11,9 +11,8 @@ use proto::http2::{ErrorCode, Fields};
 
 use super::grpc;
 use super::wire::{Happening, Outcome};
-use crate::plan::{Invalid, Plan};
-use crate::protocol::{CallKind, Http2, Protocol};
-use crate::request;
+use plan::protocol::{CallKind, Http2, Protocol};
+use plan::{Contact, Invalid};
 
 /// What is said on every connection.
 #[derive(Debug)]
@@ -26,11 +25,11 @@ pub(crate) struct Speech {
 
 impl Speech {
     /// Encodes what `plan` says.
-    pub(crate) fn of(plan: &Plan, http2: &Http2) -> Result<Speech, Invalid> {
+    pub(crate) fn of(contact: &Contact, http2: &Http2) -> Result<Speech, Invalid> {
         Ok(Speech {
             config: config(http2),
-            request: request::http2(plan)?,
-            call: match &plan.protocol {
+            request: contact.http2()?,
+            call: match &contact.protocol {
                 Protocol::Grpc { call, .. } => Some(call.kind),
                 _ => None,
             },

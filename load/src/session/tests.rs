@@ -4,9 +4,9 @@ use proto::Violation;
 use proto::http1::HeadMemo;
 
 use super::*;
-use crate::plan::Plan;
-use crate::protocol::{Http2, Message, Protocol};
-use crate::random::Random;
+use measure::random::Random;
+use plan::Plan;
+use plan::protocol::{Http2, Message, Protocol};
 
 /// The most bytes of answers that wait on a connection of HTTP/2, and the word of parting.
 const UNSENT_BYTES_MAX: usize = 128 * 1024 + 17;
@@ -22,7 +22,7 @@ const DATA: &[u8] = &[0, 0, 5, 0, 0, 0, 0, 0, 1, b'h', b'e', b'l', b'l', b'o'];
 fn open(protocol: Protocol) -> (Wire, Vec<u8>) {
     let mut plan = Plan::new("http://127.0.0.1:80/").unwrap();
     plan.protocol = protocol;
-    let speech = Speech::of(&plan).unwrap();
+    let speech = Speech::of(&plan.contact()).unwrap();
     let mut out = Vec::new();
     let wire = Wire::open(&speech, &mut Random::new(1, 0), &mut out);
     (wire, out)

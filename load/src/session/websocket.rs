@@ -19,10 +19,9 @@ use proto::websocket::client::{Answered, Handshake, Opening};
 use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
 
 use super::wire::{Frozen, Happening, Outcome};
-use crate::plan::{Invalid, Plan};
-use crate::protocol::Message;
-use crate::random::Random;
-use crate::request;
+use measure::random::Random;
+use plan::protocol::Message;
+use plan::{Contact, Invalid};
 
 /// The most frames that a send may begin with, and the most bytes of them.
 const FRAMES_MAX: usize = 1024;
@@ -41,9 +40,9 @@ pub(crate) struct Speech {
 
 impl Speech {
     /// Encodes what `plan` says.
-    pub(crate) fn of(plan: &Plan, message: &Message) -> Result<Speech, Invalid> {
+    pub(crate) fn of(contact: &Contact, message: &Message) -> Result<Speech, Invalid> {
         let mut speech = Speech {
-            opening: request::upgrade(plan)?,
+            opening: contact.upgrade()?,
             opcode: if message.binary {
                 Opcode::Binary
             } else {
@@ -52,7 +51,7 @@ impl Speech {
             payload: message.payload.clone(),
             from_template: false,
         };
-        let burst = speech.frame([0; 4]).len() * plan.depth() as usize;
+        let burst = speech.frame([0; 4]).len() * contact.depth as usize;
         speech.from_template = burst <= QUIET_BYTES_MAX;
         Ok(speech)
     }

@@ -16,9 +16,9 @@ use proto::http1::client::Answer;
 
 use super::flights::Order;
 use super::{http1, http2, websocket};
-use crate::plan::{Invalid, Plan};
-use crate::protocol::Protocol;
-use crate::random::Random;
+use measure::random::Random;
+use plan::protocol::Protocol;
+use plan::{Contact, Invalid};
 
 /// The most bytes that one send carries, but for the last request in it.
 pub(crate) const BURST_BYTES_MAX: usize = 64 * 1024;
@@ -133,19 +133,19 @@ impl Outcome {
 }
 
 impl Speech {
-    /// Encodes what `plan` says.
-    pub(crate) fn of(plan: &Plan) -> Result<Speech, Invalid> {
-        match &plan.protocol {
+    /// Encodes what is said to `contact`.
+    pub(crate) fn of(contact: &Contact) -> Result<Speech, Invalid> {
+        match &contact.protocol {
             Protocol::Http1 => Ok(Speech::Http1 {
-                request: plan.encode()?.into(),
-                answer: Answer::to(&plan.request.method),
+                request: contact.http1()?.into(),
+                answer: Answer::to(&contact.request.method),
             }),
             Protocol::Http2 { http2 } | Protocol::Grpc { http2, .. } => {
-                let speech = http2::Speech::of(plan, http2)?;
+                let speech = http2::Speech::of(contact, http2)?;
                 Ok(Speech::Http2(Arc::new(speech)))
             }
             Protocol::WebSocket { message } => {
-                let speech = websocket::Speech::of(plan, message)?;
+                let speech = websocket::Speech::of(contact, message)?;
                 Ok(Speech::WebSocket(Arc::new(speech)))
             }
         }

@@ -8,11 +8,11 @@ use measure::time::Time;
 
 use super::rogue::{Rogue, Spoken, Troubles, upgrade};
 use super::{ANSWER, MS, Server, plan, run, run_within};
-use crate::plan::Plan;
-use crate::protocol::{Http2, Protocol};
-use crate::schedule::Schedule;
 use crate::surroundings::Disturbance;
 use crate::worker::EndedBy;
+use plan::Plan;
+use plan::protocol::{Http2, Protocol};
+use plan::schedule::Schedule;
 
 /// Answers each connection at the first byte of its request, and reads no further.
 struct Hasty {

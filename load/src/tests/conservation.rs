@@ -17,13 +17,13 @@ use measure::time::Time;
 use super::rogue::{Rogue, Spoken, Troubles};
 use super::{MS, Server, plan, run};
 use crate::gate::Gate;
-use crate::plan::Plan;
-use crate::protocol::{Call, CallKind, Http2, Message, Protocol};
-use crate::random::Random;
 use crate::run::assign;
-use crate::schedule::Schedule;
 use crate::worker::conservation::CHECKED;
 use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
+use measure::random::Random;
+use plan::Plan;
+use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
+use plan::schedule::Schedule;
 
 /// Seeds that every test run takes.
 const SEEDS: u64 = 300;

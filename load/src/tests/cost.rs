@@ -8,8 +8,8 @@ use engine::sim::{Connection, Faults, Peer, Replies};
 use measure::time::Time;
 
 use super::{ANSWER, MS, plan, run};
-use crate::protocol::{Http2, Protocol};
-use crate::schedule::Schedule;
+use plan::protocol::{Http2, Protocol};
+use plan::schedule::Schedule;
 
 /// How many exchanges a load has, where the caller does not say.
 const EXCHANGES: u64 = 2_000;

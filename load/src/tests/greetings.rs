@@ -5,9 +5,9 @@ use measure::counters::ErrorKind;
 use measure::time::Time;
 
 use super::{MS, plan, run};
-use crate::plan::Plan;
-use crate::protocol::{Http2, Protocol};
-use crate::schedule::Schedule;
+use plan::Plan;
+use plan::protocol::{Http2, Protocol};
+use plan::schedule::Schedule;
 
 /// SETTINGS (RFC 9113 §6.5) that allow so many concurrent streams.
 fn settings(streams: u8) -> Vec<u8> {

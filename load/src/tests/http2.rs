@@ -10,11 +10,11 @@ use proto::http2::server::{Config, Event, Server as Machine};
 use proto::http2::{ErrorCode, Head};
 
 use super::{MS, counts_and_histograms, plan, run};
-use crate::plan::Plan;
-use crate::protocol::{Call, CallKind, Http2, Protocol};
-use crate::schedule::Schedule;
 use crate::surroundings::Disturbance;
 use crate::worker::Outcome;
+use plan::Plan;
+use plan::protocol::{Call, CallKind, Http2, Protocol};
+use plan::schedule::Schedule;
 
 /// What a server does with a request.
 pub(super) enum Fate {
@@ -370,8 +370,8 @@ fn warm_up_and_stages_work_over_http2() {
     let tally = tally_of(&plan, 1, Faults::none(), law);
     assert_eq!((tally.intended, tally.completed), (1_000, 1_000));
     assert!(tally.service.quantile(0.9) < 2 * MS);
-    let stages = crate::schedule::parse_stages("0:1000@1s,1000@1s").unwrap();
-    let arrivals = crate::schedule::Arrivals::Constant;
+    let stages = plan::schedule::parse_stages("0:1000@1s,1000@1s").unwrap();
+    let arrivals = plan::schedule::Arrivals::Constant;
     let mut plan = plan_http2(Schedule::Stages { arrivals, stages }, 2, 50, 1.0);
     plan.duration_s = None;
     let tally = tally_of(&plan, 1, Faults::none(), |_, _| Fate::Answer(MS));

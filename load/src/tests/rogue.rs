@@ -14,7 +14,7 @@ use proto::websocket::server::accept;
 use proto::websocket::{self, Opcode, Reader, Role, Scratch, encode, encode_close};
 
 use super::MS;
-use crate::random::Random;
+use measure::random::Random;
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

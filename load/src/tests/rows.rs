@@ -12,9 +12,9 @@ use proto::websocket::{self, Opcode, Reader, Role, Scratch, encode, encode_close
 use super::conservation::say;
 use super::rogue::{Spoken, upgrade};
 use super::{ANSWER, MS, Server, http2, plan, run_worker};
-use crate::plan::Plan;
-use crate::schedule::{Arrivals, Marks, Schedule, Stage};
 use crate::worker::sockets_for;
+use plan::Plan;
+use plan::schedule::{Arrivals, Marks, Schedule, Stage};
 
 /// A server's way to behave: how long the n-th answer takes, of one processor, at a time in ns.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,9 @@ use measure::time::Time;
 
 use super::{MS, Server, plan, recorded, run_on, sockets_for};
 use crate::Record;
-use crate::plan::Plan;
-use crate::schedule::Schedule;
 use crate::worker::Outcome;
+use plan::Plan;
+use plan::schedule::Schedule;
 
 /// What a worker brings back that stands still for so long at a time, whose driver has this many
 /// `buffers`: of no more answers it is told a turn. The network's time begins at one second.

@@ -7,9 +7,9 @@ use measure::time::Time;
 use super::{MS, Server, plan, recorded, run, run_worker, sockets_for};
 use crate::Record;
 use crate::check::Threshold;
-use crate::plan::Plan;
-use crate::protocol::{Http2, Protocol};
-use crate::schedule::Schedule;
+use plan::Plan;
+use plan::protocol::{Http2, Protocol};
+use plan::schedule::Schedule;
 
 /// The record of a run against a server with this law. The run asserts that the parts of the waits
 /// sum to the lateness of all its exchanges.

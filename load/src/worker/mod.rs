@@ -31,12 +31,12 @@ use proto::http1::HeadMemo;
 
 use self::pings::Pings;
 use crate::gate::Gate;
-use crate::random::Random;
 use crate::recorder::Recorder;
-use crate::schedule::Marks;
 use crate::session::{Exchange, Flights, Session, Speech, State, timeout_kind};
 use crate::stalls::{Stall, Stalls};
 use crate::waits::{Doing, Watch};
+use measure::random::Random;
+use plan::schedule::Marks;
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
 /// waking up from sleep would be measured as the subject's time.

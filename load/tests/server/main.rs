@@ -120,7 +120,7 @@ fn a_counted_run_makes_exactly_as_many_exchanges() {
         assert_eq!(record.connections.opened, 5);
         assert_eq!(record.offered_rate, None);
         assert!(record.valid, "{:?}", record.warnings);
-        let bytes_each = plan.encode().unwrap().len() as u64;
+        let bytes_each = plan.contact().http1().unwrap().len() as u64;
         assert_eq!(record.bytes.sent, 1003 * bytes_each);
         assert!(record.response_time_us.min.unwrap() > 0.0);
     });

@@ -5,7 +5,7 @@ const QUANTILES: [f64; 9] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0
 
 /// Some lengths of each shape: all magnitudes, a narrow heap, a heap with a long tail.
 fn samples(seed: u64) -> Vec<u64> {
-    let mut random = Random(seed);
+    let mut random = Random::seeded(seed);
     (0..20_011)
         .map(|n| match seed % 3 {
             0 => random.length(42),

@@ -102,7 +102,7 @@ fn a_hold_that_never_began_has_no_survival() {
 #[test]
 fn the_order_of_merging_does_not_matter() {
     let part = |seed: u64| {
-        let mut random = Random(seed);
+        let mut random = Random::seeded(seed);
         let mut tally = Tally::new();
         tally.start(START);
         for second in 1..=random.below(5) + 2 {

@@ -19,7 +19,7 @@ fn completed(completed: u64) -> Counts {
 
 /// A series of `seconds` seconds with some responses in each, and how many that were in all.
 fn series_of(seed: u64, seconds: u64) -> (Series, u64) {
-    let mut random = Random(seed);
+    let mut random = Random::seeded(seed);
     let mut series = Series::new();
     let mut sum = 0;
     series.start(START, Counts::default());
@@ -157,7 +157,7 @@ fn a_doubled_row_has_the_percentiles_of_both() {
 
 #[test]
 fn wide_distributions_do_not_grow_beyond_the_limit() {
-    let mut random = Random(5);
+    let mut random = Random::seeded(5);
     let mut series = Series::new();
     series.start(START, Counts::default());
     for second in 1..=1500 {
@@ -178,7 +178,7 @@ fn wide_distributions_do_not_grow_beyond_the_limit() {
 fn merged_rows_are_those_of_one_series_that_saw_everything() {
     let mut both = Series::new();
     let mut parts = [Series::new(), Series::new()];
-    let mut random = Random(11);
+    let mut random = Random::seeded(11);
     both.start(START, Counts::default());
     parts
         .iter_mut()
@@ -231,7 +231,7 @@ fn the_order_of_merging_does_not_matter() {
 
 #[test]
 fn packing_keeps_every_cell() {
-    let mut random = Random(3);
+    let mut random = Random::seeded(3);
     for n in [0, 1, 10, 5000] {
         let mut open = Open::new();
         for _ in 0..n {

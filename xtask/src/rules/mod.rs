@@ -59,7 +59,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
         functions: (tables::FUNCTION_LINES_MAX, tables::LONG_FUNCTIONS),
         lines: (tables::LINE_COLUMNS_MAX, tables::WIDE_LINES),
     };
-    let mut complaints = imports::check(workspace, &tables::CRATES, &tables::CONFINED);
+    let mut complaints = imports::check(workspace, tables::CRATES, &tables::CONFINED);
     complaints.extend(unsafety::check(
         workspace,
         tables::UNSAFE_CRATE,

@@ -2,7 +2,7 @@
 
 use super::drain::Disturbed;
 use super::*;
-use crate::protocol::{Http2, Message, Protocol};
+use plan::protocol::{Http2, Message, Protocol};
 
 /// The most that may wait to be sent on a connection, all that is said of it included.
 const UNSENT_BYTES_MAX: usize = 128 * 1024 + 1024;

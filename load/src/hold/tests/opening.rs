@@ -4,7 +4,7 @@ use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use measure::time::Time;
 
 use super::{ANSWER, MS, Server, address, hold, hold_on, plan, well};
-use crate::protocol::{Http2, Protocol};
+use plan::protocol::{Http2, Protocol};
 
 /// Speaks HTTP/2 to so many connections, and says nothing to any other.
 struct Room(u64);

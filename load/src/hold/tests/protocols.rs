@@ -1,8 +1,8 @@
 //! Faults at random, over every protocol that a hold speaks.
 
 use super::*;
-use crate::protocol::{Call, CallKind, Http2, Message, Protocol};
 use crate::tests::rogue::{Rogue, Spoken, Troubles};
+use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
 
 /// Puts what is spoken into a plan.
 fn say(plan: &mut Plan, spoken: Spoken) {

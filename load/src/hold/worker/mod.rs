@@ -34,9 +34,9 @@ use proto::http1::HeadMemo;
 use crate::back_off::BackOff;
 use crate::crew::Job;
 use crate::gate::Gate;
-use crate::random::Random;
 use crate::session::{Speech, Wire};
 use crate::stalls::{Stall, Stalls};
+use measure::random::Random;
 
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;

@@ -5,7 +5,7 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, M
 use serde_json::{Value, json};
 
 use super::nearest_first;
-use crate::plan::Invalid;
+use plan::Invalid;
 
 /// The message whose JSON form is an array.
 pub(super) const LIST_VALUE: &str = "google.protobuf.ListValue";

@@ -10,7 +10,7 @@ use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::Compiler;
 use protox::file::{FileResolver, GoogleFileResolver};
 
-use crate::plan::Invalid;
+use plan::Invalid;
 
 /// The largest file of descriptors that is read, in bytes.
 const SET_BYTES_MAX: u64 = 256 << 20;

@@ -9,9 +9,9 @@ use engine::Address;
 use engine::tls::{Blocking, ClientTls};
 use measure::time::Time;
 
-use crate::plan::Plan;
-use crate::run::RunError;
+use crate::RunError;
 use crate::{target, tls};
+use plan::Contact;
 
 /// The most that is received at once, in bytes.
 const RECEIVED_BYTES_MAX: usize = 64 * 1024;
@@ -45,7 +45,7 @@ impl Conversation {
     /// Connects to `address`, and secures the connection where there is `tls`. All of the
     /// conversation is over when `timeout` is.
     pub(super) fn open(
-        plan: &Plan,
+        contact: &Contact,
         address: &Address,
         tls: Option<&ClientTls>,
         timeout: Duration,
@@ -60,19 +60,19 @@ impl Conversation {
             }),
             Address::Unix(path) => UnixStream::connect(path).map(Clear::Unix),
         };
-        let clear = connected.map_err(|why| target::unreachable(plan, address, &why))?;
+        let clear = connected.map_err(|why| target::unreachable(contact, address, &why))?;
         let stream = match tls {
             None => Stream::Clear(clear),
             Some(tls) => {
                 clear
                     .limit(deadline)
-                    .map_err(|why| target::unreachable(plan, address, &why))?;
-                Stream::Secured(Box::new(tls::secure(plan, clear, tls)?))
+                    .map_err(|why| target::unreachable(contact, address, &why))?;
+                Stream::Secured(Box::new(tls::secure(contact, clear, tls)?))
             }
         };
         Ok(Conversation {
             stream,
-            url: plan.url(),
+            url: contact.url(),
             deadline,
             buffer: vec![0; RECEIVED_BYTES_MAX],
         })
@@ -80,7 +80,7 @@ impl Conversation {
 
     /// Ends it before anything was said. Over TLS that goes on to the peer's end, because only
     /// there a server says that it does not accept this side.
-    pub(super) fn close(self, plan: &Plan) -> Result<(), RunError> {
+    pub(super) fn close(self, contact: &Contact) -> Result<(), RunError> {
         let Stream::Secured(secured) = self.stream else {
             return Ok(());
         };
@@ -91,7 +91,7 @@ impl Conversation {
         {
             Ok(()) => secured
                 .farewell()
-                .map_err(|error| tls::unsecured(plan, &error)),
+                .map_err(|error| tls::unsecured(contact, &error)),
             Err(_) => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use super::*;
-use crate::protocol::Http2 as Settings;
+use plan::protocol::Http2 as Settings;
 
 /// Long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 //! what they are.
 //!
 //! A [`Plan`](crate::Plan) keeps the values that it sends, and cannot be serialised; what a record
-//! holds is its [`Recorded`](crate::plan::Recorded) form, which only a [`Redaction`] makes. Besides
+//! holds is its [`Recorded`](crate::Recorded) form, which only a [`Redaction`] makes. Besides
 //! that, a redaction knows the secrets that it has seen, so that texts which may quote them (a
 //! server that echoes, a message about a file) can be cleaned of them by [`Redaction::scrub`].
 

@@ -5,15 +5,15 @@ use proto::http1::client::{Answer as Framing, Client, Event, Limits};
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::plan::Plan;
-use crate::run::RunError;
+use crate::RunError;
+use plan::Contact;
 
 /// Sends the plan's request and reads its answer.
-pub(super) fn exchange(plan: &Plan, mut peer: Conversation) -> Result<Answer, RunError> {
-    peer.send(&plan.encode()?)?;
+pub(super) fn exchange(contact: &Contact, mut peer: Conversation) -> Result<Answer, RunError> {
+    peer.send(&contact.http1()?)?;
     let mut client = Client::new(Limits::default());
     client
-        .sent(Framing::to(&plan.request.method))
+        .sent(Framing::to(&contact.request.method))
         .map_err(|misuse| peer.broken(misuse))?;
     let mut memo = HeadMemo::new();
     let mut answer = Answer::default();

@@ -4,26 +4,26 @@ use std::io::{Read, Write};
 
 use engine::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
 
-use crate::plan::Plan;
-use crate::run::RunError;
+use crate::RunError;
+use plan::Contact;
 
 /// The client's side of TLS as the plan wants it; `None` where it wants none.
 ///
 /// # Errors
 ///
 /// A file that cannot be used, or a name that cannot be a server's.
-pub(crate) fn client(plan: &Plan) -> Result<Option<ClientTls>, RunError> {
-    let Some(tls) = &plan.tls else {
+pub fn client(contact: &Contact) -> Result<Option<ClientTls>, RunError> {
+    let Some(tls) = &contact.tls else {
         return Ok(None);
     };
-    let server_name = tls.server_name.as_ref().unwrap_or(&plan.target.host);
+    let server_name = tls.server_name.as_ref().unwrap_or(&contact.target.host);
     let trust = match &tls.ca_file {
         _ if tls.insecure => Trust::Anybody,
         Some(file) => Trust::File(file.clone()),
         None => Trust::System,
     };
     let identity = tls.certificate_file.clone().zip(tls.key_file.clone());
-    let alpn = match plan.protocol.http2() {
+    let alpn = match contact.protocol.http2() {
         Some(_) => Alpn::H2,
         None => Alpn::Http11,
     };
@@ -42,30 +42,30 @@ pub(crate) fn client(plan: &Plan) -> Result<Option<ClientTls>, RunError> {
 /// # Errors
 ///
 /// What is wrong, and what to do.
-pub(crate) fn secure<S: Read + Write>(
-    plan: &Plan,
+pub fn secure<S: Read + Write>(
+    contact: &Contact,
     stream: S,
     tls: &ClientTls,
 ) -> Result<Blocking<S>, RunError> {
-    Blocking::connect(stream, tls).map_err(|error| unsecured(plan, &error))
+    Blocking::connect(stream, tls).map_err(|error| unsecured(contact, &error))
 }
 
 /// The sentence for a peer with which there is no TLS.
-pub(crate) fn unsecured(plan: &Plan, error: &HandshakeError) -> RunError {
+pub fn unsecured(contact: &Contact, error: &HandshakeError) -> RunError {
     RunError::Unreachable(format!(
         "{}: {}; {}",
-        plan.url(),
+        contact.url(),
         error.what,
-        advice(plan, error.fault)
+        advice(contact, error.fault)
     ))
 }
 
-fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
+fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
     let text = match fault {
         None => {
             return format!(
                 "check that the server speaks TLS on this port, or raise the time limit ({} s)",
-                plan.timeout_s
+                contact.timeout_s
             );
         }
         Some(TlsFault::UntrustedIssuer) => {
@@ -79,7 +79,7 @@ fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
              --insecure"
         }
         Some(TlsFault::BadCertificate) => "have it made anew, or accept any with --insecure",
-        Some(TlsFault::NoCommonProtocol) if plan.protocol.http2().is_some() => {
+        Some(TlsFault::NoCommonProtocol) if contact.protocol.http2().is_some() => {
             "the server does not offer HTTP/2 here: check the port, or leave --http2 out"
         }
         Some(TlsFault::NoCommonProtocol) => "the server does not offer HTTP/1.1 here: try --http2",
@@ -87,7 +87,7 @@ fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
         // handshake_failure, bad_certificate to certificate_unknown, unknown_ca, access_denied,
         // certificate_required (RFC 8446 §6).
         Some(TlsFault::Alert(40 | 42..=46 | 48 | 49 | 116)) => {
-            return match plan
+            return match contact
                 .tls
                 .as_ref()
                 .and_then(|tls| tls.certificate_file.as_ref())
@@ -105,7 +105,7 @@ fn advice(plan: &Plan, fault: Option<TlsFault>) -> String {
         Some(TlsFault::Alert(112)) => "the server does not know the name: give another with --sni",
         Some(TlsFault::Alert(70)) => "have the server speak TLS 1.2 or 1.3",
         Some(TlsFault::NotTls) => {
-            let scheme = plan.target.scheme.trim_end_matches('s');
+            let scheme = contact.target.scheme.trim_end_matches('s');
             return format!("check the port, or write {scheme}:// for a server without TLS");
         }
         Some(TlsFault::Abandoned) => "check that the server speaks TLS on this port",

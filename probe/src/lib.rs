@@ -3,11 +3,22 @@
 //!
 //! Blocking, on a connection of its own, with one deadline for all of it. Nothing of a measurement
 //! is in here.
+//!
+//! Around it stand what the first contact takes: addresses ([`target`]), TLS ([`tls`]), what a gRPC
+//! server says of its methods ([`grpc`]), and a way to leave it when a signal comes
+//! ([`unless_stopped`]). Knows the engine by its addresses, its TLS and its signals only; it drives
+//! no load.
+#![forbid(unsafe_code)]
 
 mod call;
+mod contact;
 mod conversation;
+mod error;
+pub mod grpc;
 mod http1;
 mod http2;
+pub mod target;
+pub mod tls;
 mod websocket;
 
 use std::time::Duration;
@@ -16,13 +27,13 @@ use engine::Address;
 use engine::tls::ClientTls;
 
 pub use self::call::CallEnd;
+pub use self::contact::unless_stopped;
 use self::conversation::Conversation;
+pub use self::error::RunError;
 use self::http2::Http2;
 use self::websocket::WebSocket;
-use crate::plan::Plan;
-use crate::protocol::Protocol;
-use crate::run::RunError;
-use crate::{request, target, tls};
+use plan::protocol::Protocol;
+use plan::{Contact, Plan};
 
 /// The most bytes of a body that are kept.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -71,20 +82,24 @@ impl Answer {
 /// Where there is no whole answer. One with another status than hoped for is an answer.
 pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
     plan.validate()?;
-    let addresses = target::resolve(plan)?;
-    let tls = tls::client(plan)?;
-    let peer = Conversation::open(plan, &addresses[0], tls.as_ref(), timeout)?;
-    match &plan.protocol {
-        Protocol::Http1 => http1::exchange(plan, peer),
+    exchange(&plan.contact(), timeout)
+}
+
+fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, RunError> {
+    let addresses = target::resolve(contact)?;
+    let tls = tls::client(contact)?;
+    let peer = Conversation::open(contact, &addresses[0], tls.as_ref(), timeout)?;
+    match &contact.protocol {
+        Protocol::Http1 => http1::exchange(contact, peer),
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => {
-            let request = request::http2(plan)?;
-            let (answer, trailers) = Http2::open(plan, peer)?.exchange(&request)?;
-            match plan.protocol {
-                Protocol::Grpc { .. } => call::read(plan, answer, &trailers),
+            let request = contact.http2()?;
+            let (answer, trailers) = Http2::open(contact, peer)?.exchange(&request)?;
+            match contact.protocol {
+                Protocol::Grpc { .. } => call::read(contact, answer, &trailers),
                 _ => Ok(answer),
             }
         }
-        Protocol::WebSocket { message } => WebSocket::open(plan, peer)?.exchange(message),
+        Protocol::WebSocket { message } => WebSocket::open(contact, peer)?.exchange(message),
     }
 }
 
@@ -93,17 +108,17 @@ pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
 ///
 /// # Errors
 /// A sentence that says what to do.
-pub(crate) fn reach(
-    plan: &Plan,
+pub fn reach(
+    contact: &Contact,
     address: &Address,
     tls: Option<&ClientTls>,
     timeout: Duration,
 ) -> Result<(), RunError> {
-    let peer = Conversation::open(plan, address, tls, timeout)?;
-    match &plan.protocol {
-        Protocol::Http1 => peer.close(plan)?,
-        Protocol::Http2 { .. } | Protocol::Grpc { .. } => Http2::open(plan, peer)?.close(),
-        Protocol::WebSocket { .. } => WebSocket::open(plan, peer)?.close(),
+    let peer = Conversation::open(contact, address, tls, timeout)?;
+    match &contact.protocol {
+        Protocol::Http1 => peer.close(contact)?,
+        Protocol::Http2 { .. } | Protocol::Grpc { .. } => Http2::open(contact, peer)?.close(),
+        Protocol::WebSocket { .. } => WebSocket::open(contact, peer)?.close(),
     }
     Ok(())
 }

@@ -16,9 +16,9 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use serde_json::Value;
 
 use self::reflection::Reflection;
-use crate::plan::{Invalid, Plan};
-use crate::protocol::{Call, CallKind};
-use crate::run::RunError;
+use crate::RunError;
+use plan::protocol::{Call, CallKind};
+use plan::{Contact, Invalid, Plan};
 
 /// The most names that a sentence lists.
 const LISTED_MAX: usize = 8;
@@ -53,7 +53,8 @@ impl Method {
     /// [`RunError::Invalid`] where the descriptions are wrong or have no such method, else why the
     /// target could not be asked.
     pub fn find(plan: &Plan, source: &Source) -> Result<Method, RunError> {
-        let wanted = split(&plan.target.path);
+        let contact = &plan.contact();
+        let wanted = split(&contact.target.path);
         let pool = match source {
             Source::Proto {
                 files,
@@ -61,15 +62,15 @@ impl Method {
             } => descriptors::compile(files, import_paths)?,
             Source::Protoset(file) => descriptors::read_set(file)?,
             Source::Reflection => {
-                let server = Reflection::new(plan)?;
+                let server = Reflection::new(contact)?;
                 let service = wanted.map_or("", |(service, _)| service);
                 if !server.services.iter().any(|name| name == service) {
-                    return Err(no_service(plan, server.services).into());
+                    return Err(no_service(contact, server.services).into());
                 }
                 server.describe(service)?
             }
         };
-        Ok(Method(find(plan, &pool)?))
+        Ok(Method(find(contact, &pool)?))
     }
 
     /// Which side streams.
@@ -143,16 +144,16 @@ fn split(path: &str) -> Option<(&str, &str)> {
     (!service.is_empty() && !method.is_empty()).then_some((service, method))
 }
 
-fn find(plan: &Plan, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {
+fn find(contact: &Contact, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {
     let known = || {
         let services = pool.services();
         services.map(|service| service.full_name().to_owned())
     };
-    let Some((service, method)) = split(&plan.target.path) else {
-        return Err(no_service(plan, known().collect()));
+    let Some((service, method)) = split(&contact.target.path) else {
+        return Err(no_service(contact, known().collect()));
     };
     let Some(described) = pool.get_service_by_name(service) else {
-        return Err(no_service(plan, known().collect()));
+        return Err(no_service(contact, known().collect()));
     };
     let mut methods = described.methods();
     methods.find(|found| found.name() == method).ok_or_else(|| {
@@ -165,12 +166,12 @@ fn find(plan: &Plan, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid>
 }
 
 /// The sentence for a path that names no service that there is.
-fn no_service(plan: &Plan, known: Vec<String>) -> Invalid {
-    let path = plan.target.path.trim_start_matches('/');
+fn no_service(contact: &Contact, known: Vec<String>) -> Invalid {
+    let path = contact.target.path.trim_start_matches('/');
     if known.is_empty() {
         return Invalid("no service is described there: give another file with --proto".into());
     }
-    Invalid(match split(&plan.target.path) {
+    Invalid(match split(&contact.target.path) {
         Some((service, _)) => format!(
             "there is no service {service}; there is {}",
             nearest_first(service, known)
@@ -178,8 +179,8 @@ fn no_service(plan: &Plan, known: Vec<String>) -> Invalid {
         None => format!(
             "{} names no method: write {}://HOST:PORT/package.Service/Method, with a service out \
              of {}",
-            plan.url(),
-            plan.target.scheme,
+            contact.url(),
+            contact.target.scheme,
             nearest_first(path, known)
         ),
     })

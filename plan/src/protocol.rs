@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Invalid, within};
+use crate::invalid::{Invalid, within};
 use crate::redaction::Redaction;
 
 /// The most concurrent streams on one HTTP/2 connection.
@@ -88,7 +88,7 @@ pub struct Call {
     pub kind: CallKind,
     /// The messages of each call, encoded; base64 in JSON, or `redacted:HASH, N bytes`. All
     /// but the streams have exactly one.
-    #[serde(with = "crate::plan::base64_list")]
+    #[serde(with = "crate::bytes::base64_list")]
     #[schemars(with = "Vec<String>")]
     pub messages: Vec<Vec<u8>>,
     /// Sent as `grpc-timeout`; null: none is sent.
@@ -121,7 +121,7 @@ impl CallKind {
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Message {
     /// The payload; base64 in JSON, or `redacted:HASH, N bytes`.
-    #[serde(with = "crate::plan::body_base64")]
+    #[serde(with = "crate::bytes::body_base64")]
     #[schemars(with = "String")]
     pub payload: Vec<u8>,
     /// A binary message; else text, which must be UTF-8.
@@ -177,6 +177,28 @@ impl Tls {
 }
 
 impl Protocol {
+    /// What is spoken under the scheme of a URL, with nothing asked of it yet.
+    pub(crate) fn of_scheme(scheme: &str) -> Protocol {
+        match scheme {
+            "grpc" | "grpcs" => Protocol::Grpc {
+                http2: Http2::default(),
+                call: Call {
+                    kind: CallKind::Unary,
+                    messages: vec![Vec::new()],
+                    deadline_s: None,
+                },
+            },
+            "ws" | "wss" => Protocol::WebSocket {
+                message: Message {
+                    payload: b"Hello, World!".to_vec(),
+                    binary: false,
+                    ping_every_s: None,
+                },
+            },
+            _ => Protocol::Http1,
+        }
+    }
+
     /// Streams and windows, where there are any.
     pub fn http2(&self) -> Option<&Http2> {
         match self {
@@ -220,7 +242,7 @@ impl Protocol {
     }
 
     /// How many messages of its own an exchange sends; none of HTTP.
-    pub(crate) fn messages(&self) -> u64 {
+    pub fn messages(&self) -> u64 {
         match self {
             Protocol::Http1 | Protocol::Http2 { .. } => 0,
             Protocol::Grpc { call, .. } => call.messages.len() as u64,
@@ -229,7 +251,7 @@ impl Protocol {
     }
 
     /// How long a gRPC call may take, in seconds.
-    pub(crate) fn deadline_s(&self) -> Option<f64> {
+    pub fn deadline_s(&self) -> Option<f64> {
         match self {
             Protocol::Grpc { call, .. } => call.deadline_s,
             _ => None,
@@ -237,7 +259,7 @@ impl Protocol {
     }
 
     /// How often each connection is pinged, if at all.
-    pub(crate) fn ping_every_s(&self) -> Option<f64> {
+    pub fn ping_every_s(&self) -> Option<f64> {
         match self {
             Protocol::WebSocket { message } => message.ping_every_s,
             Protocol::Http1 | Protocol::Http2 { .. } | Protocol::Grpc { .. } => None,

@@ -6,11 +6,10 @@ use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encod
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::plan::Plan;
-use crate::protocol::Message;
-use crate::random::Random;
-use crate::request;
-use crate::run::RunError;
+use crate::RunError;
+use measure::random::Random;
+use plan::Contact;
+use plan::protocol::Message;
 
 /// The status of an upgrade (RFC 9110 §15.2.2).
 const SWITCHING_PROTOCOLS: u16 = 101;
@@ -25,9 +24,9 @@ pub(super) struct WebSocket {
 
 impl WebSocket {
     /// Asks for the upgrade, with the plan's headers.
-    pub(super) fn open(plan: &Plan, mut peer: Conversation) -> Result<WebSocket, RunError> {
-        let opening = request::upgrade(plan)?;
-        let mut random = Random::new(plan.seed, 0);
+    pub(super) fn open(contact: &Contact, mut peer: Conversation) -> Result<WebSocket, RunError> {
+        let opening = contact.upgrade()?;
+        let mut random = Random::new(contact.seed, 0);
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&random.next().to_le_bytes());
         nonce[8..].copy_from_slice(&random.next().to_le_bytes());

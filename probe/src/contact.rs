@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 
-use crate::run::RunError;
+use crate::RunError;
 
 /// How often a request to end is looked for.
 const POLL: Duration = Duration::from_millis(10);

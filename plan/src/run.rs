@@ -4,28 +4,23 @@
 //! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
 //! are called in one place.)
 
-use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use measure::foreign::screened;
-use proto::http1::request::RequestSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Call, CallKind, Http2, Message, Protocol, Tls};
-use crate::redaction::{self, Redaction, guessed_url, is_scheme};
-use crate::request;
+use crate::contact::Contact;
+use crate::invalid::{Invalid, positive, within};
+use crate::protocol::{Protocol, Tls};
+use crate::redaction::Redaction;
+use crate::request::Request;
 use crate::schedule::Schedule;
+use crate::target::Target;
 
 /// The most connections one plan may ask for.
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
 /// The most unanswered requests on one connection.
 pub const PIPELINE_MAX: u32 = 128;
-/// The schemes of URLs that can be loaded.
-const SCHEMES: [&str; 6] = ["http", "https", "grpc", "grpcs", "ws", "wss"];
 /// The most worker threads.
 pub const THREADS_MAX: u32 = 256;
 
@@ -124,68 +119,13 @@ pub(crate) use recorded_like_its_plan;
 
 recorded_like_its_plan!();
 
-/// Where the load goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, remote = "Self")]
-pub struct Target {
-    /// `http`, `https`, `ws`, `wss`, `grpc` or `grpcs`.
-    pub scheme: String,
-    /// Name or address, as in the URL, without brackets.
-    pub host: String,
-    /// Port; where the URL has none 80, or 443 with TLS.
-    pub port: u16,
-    /// Path and query, as sent.
-    pub path: String,
-    /// Connect here and not over TCP.
-    pub unix_socket: Option<PathBuf>,
-    /// Connect to another host and port than the URL names.
-    pub connect_to: Option<HostPort>,
-}
-
-/// A host with a port.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HostPort {
-    /// Name or address without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-}
-
-/// What is sent, the same for each exchange. Of a WebSocket it is the upgrade request, of gRPC the
-/// headers are the metadata.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, remote = "Self")]
-pub struct Request {
-    /// HTTP method.
-    pub method: String,
-    /// Fields besides the ones that ringside sets; these win.
-    pub headers: Vec<(String, String)>,
-    /// Body; base64 in JSON, or `redacted:HASH, N bytes`.
-    #[serde(with = "body_base64")]
-    #[schemars(with = "String")]
-    pub body: Vec<u8>,
-}
-
-/// The plan cannot be run, and why. The sentence says what to change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid(pub String);
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&screened(&self.0))
-    }
-}
-
-impl std::error::Error for Invalid {}
-
 impl Plan {
     /// A closed loop on one URL with wrk's defaults: 10 connections, 10 s, timeout 2 s, 1 thread.
     /// The scheme decides what is spoken, and whether over TLS. A gRPC call sends an empty message.
     pub fn new(url: &str) -> Result<Plan, Invalid> {
         let target = Target::parse(url)?;
         Ok(Plan {
-            protocol: target.protocol(),
+            protocol: Protocol::of_scheme(&target.scheme),
             tls: target.is_secure().then(Tls::default),
             target,
             request: Request {
@@ -275,17 +215,7 @@ impl Plan {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         within("-t/--threads", self.threads, THREADS_MAX)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
-        self.protocol.validate()?;
-        match &self.tls {
-            Some(tls) => tls.validate()?,
-            None if self.target.is_secure() => {
-                return Err(Invalid(format!(
-                    "{}:// is spoken over TLS, of which the plan says nothing: give it a `tls`",
-                    self.target.scheme
-                )));
-            }
-            None => {}
-        }
+        self.contact().validate()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 does not pipeline: give the concurrent streams of a connection with -S"
@@ -328,11 +258,23 @@ impl Plan {
                 ));
             }
         }
-        self.schedule.validate()?;
-        match self.protocol {
-            Protocol::Http1 => self.encode().map(drop),
-            Protocol::WebSocket { .. } => request::upgrade(self).map(drop),
-            Protocol::Http2 { .. } | Protocol::Grpc { .. } => request::http2(self).map(drop),
+        self.schedule.validate()
+    }
+
+    /// To whom it speaks, and what it says.
+    pub fn contact(&self) -> Contact {
+        Contact {
+            target: self.target.clone(),
+            request: self.request.clone(),
+            protocol: self.protocol.clone(),
+            tls: self.tls.clone(),
+            depth: self.depth(),
+            keep_alive: self.keep_alive,
+            timeout_s: self.timeout_s,
+            source_addresses: self.source_addresses.clone(),
+            engine: self.engine.clone(),
+            seed: self.seed,
+            redaction: self.redaction.clone(),
         }
     }
 
@@ -342,260 +284,13 @@ impl Plan {
             .http2()
             .map_or(self.pipeline, |http2| http2.streams)
     }
-
-    /// The bytes of one HTTP/1.1 request.
-    pub fn encode(&self) -> Result<Vec<u8>, Invalid> {
-        let fields: Vec<(&str, &str)> = self
-            .request
-            .headers
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
-        RequestSpec {
-            method: &self.request.method,
-            target: &self.target.path,
-            host: &self.target.authority(),
-            fields: &fields,
-            body: &self.request.body,
-            keep_alive: self.keep_alive,
-        }
-        .encode()
-        .map_err(|misuse| Invalid(misuse.to_string()))
-    }
-}
-
-impl Target {
-    /// Reads `SCHEME://HOST[:PORT][/PATH][?QUERY]` (RFC 3986 §3). A missing scheme is `http`.
-    pub fn parse(url: &str) -> Result<Target, Invalid> {
-        let shown = guessed_url(url);
-        let bad = |why: &str| {
-            Invalid(format!(
-                "{shown:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
-            ))
-        };
-        let (scheme, rest) = match url.split_once("://") {
-            Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
-            // What looks like one may stand in a query.
-            _ => ("http", url),
-        };
-        let scheme = scheme.to_ascii_lowercase();
-        if !SCHEMES.contains(&&*scheme) {
-            return Err(Invalid(format!(
-                "{shown}: {scheme}:// is no scheme that ringside knows; write one of {}://",
-                SCHEMES.join("://, ")
-            )));
-        }
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let path = path.split('#').next().unwrap_or_default();
-        if authority.contains('@') {
-            return Err(bad(
-                "credentials in URLs are not sent; use -H 'Authorization: …'",
-            ));
-        }
-        let (host, port) = split_port(authority).map_err(bad)?;
-        if host.is_empty() {
-            return Err(bad("the host is missing"));
-        }
-        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(bad("the path has a character that must be percent-encoded"));
-        }
-        let path = if path.starts_with('/') {
-            path.to_owned()
-        } else {
-            format!("/{path}")
-        };
-        Ok(Target {
-            port: port.unwrap_or_else(|| default_port(&scheme)),
-            scheme,
-            host: host.to_owned(),
-            path,
-            unix_socket: None,
-            connect_to: None,
-        })
-    }
-
-    /// The `Host` field's value (RFC 9110 §7.2): the port only where it is not the scheme's own.
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
-        if self.port == default_port(&self.scheme) {
-            host
-        } else {
-            format!("{host}:{}", self.port)
-        }
-    }
-
-    /// Whether the scheme asks for TLS.
-    pub fn is_secure(&self) -> bool {
-        is_secure(&self.scheme)
-    }
-
-    /// What the scheme speaks, with nothing asked of it yet.
-    fn protocol(&self) -> Protocol {
-        match &*self.scheme {
-            "grpc" | "grpcs" => Protocol::Grpc {
-                http2: Http2::default(),
-                call: Call {
-                    kind: CallKind::Unary,
-                    messages: vec![Vec::new()],
-                    deadline_s: None,
-                },
-            },
-            "ws" | "wss" => Protocol::WebSocket {
-                message: Message {
-                    payload: b"Hello, World!".to_vec(),
-                    binary: false,
-                    ping_every_s: None,
-                },
-            },
-            _ => Protocol::Http1,
-        }
-    }
-
-    /// The whole URL, as it may be shown.
-    pub fn url(&self, redaction: &Redaction) -> String {
-        let path = redaction.path(&self.path);
-        format!("{}://{}{path}", self.scheme, self.authority())
-    }
-
-    /// It without its secrets.
-    pub(crate) fn shown(&self, redaction: &Redaction) -> Target {
-        Target {
-            scheme: self.scheme.clone(),
-            host: self.host.clone(),
-            port: self.port,
-            path: redaction.path(&self.path),
-            unix_socket: self.unix_socket.clone(),
-            connect_to: self.connect_to.clone(),
-        }
-    }
-}
-
-impl Request {
-    /// It without its secrets.
-    pub(crate) fn shown(&self, redaction: &Redaction) -> Request {
-        let Request {
-            method,
-            headers,
-            body,
-        } = self;
-        let shown = |(name, value): &(String, String)| (name.clone(), redaction.value(name, value));
-        Request {
-            method: method.clone(),
-            headers: headers.iter().map(shown).collect(),
-            body: redaction.body(body),
-        }
-    }
-
-    /// Has `redaction` know the secrets that this sends to `target`.
-    pub(crate) fn tell_secrets(&self, target: &Target, redaction: &Redaction) {
-        let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
-        redaction.learn(fields, &target.path);
-    }
-}
-
-/// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
-fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
-    let (host, rest) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("the bracket is not closed")?,
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-    };
-    let port = match rest.strip_prefix(':') {
-        None if rest.is_empty() => return Ok((host, None)),
-        None => return Err("what follows the bracket is no port"),
-        Some(port) => port,
-    };
-    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    match port.parse() {
-        Ok(port) if is_number => Ok((host, Some(port))),
-        _ if is_number => Err("the port is above 65535"),
-        _ => Err("the port is not a number"),
-    }
-}
-
-fn is_secure(scheme: &str) -> bool {
-    matches!(scheme, "https" | "wss" | "grpcs")
-}
-
-fn default_port(scheme: &str) -> u16 {
-    if is_secure(scheme) { 443 } else { 80 }
-}
-
-pub(crate) fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
-    if (1..=max).contains(&value) {
-        return Ok(());
-    }
-    Err(Invalid(format!(
-        "{flag} {value} is out of range: give 1 to {max}"
-    )))
-}
-
-pub(crate) fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
-    if seconds > 0.0 && seconds <= 366.0 * 86_400.0 {
-        return Ok(());
-    }
-    Err(Invalid(format!(
-        "{flag} must be above zero and at most a year"
-    )))
-}
-
-/// Bytes in JSON: in base64, or what stands in their place, which is no base64.
-pub(crate) mod body_base64 {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::{bytes_of, text_of};
-
-    pub(crate) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&text_of(body))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        bytes_of(String::deserialize(from)?).map_err(serde::de::Error::custom)
-    }
-}
-
-/// The same of a list.
-pub(crate) mod base64_list {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{bytes_of, text_of};
-
-    pub(crate) fn serialize<S: Serializer>(items: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
-        let texts: Vec<String> = items.iter().map(|item| text_of(item)).collect();
-        texts.serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<Vec<u8>>, D::Error> {
-        let texts = Vec::<String>::deserialize(from)?;
-        let decoded = texts.into_iter().map(bytes_of);
-        decoded
-            .collect::<Result<_, _>>()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-fn text_of(body: &[u8]) -> String {
-    match redaction::is_hidden_body(body) {
-        true => String::from_utf8_lossy(body).into_owned(),
-        false => STANDARD.encode(body),
-    }
-}
-
-fn bytes_of(text: String) -> Result<Vec<u8>, base64::DecodeError> {
-    match redaction::is_hidden_body(text.as_bytes()) {
-        true => Ok(text.into_bytes()),
-        false => STANDARD.decode(text),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]

@@ -13,8 +13,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Invalid;
-use crate::random::Random;
+use crate::invalid::Invalid;
+use measure::random::Random;
 
 /// The most stages of one profile.
 pub const STAGES_MAX: usize = 1000;

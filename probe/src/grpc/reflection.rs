@@ -11,10 +11,9 @@ use prost_reflect::prost_types::FileDescriptorProto;
 use proto::grpc::Status;
 
 use super::descriptors;
-use crate::plan::{Invalid, Plan};
-use crate::probe;
-use crate::protocol::{Call, CallKind, Protocol};
-use crate::run::RunError;
+use crate::RunError;
+use plan::protocol::{Call, CallKind, Protocol};
+use plan::{Contact, Invalid};
 
 /// The services of reflection, the newest first.
 const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
@@ -35,21 +34,21 @@ pub(super) struct Reflection {
 
 impl Reflection {
     /// Asks the plan's target which services it offers.
-    pub(super) fn new(plan: &Plan) -> Result<Reflection, RunError> {
-        let mut plan = plan.clone();
-        plan.target.path = "/".into();
-        let url = plan.url();
+    pub(super) fn new(contact: &Contact) -> Result<Reflection, RunError> {
+        let mut contact = contact.clone();
+        contact.target.path = "/".into();
+        let url = contact.url();
         for version in VERSIONS {
-            plan.target.path =
+            contact.target.path =
                 format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
             let question = Question::ListServices(String::new());
-            if let Some(answers) = ask(&plan, vec![question])? {
+            if let Some(answers) = ask(&contact, vec![question])? {
                 let services = answers.into_iter().flat_map(|answer| match answer {
                     Answer::Services(list) => list.service,
                     _ => Vec::new(),
                 });
                 let services = services.map(|service| service.name).collect();
-                let ask = Box::new(move |questions| ask(&plan, questions));
+                let ask = Box::new(move |questions| ask(&contact, questions));
                 return Ok(Reflection { ask, url, services });
             }
         }
@@ -119,8 +118,8 @@ impl Reflection {
 }
 
 /// One call with all questions. `None` where the server does not know this reflection.
-fn ask(plan: &Plan, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, RunError> {
-    let mut plan = plan.clone();
+fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, RunError> {
+    let mut contact = contact.clone();
     let messages = questions.into_iter().map(|question| {
         let request = Request {
             host: String::new(),
@@ -128,18 +127,18 @@ fn ask(plan: &Plan, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, Run
         };
         request.encode_to_vec()
     });
-    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+    if let Protocol::Grpc { call, .. } = &mut contact.protocol {
         *call = Call {
             kind: CallKind::Bidirectional,
             messages: messages.collect(),
             deadline_s: None,
         };
     }
-    let answer = probe::probe(&plan, Duration::from_secs_f64(plan.timeout_s))?;
+    let answer = crate::exchange(&contact, Duration::from_secs_f64(contact.timeout_s))?;
     let failed = |why: &str| {
         RunError::Probe(format!(
             "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",
-            plan.url()
+            contact.url()
         ))
     };
     let Some(end) = answer.grpc else {

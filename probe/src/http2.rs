@@ -5,9 +5,9 @@ use proto::http2::client::{Client, Config, Event, Request};
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::plan::Plan;
-use crate::protocol::{Http2 as Settings, Protocol};
-use crate::run::RunError;
+use crate::RunError;
+use plan::Contact;
+use plan::protocol::{Http2 as Settings, Protocol};
 
 /// The fields behind a body, in order; empty: there were none.
 pub(super) type Trailers = Vec<(Vec<u8>, Vec<u8>)>;
@@ -27,15 +27,15 @@ pub(super) struct Http2 {
 
 impl Http2 {
     /// Exchanges settings.
-    pub(super) fn open(plan: &Plan, peer: Conversation) -> Result<Http2, RunError> {
-        let settings = plan.protocol.http2().copied().unwrap_or_default();
+    pub(super) fn open(contact: &Contact, peer: Conversation) -> Result<Http2, RunError> {
+        let settings = contact.protocol.http2().copied().unwrap_or_default();
         let mut out = Vec::new();
         let client = Client::new(config(&settings), &mut out);
         let mut this = Http2 {
             peer,
             client,
             received: Vec::new(),
-            advice: match plan.protocol {
+            advice: match contact.protocol {
                 Protocol::Grpc { .. } => "check that the port is the gRPC server's",
                 _ => "leave --http2 out to speak HTTP/1.1",
             },

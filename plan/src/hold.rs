@@ -5,10 +5,13 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{self, CONNECTIONS_MAX, Invalid, Request, THREADS_MAX, Target, positive, within};
+use crate::contact::Contact;
+use crate::invalid::{Invalid, positive, within};
 use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
-use crate::schedule::Schedule;
+use crate::request::Request;
+use crate::run::{self, CONNECTIONS_MAX, THREADS_MAX};
+use crate::target::Target;
 
 /// The most attempts in a row that a plan may ask for.
 const RETRIES_MAX: u32 = 1_000_000;
@@ -73,7 +76,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded(Plan);
 
-crate::plan::recorded_like_its_plan!();
+crate::run::recorded_like_its_plan!();
 
 /// The waits before a connection is tried again: doubled with each failure in a row, up to a bound,
 /// and each times 0.75 to 1.25 by chance.
@@ -102,7 +105,7 @@ impl Plan {
     /// A thousand connections for a minute, with a heartbeat each half minute: the plan that the
     /// flags of `ringside hold` change.
     pub fn new(url: &str) -> Result<Plan, Invalid> {
-        let plan::Plan {
+        let run::Plan {
             mut target,
             request,
             mut protocol,
@@ -111,7 +114,7 @@ impl Plan {
             engine,
             redaction,
             ..
-        } = plan::Plan::new(url)?;
+        } = run::Plan::new(url)?;
         if let Protocol::Grpc { call, .. } = &mut protocol {
             call.messages = vec![health_check(target.path.trim_matches('/'))];
             target.path = HEALTH_CHECK.into();
@@ -231,29 +234,20 @@ impl Plan {
                 self.retries
             )));
         }
-        self.as_run().validate()
+        self.contact().validate()
     }
 
-    /// The connections and their heartbeats as a run has them: one exchange at a time on each.
-    pub(crate) fn as_run(&self) -> plan::Plan {
-        plan::Plan {
+    /// To whom it speaks, and what it says.
+    pub fn contact(&self) -> Contact {
+        Contact {
             target: self.target.clone(),
             request: self.request.clone(),
             protocol: self.protocol.clone(),
             tls: self.tls.clone(),
-            schedule: Schedule::Closed,
-            connections: self.connections,
-            threads: self.threads.unwrap_or(1),
-            pipeline: 1,
+            depth: self.protocol.http2().map_or(1, |http2| http2.streams),
             keep_alive: true,
-            duration_s: Some(self.duration_s),
-            count: None,
-            warm_up_s: 0.0,
             timeout_s: self.connect_timeout_s,
             source_addresses: self.source_addresses.clone(),
-            cpus: self.cpus.clone(),
-            receive_buffer_bytes: self.receive_buffer_bytes,
-            send_buffer_bytes: self.send_buffer_bytes,
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),

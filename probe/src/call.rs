@@ -7,8 +7,8 @@ use proto::grpc::{self, Event, Messages, Status, decode_message};
 
 use super::http2::Trailers;
 use super::{Answer, BODY_BYTES_MAX};
-use crate::plan::Plan;
-use crate::run::RunError;
+use crate::RunError;
+use plan::Contact;
 
 /// What a gRPC call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +40,11 @@ impl fmt::Display for CallEnd {
 
 /// Reads the messages and the status of a call.
 pub(super) fn read(
-    plan: &Plan,
+    contact: &Contact,
     mut answer: Answer,
     trailers: &Trailers,
 ) -> Result<Answer, RunError> {
-    let broken = |why: String| RunError::Probe(format!("{}: {why}", plan.url()));
+    let broken = |why: String| RunError::Probe(format!("{}: {why}", contact.url()));
     let content_type = answer.field("content-type");
     if !content_type.is_some_and(grpc::is_content_type) {
         let content_type = content_type.map_or(Foreign::new("none"), Foreign::of_bytes);

@@ -6,13 +6,12 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use engine::Address;
 use engine::tls::ClientTls;
 
-use crate::plan::Plan;
-use crate::probe;
-use crate::run::RunError;
+use crate::RunError;
+use plan::Contact;
 
 /// The addresses to connect to, in the resolver's order. Connections take them in turn.
-pub(crate) fn resolve(plan: &Plan) -> Result<Vec<Address>, RunError> {
-    let target = &plan.target;
+pub fn resolve(contact: &Contact) -> Result<Vec<Address>, RunError> {
+    let target = &contact.target;
     if let Some(path) = &target.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
     }
@@ -25,7 +24,7 @@ pub(crate) fn resolve(plan: &Plan) -> Result<Vec<Address>, RunError> {
             "{host:?} has no address ({why}): check the name, or give another with --connect-to"
         ))
     })?;
-    let family = plan.source_addresses.first().map(IpAddr::is_ipv4);
+    let family = contact.source_addresses.first().map(IpAddr::is_ipv4);
     let found: Vec<SocketAddr> = found
         .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
         .collect();
@@ -54,20 +53,20 @@ fn listens(address: &SocketAddr) -> bool {
 }
 
 /// Fails early, and in words, where nobody listens, or somebody who speaks something else.
-pub(crate) fn reach(
-    plan: &Plan,
+pub fn reach(
+    contact: &Contact,
     addresses: &[Address],
     tls: Option<&ClientTls>,
 ) -> Result<(), RunError> {
-    let timeout = std::time::Duration::from_secs_f64(plan.timeout_s.min(3600.0));
+    let timeout = std::time::Duration::from_secs_f64(contact.timeout_s.min(3600.0));
     for address in addresses {
-        probe::reach(plan, address, tls, timeout)?;
+        crate::reach(contact, address, tls, timeout)?;
     }
     Ok(())
 }
 
 /// The sentence for a peer that cannot be connected to.
-pub(crate) fn unreachable(plan: &Plan, address: &Address, why: &io::Error) -> RunError {
+pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> RunError {
     let advice = match why.kind() {
         io::ErrorKind::ConnectionRefused => {
             "nobody listens there: start the server or check the port"
@@ -83,12 +82,12 @@ pub(crate) fn unreachable(plan: &Plan, address: &Address, why: &io::Error) -> Ru
     };
     RunError::Unreachable(format!(
         "{}: cannot connect to {address} ({why}); {advice}",
-        plan.url()
+        contact.url()
     ))
 }
 
 /// Checks that every source address belongs to this host (bind(2), `EADDRNOTAVAIL`).
-pub(crate) fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
+pub fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
     for source in sources {
         UdpSocket::bind((*source, 0)).map_err(|why| {
             RunError::Unreachable(format!(

@@ -1,0 +1,26 @@
+//! What a load is: where it goes, what is sent, what is spoken, when, and what of it is secret.
+//!
+//! A [`Plan`] says all that a run needs, a [`hold::Plan`] all that a hold needs; both are validated
+//! here, and [`schedule`] turns a plan and a seed into due times. What a record holds of a plan is
+//! its [`Recorded`] form, in which a [`Redaction`] has hidden the secrets.
+//!
+//! Knows no sockets and no clock, nothing of arguments, and not how a plan is carried out.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod contact;
+pub mod hold;
+mod invalid;
+pub mod protocol;
+pub mod redaction;
+mod request;
+mod run;
+pub mod schedule;
+mod target;
+
+pub use contact::Contact;
+pub use invalid::Invalid;
+pub use redaction::Redaction;
+pub use request::Request;
+pub use run::{CONNECTIONS_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
+pub use target::{HostPort, Target};

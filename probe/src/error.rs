@@ -1,0 +1,50 @@
+//! Why a load could not take place.
+
+use std::fmt;
+
+use engine::signal::Signal;
+use measure::foreign::screened;
+use plan::Invalid;
+
+/// A run could not take place, or broke. Each variant holds a sentence that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The plan does not hold together.
+    Invalid(String),
+    /// The target's name has no address.
+    Unresolved(String),
+    /// Nobody can be connected to.
+    Unreachable(String),
+    /// A limit of this host forbids it.
+    Limits(String),
+    /// The engine could not be opened, or broke.
+    Engine(String),
+    /// A single exchange failed.
+    Probe(String),
+    /// Somebody asked for the end before anything was measured.
+    Interrupted(Signal),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Invalid(text)
+            | RunError::Unresolved(text)
+            | RunError::Unreachable(text)
+            | RunError::Limits(text)
+            | RunError::Engine(text)
+            | RunError::Probe(text) => f.write_str(&screened(text)),
+            RunError::Interrupted(signal) => {
+                write!(f, "interrupted by {signal} before anything was measured")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Invalid> for RunError {
+    fn from(invalid: Invalid) -> RunError {
+        RunError::Invalid(invalid.0)
+    }
+}

@@ -139,6 +139,10 @@ impl Completions {
     /// Exchanges the list with an empty one, for the completions of an inner driver to be worked
     /// on. What they lend stays lent.
     pub(crate) fn exchange(&mut self, list: &mut Vec<Completion>) {
+        debug_assert!(
+            list.is_empty(),
+            "completions of an earlier turn would be reported again"
+        );
         std::mem::swap(&mut self.list, list);
     }
 
@@ -167,6 +171,10 @@ impl Completions {
     #[inline]
     pub(crate) fn lend_arena(&mut self, socket: Token, start: usize) {
         let range = start..self.arena.len();
+        debug_assert!(
+            !range.is_empty(),
+            "nothing lies in the arena behind {start}, so nothing came"
+        );
         let lent = Lent {
             index: IN_ARENA | self.arena_loans.len() as u32,
             length: range.len() as u32,
@@ -179,6 +187,16 @@ impl Completions {
     /// comes from the pool that the turn began with.
     #[inline]
     pub(crate) fn lend(&mut self, socket: Token, spare: Spare, length: usize) {
+        debug_assert!(
+            self.pool
+                .as_ref()
+                .is_some_and(|pool| (1..=pool.buffer_bytes()).contains(&length)),
+            "{length} bytes don't lie in one buffer of this turn's pool"
+        );
+        debug_assert!(
+            self.loans.len() < IN_ARENA as usize,
+            "an index of a loan reads as one in the arena"
+        );
         let lent = Lent {
             index: self.loans.len() as u32,
             length: length as u32,
@@ -193,6 +211,10 @@ impl Completions {
     fn end_loans(&mut self) {
         self.arena.clear();
         self.arena_loans.clear();
+        debug_assert!(
+            self.pool.is_some() || self.loans.is_empty(),
+            "buffers are lent and belong to no pool"
+        );
         if let Some(pool) = &self.pool {
             pool.give_back(self.loans.drain(..).map(|loan| loan.spare));
         }

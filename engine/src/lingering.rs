@@ -47,7 +47,12 @@ impl Lingering {
             // Behind one that is stuck stand many that have ended. Half of it goes at least.
             self.queue.retain(|&(_, socket)| sends(socket));
         }
-        self.queue.push_back((now.plus(self.each_ns), socket));
+        let end = now.plus(self.each_ns);
+        debug_assert!(
+            self.queue.back().is_none_or(|&(before, _)| before <= end),
+            "time went back: the queue stands in the order in which its times end"
+        );
+        self.queue.push_back((end, socket));
     }
 
     /// Takes out one that still sends although its time is up.

@@ -44,7 +44,11 @@ impl Outgoing {
 
     /// Moves on by the bytes that were delivered.
     pub(crate) fn advance(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.len());
+        debug_assert!(
+            bytes <= self.len(),
+            "{bytes} bytes were delivered and {} were left",
+            self.len()
+        );
         self.start += bytes;
     }
 }
@@ -65,6 +69,12 @@ impl Payloads {
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         let buffer = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= buffer.capacity();
+        debug_assert!(buffer.is_empty(), "a spare buffer holds somebody's bytes");
+        debug_assert!(
+            !self.spare.is_empty() || self.spare_bytes == 0,
+            "{} bytes are counted in no spare buffer",
+            self.spare_bytes
+        );
         buffer
     }
 
@@ -137,6 +147,10 @@ impl Payloads {
 
     /// Ends a send; its buffer may be used again.
     pub(crate) fn finish(&mut self, outgoing: Outgoing) {
+        debug_assert!(
+            outgoing.start <= outgoing.end,
+            "a send went on behind its end"
+        );
         if let Source::Buffer(bytes) = outgoing.source {
             self.recycle(bytes);
         }

@@ -97,7 +97,14 @@ impl Pool {
 
     /// Makes buffers free again.
     pub(crate) fn give_back(&self, spares: impl Iterator<Item = Spare>) {
-        self.free.borrow_mut().extend(spares.map(|spare| spare.id));
+        let mut free = self.free.borrow_mut();
+        free.extend(spares.map(|spare| spare.id));
+        debug_assert!(
+            free.len() <= self.buffers,
+            "{} of {} buffers are free: one was given back twice",
+            free.len(),
+            self.buffers
+        );
     }
 
     /// Takes over the buffer `id` from the kernel, which has chosen it.
@@ -106,13 +113,22 @@ impl Pool {
     ///
     /// The `Spare` of this buffer was given up to the kernel, which has reported it used.
     pub(crate) unsafe fn claim(&self, id: u16) -> Spare {
-        debug_assert!((id as usize) < self.buffers);
+        assert!(
+            (id as usize) < self.buffers,
+            "the kernel names buffer {id}, and the pool has {}",
+            self.buffers
+        );
         Spare { id }
     }
 
     /// Where the buffer begins. Valid for [`Pool::buffer_bytes`] as long as the pool lives.
     #[inline]
     pub(crate) fn address(&self, spare: &Spare) -> *mut u8 {
+        debug_assert!(
+            (spare.id as usize) < self.buffers,
+            "buffer {} is of another pool",
+            spare.id
+        );
         let offset = spare.id as usize * (self.buffer_bytes + STAGGER_BYTES);
         // SAFETY: ids are below `buffers`, so the offset lies in the mapping of `new`.
         unsafe { self.base.as_ptr().add(offset) }

@@ -24,6 +24,10 @@ struct Entry<T> {
 impl<T> Slots<T> {
     /// A table of at most `limit` slots. Memory is set aside now and touched as slots are used.
     pub(crate) fn new(limit: usize) -> Slots<T> {
+        assert!(
+            u32::try_from(limit).is_ok(),
+            "a token names a slot by 32 bits, and {limit} slots were asked for"
+        );
         Slots {
             entries: Vec::with_capacity(limit),
             free: Vec::with_capacity(limit),
@@ -40,6 +44,10 @@ impl<T> Slots<T> {
     pub(crate) fn open(&mut self, state: T) -> Result<Token, T> {
         if let Some(slot) = self.free.pop() {
             let entry = &mut self.entries[slot as usize];
+            debug_assert!(
+                entry.generation % 2 == 1,
+                "slot {slot} is given out while it's open"
+            );
             entry.generation = entry.generation.wrapping_add(1);
             entry.state = state;
             return Ok(Token::new(slot, entry.generation));
@@ -74,6 +82,10 @@ impl<T> Slots<T> {
         if entry.generation != token.generation() {
             return None;
         }
+        debug_assert!(
+            entry.generation.is_multiple_of(2),
+            "{token:?} names a slot that isn't open"
+        );
         entry.generation = entry.generation.wrapping_add(1);
         Some(&mut entry.state)
     }
@@ -100,6 +112,10 @@ impl<T> Slots<T> {
             "only a retired slot is freed"
         );
         self.free.push(slot as u32);
+        debug_assert!(
+            self.free.len() <= self.entries.len(),
+            "more slots are free than were ever used: one was freed twice"
+        );
     }
 
     /// How many slots were ever used, the free ones included.

@@ -151,6 +151,15 @@ impl<T: Copy> Wheel<T> {
         }
         self.tick = target;
         self.next = self.earliest_bound();
+        debug_assert_eq!(
+            self.pending == 0,
+            self.first_occupied().is_none(),
+            "slots are occupied exactly while timers are pending"
+        );
+        debug_assert!(
+            self.next > now || now == Time::NEVER,
+            "a timer is due and was not reported"
+        );
     }
 
     /// The slot whose timers are due before all others.
@@ -216,7 +225,9 @@ impl<T: Copy> Wheel<T> {
     fn vacant_entry(&mut self) -> u32 {
         if self.free != NIL {
             let index = self.free;
-            self.free = self.entries[index as usize].after;
+            let entry = &self.entries[index as usize];
+            debug_assert!(entry.value.is_none(), "an unused entry has a timer in it");
+            self.free = entry.after;
             return index;
         }
         assert!(
@@ -238,7 +249,9 @@ impl<T: Copy> Wheel<T> {
     /// Puts an unlinked entry on the list of unused ones; its identifiers go stale.
     fn release(&mut self, index: u32) -> Option<T> {
         let free = self.free;
+        debug_assert!(self.pending > 0, "more timers ended than were begun");
         let entry = &mut self.entries[index as usize];
+        debug_assert!(entry.value.is_some(), "a timer ended twice");
         entry.generation = entry.generation.wrapping_add(1);
         entry.after = free;
         self.free = index;
@@ -252,6 +265,10 @@ impl<T: Copy> Wheel<T> {
         let highest_bit = 63 - ((tick ^ self.tick) | 1).leading_zeros();
         let level = (highest_bit / DIGIT_BITS) as usize;
         let slot = (tick >> (level as u32 * DIGIT_BITS)) as usize % SLOTS;
+        debug_assert!(
+            self.slot_start(level, slot) >= self.tick,
+            "a timer went into a slot that has passed"
+        );
         let head = self.levels[level].heads[slot];
         let entry = &mut self.entries[index as usize];
         entry.level = level as u8;
@@ -277,6 +294,10 @@ impl<T: Copy> Wheel<T> {
             self.entries[before as usize].after = after;
             return;
         }
+        debug_assert_eq!(
+            self.levels[level].heads[slot], index,
+            "an entry with none before it is the head of its slot"
+        );
         self.levels[level].heads[slot] = after;
         if after == NIL {
             self.levels[level].occupied &= !(1 << slot);

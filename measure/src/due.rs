@@ -70,10 +70,15 @@ impl Due {
         let length_ns = self.width_s * SECOND_NS;
         self.from = self.origin.plus(place * length_ns);
         self.until = self.from.plus(length_ns);
+        debug_assert!(
+            (self.from..self.until).contains(&at.max(self.origin)),
+            "{at:?} is counted in a row in which it is not due"
+        );
     }
 
     /// Rows become twice as long.
     fn widen(&mut self) {
+        let before = self.total();
         // In place, so that the memory taken at the start goes on to do.
         let half = self.rows.len().div_ceil(2);
         for place in 0..half {
@@ -83,10 +88,20 @@ impl Due {
         self.rows.truncate(half);
         self.width_s *= 2;
         (self.from, self.until) = (Time::NEVER, Time(0));
+        assert_eq!(
+            before,
+            self.total(),
+            "longer rows have lost some of what fell due"
+        );
+    }
+
+    fn total(&self) -> u64 {
+        self.rows.iter().sum()
     }
 
     /// Adds what `other` counted, row by row.
     pub fn merge(&mut self, other: &Due) {
+        let both = self.total() + other.total();
         let mut other = other.clone();
         while self.width_s < other.width_s {
             self.widen();
@@ -100,6 +115,7 @@ impl Due {
         for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
             *mine += theirs;
         }
+        assert_eq!(both, self.total(), "merging has lost some of what fell due");
     }
 
     /// The counts of `rows` rows of `width_s` seconds each. What is beyond the last of them belongs

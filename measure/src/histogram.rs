@@ -114,6 +114,11 @@ impl Histogram {
     pub(crate) fn add(&mut self, place: Place, n: u64) {
         let Place { value, index } = place;
         // Always there, since a place is; `get_mut` only keeps a panic out of this path.
+        debug_assert_eq!(
+            index,
+            Fine::index(value),
+            "a length is counted in another's cell"
+        );
         if let Some(cell) = self.cells.get_mut(index) {
             *cell += n;
         }
@@ -139,6 +144,11 @@ impl Histogram {
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+        assert_eq!(
+            self.count,
+            self.used().map(|(_, n)| n).sum::<u64>(),
+            "the cells do not add up to what was counted"
+        );
     }
 
     /// Forgets everything, keeps the memory.
@@ -192,6 +202,12 @@ impl Histogram {
         if self.is_empty() {
             return 0;
         }
+        debug_assert!(
+            self.min_ns <= self.max_ns && self.max_ns <= LONGEST_NS,
+            "the shortest is {} ns, and the longest {} ns",
+            self.min_ns,
+            self.max_ns
+        );
         let wanted = rank(q, self.count);
         let mut seen = 0;
         for (index, n) in self.used() {

@@ -71,6 +71,13 @@ pub struct Counts {
 
 impl Gains for Counts {
     fn since(&self, earlier: &Counts) -> Counts {
+        debug_assert!(
+            self.completed >= earlier.completed
+                && self.failed >= earlier.failed
+                && self.answered >= earlier.answered
+                && self.bytes_received >= earlier.bytes_received,
+            "what was counted only grows: {earlier:?}, then {self:?}"
+        );
         Counts {
             completed: self.completed.saturating_sub(earlier.completed),
             failed: self.failed.saturating_sub(earlier.failed),
@@ -178,6 +185,10 @@ impl<C: Gains> Series<C> {
         while other.width_s < self.width_s {
             other.halve();
         }
+        assert_eq!(
+            self.width_s, other.width_s,
+            "rows are joined that are not equally long"
+        );
         for (place, row) in other.closed.into_iter().enumerate() {
             match self.closed.get_mut(place) {
                 Some(mine) => {
@@ -249,6 +260,7 @@ impl<C: Gains> Series<C> {
     }
 
     fn close_at(&mut self, end: Time, counts: C) {
+        debug_assert!(end >= self.open_from, "a row ends before it begins");
         let cells = self.open.pack();
         self.packed_bytes += cells.len();
         self.closed.push(Closed {
@@ -282,6 +294,11 @@ impl<C: Gains> Series<C> {
         }
         self.packed_bytes = self.closed.iter().map(|row| row.cells.len()).sum();
         self.width_s *= 2;
+        debug_assert!(
+            self.width_s.is_power_of_two(),
+            "rows of {} s do not fit those of another worker",
+            self.width_s
+        );
     }
 
     fn stretch(&self, place: usize, open: &mut Open) -> Stretch<C> {
@@ -435,6 +452,7 @@ fn take_number(bytes: &mut &[u8]) -> u32 {
     let mut number = 0;
     let mut shift = 0;
     while let Some((&byte, rest)) = bytes.split_first() {
+        debug_assert!(shift < u32::BITS, "a packed number has more than 32 bits");
         *bytes = rest;
         number |= u32::from(byte & 0x7f) << shift;
         shift += 7;

@@ -137,6 +137,13 @@ impl Slots {
         if self.due() > now {
             return;
         }
+        debug_assert!(
+            seen.answers >= self.seen.answers
+                && seen.errors >= self.seen.errors
+                && seen.in_vain >= self.seen.in_vain,
+            "what was counted only grows: {:?}, then {seen:?}",
+            self.seen
+        );
         let slot = Slot {
             answered: seen.answers > self.seen.answers,
             failed: seen.errors > self.seen.errors,
@@ -173,6 +180,10 @@ impl Slots {
         while other.slot_ns < self.slot_ns {
             other.join_pairs();
         }
+        assert_eq!(
+            self.slot_ns, other.slot_ns,
+            "slots are joined that are not equally long"
+        );
         if self.slots.len() < other.slots.len() {
             self.slots.resize(other.slots.len(), Slot::default());
         }
@@ -218,6 +229,14 @@ impl Course {
                 over = false;
             }
         }
+        debug_assert!(
+            course
+                .gaps
+                .windows(2)
+                .all(|pair| pair[0].until_ns <= pair[1].from_ns),
+            "gaps overlap: {:?}",
+            course.gaps
+        );
         course.empty = course.gaps.iter().map(|gap| gap.slots(slot_ns)).sum();
         course
     }

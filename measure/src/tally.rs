@@ -448,6 +448,36 @@ impl Tally {
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }
+        self.check();
+    }
+
+    /// Parts are no more than what they are parts of. Who counts checks the whole in a release,
+    /// too, and voids what does not add up.
+    fn check(&self) {
+        let inside = self.inside();
+        let parts = [
+            ("censored samples", self.censored, self.response.count()),
+            ("exchanges never sent", self.never_sent, self.unfinished),
+            ("late completions", self.completed_late, self.completed),
+            ("late failures", self.failed_late, self.failed),
+            ("failures", self.failed, self.errors.total()),
+            (
+                "strange carried answers",
+                self.carried_strange,
+                self.carried,
+            ),
+            ("completions inside", inside.completed, self.completed),
+            ("failures inside", inside.failed, self.failed),
+            ("strange answers", inside.strange, inside.answered),
+            (
+                "connections in another's place",
+                self.reconnects + self.reopened,
+                self.connections_opened,
+            ),
+        ];
+        for (what, part, whole) in parts {
+            debug_assert!(part <= whole, "{part} {what} of {whole} were counted");
+        }
     }
 
     fn merge_handshakes(&mut self, other: &Tally) {
@@ -463,6 +493,10 @@ impl Tally {
 
     /// Exchanges with a whole answer of any status.
     pub fn answered_exchanges(&self) -> u64 {
+        debug_assert!(
+            self.censored <= self.response.count(),
+            "a lower bound was counted and not recorded"
+        );
         self.response.count() - self.censored
     }
 

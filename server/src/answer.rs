@@ -150,6 +150,7 @@ impl Kept {
         let (Some(date_at), true) = (date_at, answer.len() <= KEPT_BYTES_MAX) else {
             return;
         };
+        debug_assert!(!head.is_empty(), "an empty head stands for nothing kept");
         self.forget();
         self.head.extend_from_slice(head);
         self.answer.extend_from_slice(answer);
@@ -158,6 +159,10 @@ impl Kept {
 
     /// Puts a new date in.
     pub(crate) fn renew(&mut self, date: &[u8; 29]) {
+        debug_assert!(
+            self.answer.is_empty() || self.date_at + date.len() <= self.answer.len(),
+            "the date stands outside of the answer that is kept"
+        );
         if let Some(place) = self.answer.get_mut(self.date_at..self.date_at + date.len()) {
             place.copy_from_slice(date);
         }

@@ -121,6 +121,11 @@ impl Stream {
     }
 
     fn advance(&mut self, bytes: u64) {
+        debug_assert!(
+            bytes <= self.left,
+            "{bytes} bytes of a body leave, and {} are left",
+            self.left
+        );
         self.left -= bytes;
         self.phase = ((u64::from(self.phase) + bytes) % PERIOD as u64) as u8;
     }
@@ -128,6 +133,10 @@ impl Stream {
 
 /// One chunk of at most [`CHUNK_BYTES`]; none if it would be empty.
 fn push_chunk(out: &mut Vec<u8>, bytes: usize) {
+    debug_assert!(
+        bytes <= CHUNK_BYTES,
+        "a chunk of {bytes} bytes has another size line"
+    );
     response::chunk(out, &PLAIN[..bytes]);
 }
 

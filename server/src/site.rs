@@ -107,6 +107,10 @@ impl Site {
         let (seconds, into) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
         self.date = response::date(seconds as u64);
         self.date_until = self.now.plus(1_000_000_000 - into as u64);
+        debug_assert!(
+            self.date_until > self.now,
+            "the date would be formatted anew in every turn"
+        );
         self.kept.renew(&self.date);
         self.kept_http2.forget();
     }
@@ -205,6 +209,10 @@ impl Site {
     /// Takes the memory of a WebSocket message back, which is empty.
     #[inline]
     pub(crate) fn keep_message_memory(&mut self, memory: Vec<u8>) {
+        debug_assert!(
+            memory.is_empty(),
+            "a part of somebody's message would begin another's"
+        );
         if memory.capacity() > self.message.capacity() && memory.capacity() <= MESSAGE_BYTES_MAX {
             self.message = memory;
         }

@@ -128,6 +128,14 @@ impl<D: Driver> Worker<D> {
         while !self.is_done() {
             self.turn(&mut completions, Time::NEVER)?;
         }
+        debug_assert_eq!(
+            self.held_bytes, 0,
+            "memory is counted of connections that are gone"
+        );
+        debug_assert!(
+            self.connections.iter().all(Option::is_none),
+            "a connection is open that is not counted"
+        );
         let farewell = self.driver.clock().plus(FAREWELL_NS);
         self.driver.wait(Until::Time(farewell), &mut completions)?;
         Ok(self.summary())
@@ -183,6 +191,10 @@ impl<D: Driver> Worker<D> {
             Event::Sent => {
                 let now = self.site.now;
                 if let Some(connection) = find(&mut self.connections, socket) {
+                    debug_assert!(
+                        connection.sending,
+                        "{socket:?} has sent what it did not begin"
+                    );
                     connection.sending = false;
                     connection.in_flight = 0;
                     connection.since = now;
@@ -242,8 +254,18 @@ impl<D: Driver> Worker<D> {
         if slot >= self.connections.len() {
             self.connections.resize_with(slot + 1, || None);
         }
-        self.connections[slot] = Some(connection);
+        let before = self.connections[slot].replace(connection);
+        debug_assert!(
+            before.is_none(),
+            "{socket:?} was accepted in the place of a connection that is open"
+        );
         self.open += 1;
+        debug_assert!(
+            self.open <= self.settings.room,
+            "{} connections are open, and there is room for {}",
+            self.open,
+            self.settings.room
+        );
         if self.open == self.settings.room {
             // Somebody has said so already where there is no place for it.
             let _ = self.settings.full.try_send(self.open);
@@ -359,8 +381,11 @@ impl<D: Driver> Worker<D> {
             for socket in listed.drain(..) {
                 self.look_after(socket);
             }
-            // Looking after a connection lists none, so this keeps the memory of the list.
-            debug_assert!(self.listed.is_empty());
+            // So this keeps the memory of the list.
+            debug_assert!(
+                self.listed.is_empty(),
+                "looking after a connection has listed another"
+            );
             self.listed = listed;
             if self.held_bytes > self.settings.memory_bytes {
                 self.relieve();
@@ -460,6 +485,12 @@ impl<D: Driver> Worker<D> {
     /// an eighth is free, so that the next byte does not bring the next search.
     #[cold]
     fn relieve(&mut self) {
+        let held = |connection: &Connection| connection.held_bytes as usize;
+        debug_assert_eq!(
+            self.held_bytes,
+            self.connections.iter().flatten().map(held).sum::<usize>(),
+            "what all clients hold is not the sum of what each holds"
+        );
         let enough = self.settings.memory_bytes - self.settings.memory_bytes / 8;
         let all = self.connections.iter().flatten();
         let heavy = all.filter(|connection| connection.held_bytes > 0);
@@ -512,7 +543,12 @@ impl<D: Driver> Worker<D> {
 
     fn close(&mut self, socket: Token, how: Close) {
         if let Some(connection) = find(&mut self.connections, socket) {
-            self.wheel.cancel(connection.timer);
+            let timer = self.wheel.cancel(connection.timer);
+            debug_assert!(
+                timer.is_none_or(|alarm| matches!(alarm, Alarm::Limit(of) if of == socket)),
+                "{socket:?} has ended the timer of somebody else"
+            );
+            debug_assert!(self.open > 0, "more connections end than are open");
             self.held_bytes -= connection.held_bytes as usize;
             self.connections[socket.slot()] = None;
             self.open -= 1;

@@ -436,6 +436,7 @@ impl Epoll {
         let Some(state) = self.sockets.closing_mut(token) else {
             return;
         };
+        debug_assert!(state.is_some(), "{token:?} was released before");
         if let Some(socket) = state.take()
             && let Sending::Partial { rest, .. } = socket.sending
         {

@@ -27,6 +27,10 @@ impl Epoll {
         let Some(socket) = find(&mut self.sockets, token) else {
             return;
         };
+        debug_assert!(
+            matches!(socket.sending, Sending::Idle),
+            "{token:?} has a send under way, whose rest would be lost"
+        );
         if socket.stage == Stage::Connecting {
             socket.sending = Sending::Partial {
                 rest: outgoing,
@@ -64,6 +68,7 @@ impl Epoll {
             return;
         };
         rest.advance(taken);
+        debug_assert!(rest.len() > 0, "a send is kept of which nothing is left");
         let taken_at = (taken > 0).then_some(self.now);
         self.counters.short_sends += u64::from(taken > 0);
         socket.sending = Sending::Partial { rest, taken_at };

@@ -46,7 +46,13 @@ impl Epoll {
                 continue;
             }
             match event {
-                Event::Sent => socket.sending = Sending::Idle,
+                Event::Sent => {
+                    debug_assert!(
+                        matches!(socket.sending, Sending::Taken),
+                        "{token:?} reports a send that the kernel has not taken"
+                    );
+                    socket.sending = Sending::Idle;
+                }
                 Event::Failed(_) => socket.stage = Stage::Dead,
                 _ => {}
             }
@@ -120,6 +126,7 @@ impl Epoll {
             let Some(socket) = find(&mut self.sockets, token) else {
                 continue;
             };
+            debug_assert!(socket.listed, "{token:?} stands in the list twice");
             socket.listed = false;
             let served = match socket.stage {
                 Stage::Listening => self.accept_from(token, completions),

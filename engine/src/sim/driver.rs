@@ -154,6 +154,10 @@ impl Sim {
         let Kind::Connection { end, stands } = socket.kind else {
             return;
         };
+        debug_assert!(
+            matches!(socket.sending, Sending::Idle),
+            "{token:?} has a send under way, whose rest would be lost"
+        );
         if socket.dead {
             return self.payloads.finish(outgoing);
         }
@@ -335,6 +339,7 @@ impl Sim {
             let Some(socket) = find(&mut self.sockets, token) else {
                 continue;
             };
+            debug_assert!(socket.listed, "{token:?} stands in the list twice");
             socket.listed = false;
             let starved = match socket.kind {
                 Kind::Listener(_) => {
@@ -599,6 +604,7 @@ impl Driver for Sim {
         world.turns += 1;
         let turn = world.turns;
         world.drivers[self.index].turn = turn;
+        debug_assert!(self.now <= world.now, "virtual time went back");
         self.now = world.now;
         self.counters.completions += completions.len() as u64;
         slept.map(|()| self.now)

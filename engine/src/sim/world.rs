@@ -267,6 +267,12 @@ impl World {
         if let Some(end) = self.ends.get_mut(&from) {
             end.blocked = taken < bytes.len();
             end.outstanding += taken;
+            debug_assert!(
+                taken == 0 || end.outstanding <= end.window,
+                "{} bytes are under way, and the peer has room for {}",
+                end.outstanding,
+                end.window
+            );
         }
         if taken > 0 {
             self.put_under_way(from, &bytes[..taken]);
@@ -348,7 +354,8 @@ impl World {
                 knows_end: false,
             },
         };
-        self.ends.insert(self.ends_made, end);
+        let before = self.ends.insert(self.ends_made, end);
+        debug_assert!(before.is_none(), "an end has the number of another");
         self.ends_made
     }
 
@@ -461,6 +468,11 @@ impl World {
             return;
         };
         if let Some(sender) = self.ends.get_mut(&other) {
+            debug_assert!(
+                sender.outstanding >= length,
+                "{length} bytes were read, and {} were sent",
+                sender.outstanding
+            );
             sender.outstanding = sender.outstanding.saturating_sub(length);
             if sender.blocked || !sender.script.unsent.is_empty() {
                 let delay = self.delay();

@@ -141,6 +141,10 @@ impl<D: Driver> Driver for Tls<D> {
                     self.payloads.finish(outgoing);
                     return Ok(());
                 }
+                debug_assert!(
+                    found.outgoing.is_none(),
+                    "{socket:?} has a send that is not encrypted yet"
+                );
                 found.owes_sent = !outgoing.quiet;
                 found.outgoing = Some(outgoing);
                 self.encrypt(socket);
@@ -261,7 +265,11 @@ impl<D: Driver> Tls<D> {
         if self.connections.len() <= slot {
             self.connections.resize_with(slot + 1, || None);
         }
-        self.connections[slot] = Some(Box::new(connection));
+        let before = self.connections[slot].replace(Box::new(connection));
+        debug_assert!(
+            before.is_none(),
+            "the inner driver gave slot {slot} out while its connection was kept"
+        );
     }
 
     /// Ends what is kept of a connection whose socket is closed.
@@ -279,8 +287,11 @@ impl<D: Driver> Tls<D> {
 
     /// Closes a socket that the owner does not know, or knows no more.
     fn drop_socket(&mut self, socket: Token, how: Close) {
-        // A stale token cannot be here: the socket was open, and this module alone closes it.
-        let _ = self.inner.close(socket, how);
+        let closed = self.inner.close(socket, how);
+        debug_assert!(
+            closed.is_ok(),
+            "{socket:?} is stale, although this module alone closes it"
+        );
         self.forget(socket);
     }
 
@@ -321,6 +332,7 @@ impl<D: Driver> Tls<D> {
         for position in 0..self.outbox.len() {
             let socket = self.outbox[position];
             if let Some(found) = find(&mut self.connections, socket) {
+                debug_assert!(found.in_outbox, "{socket:?} stands in the outbox twice");
                 found.in_outbox = false;
                 hand_over(&mut self.inner, found);
             }
@@ -493,6 +505,10 @@ impl<D: Driver> Tls<D> {
         let Some(found) = find(&mut self.connections, socket) else {
             return;
         };
+        debug_assert!(
+            found.sending,
+            "{socket:?} reports a send that was not handed over"
+        );
         found.sending = false;
         found.taken_at = self.inner.now();
         if found.outgoing.is_some() && found.stage != Stage::Dead {

@@ -45,6 +45,10 @@ impl ReceiveBuffers {
     /// What mmap(2) or io_uring_register(2) says; `EINVAL` from kernels without it.
     pub(super) fn new(ring: &Ring, pool: Rc<Pool>) -> Result<ReceiveBuffers, Errno> {
         let count = pool.buffers();
+        assert!(
+            count.is_power_of_two(),
+            "places in the kernel's ring are found by a mask, and {count} is no power of two"
+        );
         // SAFETY: a new anonymous mapping at a place of the kernel's choice aliases nothing.
         let address = unsafe {
             libc::mmap(
@@ -102,6 +106,7 @@ impl ReceiveBuffers {
     /// Takes over a buffer that the kernel has filled.
     #[inline]
     pub(super) fn take(&mut self, used: Used) -> Spare {
+        debug_assert!(self.given > 0, "the kernel used a buffer it was not given");
         self.given -= 1;
         self.used += 1;
         // SAFETY: the kernel had the buffer from `give`, and a `Used` comes from its completion.
@@ -127,6 +132,10 @@ impl ReceiveBuffers {
             self.tail = self.tail.wrapping_add(1);
             self.given += 1;
         }
+        debug_assert!(
+            self.given <= self.pool.buffers(),
+            "the kernel was given a buffer twice"
+        );
         // SAFETY: the entries are mapped, and the kernel reads the tail as an atomic too.
         unsafe {
             let tail = BufRingEntry::tail(self.entries.as_ptr());

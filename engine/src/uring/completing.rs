@@ -244,11 +244,24 @@ impl Uring {
         let Some(state) = self.sockets.closing_mut(socket) else {
             return;
         };
+        debug_assert!(
+            state.operations > 0 && self.unfinished > 0,
+            "an operation of {socket:?} ended that was not under way"
+        );
         state.operations -= 1;
         self.unfinished -= 1;
         if state.operations > 0 {
             return;
         }
+        debug_assert_eq!(
+            state.phase,
+            Phase::Closing,
+            "a file that's free is still open"
+        );
+        assert!(
+            state.sending.is_none(),
+            "the kernel may still read what a slot holds that becomes free"
+        );
         let file = state.file;
         self.files.release(file);
         self.sockets.free(socket.slot());

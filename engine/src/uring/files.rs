@@ -69,6 +69,10 @@ impl Files {
         if let Some(index) = self.freed.pop() {
             return Some(File(index));
         }
+        debug_assert!(
+            !self.direct || self.used <= self.kernel_from,
+            "own places reach into those that the kernel chooses"
+        );
         (self.used < self.kernel_from).then(|| {
             self.used += 1;
             File(self.used - 1)
@@ -81,15 +85,26 @@ impl Files {
     }
 
     /// The kernel has put an accepted connection there.
-    pub(super) fn accepted(&mut self, _: File) {
+    pub(super) fn accepted(&mut self, file: File) {
+        debug_assert!(
+            !self.direct || (self.kernel_from..self.limit).contains(&file.0),
+            "the kernel chose place {}, which is not among its own",
+            file.0
+        );
         self.kernel_taken += u32::from(self.direct);
     }
 
     /// Gives a place back, whose file has been closed.
     pub(super) fn release(&mut self, file: File) {
         if self.direct && file.0 >= self.kernel_from {
+            debug_assert!(self.kernel_taken > 0, "a place of the kernel's ended twice");
             self.kernel_taken -= 1;
         } else if self.direct {
+            debug_assert!(
+                file.0 < self.used && self.freed.len() < self.used as usize,
+                "place {} is given back and was not taken",
+                file.0
+            );
             self.freed.push(file.0);
         }
     }

@@ -462,6 +462,10 @@ impl Ring {
             )
         };
         if result >= 0 {
+            debug_assert!(
+                result as usize <= queued,
+                "the kernel took {result} operations, and {queued} were queued"
+            );
             Ok(result as usize)
         } else {
             Err(errno(io::Error::last_os_error()))

@@ -101,6 +101,11 @@ const KIND_SHIFT: u32 = 56;
 /// The `user_data` of an operation of `kind` on `socket`: kind, generation and slot.
 #[inline]
 pub(super) fn tag(kind: Kind, socket: Token) -> u64 {
+    debug_assert!(
+        socket.slot() < SLOTS_MAX,
+        "a tag has no room for slot {}",
+        socket.slot()
+    );
     let generation = u64::from(socket.generation()) << SLOT_BITS;
     (kind as u64) << KIND_SHIFT | generation | socket.slot() as u64
 }

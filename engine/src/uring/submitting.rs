@@ -22,6 +22,10 @@ impl Uring {
             }
             self.addresses.clear();
         }
+        assert!(
+            self.addresses.len() < self.addresses.capacity(),
+            "addresses that the kernel has yet to read would move"
+        );
         self.addresses.push(address);
         Ok(self.addresses.len() - 1)
     }
@@ -47,6 +51,7 @@ impl Uring {
         let Some(state) = self.sockets.get_mut(socket) else {
             return;
         };
+        debug_assert!(!state.receiving, "{socket:?} has a receive under way");
         state.receiving = true;
         state.operations += 1;
         self.unfinished += 1;
@@ -70,6 +75,10 @@ impl Uring {
         let Some(state) = self.sockets.get_mut(socket) else {
             return;
         };
+        debug_assert!(
+            state.sending.is_none(),
+            "{socket:?} has a send under way, whose bytes would be freed"
+        );
         if outgoing.quiet {
             let bytes = self.payloads.bytes(&outgoing);
             let tag = tag(Kind::QuietSend, socket);
@@ -111,6 +120,7 @@ impl Uring {
         let Some(state) = self.sockets.closing_mut(socket) else {
             return;
         };
+        debug_assert_eq!(state.phase, Phase::Finishing, "{socket:?} is closed twice");
         state.phase = Phase::Closing;
         state.operations += 1;
         self.unfinished += 1;
@@ -162,6 +172,11 @@ impl Uring {
             accept.state = Accepting::Waiting;
             return;
         }
+        debug_assert_eq!(
+            accept.state,
+            Accepting::Waiting,
+            "a listener has one accept under way"
+        );
         accept.state = Accepting::UnderWay;
         listener.operations += 1;
         self.unfinished += 1;

@@ -89,6 +89,14 @@ pub struct Counts {
 
 impl Gains for Counts {
     fn since(&self, earlier: &Counts) -> Counts {
+        debug_assert!(
+            self.opened >= earlier.opened
+                && self.lost >= earlier.lost
+                && self.reconnects >= earlier.reconnects
+                && self.answered >= earlier.answered
+                && self.failed >= earlier.failed,
+            "what was counted only grows: {earlier:?}, then {self:?}"
+        );
         Counts {
             opened: self.opened.saturating_sub(earlier.opened),
             lost: self.lost.saturating_sub(earlier.lost),
@@ -258,6 +266,26 @@ impl Tally {
         self.bytes_sent += other.bytes_sent;
         self.counts.add(&other.counts);
         self.series.merge(&other.series);
+        self.check();
+    }
+
+    /// What is said of a hold rests on these. Who judges it checks them in a release, too, and
+    /// voids what does not add up.
+    fn check(&self) {
+        debug_assert_eq!(
+            self.due,
+            self.sent + self.skipped,
+            "a heartbeat that was due was sent or skipped"
+        );
+        debug_assert!(
+            self.skipped_down + self.skipped_in_vain <= self.skipped,
+            "more heartbeats were skipped for a reason than were skipped"
+        );
+        debug_assert!(
+            self.counts.reconnects <= self.counts.opened && self.counts.lost <= self.counts.opened,
+            "a connection was lost, or stood again, that never stood: {:?}",
+            self.counts
+        );
     }
 
     fn timed(&mut self, nanoseconds: u64) {

@@ -119,6 +119,7 @@ fn the_order_of_merging_does_not_matter() {
             tally.tick(at(second as f64));
         }
         tally.watched_ns = u128::from(random.next());
+        tally.due = tally.sent;
         tally.survived = random.below(100);
         tally.finish(at(8.5));
         tally

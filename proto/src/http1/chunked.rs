@@ -70,6 +70,10 @@ impl Chunked {
                     return Ok(Piece::More);
                 }
                 self.left -= taken as u64;
+                debug_assert!(
+                    self.phase == Phase::Data && taken <= input.len(),
+                    "a chunk's bytes are lent outside of the chunk"
+                );
                 if self.left == 0 {
                     self.phase = Phase::DataCr;
                 }

@@ -284,6 +284,7 @@ impl Client {
     fn begin<'a>(&'a mut self, head: ResponseHead, place: Place<'a>) -> Event<'a> {
         let status = head.status;
         if status == SWITCHING_PROTOCOLS {
+            debug_assert_eq!(self.outstanding, 1, "an upgrade is outstanding alone");
             self.outstanding = 0;
             self.state = State::Closed;
             let head = self.kept.at(place);
@@ -309,8 +310,16 @@ impl Client {
     /// Leaves a response that is complete.
     #[inline]
     fn finish(&mut self) -> End {
+        debug_assert!(
+            self.outstanding > 0,
+            "a response ended that nobody asked for"
+        );
         self.outstanding -= 1;
         self.head_only >>= 1;
+        debug_assert!(
+            self.head_only.checked_shr(self.outstanding).unwrap_or(0) == 0,
+            "a request that is not outstanding is marked as HEAD"
+        );
         self.switch = false;
         self.kept.clear();
         self.state = if self.keep_alive {

@@ -246,6 +246,10 @@ impl Client {
         core.streams.put(place, stream);
         if !ends {
             let sent = core.send_data(place, body, true, out);
+            debug_assert!(
+                self.uploads.iter().all(|upload| upload.id != id),
+                "the body of stream {id} is sent twice"
+            );
             if sent < body.len() {
                 self.uploads.push(Upload {
                     place,
@@ -418,6 +422,13 @@ impl Client {
                 return true;
             }
             let rest = &upload.body[upload.sent..];
+            debug_assert!(
+                core.streams
+                    .at(upload.place)
+                    .is_some_and(|stream| stream.id == upload.id),
+                "a body goes on whose stream {} is gone",
+                upload.id
+            );
             upload.sent += core.send_data(upload.place, rest, true, out);
             upload.sent < upload.body.len()
         });

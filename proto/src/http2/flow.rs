@@ -15,6 +15,7 @@ pub(super) struct Window {
 impl Window {
     /// A window of `bytes`, at most [`WINDOW_MAX`].
     pub(super) fn new(bytes: u32) -> Window {
+        debug_assert!(bytes <= WINDOW_MAX, "no window has {bytes} bytes");
         Window {
             left: bytes.min(WINDOW_MAX) as i32,
         }
@@ -51,10 +52,12 @@ impl Window {
     /// messages share one WINDOW_UPDATE among thousands.
     #[inline]
     pub(super) fn refill(&mut self, full: u32) -> Option<u32> {
+        debug_assert!(full <= WINDOW_MAX, "no window has {full} bytes");
         if self.left > (full / 2) as i32 {
             return None;
         }
         let by = i64::from(full) - i64::from(self.left);
+        debug_assert!(by >= 0, "credit would be taken back");
         self.left = full as i32;
         // Nothing is due for a window of nothing; no window is further below zero than 2³¹ - 1.
         u32::try_from(by).ok().filter(|&by| by > 0)

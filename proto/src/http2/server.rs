@@ -493,6 +493,7 @@ impl Server {
             && let Some(stream) = self.connection.streams.at(place)
             && !stream.blocked
         {
+            debug_assert!(!self.blocked.contains(&id), "stream {id} waits twice");
             stream.blocked = true;
             self.blocked.push_back(id);
         }

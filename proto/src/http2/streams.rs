@@ -159,15 +159,35 @@ impl Streams {
         if places > self.places.len() {
             self.grow(places);
         }
+        debug_assert!(
+            stream.id != 0 && self.places[place as usize].id == 0,
+            "stream {} is put in the place of stream {}",
+            stream.id,
+            self.places[place as usize].id
+        );
+        debug_assert!(
+            self.find(stream.id).is_none(),
+            "stream {} is opened twice",
+            stream.id
+        );
         self.places[place as usize] = stream;
         self.open += 1;
         self.enter(place);
+        debug_assert!(
+            self.index.len() >= 2 * self.places.len(),
+            "a search in the index might never meet a hole"
+        );
     }
 
     /// Puts a stream at any free place, which [`Streams::remove_added`] frees.
     pub(super) fn add(&mut self, stream: Stream) -> u32 {
         let place = self.left.pop().unwrap_or(self.places.len() as u32);
         self.put(place, stream);
+        debug_assert_eq!(
+            self.open as usize + self.left.len(),
+            self.places.len(),
+            "every place has a stream or is among those that were left"
+        );
         place
     }
 
@@ -179,6 +199,10 @@ impl Streams {
 
     /// Frees the place of an open stream.
     pub(super) fn remove(&mut self, place: u32) {
+        debug_assert!(
+            self.places[place as usize].id != 0 && self.open > 0,
+            "the stream at place {place} is removed twice"
+        );
         let mask = self.index.len() - 1;
         let mut hole = home(self.places[place as usize].id, mask);
         while self.index[hole] != place + 1 {
@@ -198,8 +222,12 @@ impl Streams {
             }
         }
         self.index[hole] = 0;
-        self.places[place as usize].id = 0;
+        let id = std::mem::take(&mut self.places[place as usize].id);
         self.open -= 1;
+        debug_assert!(
+            self.find(id).is_none(),
+            "stream {id} is found after its end"
+        );
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

@@ -304,7 +304,15 @@ impl Reader {
         };
         self.state = State::Data;
         self.last = header.last;
+        debug_assert!(
+            begins.is_some() != self.message.is_some(),
+            "a message begins inside another, or goes on without one"
+        );
         self.message_bytes += header.payload_bytes;
+        debug_assert!(
+            self.message_bytes <= self.limits.message_bytes,
+            "a frame was entered that is longer than its message may be"
+        );
         self.message = begins.or(self.message);
         begins
     }
@@ -346,6 +354,10 @@ impl Reader {
             self.left -= available as u64;
             return Place::Input(take(input, available));
         }
+        debug_assert!(
+            scratch.bytes.is_empty() || scratch.bytes.len() == SCRATCH_BYTES,
+            "the scratch has another length than all of it or none"
+        );
         let bytes = available.min(SCRATCH_BYTES);
         self.left -= bytes as u64;
         if scratch.bytes.is_empty() {
@@ -368,6 +380,11 @@ impl Reader {
         }
         let piece = self.unmasked(input, scratch);
         self.control.extend_from_slice(piece.bytes(scratch, &[]));
+        debug_assert!(
+            self.control.len() <= CONTROL_BYTES_MAX,
+            "a control frame of {} bytes was let in",
+            self.control.len()
+        );
         (self.left == 0).then_some(Place::Collected)
     }
 
@@ -377,6 +394,10 @@ impl Reader {
         if !self.utf8.is_whole() {
             return Err(&faults::NOT_UTF8);
         }
+        debug_assert!(
+            self.message.is_some() && self.left == 0,
+            "a message ends that has not begun, or is not whole"
+        );
         self.message = None;
         self.message_bytes = 0;
         Ok(Step::End)

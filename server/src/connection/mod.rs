@@ -201,6 +201,10 @@ impl Connection {
     /// Both sides have agreed on HTTP/2 before the first byte.
     pub(crate) fn speak_http2(&mut self, site: &Site) {
         self.preface = DECIDED;
+        debug_assert!(
+            matches!(self.protocol, Protocol::Http1(_)),
+            "HTTP/2 begins a connection"
+        );
         let out = self.take_unused_buffer().unwrap_or_default();
         let http = Http2::new(self.socket, &site.limits, out);
         self.protocol = Protocol::Http2(Box::new(http));
@@ -229,6 +233,10 @@ impl Connection {
     /// that one byte that differs decides.
     fn receive_first(&mut self, input: &[u8], site: &mut Site) {
         let seen = self.preface as usize;
+        debug_assert!(
+            seen < PREFACE.len(),
+            "a preface of {seen} bytes has decided what is spoken"
+        );
         let expected = &PREFACE[seen..];
         let length = expected.len().min(input.len());
         if input[..length] != expected[..length] {
@@ -444,6 +452,10 @@ impl Connection {
     pub(crate) fn account(&mut self, all_bytes: usize) -> usize {
         let held = u32::try_from(self.memory()).unwrap_or(u32::MAX);
         let before = std::mem::replace(&mut self.held_bytes, held);
+        debug_assert!(
+            all_bytes >= before as usize,
+            "all connections hold {all_bytes} bytes, and this one {before} of them"
+        );
         all_bytes + held as usize - before as usize
     }
 

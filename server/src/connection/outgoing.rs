@@ -93,6 +93,10 @@ impl Outgoing {
 
     /// The connection has gone on: bytes may follow again.
     pub(crate) fn upgraded(&mut self) {
+        debug_assert!(
+            self.upgrade().is_some() && self.rest.is_empty(),
+            "what stands behind an upgrade would reach a WebSocket"
+        );
         self.front.then = Then::Nothing;
     }
 
@@ -133,11 +137,22 @@ impl Outgoing {
         let before = item.bytes.len();
         let result = write(&mut item.bytes);
         self.rest_bytes += item.bytes.len() - before;
+        debug_assert!(self.adds_up(), "{} bytes are counted", self.rest_bytes);
         result
+    }
+
+    /// Whether the bytes of `rest` are those that are counted.
+    fn adds_up(&self) -> bool {
+        let bytes = self.rest.iter().map(|item| item.bytes.len());
+        self.rest_bytes == bytes.sum::<usize>()
     }
 
     /// Appends what is no bytes yet.
     pub(crate) fn then(&mut self, then: Then) {
+        debug_assert!(
+            !matches!(then, Then::Nothing),
+            "nothing takes a place of its own among the answers"
+        );
         if !matches!(self.last().then, Then::Nothing) {
             self.rest.push_back(Item::default());
         }
@@ -171,6 +186,7 @@ impl Outgoing {
             let before = item.bytes.len();
             item.then = write(&mut item.bytes);
             self.rest_bytes += item.bytes.len() - before;
+            debug_assert!(self.adds_up(), "{} bytes are counted", self.rest_bytes);
         }
     }
 
@@ -211,6 +227,7 @@ impl Outgoing {
                         return Step::Nothing;
                     };
                     self.rest_bytes -= next.bytes.len();
+                    debug_assert!(self.adds_up(), "{} bytes are counted", self.rest_bytes);
                     if next.bytes.is_empty() {
                         self.front.then = next.then;
                     } else {
@@ -240,6 +257,10 @@ impl Outgoing {
     /// Gives it an empty buffer with memory.
     #[inline]
     pub(crate) fn give_buffer(&mut self, buffer: Vec<u8>) {
+        debug_assert!(
+            self.front.bytes.is_empty() && buffer.is_empty(),
+            "a buffer is exchanged that has output in it"
+        );
         self.front.bytes = buffer;
     }
 
@@ -261,6 +282,7 @@ impl Dribble {
     fn step(&mut self) -> Option<Step> {
         match self.beat {
             Beat::Due => {
+                debug_assert!(self.at <= self.bytes.len(), "a byte was sent twice");
                 let byte = *self.bytes.get(self.at)?;
                 self.at += 1;
                 self.beat = Beat::Gone;

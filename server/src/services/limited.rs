@@ -80,6 +80,10 @@ impl Bucket {
     fn take(&self, rate: f64, now: u64) -> bool {
         let between = (1e9 * PARTS / rate) as u64;
         let depth = ((DEPTH_NS as f64 * PARTS) as u64).max(between.saturating_mul(2));
+        debug_assert!(
+            depth >= between,
+            "a bucket of {rate}/s does not hold a single token"
+        );
         let latest = now.saturating_add(depth - between);
         // Nothing else is passed on through this number, so its own order is order enough.
         let taken = self.full_at.fetch_update(Relaxed, Relaxed, |full_at| {

@@ -56,6 +56,7 @@ impl Connection {
             self.block = Some(block);
             return Ok(None);
         }
+        debug_assert!(self.block.is_none(), "a block goes on that has ended");
         let mut fragments = std::mem::take(&mut self.fragments);
         let come = self.read_block(block, &fragments, out);
         empty(&mut fragments);
@@ -142,6 +143,7 @@ impl Connection {
     #[inline]
     fn read_request(&mut self, block: Block, bytes: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         let (id, end) = (block.stream, block.end);
+        debug_assert!(id > self.highest, "stream {id} was opened before");
         self.highest = id;
         let list_bytes_max = self.config.limits.header_list_bytes;
         let judged = self

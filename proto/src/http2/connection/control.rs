@@ -181,6 +181,10 @@ impl Connection {
     #[inline]
     pub(super) fn complete(&mut self, place: u32) {
         self.resets_left += u32::from(self.resets_left < self.config.limits.resets);
+        debug_assert!(
+            self.resets_left <= self.config.limits.resets,
+            "a client has more resets left than it was given"
+        );
         self.remove(place);
     }
 
@@ -249,6 +253,7 @@ impl Connection {
             self.unsent_bytes = 0;
         }
         write(out);
+        debug_assert!(out.len() >= before, "an answer took output back");
         self.unsent_end = out.len();
         self.unsent_bytes += (out.len() - before) as u32;
         if self.unsent_bytes > self.config.limits.unsent_bytes {

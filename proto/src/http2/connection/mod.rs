@@ -265,8 +265,8 @@ impl Connection {
         if ends || !rest.is_empty() {
             frame::data(out, id, rest, ends);
         }
-        stream.send.take(taken as u32);
-        self.send.take(taken as u32);
+        let within = stream.send.take(taken as u32) && self.send.take(taken as u32);
+        debug_assert!(within, "{taken} bytes were sent without credit");
         if ends {
             self.end_out(place);
         }
@@ -320,6 +320,12 @@ impl Connection {
         if self.role == Role::Server && !self.closing {
             self.last_taken = self.highest;
         }
+        debug_assert!(
+            self.last_taken <= self.highest,
+            "GOAWAY names stream {}, and the highest that came is {}",
+            self.last_taken,
+            self.highest
+        );
         self.closing = true;
         frame::go_away(out, self.last_taken, code);
     }
@@ -384,6 +390,7 @@ impl Connection {
             return Some(Header::read(bytes));
         }
         let seen = self.partial_bytes as usize;
+        debug_assert!(seen < HEADER_BYTES, "a whole header was not read");
         let piece = take(input, input.len().min(HEADER_BYTES - seen));
         let whole = seen + piece.len();
         self.partial[seen..whole].copy_from_slice(piece);
@@ -410,6 +417,11 @@ impl Connection {
 
     /// Keeps what came of a payload; says whether that is all of it.
     fn collect(&mut self, payload_bytes: usize, input: &mut &[u8]) -> bool {
+        debug_assert!(
+            self.kept.len() <= payload_bytes,
+            "{} bytes are kept of a payload of {payload_bytes}",
+            self.kept.len()
+        );
         let missing = payload_bytes - self.kept.len();
         let piece = take(input, input.len().min(missing));
         self.kept.extend_from_slice(piece);
@@ -419,6 +431,11 @@ impl Connection {
     fn collected(&mut self, header: Header, out: &mut Vec<u8>) -> Come<'static> {
         self.reading = Reading::Frame;
         let mut kept = std::mem::take(&mut self.kept);
+        debug_assert_eq!(
+            kept.len(),
+            header.payload_bytes as usize,
+            "a frame is read before it is whole"
+        );
         let come = self.frame(header, &kept, out);
         empty(&mut kept);
         self.kept = kept;
@@ -702,6 +719,11 @@ impl Resets {
         if self.ids.len() < RESETS_REMEMBERED_MAX {
             self.ids.push(id);
         } else {
+            debug_assert_eq!(
+                self.ids.len(),
+                RESETS_REMEMBERED_MAX,
+                "more resets are remembered than there is room for"
+            );
             self.ids[self.oldest] = id;
             self.oldest = (self.oldest + 1) % RESETS_REMEMBERED_MAX;
         }

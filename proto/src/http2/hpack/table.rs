@@ -70,6 +70,10 @@ impl Table {
 
     #[inline]
     fn lend(&self, entry: &Entry) -> (&[u8], &[u8]) {
+        debug_assert!(
+            entry.at >= self.dropped_bytes,
+            "the bytes of an entry were dropped while it lives"
+        );
         let start = entry.at - self.dropped_bytes;
         let end = start + entry.name_bytes as usize + entry.value_bytes as usize;
         self.bytes[start..end].split_at(entry.name_bytes as usize)
@@ -151,7 +155,25 @@ impl Table {
             value_bytes: (length - name_bytes) as u32,
         });
         self.size_bytes += size_bytes;
+        debug_assert!(
+            self.size_bytes <= self.size_bytes_max,
+            "the table holds {} bytes, and may hold {}",
+            self.size_bytes,
+            self.size_bytes_max
+        );
+        debug_assert!(
+            self.adds_up(),
+            "the size of the table is not that of its entries"
+        );
         self.drop_dead();
+    }
+
+    /// Whether the size is the sum over the entries (RFC 7541 §4.1).
+    fn adds_up(&self) -> bool {
+        let bytes = |entry: &Entry| (entry.name_bytes + entry.value_bytes) as usize;
+        let sizes = self.entries.iter();
+        let sizes = sizes.map(|entry| bytes(entry) + FIELD_OVERHEAD_BYTES);
+        self.size_bytes == sizes.sum::<usize>()
     }
 
     /// Forgets the draft that starts at `start`.
@@ -176,6 +198,11 @@ impl Table {
             let bytes = oldest.name_bytes as usize + oldest.value_bytes as usize;
             self.size_bytes -= bytes + FIELD_OVERHEAD_BYTES;
         }
+        debug_assert!(
+            !self.entries.is_empty() || self.size_bytes == 0,
+            "an empty table holds {} bytes",
+            self.size_bytes
+        );
     }
 
     /// Drops the bytes before the oldest entry once they are as many as those behind its start:

@@ -205,6 +205,11 @@ impl Source {
     }
 
     fn advance(&mut self, taken: usize) {
+        debug_assert!(
+            taken as u64 <= self.left(),
+            "{taken} bytes were taken, and {} were left",
+            self.left()
+        );
         match self {
             Source::Static(bytes) => *bytes = &bytes[taken..],
             Source::Bytes { at, .. } => *at += taken,

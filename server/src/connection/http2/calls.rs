@@ -91,6 +91,10 @@ impl Rpcs {
         message_bytes_max: u32,
     ) -> Box<Rpc> {
         let mut rpc = self.spare.pop().unwrap_or_default();
+        debug_assert!(
+            rpc.call.is_none() && rpc.messages == 0 && rpc.replies.bytes.is_empty(),
+            "a call that is used again remembers the one before"
+        );
         rpc.call = Some((method.open)());
         rpc.single = method.single;
         rpc.reader = Messages::new(message_bytes_max);
@@ -216,6 +220,10 @@ impl Rpc {
 
     /// Ends the call at once; what was not sent yet is not said any more.
     pub(super) fn fail(&mut self, status: Status, text: &str) {
+        debug_assert!(
+            self.sent <= self.replies.bytes.len(),
+            "more was sent than was said"
+        );
         self.replies.bytes.truncate(self.sent);
         self.replies.end = Some((status, text.to_string()));
     }
@@ -298,6 +306,10 @@ impl Rpc {
                 }
                 let bytes = &self.replies.bytes[self.sent..];
                 self.sent += machine.data(stream, bytes, false, out)?;
+                debug_assert!(
+                    self.sent <= self.replies.bytes.len(),
+                    "more was taken than there was"
+                );
                 let untaken = self.replies.bytes.len() - self.sent;
                 if untaken > 0 {
                     if untaken > UNTAKEN_BYTES_MAX && !self.uncredited {

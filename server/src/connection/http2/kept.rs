@@ -75,6 +75,11 @@ impl Kept {
             self.answers.push(answer);
             return Some(self.answers.len() - 1);
         }
+        debug_assert_eq!(
+            self.answers.len(),
+            KEPT_MAX,
+            "an answer is replaced while there is room"
+        );
         let place = self.oldest;
         self.oldest = (place + 1) % KEPT_MAX;
         self.answers[place] = answer;

@@ -551,6 +551,10 @@ impl Http2 {
     /// Gives it an empty buffer with memory.
     #[inline]
     pub(super) fn give_buffer(&mut self, buffer: Vec<u8>) {
+        debug_assert!(
+            self.out.is_empty() && buffer.is_empty(),
+            "a buffer is exchanged that has output in it"
+        );
         self.out = buffer;
     }
 

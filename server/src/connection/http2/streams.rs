@@ -152,6 +152,7 @@ impl Stream {
 impl Streams {
     #[inline]
     pub(super) fn insert(&mut self, id: u32, stream: Stream) {
+        debug_assert!(self.place(id).is_none(), "stream {id} is kept twice");
         self.ids.push(id);
         self.streams.push(stream);
     }
@@ -171,7 +172,13 @@ impl Streams {
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let place = self.place(id)?;
         self.ids.swap_remove(place);
-        Some(self.streams.swap_remove(place))
+        let stream = self.streams.swap_remove(place);
+        debug_assert_eq!(
+            self.ids.len(),
+            self.streams.len(),
+            "numbers and streams stand side by side"
+        );
+        Some(stream)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {

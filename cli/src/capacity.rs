@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use capacity::{Options, Outcome, Whose};
 use engine::signal::Stop;
 use lab::Event;
-use lab::capacity::{self, Options, Outcome, Whose};
 use load::{Plan, Redaction};
 use measure::host::Host;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
-    let text = capacity::report::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
+    let text = capacity::formats::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));
     let way_out = "free some disk space before the next search; this one's report is on standard \

@@ -8,10 +8,10 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::Event;
 use lab::Source;
-use lab::claims::page::{self, Entry};
-use lab::claims::{self, Begun, Claim, Id, Options};
-use lab::pack::{self, Records};
-use lab::pages::Page;
+use report::pack::{self, Records};
+use report::pages::Page;
+use studies::claims::page::{self, Entry};
+use studies::claims::{self, Begun, Claim, Id, Options};
 
 use crate::args::claims::{Action, Claims};
 use crate::compare::{Talk, say_unwritten};

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::signal::Stop;
-use lab::report::{self, Look};
-use lab::{Event, Options, Swept, trials};
+use lab::{Event, Options};
 use load::Redaction;
+use report::Look;
+use studies::{Swept, trials};
 
 use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
@@ -67,12 +68,12 @@ fn run_with(
     if let Some(wanted) = wanted(arguments) {
         return try_often(options, &wanted, stop, talk);
     }
-    let swept = lab::sweep(options, stop, &mut |event: &Event<'_>| talk.tell(event));
+    let swept = studies::sweep(options, stop, &mut |event: &Event<'_>| talk.tell(event));
     if let Some(swept) = swept? {
         drop(talk);
         return tell_sweep(&swept, no_color);
     }
-    let outcome = lab::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
+    let outcome = report::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
@@ -90,7 +91,7 @@ fn run_with(
 
 /// The table of a sweep, and where its comparisons are.
 fn tell_sweep(swept: &Swept, no_color: bool) -> Result<Exit, Failure> {
-    let text = lab::sweep::terminal(&swept.sweep, look(Paint::for_stdout(no_color)));
+    let text = studies::sweep::terminal(&swept.sweep, look(Paint::for_stdout(no_color)));
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     terminal::say(&format!(
@@ -124,10 +125,10 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
 
 /// The folder to go on in; of a pack it is made first.
 fn resumed(asked: Option<&Path>, stop: &Stop) -> Result<Option<PathBuf>, Failure> {
-    let Some(pack) = asked.filter(|path| lab::pack::is_pack(path)) else {
+    let Some(pack) = asked.filter(|path| report::pack::is_pack(path)) else {
         return Ok(asked.map(Path::to_owned));
     };
-    let folder = lab::pack::unpack(pack, stop).map_err(|what| Failure::reading(what, stop))?;
+    let folder = report::pack::unpack(pack, stop).map_err(|what| Failure::reading(what, stop))?;
     terminal::say(&format!("unpacked: {}", folder.display()));
     Ok(Some(folder))
 }

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Exit, Failure> {
         smallest,
         ..
     } = arguments;
-    let diff = lab::diff::diff(before, after, *smallest, &stop);
+    let diff = studies::diff::diff(before, after, *smallest, &stop);
     let diff = diff.map_err(|what| Failure::reading(what, &stop))?;
     if let Some(signal) = stop.requested() {
         return Ok(Exit::Stopped(signal));

@@ -8,7 +8,7 @@ use crate::output::terminal;
 
 /// Packs, and says what became of it.
 pub(crate) fn run(arguments: &Pack) -> Result<Exit, Failure> {
-    let packed = lab::pack::pack(&arguments.folder, arguments.output.as_deref());
+    let packed = report::pack::pack(&arguments.folder, arguments.output.as_deref());
     let packed = packed.map_err(Failure::usage)?;
     for what in &packed.left_out {
         terminal::say(&format!("left out: {what}"));

@@ -1,8 +1,8 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
 use engine::signal::Stop;
-use lab::pages::Page;
-use lab::rebuild;
+use report::pages::Page;
+use studies::rebuild;
 
 use crate::args::report::{Format, Report};
 use crate::compare::look;

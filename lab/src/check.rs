@@ -10,10 +10,6 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use load::{Signal, Stop};
-
-use crate::end::End;
-use crate::event::{Event, Observer};
-use crate::validity;
 use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::command::TimedCommand;
@@ -22,6 +18,10 @@ use supervisor::live::Serving;
 use supervisor::process::GRACE;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
+
+use crate::end::End;
+use crate::event::{Event, Observer};
+use crate::validity;
 
 /// With what subjects are built and started.
 #[derive(Clone, Debug, Default)]

@@ -1,23 +1,12 @@
-//! A comparison from its file to its report: everything but the rounds themselves.
+//! A comparison from its file to what was measured: everything but the rounds themselves. Makes no
+//! report of it.
 
 use std::path::Path;
 use std::time::Duration;
 
-use load::Stop;
+use load::{Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
-
-use crate::comparison::{self, Comparison};
-use crate::event::{Event, Observer};
-use crate::manifest::{self, Asked, Manifest, Role, Setup};
-use crate::phase::Phase;
-use crate::report::{self, Enclosed, Report};
-use crate::round::Round;
-use crate::rounds::{self, Entry, Rounds, State, facts, order};
-use crate::store::{self, Kept, Store};
-use crate::validity::{self, Looked};
-use crate::verdict::Metric;
-use crate::{CannotBegin, Options, Outcome, profile, resume};
 use statistics::sequential::Looks;
 use supervisor::binaries::{self, binaries};
 use supervisor::build::{self, Unbuilt};
@@ -27,14 +16,38 @@ use supervisor::cores::{Moved, Placement};
 use supervisor::setting::Setting;
 use supervisor::{subject, watch, workload};
 
+use crate::comparison::{self, Comparison};
+use crate::event::{Event, Observer};
+use crate::manifest::{self, Asked, Manifest, Role, Setup};
+use crate::phase::Phase;
+use crate::round::Round;
+use crate::rounds::{self, Entry, Rounds, State, facts, order};
+use crate::store::{self, Kept, Store};
+use crate::validity::{self, Looked};
+use crate::verdict::Metric;
+use crate::{CannotBegin, Options, profile, resume};
+
 /// Nobody looks at the figures before this round.
 const LOOK_FIRST: u32 = 5;
 
 /// How long it is looked at before the start whether the host is idle.
 const PRESSURE_LOOK: Duration = Duration::from_millis(300);
 
-/// Carries a comparison out, or goes on with one that was begun. A stop ends it early, with a
-/// report of what was measured until then.
+/// What a comparison measured, of which a report can be made.
+#[derive(Debug)]
+pub struct Compared {
+    /// What is known besides the rounds.
+    pub manifest: Manifest,
+    /// The rounds, as they were measured.
+    pub rounds: Vec<Round>,
+    /// Where both were written; it holds what could not be written until now.
+    pub store: Store,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+}
+
+/// Carries a comparison out, or goes on with one that was begun. A stop ends it early, with what
+/// was measured until then.
 ///
 /// # Errors
 /// Only before anything was measured: a file that cannot be read or holds a sweep, cores that may
@@ -43,7 +56,7 @@ pub fn compare(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CannotBegin> {
+) -> Result<Compared, CannotBegin> {
     let (comparison, file) = read(options)?;
     if !comparison.points.is_empty() {
         let what = format!(
@@ -61,7 +74,7 @@ pub fn compare(
 
 /// Where a comparison writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub enum Place<'a> {
     /// Into this folder, where there is no comparison yet, or into one with a name of its own.
     New(Option<&'a Path>),
     /// Into the folder of this comparison, which is continued.
@@ -69,14 +82,14 @@ pub(crate) enum Place<'a> {
 }
 
 /// Carries out one comparison, as `file` describes it.
-pub(crate) fn one(
+pub fn one(
     comparison: &Comparison,
     file: &[u8],
     place: Place<'_>,
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Outcome, CannotBegin> {
+) -> Result<Compared, CannotBegin> {
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
         .map_err(CannotBegin::Impossible)?;
     let mut comparison = comparison.clone();
@@ -136,7 +149,7 @@ pub(crate) fn one(
     for entry in &entries {
         companion::clear(&entry.dir);
     }
-    Ok(finish(store, manifest, &measured, stop))
+    Ok(finish(store, manifest, measured, stop))
 }
 
 /// What is continued has the rows that it began with.
@@ -164,18 +177,16 @@ fn tell_beginning(
     }
 }
 
-/// Writes down what was found.
-fn finish(mut store: Store, mut manifest: Manifest, rounds: &[Round], stop: &Stop) -> Outcome {
+/// Writes down how it ended.
+fn finish(mut store: Store, mut manifest: Manifest, rounds: Vec<Round>, stop: &Stop) -> Compared {
     manifest.setup.ended_early = stop
         .requested()
         .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
     store.describe(&manifest);
-    let report = Report::new(&manifest, rounds);
-    write(&mut store, &report);
-    Outcome {
-        report,
-        folder: store.folder().to_owned(),
-        unwritten: store.unwritten(),
+    Compared {
+        manifest,
+        rounds,
+        store,
         stopped: stop.requested(),
     }
 }
@@ -238,7 +249,7 @@ fn new_manifest(
 }
 
 /// The comparison with the options in place of what the file says, and the file.
-pub(crate) fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
+pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
     let (mut comparison, file) = Comparison::read_with_text(
         &options.file,
         options.subjects.as_deref(),
@@ -292,16 +303,12 @@ fn overrule(comparison: &mut Comparison, options: &Options) {
 }
 
 /// The share of a moment in which somebody waits for a processor, before anything is started.
-pub(crate) fn pressure_before() -> Option<f64> {
+pub fn pressure_before() -> Option<f64> {
     watch::host::pressure_over(PRESSURE_LOOK)
 }
 
 /// What a reader must know of the machine before the figures.
-pub(crate) fn cautions(
-    host: &Host,
-    placement: &Placement,
-    pressure_before: Option<f64>,
-) -> Vec<String> {
+pub fn cautions(host: &Host, placement: &Placement, pressure_before: Option<f64>) -> Vec<String> {
     let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
     let own = validity::host(host, pressure_before).into_iter();
     cautions.extend(own.filter_map(|(_, looked)| match looked {
@@ -323,7 +330,7 @@ fn as_sentence(text: &str) -> String {
 }
 
 /// Builds a subject, if it needs that, and asks for its version.
-pub(crate) fn prepare(
+pub fn prepare(
     mut entry: Entry,
     cache: &Cache,
     setting: &Setting<'_>,
@@ -385,7 +392,7 @@ pub(crate) fn prepare(
 }
 
 /// What is compared, by how the subjects are loaded.
-pub(crate) fn metric(comparison: &Comparison) -> Metric {
+pub fn metric(comparison: &Comparison) -> Metric {
     match comparison.workload.rate {
         _ if comparison.is_timed() => Metric::Seconds,
         None => Metric::RequestsPerSecond,
@@ -436,7 +443,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
 }
 
 /// What is asked: the same of all rows, or of each its own.
-pub(crate) fn question(comparison: &Comparison) -> String {
+pub fn question(comparison: &Comparison) -> String {
     if comparison.is_timed() {
         return "each runs from its start to its end".to_owned();
     }
@@ -444,12 +451,5 @@ pub(crate) fn question(comparison: &Comparison) -> String {
     match comparison.rows.iter().all(|row| row.question == *first) {
         true => first.words(),
         false => "of each row its own, see its notes".to_owned(),
-    }
-}
-
-/// Writes the report in each of its formats.
-fn write(store: &mut Store, report: &Report) {
-    for (file, text) in report::files(report, &Enclosed::read(store.folder())) {
-        store.put(file.name().as_ref(), text.into_bytes());
     }
 }

@@ -12,13 +12,13 @@ use load::Redaction;
 use load::check::Threshold;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use supervisor::cores::Choice;
+use supervisor::document::{self, BadFile, Document, nearest};
 use toml::Spanned;
 
 use crate::arrivals;
 use crate::phase::{self, Phase};
 use crate::points::{self, Key, Point};
-use supervisor::cores::Choice;
-use supervisor::document::{self, BadFile, Document, nearest};
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
 use supervisor::workload::{Difference, Protocol, Question, Workload};
@@ -203,7 +203,7 @@ impl Comparison {
     }
 
     /// The same, with the bytes of the file. The file may name more to hide than `redaction` does.
-    pub(crate) fn read_with_text(
+    pub fn read_with_text(
         file: &Path,
         subjects: Option<&Path>,
         redaction: &Redaction,
@@ -253,7 +253,7 @@ impl Comparison {
 
 impl Comparison {
     /// Puts the baseline in the place of all other rows, under the name of a twin.
-    pub(crate) fn compare_baseline_with_itself(&mut self) {
+    pub fn compare_baseline_with_itself(&mut self) {
         self.rows.retain(|row| row.name == self.baseline);
         let twin = self.rows.first().map(|row| Row {
             name: format!("{}-twin", row.name),

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use load::{RunError, Signal};
-
 use supervisor::document::BadFile;
 
 /// How something ended.
@@ -23,7 +22,7 @@ pub enum End {
 impl End {
     /// That of something of which a part was measured or not, and the whole or not. A signal says
     /// more than both.
-    pub(crate) fn of(stopped: Option<Signal>, measured: bool, whole: bool) -> End {
+    pub fn of(stopped: Option<Signal>, measured: bool, whole: bool) -> End {
         match (stopped, measured, whole) {
             (Some(signal), _, _) => End::Stopped(signal),
             (None, false, _) => End::Nothing,

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::sample::Sample;
 use statistics::format::per_second;
+
+use crate::sample::Sample;
 
 /// From so many seconds on a length of time is told in minutes.
 const MINUTES_FROM: f64 = 120.0;

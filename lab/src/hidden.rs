@@ -28,7 +28,7 @@ pub(crate) fn hidden(text: &str, redaction: &Redaction) -> String {
 
 /// Whether what is kept of a file may be that of `text`: all but the secrets is the same, and where
 /// one has a secret the other has one. Which it was, only whoever has the key of then can tell.
-pub(crate) fn is_kept_of(kept: &str, text: &str) -> bool {
+pub fn is_kept_of(kept: &str, text: &str) -> bool {
     let now = || hidden(text, &Redaction::default());
     kept == text || without_hashes(kept) == without_hashes(&now())
 }

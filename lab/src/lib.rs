@@ -1,9 +1,10 @@
-//! Subjects side by side: rounds, verdict, report.
+//! Subjects side by side: comparisons, rounds, validity, verdict.
 //!
 //! [`compare`] reads a comparison, builds its subjects and starts each on its own cores, verifies
-//! what they answer, measures them in interleaved rounds, ends them, and writes down what was found
-//! and what can be concluded from it. One subject's trouble is a sentence in its row; the others
-//! are measured all the same. Nothing that was started is alive when [`compare`] returns.
+//! what they answer, measures them in interleaved rounds, ends them, and writes down what was
+//! measured. One subject's trouble is a sentence in its row; the others are measured all the same.
+//! Nothing that was started is alive when [`compare`] returns. What can be concluded is judged here
+//! ([`judged`]), because rounds may end by it, and written up above: nothing here makes a report.
 //!
 //! A subject is a folder with a `subject.toml`, a comparison a TOML file: new ones need no Rust.
 //! Knows the generator by its plan and its record only, and no server: ours is a subject like any
@@ -11,51 +12,38 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
-pub mod capacity;
 pub mod check;
-pub mod claims;
-mod compare;
+pub mod compare;
 pub mod comparison;
-pub mod diff;
 mod end;
 pub mod event;
 pub mod finding;
-mod hidden;
+pub mod hidden;
+pub mod judged;
 pub mod manifest;
-pub mod pack;
-pub mod pages;
 pub mod phase;
 pub mod points;
 pub mod profile;
-pub mod rebuild;
-pub mod report;
-mod resume;
+pub mod resume;
 pub mod round;
-mod rounds;
+pub mod rounds;
 pub mod sample;
 #[cfg(test)]
-#[path = "../../tests/skip.rs"]
-mod skip;
-#[cfg(test)]
+#[path = "../../tests/snapshot.rs"]
 mod snapshot;
-mod store;
-pub mod sweep;
-pub mod trials;
+pub mod store;
 pub mod validity;
 pub mod verdict;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use load::{Redaction, Signal};
+use load::Redaction;
 
 pub use compare::compare;
 pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
-pub use report::Report;
 pub use store::{Kept, Source};
-pub use supervisor::document::BadFile;
-pub use sweep::{Swept, sweep};
 
 /// What to compare, and where results go.
 #[derive(Clone, Debug, Default)]
@@ -90,26 +78,4 @@ pub struct Options {
     /// What is hidden in all that is written, besides what the file names; it gets to know the
     /// secrets of the comparison.
     pub redaction: Redaction,
-}
-
-/// What a comparison brought.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What was found.
-    pub report: Report,
-    /// The output folder, absolute.
-    pub folder: PathBuf,
-    /// Files that could not be written, with the reasons. If there are any, print
-    /// [`report::json()`] so that nothing measured is lost.
-    pub unwritten: Vec<String>,
-    /// What ended it early, if something did.
-    pub stopped: Option<Signal>,
-}
-
-impl Outcome {
-    /// A part, if a subject failed while others were measured, or a file could not be written.
-    pub fn end(&self) -> End {
-        let whole = self.report.complete() && self.unwritten.is_empty();
-        End::of(self.stopped, self.report.has_figures(), whole)
-    }
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use measure::host::Host;
 use serde::{Deserialize, Serialize};
-
-use crate::verdict::Metric;
 use statistics::sequential::Looks;
 use supervisor::binaries::Binary;
 use supervisor::document;
 use supervisor::watch::calls::Calls;
+
+use crate::verdict::Metric;
 
 /// The version of the manifest that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use load::check::Threshold;
 use serde::Deserialize;
-use toml::Spanned;
-
 use supervisor::document::{self, BadFile, Document};
 use supervisor::subject::is_plain_name;
 use supervisor::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
+use toml::Spanned;
 
 /// The most phases of a comparison.
 const PHASES_MAX: usize = 64;

@@ -4,10 +4,9 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
-
 use supervisor::document::{BadFile, Document};
 use supervisor::workload::{Difference, Workload, parse_payload};
+use toml::Spanned;
 
 /// The most points of a sweep.
 const POINTS_MAX: usize = 64;

@@ -17,12 +17,6 @@ use std::time::Duration;
 
 use load::{Progress, Record};
 use measure::process::tree;
-
-use self::counting::{Counting, Switch};
-use crate::event::Observer;
-use crate::manifest::{Profile, Role};
-use crate::rounds::{Entry, State, lower};
-use crate::store::{PROFILES, Store};
 use supervisor::live::Live;
 use supervisor::process::{GRACE, Launch, Process};
 use supervisor::row::Row;
@@ -32,6 +26,12 @@ use supervisor::watch::calls::{self, Calls};
 use supervisor::watch::flame::{self, Folded};
 use supervisor::watch::pprof;
 use supervisor::workload::{Protocol, Question, UrlPath};
+
+use self::counting::{Counting, Switch};
+use crate::event::Observer;
+use crate::manifest::{Profile, Role};
+use crate::rounds::{Entry, State, lower};
+use crate::store::{PROFILES, Store};
 
 /// How long a subject is loaded for `perf`, at least.
 const LOAD_MIN: Duration = Duration::from_secs(2);

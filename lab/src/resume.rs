@@ -8,10 +8,10 @@ use std::path::Path;
 use load::redaction::KEY_FILE;
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_date};
+use supervisor::binaries::Binary;
 
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
 use crate::store::{ASKED, Kept, time_of_day};
-use supervisor::binaries::Binary;
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;
@@ -87,7 +87,7 @@ fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence that says where to look.
-pub(crate) fn same_file(
+pub fn same_file(
     folder: &Path,
     hash_before: Option<&str>,
     file: &[u8],
@@ -117,11 +117,7 @@ fn is_kept(folder: &Path, file: &[u8]) -> Result<bool, String> {
 ///
 /// # Errors
 /// A sentence that names the key that is missing.
-pub(crate) fn key_is_there(
-    folder: &Path,
-    hash_before: Option<&str>,
-    file: &[u8],
-) -> Result<(), String> {
+pub fn key_is_there(folder: &Path, hash_before: Option<&str>, file: &[u8]) -> Result<(), String> {
     let key = folder.join(KEY_FILE);
     match hash_before.is_none() || key.is_file() || is_kept(folder, file)? {
         true => Ok(()),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use load::Record;
 use load::check::Outcome;
 use serde::{Deserialize, Serialize};
+use supervisor::document;
 
 use crate::sample::Sample;
-use supervisor::document;
 
 pub use supervisor::watch::Watched;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use measure::record::{Lost, Record};
 use serde::{Deserialize, Serialize};
-
-use crate::finding::{Finding, Severity, first};
 use statistics::quantile::exchanges_min;
 use supervisor::watch::subject::SubjectUse;
+
+use crate::finding::{Finding, Severity, first};
 
 /// One round of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl Sample {
 
 /// What came to nothing, with its share and its kinds: `12 of 5000 exchanges failed (reset 12)`;
 /// nothing where all went well.
-pub(crate) fn lost_in_words(lost: &Lost, errors: &BTreeMap<String, u64>) -> Option<String> {
+pub fn lost_in_words(lost: &Lost, errors: &BTreeMap<String, u64>) -> Option<String> {
     let told = lost.told();
     let (count, of) = (lost.count(), lost.of);
     if told.is_empty() {

@@ -18,21 +18,21 @@ use crate::manifest::Manifest;
 use crate::round::Round;
 
 /// The file of what is known besides the rounds.
-pub(crate) const MANIFEST: &str = "comparison.json";
+pub const MANIFEST: &str = "comparison.json";
 /// The file of what a sweep found.
-pub(crate) const SWEEP: &str = "sweep.json";
+pub const SWEEP: &str = "sweep.json";
 /// The file of what trials came to.
-pub(crate) const TRIALS: &str = "trials.json";
+pub const TRIALS: &str = "trials.json";
 /// Where pictures are, in a comparison's folder.
-pub(crate) const PROFILES: &str = "profiles";
+pub const PROFILES: &str = "profiles";
 /// The file of what a search for capacities found.
-pub(crate) const CAPACITY: &str = "capacity.json";
+pub const CAPACITY: &str = "capacity.json";
 /// The comparison's file as it was read, but for its secrets.
-pub(crate) const ASKED: &str = "comparison.toml";
+pub const ASKED: &str = "comparison.toml";
 
 /// A folder for one comparison.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Store {
     folder: PathBuf,
     /// What could not be written until now: bytes, and why.
     waiting: BTreeMap<PathBuf, (Vec<u8>, String)>,
@@ -46,11 +46,7 @@ impl Store {
     /// Makes the folder `wanted`, or `ringside-out/<date>-<name>` with a number where that is
     /// taken. Writes a file into it, so that a full or read-only disk shows before anything is
     /// measured. An error names the folder and what to do.
-    pub(crate) fn create(
-        wanted: Option<&Path>,
-        name: &str,
-        unix_seconds: u64,
-    ) -> Result<Store, String> {
+    pub fn create(wanted: Option<&Path>, name: &str, unix_seconds: u64) -> Result<Store, String> {
         let folder = match wanted {
             Some(folder) => folder.to_owned(),
             None => free_name(
@@ -97,7 +93,7 @@ impl Store {
     }
 
     /// A store in a folder that is there.
-    pub(crate) fn at(folder: &Path) -> io::Result<Store> {
+    pub fn at(folder: &Path) -> io::Result<Store> {
         Ok(Store {
             folder: fs::canonicalize(folder)?,
             waiting: BTreeMap::new(),
@@ -119,14 +115,14 @@ impl Store {
     ///
     /// # Errors
     /// A sentence that names the key's file, and what is wrong with it.
-    pub(crate) fn hide(&mut self, redaction: &Redaction) -> Result<(), String> {
+    pub fn hide(&mut self, redaction: &Redaction) -> Result<(), String> {
         redaction.keep_key_in(&self.folder)?;
         self.redaction = redaction.clone();
         Ok(())
     }
 
     /// The folder, absolute.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -138,23 +134,23 @@ impl Store {
     }
 
     /// Writes a round at once, so that a crash later costs none.
-    pub(crate) fn keep(&mut self, round: &Round) {
+    pub fn keep(&mut self, round: &Round) {
         self.put_json(&Round::file(&round.row, round.round), round);
     }
 
     /// Writes what is known besides the rounds.
-    pub(crate) fn describe(&mut self, manifest: &Manifest) {
+    pub fn describe(&mut self, manifest: &Manifest) {
         self.put_json(Path::new(MANIFEST), manifest);
     }
 
     /// Writes the comparison's file as it was read, but for its secrets.
-    pub(crate) fn keep_asked(&mut self, file: &[u8]) {
+    pub fn keep_asked(&mut self, file: &[u8]) {
         let hidden = hidden(&String::from_utf8_lossy(file), &self.redaction);
         self.put(Path::new(ASKED), hidden.into_bytes());
     }
 
     /// Writes a file inside. What could not be written before is tried again.
-    pub(crate) fn put(&mut self, name: &Path, bytes: Vec<u8>) {
+    pub fn put(&mut self, name: &Path, bytes: Vec<u8>) {
         let bytes = match std::str::from_utf8(&bytes) {
             Ok(text) => self.fit(name, text).into_bytes(),
             Err(_) => bytes,
@@ -187,7 +183,7 @@ impl Store {
     }
 
     /// The files that could not be written until now, each with the reason.
-    pub(crate) fn unwritten(&self) -> Vec<String> {
+    pub fn unwritten(&self) -> Vec<String> {
         let sentence =
             |(name, (_, why)): (&PathBuf, &(Vec<u8>, String))| format!("{}: {why}", name.display());
         let waiting = self.waiting.iter().map(sentence);
@@ -195,7 +191,7 @@ impl Store {
     }
 
     /// Writes a file inside that holds `value` as JSON.
-    pub(crate) fn put_json(&mut self, name: &Path, value: &impl Serialize) {
+    pub fn put_json(&mut self, name: &Path, value: &impl Serialize) {
         match serde_json::to_vec(value) {
             Ok(bytes) => self.put(name, bytes),
             Err(error) => self.formless.push(format!("{}: {error}", name.display())),
@@ -235,17 +231,17 @@ impl Source {
     }
 
     /// What is at `path`, by another name.
-    pub(crate) fn shown_as(path: PathBuf, shown: PathBuf) -> Source {
+    pub fn shown_as(path: PathBuf, shown: PathBuf) -> Source {
         Source { path, shown }
     }
 
     /// What is inside under this name.
-    pub(crate) fn join(&self, name: impl AsRef<Path>) -> Source {
+    pub fn join(&self, name: impl AsRef<Path>) -> Source {
         Source::shown_as(self.path.join(&name), self.shown.join(&name))
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -272,7 +268,7 @@ impl Kept {
     }
 
     /// The same of records that may come out of a pack.
-    pub(crate) fn read_from(source: &Source) -> Result<Kept, String> {
+    pub fn read_from(source: &Source) -> Result<Kept, String> {
         let manifest = read_with(&source.join(MANIFEST), Manifest::from_json)?;
         let mut rounds = Vec::new();
         for row in &manifest.rows {
@@ -293,10 +289,7 @@ impl Kept {
 }
 
 /// Reads a file by `read`. An error names the file, and what is wrong with it.
-pub(crate) fn read_with<T>(
-    file: &Source,
-    read: fn(&str) -> Result<T, String>,
-) -> Result<T, String> {
+pub fn read_with<T>(file: &Source, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
     let text = fs::read_to_string(file.path()).map_err(|error| error.to_string());
     text.and_then(|text| read(&text))
         .map_err(|what| format!("{file}: {what}"))
@@ -314,7 +307,7 @@ fn free_name(folder: &Path) -> PathBuf {
 }
 
 /// The UTC time of day, as `20:12:54`.
-pub(crate) fn time_of_day(unix_seconds: u64) -> String {
+pub fn time_of_day(unix_seconds: u64) -> String {
     let seconds = unix_seconds % 86_400;
     format!(
         "{:02}:{:02}:{:02}",

@@ -1,6 +1,6 @@
 //! Reading a TOML file so that a mistake names its file, its line and what was expected there.
 //!
-//! Knows nothing of what the files mean: [`crate::subject`] does, and who reads comparisons.
+//! Knows nothing of what the files mean: whoever reads a subject or a comparison does.
 
 use std::fmt;
 use std::fs;

@@ -16,12 +16,12 @@ use std::time::Duration;
 
 use load::{Redaction, Stop};
 use measure::time::{Time, sleep_until};
+use statistics::Random;
 
 use crate::cores::{List, Placement};
 use crate::process::{LOOK_AGAIN, Process, ending};
 use crate::subject::{Subject, Values};
 use crate::workload::{Protocol, Question, UrlPath};
-use statistics::Random;
 
 /// How long one question may take before the lab asks again.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

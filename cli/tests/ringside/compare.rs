@@ -175,7 +175,7 @@ fn subjects_are_listed() {
 #[test]
 fn two_sessions_that_nothing_ties_cannot_tell_and_end_with_five() {
     let pack = Path::new("../records/2026-11-22-2core-kvm-6.18/claims.tar.xz");
-    let records = lab::pack::Records::open(pack, &engine::signal::Stop::new()).unwrap();
+    let records = report::pack::Records::open(pack, &engine::signal::Stop::new()).unwrap();
     let diff = |name: &str| {
         let folder = records.folder().join(name).display().to_string();
         ringside(&["diff", &folder, &folder])

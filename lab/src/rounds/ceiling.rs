@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::comparison::Comparison;
-use crate::manifest::Role;
 use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject};
 use supervisor::workload::{Protocol, Question};
+
+use crate::comparison::Comparison;
+use crate::manifest::Role;
 
 /// The paths that our server answers as subjects do; any other answer is imitated by its size.
 const PATHS: [&str; 6] = [

@@ -5,11 +5,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use measure::foreign::Foreign;
-
-use crate::event::{Event, Observer};
-use crate::manifest::Profile;
-use crate::manifest::{Outcome, Role, RowFacts};
-use crate::store::Kept;
 use supervisor::binaries::Binary;
 use supervisor::command::TimedCommand;
 use supervisor::live::Live;
@@ -18,22 +13,30 @@ use supervisor::row::Row;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Kind;
 
+use crate::event::{Event, Observer};
+use crate::manifest::Profile;
+use crate::manifest::{Outcome, Role, RowFacts};
+use crate::store::Kept;
+
 use super::run;
 
 /// A row's way through the comparison.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     pub(crate) role: Role,
-    pub(crate) row: Row,
+    /// What it is: a subject under a workload.
+    pub row: Row,
     /// Where its build is.
     pub(crate) build: PathBuf,
     /// Its run directory.
     pub(crate) dir: PathBuf,
-    pub(crate) version: Option<String>,
+    /// What it says its version is.
+    pub version: Option<String>,
     pub(crate) binaries: Vec<Binary>,
     /// A hash of what it is made of, once it is built.
     pub(crate) source: Option<String>,
-    pub(crate) state: State,
+    /// How far it is.
+    pub state: State,
     /// The start of its processes that it is measured on, from 1.
     pub(crate) start: u32,
     /// The rounds that were measured.
@@ -43,7 +46,7 @@ pub(crate) struct Entry {
     /// What it answered to the row's question, when it was verified.
     pub(crate) answer: Option<load::Answer>,
     /// Who was still there when its processes, or its companions, had ended, by name.
-    pub(crate) left_behind: BTreeSet<String>,
+    pub left_behind: BTreeSet<String>,
     /// What was seen of it besides its rounds.
     pub(crate) profile: Option<Profile>,
     /// What was known of it when the comparison was interrupted.
@@ -52,7 +55,7 @@ pub(crate) struct Entry {
 
 /// Where a subject is on its way.
 #[derive(Debug)]
-pub(crate) enum State {
+pub enum State {
     /// Built or in need of no build; not running.
     Waiting,
     /// Running, verified and warm.
@@ -68,7 +71,7 @@ pub(crate) enum State {
 impl Entry {
     /// Of a row of a comparison of so many rounds, before anything was done for it since it was
     /// `begun`.
-    pub(crate) fn new(role: Role, row: Row, rounds: u32, begun: Option<&Kept>) -> Entry {
+    pub fn new(role: Role, row: Row, rounds: u32, begun: Option<&Kept>) -> Entry {
         let rounds_before = begun.into_iter().flat_map(|begun| &begun.rounds);
         let own = rounds_before.filter(|round| round.row == row.name);
         let facts_before = begun.and_then(|begun| begun.manifest.row(&row.name));
@@ -106,7 +109,7 @@ impl Entry {
     }
 
     /// Starts what waits, and warms it up.
-    pub(crate) fn raise(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
+    pub fn raise(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
         if setting.stop.requested().is_some() || !matches!(self.state, State::Waiting) {
             return;
         }
@@ -183,7 +186,7 @@ impl Entry {
 }
 
 /// Processor time of all that is alive but one entry, with what stands beside it.
-pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
+pub fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
     let mut sum = 0;
     for (at, entry) in entries.iter_mut().enumerate() {
         sum += match &mut entry.state {
@@ -197,7 +200,7 @@ pub(super) fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
 }
 
 /// Ends what is live: all are asked before the first is waited for.
-pub(crate) fn lower(entries: &mut [Entry]) {
+pub fn lower(entries: &mut [Entry]) {
     let mut ending: Vec<(usize, Process)> = Vec::new();
     for (at, entry) in entries.iter_mut().enumerate() {
         match std::mem::replace(&mut entry.state, State::Waiting) {
@@ -218,7 +221,7 @@ pub(crate) fn lower(entries: &mut [Entry]) {
 
 /// What is known of the entries besides their rounds. One that is asked the same as the baseline
 /// and answers with another body is spoilt.
-pub(crate) fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
+pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
     let expected = entries.iter().find(|entry| entry.row.name == baseline);
     let asked_as_the_baseline = |row: &Row| {
         expected.is_none_or(|expected| {

@@ -8,25 +8,25 @@
 mod ceiling;
 mod entry;
 mod plan;
-pub(crate) mod run;
+pub mod run;
 
 use std::time::Duration;
 
 use measure::time::{Time, unix_seconds};
+use supervisor::setting::Setting;
 
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
+use crate::judged::{Measured, judge};
 use crate::manifest::{LookTaken, Manifest, Role};
-use crate::report::Report;
 use crate::round::Round;
 use crate::store::Store;
-use supervisor::setting::Setting;
 
-pub(crate) use entry::{Entry, State, facts, lower};
-pub(crate) use plan::{expected, order, rows};
+pub use entry::{Entry, State, facts, lower};
+pub use plan::{expected, order, rows};
 
-use entry::idle_cpu_ns;
-use run::{At, Ran};
+pub use entry::idle_cpu_ns;
+pub use run::{At, Ran};
 
 /// All that the rounds need.
 pub(crate) struct Rounds<'a> {
@@ -208,16 +208,13 @@ impl Rounds<'_> {
             return false;
         };
         let of = looks.at.len();
-        let report = Report::new(self.manifest, &self.measured);
-        let is_subject = |name: &str| {
-            let facts = self.manifest.row(name);
-            facts.is_some_and(|facts| facts.role == Role::Subject)
-        };
-        let widths = report
-            .subjects
+        let rows = Measured::all(self.manifest, &self.measured);
+        let judged = judge(&rows, self.manifest);
+        let widths = rows
             .iter()
-            .filter(|row| is_subject(&row.facts.name))
-            .filter_map(|row| Some(row.ratio?.half_width()));
+            .zip(judged)
+            .filter(|(row, _)| row.facts.role == Role::Subject)
+            .filter_map(|(_, judged)| Some(judged.ratio?.half_width()));
         let widest = widths.reduce(f64::max);
         let enough = widest.is_some_and(|widest| widest <= precision);
         self.manifest.looked.push(LookTaken {

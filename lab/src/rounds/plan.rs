@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::comparison::Comparison;
-use crate::manifest::Role;
 use statistics::Random;
 use supervisor::row::Row;
+
+use crate::comparison::Comparison;
+use crate::manifest::Role;
 
 use super::ceiling;
 
@@ -15,7 +16,7 @@ const FURTHER_TIME_MAX: Duration = Duration::from_secs(60);
 /// Who is measured after whom: for each round, positions in the list of subjects. Every second
 /// round is the round before it backwards, so that over such a pair nobody is earlier on average
 /// and a drift of the machine, if it is even, cancels.
-pub(crate) fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> {
+pub fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> {
     let mut random = Random::new(seed);
     let mut order: Vec<usize> = (0..subjects).collect();
     (0..rounds)
@@ -32,7 +33,7 @@ pub(crate) fn order(subjects: usize, rounds: u32, seed: u64) -> Vec<Vec<usize>> 
 /// The rows that are measured: those of the comparison, the baseline once more (A/A), and our own
 /// server for the generator's ceiling; the latter two where they are asked for or take no long
 /// time. The sentences say what is left out and why.
-pub(crate) fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Vec<String>) {
+pub fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Vec<String>) {
     let subjects = comparison.rows.iter();
     let mut rows: Vec<(Role, Row)> = subjects.map(|row| (Role::Subject, row.clone())).collect();
     let mut left_out = Vec::new();
@@ -92,7 +93,7 @@ fn again_name(comparison: &Comparison) -> String {
 }
 
 /// How long the load on these rows takes, without builds and starts.
-pub(crate) fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duration {
+pub fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duration {
     let starts = match comparison.rounds_per_start {
         Some(each) => comparison.rounds.div_ceil(each.get()),
         None => 1,

@@ -8,15 +8,15 @@ use load::check::evaluate;
 use load::schedule::Schedule;
 use load::{Plan, Progress, Record, RunError};
 use measure::record::EndedBy;
+use supervisor::live::Live;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::watch::Watched;
 
 use crate::arrivals;
 use crate::phase::Phase;
 use crate::round::{self, PhaseRun, Round};
 use crate::sample::Sample;
 use crate::validity::round::{Seen, findings};
-use supervisor::live::Live;
-use supervisor::setting::{Setting, Trouble};
-use supervisor::watch::Watched;
 
 /// Loads a subject for as long as `length`, and keeps nothing of it.
 pub(crate) fn warm_up(
@@ -35,7 +35,7 @@ pub(crate) fn warm_up(
 }
 
 /// What one round of one row brought.
-pub(crate) struct Ran {
+pub struct Ran {
     /// Of the phase that is compared, where there are phases.
     record: Option<Record>,
     watched: Watched,
@@ -61,7 +61,7 @@ impl Ran {
     }
 
     /// Of one window.
-    pub(crate) fn of(record: Record, watched: Watched) -> Ran {
+    pub fn of(record: Record, watched: Watched) -> Ran {
         Ran {
             record: Some(record),
             watched,
@@ -70,7 +70,7 @@ impl Ran {
     }
 
     /// The round as it is kept.
-    pub(crate) fn round(self, at: At<'_>) -> Round {
+    pub fn round(self, at: At<'_>) -> Round {
         let sample = |record: &Option<Record>, watched: &mut Watched| {
             watched.subject.others_busy = at.others_busy;
             let mut sample = match record {
@@ -118,15 +118,19 @@ impl Ran {
 
 /// Which round of which row something was, and what else was there.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
-    pub(crate) row: &'a str,
-    pub(crate) round: u32,
-    pub(crate) start: u32,
-    pub(crate) began_unix_s: u64,
+pub struct At<'a> {
+    /// The row.
+    pub row: &'a str,
+    /// The round, from 1.
+    pub round: u32,
+    /// The start of its processes, from 1.
+    pub start: u32,
+    /// When it began.
+    pub began_unix_s: u64,
     /// Processor time of the idle subjects meanwhile, as a share of one core.
-    pub(crate) others_busy: f64,
+    pub others_busy: f64,
     /// How many cores the subject has.
-    pub(crate) cores: usize,
+    pub cores: usize,
 }
 
 /// One round on a subject that serves: one window, or the phases one after the other.
@@ -183,7 +187,7 @@ fn of_phase(plan: &Plan, phase: &Phase) -> Plan {
 
 /// One run on a live subject, with what its processes used while the window was open. This is the
 /// one place that calls the generator to measure.
-pub(crate) fn run(
+pub fn run(
     live: &mut Live,
     plan: &Plan,
     setting: &Setting<'_>,

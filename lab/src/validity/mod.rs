@@ -25,7 +25,7 @@ use crate::manifest::{Manifest, Setup};
 use crate::round::Round;
 
 /// A server whose cores were busier than this was itself the limit.
-pub(crate) const SERVER_FULL: f64 = 0.95;
+pub const SERVER_FULL: f64 = 0.95;
 
 /// The share of the time in which others may wait for a processor.
 const PRESSURE_MAX: f64 = 0.10;

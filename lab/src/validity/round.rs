@@ -2,13 +2,13 @@
 
 use load::Record;
 use measure::quota::Quota;
+use supervisor::watch::Watched;
+use supervisor::watch::host::Other;
 
 use super::{Looked, PRESSURE_MAX, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
 use crate::round::Round;
 use crate::sample::{Sample, errors_in_words, lost_in_words};
-use supervisor::watch::Watched;
-use supervisor::watch::host::Other;
 
 /// Where a greater share of the load comes to nothing, a round says nothing about what did not.
 const LOST_SHARE_MAX: f64 = 0.01;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use statistics::Spread;
+
 use super::{Looked, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
 use crate::manifest::{Manifest, Role, RowFacts};
 use crate::round::Round;
-use statistics::Spread;
 
 /// Above this share of what our own server reaches, the generator is too near its own limit.
 const CEILING_SHARE_MAX: f64 = 0.70;
@@ -279,7 +280,7 @@ fn left_behind(row: &Rows<'_>) -> Looked {
 }
 
 /// A sentence about those who were still there when they should have ended, by name.
-pub(crate) fn left(behind: &BTreeSet<String>) -> Option<String> {
+pub fn left(behind: &BTreeSet<String>) -> Option<String> {
     let names: Vec<String> = behind.iter().map(|name| format!("`{name}`")).collect();
     (!names.is_empty()).then(|| {
         format!(

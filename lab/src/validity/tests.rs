@@ -4,13 +4,13 @@ use load::{Plan, Record};
 use measure::quota::Quota;
 use measure::record::{Facts, Generator, Lost, Moved};
 use measure::tally::{Loop, Tally};
+use supervisor::watch::Watched;
+use supervisor::watch::host::Other;
 
 use super::round::Seen;
 use super::*;
 use crate::manifest::{Outcome, Role, RowFacts};
 use crate::sample::Sample;
-use supervisor::watch::Watched;
-use supervisor::watch::host::Other;
 
 /// A round in which nothing is wrong: the server is full, the generator is not.
 fn well() -> Round {

@@ -16,10 +16,10 @@ mod table;
 mod tests;
 
 use serde::{Deserialize, Serialize};
-
-use crate::sample::Sample;
 use statistics::sequential::Looks;
 use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
+
+use crate::sample::Sample;
 
 use words::{percent_range, signed_range, times, times_range, trimmed};
 
@@ -88,7 +88,7 @@ impl Metric {
     }
 
     /// Whether it is a time that the generator takes, which holds its own slowness, too.
-    pub(crate) fn is_the_generators(self) -> bool {
+    pub fn is_the_generators(self) -> bool {
         match self {
             Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean => true,
             Metric::RequestsPerSecond

@@ -4,10 +4,11 @@
 
 use std::fmt::Write as _;
 
+use statistics::Method;
+
 use super::*;
 use crate::finding::{Check, Finding, Severity};
 use crate::snapshot;
-use statistics::Method;
 
 /// Where an interval lies: its name, low, centre and high.
 const PLACES: [(&str, f64, f64, f64); 10] = [

@@ -6,8 +6,7 @@
 //! What explains a figure rather than being one, such as a flame graph, is made in a round of its
 //! own that is never timed (`profile`).
 //!
-//! Knows nothing of how a load is generated or of what its figures are worth: see
-//! [`crate::validity`].
+//! Knows nothing of how a load is generated or of what its figures are worth: that is judged above.
 
 pub mod calls;
 pub(crate) mod cgroup;

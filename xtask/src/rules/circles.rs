@@ -27,7 +27,7 @@ type Path = Vec<String>;
 /// Modules that depend on each other, all children of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The module whose children they are, such as `lab` or `lab::report`.
+    /// The module whose children they are, such as `lab` or `lab::rounds`.
     pub(crate) within: String,
     /// Their names.
     pub(crate) modules: Vec<String>,

@@ -1,0 +1,159 @@
+//! What a search for capacities found, in every format: for a terminal, as Markdown, as CSV, as a
+//! page, and as JSON, which is the model itself.
+//!
+//! Concludes nothing: the sentences are in the model.
+
+mod page;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use page::html;
+pub use page::said;
+pub use text::{csv, markdown, terminal};
+
+pub use crate::{Capacities, CurvePoint, Point, RowCapacity};
+use report::pages::{File, Page};
+use statistics::format::{digits, per_second, time_us};
+
+/// The name of the model's file.
+pub const MODEL: &str = lab::store::CAPACITY;
+
+/// Every file of a folder, by its name.
+pub fn files(found: &Capacities) -> [(File, String); 4] {
+    [
+        (File::Record(MODEL), found.json()),
+        (File::Page(Page::MARKDOWN), markdown(found)),
+        (File::Page(Page::CSV), csv(found)),
+        (File::Page(Page::HTML), html(found)),
+    ]
+}
+
+/// The part of the capacity at which response times are shown: what is left is the room that a
+/// careful operator keeps.
+const SHOWN_AT: f64 = 0.8;
+
+/// What has to hold, and how that is judged, in a sentence.
+fn conditions(found: &Capacities) -> String {
+    let arrivals = match found.arrivals {
+        load::schedule::Arrivals::Constant => "constant",
+        load::schedule::Arrivals::Poisson => "Poisson",
+    };
+    let limits = &found.limits;
+    let windows = match limits.repeats {
+        1 => "a window".to_owned(),
+        repeats => format!("most of {repeats} windows"),
+    };
+    format!(
+        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and what was \
+         due was answered. The last rate that held and the first that failed are confirmed by {} \
+         probes each and lie within {} %.",
+        found.slo.join(" and "),
+        digits(found.window_s),
+        limits.confirmations,
+        digits(100.0 * limits.precision),
+    )
+}
+
+/// The point of the curve nearest to [`SHOWN_AT`] of the capacity.
+fn shown(row: &RowCapacity) -> Option<&CurvePoint> {
+    let wanted = SHOWN_AT * row.capacity()?;
+    let off = |point: &&CurvePoint| (point.rate / wanted).ln().abs();
+    row.curve
+        .iter()
+        .filter(|point| off(point) < 0.1)
+        .min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// `at least 20,270/s`, `20,270/s`, or why there is none.
+fn capacity(row: &RowCapacity) -> String {
+    match (row.interval(), &row.failed) {
+        (Some((low, Some(_))), _) => per_second(low),
+        (Some((low, None)), _) => format!("≥ {}", per_second(low)),
+        (None, Some(_)) => "failed".to_owned(),
+        (None, None) => row.in_words(),
+    }
+}
+
+/// The lowest rate that failed.
+fn failing(row: &RowCapacity) -> String {
+    let failed = row.found.as_ref().and_then(|found| found.failed);
+    or_dash(failed.map(|edge| edge.rate), per_second)
+}
+
+fn knee(row: &RowCapacity) -> String {
+    match (row.knee, &row.no_knee) {
+        (Some(knee), _) => format!("{}, p99 {}", per_second(knee.rate), time_us(knee.p99_us)),
+        (None, Some(why)) => why.clone(),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or("–".to_owned(), show)
+}
+
+/// A share of failures, fine enough for the conditions that are usual: `0.004 %`.
+fn failed_share(share: f64) -> String {
+    match share > 0.0 {
+        true => format!("{} %", digits(100.0 * share)),
+        false => "0".to_owned(),
+    }
+}
+
+/// The share of a probe's exchanges that failed.
+fn share_failed(point: &Point) -> String {
+    let all = (point.completed + point.failed).max(1) as f64;
+    failed_share(point.failed as f64 / all)
+}
+
+/// Over how many connections a probe was made, where that is known.
+fn connections(point: &Point) -> String {
+    match point.connections {
+        0 => "–".to_owned(),
+        connections => connections.to_string(),
+    }
+}
+
+/// In how many of its probes a rate held.
+fn times_held(point: &CurvePoint) -> String {
+    match point.held {
+        held if held == point.probes => "held".to_owned(),
+        0 => "failed".to_owned(),
+        held => format!("held {held} of {}", point.probes),
+    }
+}
+
+/// What the law of scalability says, in a sentence.
+fn scaling(row: &RowCapacity) -> Option<String> {
+    let scaling = row.scaling.as_ref()?;
+    let name = &row.name;
+    let missing = match scaling.missing.as_slice() {
+        [] => String::new(),
+        whys => format!(" Some runs are missing: {}.", whys.join("; ")),
+    };
+    let Some(law) = &scaling.law else {
+        let why = scaling.refused.as_deref().unwrap_or("no reason given");
+        return Some(format!("{name}: no law of scalability: {why}.{missing}"));
+    };
+    let peak = match law.peak {
+        Some((n, x)) => format!(
+            "it is highest at about {n:.0} connections with {}",
+            per_second(x)
+        ),
+        None => "no highest throughput shows in what was measured".to_owned(),
+    };
+    Some(format!(
+        "{name} over connections: {} for one connection, {} % contention ({}–{}), {} % crosstalk \
+         ({}–{}); {peak}. The law explains {:.1} % of what differs.{missing}",
+        per_second(law.lambda.value),
+        digits(100.0 * law.sigma.value),
+        digits(100.0 * law.sigma.low),
+        digits(100.0 * law.sigma.high),
+        digits(100.0 * law.kappa.value),
+        digits(100.0 * law.kappa.low),
+        digits(100.0 * law.kappa.high),
+        100.0 * law.explained,
+    ))
+}

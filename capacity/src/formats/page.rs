@@ -1,0 +1,263 @@
+//! Capacities as a page.
+
+use maud::{Markup, html as markup};
+use report::html::page::{
+    Cell, Column, Found as Said, Section, Tone, code, details, facts, kicker, page, sentences,
+    table, verdicts,
+};
+use report::html::plot::{Axis, Line, Scale, Series, lines};
+use report::html::swatch;
+use statistics::format::{count, per_second, percent, time_us};
+
+use super::{
+    capacity, conditions, connections, failing, knee, or_dash, scaling, share_failed, shown,
+    times_held,
+};
+use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
+
+/// The whole report as one page that fetches nothing.
+pub fn html(found: &Capacities) -> String {
+    let title = found.question.as_deref().unwrap_or(&found.asked);
+    let lead = markup! {
+        (kicker(&[
+            "Capacity".to_owned(),
+            found.asked.clone(),
+            found.load.clone(),
+            found.began.clone(),
+        ]))
+        h1 { (title) }
+        (verdicts(&said(found)))
+    };
+    let mut sections = vec![Section::new(
+        "Capacities",
+        conditions(found) + " Response times are shown at 80 % of the capacity.",
+        capacities(found),
+    )];
+    let curves = curves(found);
+    if !curves.0.is_empty() {
+        let lead = "What happens as more is asked for. The lines stand where a rate last held.";
+        sections.push(Section::new("Over offered rates", lead, curves));
+    }
+    let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
+    if !scalings.is_empty() {
+        let body = markup! { (sentences(&scalings)) (scaling_plot(found)) };
+        let lead = "Throughput in a closed loop, and the universal law of scalability.";
+        sections.push(Section::new("Over connections", lead, body));
+    }
+    if !found.reservations.is_empty() || !found.cautions.is_empty() {
+        let all: Vec<String> = found
+            .cautions
+            .iter()
+            .chain(&found.reservations)
+            .cloned()
+            .collect();
+        sections.push(Section::new(
+            "What cannot be concluded",
+            "",
+            sentences(&all),
+        ));
+    }
+    sections.push(Section::new("Every probe", "", probes(found)));
+    sections.push(Section::new("How it was measured", "", setup(found)));
+    page(title, lead, &sections)
+}
+
+/// What was found, in large words.
+pub fn said(found: &Capacities) -> Vec<Said> {
+    let exact = found
+        .rows
+        .iter()
+        .all(|row| row.found.is_none() || row.is_exact());
+    let known = found.rows.iter().any(|row| row.capacity().is_some());
+    let (tone, sign) = match (exact, known) {
+        (true, _) => (Tone::Good, "="),
+        (false, true) => (Tone::Warn, "≥"),
+        (false, false) => (Tone::Warn, "?"),
+    };
+    let one = |conclusion: &Conclusion| Said {
+        tone,
+        sign,
+        says: conclusion.says.clone(),
+        rests: conclusion.rests.clone(),
+    };
+    found.conclusions.iter().map(one).collect()
+}
+
+fn capacities(found: &Capacities) -> Markup {
+    let headings = [
+        ("subject", Column::Words),
+        ("holds", Column::Figures),
+        ("fails at", Column::Figures),
+        ("p50 at 80\u{a0}%", Column::Figures),
+        ("p99 at 80\u{a0}%", Column::Figures),
+        ("server CPU per exchange", Column::Figures),
+        ("knee (heuristic)", Column::Words),
+    ];
+    let row = |(at, row): (usize, &RowCapacity)| {
+        let shown = shown(row);
+        let cpu = shown.and_then(|point| point.server_cpu_us_per_exchange);
+        let name = Cell::of(swatch(at, &row.name));
+        vec![
+            name.under(row.version.clone().unwrap_or_default()),
+            Cell::text(capacity(row)),
+            Cell::text(failing(row)),
+            Cell::text(or_dash(shown.and_then(|point| point.p50_us), time_us)),
+            Cell::text(or_dash(shown.and_then(|point| point.p99_us), time_us)),
+            Cell::text(or_dash(cpu, time_us)),
+            Cell::text(knee(row)),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = found.rows.iter().enumerate().map(row).collect();
+    let failures = found.rows.iter().filter(|row| !row.log.is_empty());
+    markup! {
+        (table("", &headings, &rows))
+        @for row in failures {
+            (details(&format!("What {} wrote", row.name), code(&row.log.join("\n"))))
+        }
+    }
+}
+
+/// The pictures over the offered rate, of what was measured.
+fn curves(found: &Capacities) -> Markup {
+    let picture = |title, y: Axis, of: fn(&CurvePoint) -> Option<f64>| {
+        let series = series(found, of);
+        let x = Axis::new("offered, requests a second", Scale::Log, count);
+        match series.is_empty() {
+            true => markup! {},
+            false => lines(title, "", (&x, &y), &series, &edges(found)),
+        }
+    };
+    let axis = Axis::new;
+    let answered = |p: &CurvePoint| Some(p.achieved).filter(|achieved| *achieved > 0.0);
+    let slowest = axis(
+        "99th percentile, from intended to done",
+        Scale::Log,
+        time_us,
+    );
+    let a_second = axis("requests a second", Scale::Log, count);
+    let of_all = axis("of all requests", Scale::FromZero, percent);
+    let of_cores = axis("of its cores", Scale::FromZero, percent);
+    markup! {
+        (picture("Response time", slowest, |p| p.p99_us))
+        (picture("What was answered", a_second, answered))
+        (picture("What failed", of_all, |p| Some(p.failed_share)))
+        (picture("How busy the server was", of_cores, |p| p.server_busy))
+    }
+}
+
+fn series(found: &Capacities, of: fn(&CurvePoint) -> Option<f64>) -> Vec<Series> {
+    let one = |(at, row): (usize, &RowCapacity)| {
+        let points = row.curve.iter();
+        let points: Vec<(f64, f64)> = points.filter_map(|p| Some((p.rate, of(p)?))).collect();
+        (!points.is_empty()).then(|| Series::new(&row.name, at, points))
+    };
+    found.rows.iter().enumerate().filter_map(one).collect()
+}
+
+/// Where each rate last held. The lines of several rows may stand close, so they have no words.
+fn edges(found: &Capacities) -> Vec<Line> {
+    let several = found.rows.len() > 1;
+    let one = |row: &RowCapacity| {
+        let held = row.capacity()?;
+        let words = match several {
+            true => String::new(),
+            false => format!("held {}", per_second(held)),
+        };
+        Some(Line::Upright(held, words))
+    };
+    found.rows.iter().filter_map(one).collect()
+}
+
+fn scaling_plot(found: &Capacities) -> Markup {
+    let mut series = Vec::new();
+    for (at, row) in found.rows.iter().enumerate() {
+        let Some(scaling) = &row.scaling else {
+            continue;
+        };
+        let mut points: Vec<(f64, f64)> = scaling
+            .points
+            .iter()
+            .map(|point| (f64::from(point.connections), point.achieved))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        series.push(Series::new(&row.name, at, points));
+    }
+    let x = Axis::new("connections", Scale::Log, count);
+    let y = Axis::new("answered, requests a second", Scale::FromZero, count);
+    lines("Throughput over connections", "", (&x, &y), &series, &[])
+}
+
+fn probes(found: &Capacities) -> Markup {
+    let headings = [
+        ("probe", Column::Words),
+        ("for", Column::Words),
+        ("offered", Column::Figures),
+        ("connections", Column::Figures),
+        ("answered", Column::Figures),
+        ("p50", Column::Figures),
+        ("p99", Column::Figures),
+        ("failed", Column::Figures),
+        ("outcome", Column::Words),
+        ("because", Column::Wide),
+    ];
+    let one = |point: &Point| {
+        vec![
+            Cell::text(point.number.to_string()),
+            Cell::text(super::text::kind(point.kind)),
+            Cell::text(per_second(point.rate)),
+            Cell::text(connections(point)),
+            Cell::text(per_second(point.achieved.round())),
+            Cell::text(or_dash(point.p50_us, time_us)),
+            Cell::text(or_dash(point.p99_us, time_us)),
+            Cell::text(share_failed(point)),
+            Cell::text(point.outcome()),
+            Cell::text(point.reason()),
+        ]
+    };
+    let by_rate = |row: &RowCapacity| {
+        let held = row.curve.iter().filter(|p| times_held(p) == "held").count();
+        format!(
+            "{}: {} probes at {} rates, {held} of which held each time",
+            row.name,
+            row.points.len(),
+            row.curve.len()
+        )
+    };
+    markup! {
+        @for row in found.rows.iter().filter(|row| !row.points.is_empty()) {
+            @let rows: Vec<Vec<Cell>> = row.points.iter().map(one).collect();
+            (details(&by_rate(row), table("", &headings, &rows)))
+        }
+    }
+}
+
+fn setup(found: &Capacities) -> Markup {
+    let text = |text: String| markup! { (text) };
+    let limits = &found.limits;
+    let engine = found
+        .engine
+        .clone()
+        .unwrap_or_else(|| "not known".to_owned());
+    facts(&[
+        ("ringside", text(found.ringside.clone())),
+        ("began", text(found.began.clone())),
+        ("asked", text(format!("{}; {}", found.asked, found.load))),
+        ("must hold", text(found.slo.join(", "))),
+        (
+            "search",
+            text(format!(
+                "from {}, precision {} %, probes of a rate: {}, to confirm an edge: {}, seed {}",
+                per_second(limits.from),
+                100.0 * limits.precision,
+                limits.repeats,
+                limits.confirmations,
+                found.seed,
+            )),
+        ),
+        ("generator", text(engine)),
+        (
+            "kernel",
+            text(found.host.kernel.clone().unwrap_or_default()),
+        ),
+    ])
+}

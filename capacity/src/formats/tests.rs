@@ -1,0 +1,108 @@
+//! The formats say the same, and what comes from outside breaks none of them.
+
+use report::Look;
+
+use super::*;
+use crate::search::Verdict;
+use crate::searched::{capacities, searched};
+
+const LOOK: Look = Look {
+    unicode: true,
+    colour: false,
+    width: 100,
+};
+
+fn found() -> Capacities {
+    capacities(vec![searched("slow", 10_000.0), searched("fast", 30_000.0)])
+}
+
+#[test]
+fn every_format_has_the_capacities_and_the_ratio() {
+    let found = found();
+    let held = per_second(found.rows[0].capacity().expect("found"));
+    let ratio = &found.conclusions.last().expect("a sentence").says;
+    let text = terminal(&found, LOOK);
+    for part in [
+        held.as_str(),
+        "What can be concluded",
+        "p99<10ms in most of 3 windows",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 120),
+        "{text}"
+    );
+    for text in [markdown(&found), html(&found)] {
+        assert!(text.contains(&held) && text.contains(ratio), "{text}");
+    }
+    let names: Vec<&str> = files(&found).iter().map(|(file, _)| file.name()).collect();
+    assert_eq!(
+        names,
+        ["capacity.json", "report.md", "report.csv", "report.html"]
+    );
+}
+
+#[test]
+fn every_probe_is_told_with_its_connections_and_its_reason() {
+    let mut row = searched("slow", 10_000.0);
+    let last = row.points.last_mut().expect("a probe");
+    last.connections = 77;
+    last.why = "p99 was 31ms".to_owned();
+    last.verdict = Verdict::Unknown("the generator stood still for 12 ms".to_owned());
+    let probes = row.points.len();
+    let found = capacities(vec![row]);
+    let reason = "p99 was 31ms (doesn't count: the generator stood still for 12 ms)";
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in [terminal(&found, LOOK), markdown(&found), csv(&found)] {
+        assert!(one_line(&text).contains(reason), "{text}");
+        assert!(text.contains("77"), "{text}");
+    }
+    let text = terminal(&found, LOOK);
+    let of_a_probe = |line: &&str| {
+        let kinds = ["ramp", "bisect", "control", "confirm", "curve"];
+        line.split_whitespace()
+            .nth(1)
+            .is_some_and(|word| kinds.contains(&word))
+    };
+    assert_eq!(text.lines().filter(of_a_probe).count(), probes, "{text}");
+}
+
+#[test]
+fn a_terminal_without_unicode_gets_none() {
+    let look = Look {
+        unicode: false,
+        ..LOOK
+    };
+    assert!(terminal(&found(), look).is_ascii());
+}
+
+#[test]
+fn csv_has_a_line_for_each_probe_with_as_many_fields_as_headings() {
+    let found = found();
+    let text = csv(&found);
+    let probes: usize = found.rows.iter().map(|row| row.points.len()).sum();
+    assert_eq!(text.lines().count(), probes + 1);
+    let fields = text.lines().next().map(|line| line.split(',').count());
+    for line in text.lines().skip(1) {
+        assert_eq!(Some(line.split(',').count()), fields, "{line}");
+        assert!(line.contains("\"\"0.04%\"\""), "quotes are doubled: {line}");
+    }
+}
+
+#[test]
+fn names_from_outside_are_escaped() {
+    let mut found = found();
+    found.rows[0].name = "<script>alert(1)</script>|".to_owned();
+    let page = html(&found);
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+    assert!(markdown(&found).contains("\\|"));
+}
+
+#[test]
+fn a_page_fetches_nothing_and_shows_every_probe() {
+    let found = found();
+    let page = html(&found);
+    assert!(!page.contains("http://") || page.contains("http://www.w3.org/2000/svg"));
+    assert!(page.contains("<svg") && page.contains("Every probe"));
+}

@@ -1,0 +1,236 @@
+//! Capacities as text: for a terminal, as Markdown, and as CSV.
+
+use report::csv::{field, quoted};
+use report::markdown::{escape, list, rows};
+use report::terminal::{Look, aligned, plain, under, wrap};
+use statistics::format::{per_second, percent, time_us};
+
+use super::{
+    capacity, conditions, connections, failed_share, failing, knee, or_dash, scaling, share_failed,
+    shown,
+};
+use crate::search::Kind;
+use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
+
+const HEADINGS: [&str; 7] = [
+    "subject",
+    "holds",
+    "fails at",
+    "p50 at 80 %",
+    "p99 at 80 %",
+    "CPU/exch.",
+    "knee (heuristic)",
+];
+
+const CURVE: [&str; 7] = [
+    "offered", "answered", "p50", "p99", "failed", "server", "outcome",
+];
+
+const PROBES: [&str; 9] = [
+    "probe",
+    "for",
+    "offered",
+    "connections",
+    "answered",
+    "p99",
+    "failed",
+    "outcome",
+    "because",
+];
+
+/// The whole report as lines of text.
+pub fn terminal(found: &Capacities, look: Look) -> String {
+    let mut lines = Vec::new();
+    lines.extend(
+        found
+            .question
+            .iter()
+            .flat_map(|text| wrap(text, look.width, "", "")),
+    );
+    let asked = format!("{}; {}", found.asked, found.load);
+    lines.extend(wrap(&asked, look.width, "", "  "));
+    lines.extend(wrap(&conditions(found), look.width, "", "  "));
+    lines.push(String::new());
+    lines.extend(aligned(table(found), look));
+    for row in &found.rows {
+        lines.extend(row.log.iter().map(|line| format!("    | {line}")));
+        if found.rows.len() == 1 && !row.points.is_empty() {
+            lines.push(String::new());
+            lines.extend(aligned(curve(row), look));
+            lines.push(String::new());
+            lines.extend(listed(row, look));
+        }
+    }
+    let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
+    for (heading, sentences) in [
+        ("Caution", &found.cautions),
+        ("What can be concluded", &concluded(found)),
+        ("Scalability", &scalings),
+        ("What cannot be concluded", &found.reservations),
+    ] {
+        lines.extend(under(heading, sentences, look));
+    }
+    plain(&lines, look)
+}
+
+fn concluded(found: &Capacities) -> Vec<String> {
+    found.conclusions.iter().map(Conclusion::words).collect()
+}
+
+fn table(found: &Capacities) -> Vec<Vec<String>> {
+    let mut lines = vec![HEADINGS.map(str::to_owned).to_vec()];
+    lines.extend(found.rows.iter().map(|row| {
+        let at = shown(row);
+        let cpu = at.and_then(|point| point.server_cpu_us_per_exchange);
+        vec![
+            row.name.clone(),
+            capacity(row),
+            failing(row),
+            or_dash(at.and_then(|point| point.p50_us), time_us),
+            or_dash(at.and_then(|point| point.p99_us), time_us),
+            or_dash(cpu, time_us),
+            knee(row),
+        ]
+    }));
+    lines
+}
+
+fn curve(row: &RowCapacity) -> Vec<Vec<String>> {
+    let mut lines = vec![CURVE.map(str::to_owned).to_vec()];
+    lines.extend(row.curve.iter().map(curve_cells));
+    lines
+}
+
+fn curve_cells(point: &CurvePoint) -> Vec<String> {
+    vec![
+        per_second(point.rate),
+        per_second(point.achieved.round()),
+        or_dash(point.p50_us, time_us),
+        or_dash(point.p99_us, time_us),
+        failed_share(point.failed_share),
+        or_dash(point.server_busy, percent),
+        super::times_held(point),
+    ]
+}
+
+/// Every probe of a row, in the order in which they were made.
+fn probes(row: &RowCapacity) -> Vec<Vec<String>> {
+    let mut lines = vec![PROBES.map(str::to_owned).to_vec()];
+    lines.extend(row.points.iter().map(|point| {
+        vec![
+            point.number.to_string(),
+            kind(point.kind).to_owned(),
+            per_second(point.rate),
+            connections(point),
+            per_second(point.achieved.round()),
+            or_dash(point.p99_us, time_us),
+            share_failed(point),
+            point.outcome().to_owned(),
+            point.reason(),
+        ]
+    }));
+    lines
+}
+
+/// The same for a terminal. The reason, which may be long, stands below what is known in figures
+/// where the line has no room for it.
+fn listed(row: &RowCapacity, look: Look) -> Vec<String> {
+    let mut cells = probes(row);
+    let reasons: Vec<String> = cells.iter_mut().filter_map(Vec::pop).collect();
+    let figures = aligned(cells, look);
+    let mut lines = Vec::new();
+    for (at, (line, reason)) in figures.into_iter().zip(&reasons).enumerate() {
+        let one = format!("{line}  {reason}");
+        // The headings may be bold, which takes no room.
+        if at == 0 || one.chars().count() <= look.width {
+            lines.push(one);
+            continue;
+        }
+        lines.push(line);
+        lines.extend(wrap(reason, look.width, "       ", "       "));
+    }
+    lines
+}
+
+/// The whole report as Markdown.
+pub fn markdown(found: &Capacities) -> String {
+    let title = found.question.as_deref().unwrap_or(&found.asked);
+    let mut text = format!("# Capacity: {}\n\n", escape(title));
+    text.push_str(&format!(
+        "{}; {}. {}\n\n",
+        escape(&found.asked),
+        escape(&found.load),
+        escape(&conditions(found))
+    ));
+    list(&mut text, "Caution", &found.cautions);
+    rows(&mut text, &table(found));
+    list(&mut text, "What can be concluded", &concluded(found));
+    let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
+    list(&mut text, "Scalability", &scalings);
+    list(&mut text, "What cannot be concluded", &found.reservations);
+    for row in found.rows.iter().filter(|row| !row.curve.is_empty()) {
+        text.push_str(&format!("## {} over offered rates\n\n", escape(&row.name)));
+        rows(&mut text, &curve(row));
+        text.push_str(&format!("## Every probe of {}\n\n", escape(&row.name)));
+        rows(&mut text, &probes(row));
+    }
+    let engine = found.engine.as_deref().unwrap_or("not known");
+    text.push_str(&format!(
+        "## How it was measured\n\n- ringside {}, began {}, seed {}\n- generator on {}\n- {} \
+         probes, whose records are in `rounds/`\n",
+        found.ringside,
+        found.began,
+        found.seed,
+        escape(engine),
+        found.rows.iter().map(|row| row.points.len()).sum::<usize>(),
+    ));
+    text
+}
+
+/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds.
+pub fn csv(found: &Capacities) -> String {
+    let mut text = String::from(
+        "subject,probe,kind,rate,connections,offered,achieved,seconds,completed,failed,p50_us,\
+         p99_us,server_cpu_us_per_exchange,server_busy,outcome,why\n",
+    );
+    for row in &found.rows {
+        for point in &row.points {
+            text.push_str(&probe(&row.name, point).join(","));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn probe(name: &str, point: &Point) -> Vec<String> {
+    vec![
+        quoted(name),
+        point.number.to_string(),
+        kind(point.kind).to_owned(),
+        point.rate.to_string(),
+        point.connections.to_string(),
+        point.offered.to_string(),
+        point.achieved.to_string(),
+        point.seconds.to_string(),
+        point.completed.to_string(),
+        point.failed.to_string(),
+        field(point.p50_us),
+        field(point.p99_us),
+        field(point.server_cpu_us_per_exchange),
+        field(point.server_busy),
+        quoted(point.outcome()),
+        quoted(&point.reason()),
+    ]
+}
+
+/// What a probe was for, in a word.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ramp => "ramp",
+        Kind::Bisect => "bisect",
+        Kind::Control => "control",
+        Kind::Confirm => "confirm",
+        Kind::Connections => "connections",
+        Kind::Curve => "curve",
+    }
+}

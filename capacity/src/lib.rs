@@ -1,0 +1,486 @@
+//! The highest rate that a subject holds under conditions on its answers: the third way to compare,
+//! beside throughput and a fixed rate.
+//!
+//! [`capacity`] searches it for a target by its URL, or for every row of a comparison, whose
+//! searches take turns so that a drift of the machine is in all of them. Which rate comes next is
+//! decided by [`search`], whether it held by `slo`; the load is that of an open loop, by default
+//! with Poisson arrivals, because users do not arrive evenly and a queue forms long before an even
+//! stream fills a server. Every probe has a seed of its own. Connections are added for as long as
+//! they change something, unless their number is given ([`connections`]).
+//!
+//! What is found is an interval, [highest rate that held, lowest that failed], both confirmed; of a
+//! comparison's rows on processes that were started for that. It is no interval of confidence: it
+//! says where the edge was in this hour on this machine. Where the generator could not send more,
+//! or the highest rate that may be asked for held, it is a lower bound and is called one.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate self as capacity; // What other crates include, too, calls it by its name.
+
+mod connections;
+mod course;
+mod expected;
+mod finding;
+pub mod formats;
+mod scaling;
+pub mod search;
+#[cfg(test)]
+#[path = "../../tests/searched.rs"]
+mod searched;
+mod slo;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use load::check::Threshold;
+use load::schedule::Arrivals;
+use load::{Plan, Redaction, Signal, Stop};
+use measure::host::Host;
+use measure::time::unix_seconds;
+
+pub use connections::Limited;
+pub use finding::{
+    Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, RowCapacity, SCHEMA_VERSION,
+};
+pub use scaling::{Scaling, ScalingPoint};
+
+use lab::compare::{cautions, prepare, pressure_before, question};
+use lab::comparison::Comparison;
+use lab::event::{Event, Observer};
+use lab::manifest::Role;
+use lab::rounds::Entry;
+use lab::store::{Store, time_of_day};
+use lab::{CannotBegin, End};
+use statistics::format::per_second;
+use statistics::usl::POINTS_MIN;
+use supervisor::cache::Cache;
+use supervisor::cores::{Moved, Placement};
+use supervisor::setting::Setting;
+use supervisor::workload;
+
+use course::{Course, Seeker};
+use search::{Limits, PRECISION_MAX, PRECISION_MIN};
+
+/// Load before the window of each probe of a URL, while the connections open.
+const SETTLE: Duration = Duration::from_millis(200);
+/// The measured window of each probe of a URL, unless somebody says otherwise.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Where the search begins, unless somebody says otherwise.
+const FROM: f64 = 1000.0;
+/// So many times lower it is tried where that fails.
+const LOWER_MAX: f64 = 1000.0;
+/// The bracket's width, unless somebody says otherwise.
+const PRECISION: f64 = 0.01;
+/// Out of so many probes the majority decides, unless somebody says otherwise.
+const REPEATS: u32 = 3;
+/// So many confirm an edge.
+const CONFIRMATIONS: u32 = 5;
+/// A search that has not ended after so many is ended.
+const PROBES_MAX: u32 = 200;
+/// Different numbers of connections of one scaling.
+const SCALING_MAX: usize = 64;
+
+/// Of what, under which conditions, and how closely.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose capacity.
+    pub whose: Whose,
+    /// What must hold; empty: what the comparison's file says.
+    pub slo: Vec<Threshold>,
+    /// The rate that is tried first; none: what the file says, or 1,000 a second.
+    pub from: Option<f64>,
+    /// The highest rate that may be tried; none: what the file says, or as far as it goes.
+    pub to: Option<f64>,
+    /// The measured window of each probe; none: what the file says, or a second.
+    pub window: Option<Duration>,
+    /// How narrow the interval shall be, as a share; none: 1 %.
+    pub precision: Option<f64>,
+    /// Out of how many probes of a rate the majority decides; none: 3.
+    pub repeats: Option<u32>,
+    /// How many probes confirm an edge; none: 5.
+    pub confirmations: Option<u32>,
+    /// How requests are spaced.
+    pub arrivals: Arrivals,
+    /// Numbers of connections whose throughput in a closed loop is put beside the law of
+    /// scalability; may be empty.
+    pub scaling: Vec<u32>,
+    /// The output folder; none is `ringside-out/<UTC date>-<name>`.
+    pub out: Option<PathBuf>,
+    /// The program that `{ringside}` stands for: usually the one that is running.
+    pub ringside: PathBuf,
+    /// The folder of subjects; none looks beside the file, above it and in the current folder.
+    pub subjects: Option<PathBuf>,
+    /// Where builds are kept; none is `ringside/builds` in the user's cache.
+    pub cache: Option<PathBuf>,
+    /// What is hidden in all that is written of a comparison, besides what its file names.
+    pub redaction: Redaction,
+}
+
+/// Whose capacity is searched.
+#[derive(Clone, Debug)]
+pub enum Whose {
+    /// That of a target that is there already. The plan's schedule and length are ours to choose,
+    /// and so is the number of connections unless it is given: more are added for as long as that
+    /// changes something.
+    Target {
+        /// What is asked, and how.
+        plan: Box<Plan>,
+        /// Whether its connections are as many as shall be.
+        connections_given: bool,
+    },
+    /// That of every row of a comparison.
+    File(PathBuf),
+}
+
+impl Options {
+    /// With everything as it is unless somebody says otherwise.
+    pub fn new(whose: Whose, slo: Vec<Threshold>, ringside: PathBuf) -> Options {
+        Options {
+            whose,
+            slo,
+            from: None,
+            to: None,
+            window: None,
+            precision: None,
+            repeats: None,
+            confirmations: None,
+            arrivals: Arrivals::Poisson,
+            scaling: Vec::new(),
+            out: None,
+            ringside,
+            subjects: None,
+            cache: None,
+            redaction: Redaction::default(),
+        }
+    }
+}
+
+/// What was found, and where it lies.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was found.
+    pub found: Capacities,
+    /// The output folder, absolute.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons. If there are any, print
+    /// [`Capacities::json`] so that nothing measured is lost.
+    pub unwritten: Vec<String>,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+}
+
+impl Outcome {
+    /// A part, if a row failed while others were measured, or a file could not be written.
+    pub fn end(&self) -> End {
+        let rows = &self.found.rows;
+        let measured = rows.iter().any(|row| !row.points.is_empty());
+        let whole = rows.iter().all(|row| row.failed.is_none()) && self.unwritten.is_empty();
+        End::of(self.stopped, measured, whole)
+    }
+}
+
+/// What all searches of a course have in common.
+#[derive(Clone, Debug)]
+struct Goal {
+    slo: Vec<Threshold>,
+    limits: Limits,
+    window: Duration,
+    settle: Duration,
+    arrivals: Arrivals,
+    scaling: Vec<u32>,
+    seed: u64,
+}
+
+/// Searches. A stop ends it early, with what was found until then.
+///
+/// # Errors
+/// Only before anything was measured: a file that cannot be read, a target where nobody answers,
+/// cores that may not be used, an output folder that cannot be written.
+pub fn capacity(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    match &options.whose {
+        Whose::Target {
+            plan,
+            connections_given,
+        } => of_target(plan, *connections_given, options, stop, observer),
+        Whose::File(file) => {
+            let subjects = options.subjects.as_deref();
+            let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
+                .map_err(CannotBegin::BadFile)?;
+            of_rows(&comparison, options, stop, observer)
+        }
+    }
+}
+
+fn of_target(
+    plan: &Plan,
+    connections_given: bool,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    let goal = goal(options, None, (WINDOW, SETTLE), plan.seed)?;
+    plan.validate()
+        .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
+    let asked = plan.clone();
+    // As long as any other request may take.
+    let timeout = Duration::from_secs_f64(plan.timeout_s);
+    let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
+        .map_err(CannotBegin::Target)?;
+    let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
+    if !answer.is_success() {
+        cautions.push(format!(
+            "Before any load the target answered with {}: if it goes on like that no rate holds.",
+            answer.ending()
+        ));
+    }
+    let name = "capacity";
+    let began = unix_seconds();
+    let mut store =
+        Store::create(options.out.as_deref(), name, began).map_err(CannotBegin::Impossible)?;
+    let hiding = store.hide(&plan.redaction);
+    hiding.map_err(CannotBegin::Impossible)?;
+    let target = &plan.target;
+    let url = format!(
+        "{}://{}:{}{}",
+        target.scheme,
+        target.host,
+        target.port,
+        plan.redaction.path(&target.path)
+    );
+    let mut found = Capacities::new(name, &goal, began, cautions);
+    found.asked = url.clone();
+    found.load = load_words(plan, plan.connections);
+    let seeker = Seeker::target(url, plan.clone(), connections_given, goal.limits);
+    let seekers = vec![seeker];
+    let course = Course::new(&goal, None, stop, &mut store, observer);
+    Ok(finish(course, seekers, found, stop))
+}
+
+fn of_rows(
+    comparison: &Comparison,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
+    if comparison.is_timed() {
+        return impossible(
+            "a comparison of commands that are timed has no load whose rate could be searched: \
+             name a comparison of servers",
+        );
+    }
+    if !comparison.points.is_empty() || !comparison.phases.is_empty() {
+        return impossible(
+            "a comparison with [sweep] or [[phase]] has no one load whose rate could be searched: \
+             leave them out",
+        );
+    }
+    let workload = &comparison.workload;
+    let times = (workload.window, workload.settle);
+    let goal = goal(options, Some(comparison), times, comparison.seed)?;
+    let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
+        .map_err(CannotBegin::Impossible)?;
+    let began = unix_seconds();
+    let name = format!("{}-capacity", comparison.name);
+    let mut store =
+        Store::create(options.out.as_deref(), &name, began).map_err(CannotBegin::Impossible)?;
+    let hiding = store.hide(&comparison.redaction);
+    hiding.map_err(CannotBegin::Impossible)?;
+    let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
+    let from = options.from.or_else(|| comparison.capacity.as_ref()?.from);
+    found.cautions.extend(raised(from, &goal));
+    let of_the_host = cautions(&found.host, &placement, pressure_before());
+    found.cautions.extend(of_the_host);
+    found.question = Some(comparison.question.clone());
+    found.asked = question(comparison);
+    found.load = workload.words();
+    found.baseline = Some(comparison.baseline.clone());
+    let setting = Setting {
+        placement: &placement,
+        engine: &comparison.engine,
+        seed: comparison.seed,
+        start: 0,
+        ringside: &options.ringside,
+        stop,
+    };
+    let cache = Cache::new(options.cache.as_deref());
+    let seekers: Vec<Seeker> = comparison
+        .rows
+        .iter()
+        .map(|row| Entry::new(Role::Subject, row.clone(), 0, None))
+        .map(|entry| prepare(entry, &cache, &setting, &store, observer))
+        .map(|entry| Seeker::row(entry, goal.limits))
+        .collect();
+    // As in a comparison, the lab keeps off the server's cores where the kernel allows that.
+    let _moved = Moved::to(&placement.generator);
+    let course = Course::new(&goal, Some(setting), stop, &mut store, observer);
+    Ok(finish(course, seekers, found, stop))
+}
+
+/// Says what is to come, searches, and writes down what was found.
+fn finish(
+    mut course: Course<'_>,
+    mut seekers: Vec<Seeker>,
+    mut found: Capacities,
+    stop: &Stop,
+) -> Outcome {
+    let (least, most) = course.expected_seconds(&seekers);
+    course.observer.event(&Event::Searching {
+        folder: course.store.folder(),
+        least,
+        most,
+    });
+    for what in &found.cautions {
+        course.observer.event(&Event::Caution { what });
+    }
+    course.run(&mut seekers);
+    found.engine = course.engine.take();
+    if let [seeker] = seekers.as_slice()
+        && let Some((plan, connections)) = seeker.plan().zip(seeker.connections_found())
+    {
+        found.load = load_words(plan, connections);
+    }
+    found.ended_early = stop
+        .requested()
+        .map(|_| "somebody asked to stop".to_owned());
+    let left_behind = seekers.iter().filter_map(Seeker::left_behind);
+    found.cautions.extend(left_behind);
+    found.rows = seekers.into_iter().map(Seeker::into_row).collect();
+    found.conclude();
+    let store = course.store;
+    for (file, text) in formats::files(&found) {
+        store.put(file.name().as_ref(), text.into_bytes());
+    }
+    Outcome {
+        found,
+        folder: store.folder().to_owned(),
+        unwritten: store.unwritten(),
+        stopped: stop.requested(),
+    }
+}
+
+/// What is asked for, checked. What is not given is taken from the file, or is what is usual.
+fn goal(
+    options: &Options,
+    file: Option<&Comparison>,
+    (window, settle): (Duration, Duration),
+    seed: u64,
+) -> Result<Goal, CannotBegin> {
+    let written = file
+        .and_then(|file| file.capacity.clone())
+        .unwrap_or_default();
+    let slo = match options.slo.is_empty() {
+        true => written.slo,
+        false => options.slo.clone(),
+    };
+    let window = options.window.unwrap_or(window);
+    let judged = course::lowest_rate(&slo, window);
+    let from = options.from.or(written.from).unwrap_or(FROM).max(judged);
+    let to = options.to.or(written.to);
+    let limits = Limits {
+        from,
+        lowest: (from / LOWER_MAX).max(judged),
+        to: to.unwrap_or(load::schedule::RATE_MAX),
+        precision: options.precision.unwrap_or(PRECISION),
+        repeats: options.repeats.unwrap_or(REPEATS),
+        confirmations: options.confirmations.unwrap_or(CONFIRMATIONS),
+        probes_max: PROBES_MAX,
+    };
+    let wrong = wrong(&limits, &slo, window, &options.scaling);
+    match wrong {
+        Some(what) => Err(CannotBegin::Impossible(what)),
+        None => Ok(Goal {
+            slo,
+            limits,
+            window,
+            settle,
+            arrivals: options.arrivals,
+            scaling: options.scaling.clone(),
+            seed,
+        }),
+    }
+}
+
+/// That the search does not begin where somebody wants it to, if so.
+fn raised(from: Option<f64>, goal: &Goal) -> Option<String> {
+    let (wanted, begins) = (from?, goal.limits.from);
+    (begins > wanted).then(|| {
+        format!(
+            "The search starts at {}, not at {}: below that, even the longest probe brings too \
+             few requests to judge the conditions. A longer --duration makes lower rates possible.",
+            per_second(begins),
+            per_second(wanted)
+        )
+    })
+}
+
+/// What is wrong about what is asked for, and what to do.
+fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) -> Option<String> {
+    if slo.is_empty() {
+        let what = "what must hold is not said: give conditions such as --slo 'p99<10ms' --slo \
+                    'errors<0.1%', or write `[capacity] slo = [...]` into the file";
+        return Some(what.to_owned());
+    }
+    if limits.lowest > limits.to {
+        return Some(format!(
+            "at {}/s a probe brings too few exchanges to judge the conditions: give a longer \
+             --duration or a higher --to",
+            limits.to
+        ));
+    }
+    if limits.from > limits.to {
+        return Some(format!(
+            "the search cannot begin at {}/s and go up to {}/s: give a lower --from or a higher \
+             --to",
+            limits.from, limits.to
+        ));
+    }
+    if !(PRECISION_MIN..=PRECISION_MAX).contains(&limits.precision) {
+        return Some(format!(
+            "a precision of {:.2} %; expected {:.1} % to {:.0} %",
+            100.0 * limits.precision,
+            100.0 * PRECISION_MIN,
+            100.0 * PRECISION_MAX
+        ));
+    }
+    if !(1..=99).contains(&limits.repeats) || !(1..=99).contains(&limits.confirmations) {
+        return Some("the majority decides out of 1 to 99 probes of a rate".to_owned());
+    }
+    let different: BTreeSet<u32> = scaling.iter().copied().collect();
+    let too_few = !scaling.is_empty() && different.len() < POINTS_MIN;
+    if too_few || scaling.len() > SCALING_MAX || scaling.contains(&0) {
+        return Some(format!(
+            "the law of scalability takes {POINTS_MIN} to {SCALING_MAX} different numbers of \
+             connections from 1 on, such as 1,2,4,8,16,32"
+        ));
+    }
+    (window < workload::WINDOW_MIN).then(|| workload::WINDOW_TOO_SHORT.to_owned())
+}
+
+/// The load over as many connections as the search came to.
+fn load_words(plan: &Plan, connections: u32) -> String {
+    let depth = match plan.depth() {
+        1 => String::new(),
+        depth => format!(", up to {depth} unanswered on each"),
+    };
+    match plan.connections == connections {
+        true => format!("{connections} connections{depth}"),
+        false => format!("{} to {connections} connections{depth}", plan.connections),
+    }
+}
+
+/// The UTC time at which something began.
+fn words_of_time(unix_seconds: u64) -> String {
+    let date = measure::time::utc_date(unix_seconds);
+    format!("{date}T{}Z", time_of_day(unix_seconds))
+}
+
+/// The machine, read once.
+fn host() -> Host {
+    Host::read()
+}

@@ -1,0 +1,188 @@
+//! The rows of a comparison, judged: what can be said of each beside the baseline.
+//!
+//! Made of the manifest and the rounds alone. The rounds ask it whether the intervals are narrow
+//! enough, the report for what it says; both get the same answer, because there is one place that
+//! decides which rows are compared, by what, and against which floor.
+
+use statistics::Ratio;
+
+use crate::finding::Finding;
+use crate::manifest::{Manifest, Outcome, Role, RowFacts, Setup};
+use crate::round::Round;
+use crate::sample::Sample;
+use crate::validity;
+use crate::verdict::{self, Basis, Judgement, Kind, Metric, Side, Verdict};
+
+/// A row with its rounds, as they are judged.
+#[derive(Debug)]
+pub struct Measured<'a> {
+    /// What is known of it besides its rounds.
+    pub facts: &'a RowFacts,
+    /// Its rounds; what was found about the row as a whole holds for each of them.
+    pub samples: Vec<Sample>,
+    /// What was found about it beside the other rows.
+    pub found: Vec<Finding>,
+    /// Why its rounds cannot be compared, if so.
+    spoilt: Option<String>,
+}
+
+impl<'a> Measured<'a> {
+    /// Every row of a comparison, in the manifest's order.
+    pub fn all(manifest: &'a Manifest, rounds: &[Round]) -> Vec<Measured<'a>> {
+        let mut across = validity::rows::findings(manifest, rounds);
+        let row = |facts: &'a RowFacts| {
+            let found = across.remove(&facts.name).unwrap_or_default();
+            Measured::new(facts, rounds, found)
+        };
+        manifest.rows.iter().map(row).collect()
+    }
+
+    fn new(facts: &'a RowFacts, rounds: &[Round], found: Vec<Finding>) -> Measured<'a> {
+        let own = rounds.iter().filter(|round| round.row == facts.name);
+        let mut samples: Vec<Sample> = own.map(|round| round.sample.clone()).collect();
+        let spoilt = reason_spoilt(facts, &samples);
+        for sample in &mut samples {
+            sample.findings.extend(found.iter().cloned());
+        }
+        Measured {
+            facts,
+            samples,
+            found,
+            spoilt,
+        }
+    }
+
+    /// It as a side of a comparison.
+    pub fn side(&self) -> Side<'_> {
+        Side {
+            name: &self.facts.name,
+            samples: &self.samples,
+            spoilt: self.spoilt.as_deref(),
+        }
+    }
+}
+
+fn reason_spoilt(facts: &RowFacts, samples: &[Sample]) -> Option<String> {
+    match &facts.outcome {
+        Outcome::Missing { .. } => Some(format!("{} is not installed", facts.name)),
+        Outcome::Failed { what, .. } => Some(format!("{} {what}", facts.name)),
+        Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
+            Some(format!("{} was not measured", facts.name))
+        }
+        Outcome::Measured | Outcome::NotReached => facts.spoilt.clone(),
+    }
+}
+
+/// What can be said of a row beside the baseline.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Its figure as a multiple of the baseline's.
+    pub ratio: Option<Ratio>,
+    /// The verdict by the metric of the comparison.
+    pub verdict: Verdict,
+    /// The same by further metrics.
+    pub further: Vec<Judgement>,
+}
+
+impl Judged {
+    fn of(judgement: Judgement) -> Judged {
+        Judged {
+            ratio: judgement.ratio,
+            verdict: judgement.verdict,
+            further: Vec::new(),
+        }
+    }
+
+    fn only(kind: Kind, sentence: impl Into<String>) -> Judged {
+        Judged {
+            ratio: None,
+            verdict: Verdict::new(kind, sentence),
+            further: Vec::new(),
+        }
+    }
+}
+
+/// Judges every row, in their order.
+pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
+    let setup = &manifest.setup;
+    let Some(baseline) = measured.iter().find(|row| row.facts.name == setup.baseline) else {
+        let nothing = |_| Judged::only(Kind::NotMeasured, "there is no baseline");
+        return measured.iter().map(nothing).collect();
+    };
+    let is_judged = |row: &Measured<'_>| {
+        row.facts.role == Role::Subject
+            && !row.samples.is_empty()
+            && row.facts.name != setup.baseline
+    };
+    let subjects: Vec<Side<'_>> = measured
+        .iter()
+        .filter(|row| is_judged(row))
+        .map(Measured::side)
+        .collect();
+    let by = |metric: Metric| {
+        let basis = basis(measured, baseline.side(), metric, manifest);
+        verdict::judge(&subjects, baseline.side(), metric, &basis)
+    };
+    let mut main = by(setup.metric).into_iter();
+    // What a rate costs is the fairest single figure where all serve the same rate, and what a run
+    // costs says more of a command than how long it took.
+    let costs = setup.rate.is_some() || setup.metric == Metric::Seconds;
+    let cost = costs.then(|| by(Metric::ServerCpuPerExchange));
+    let mut cost = cost.unwrap_or_default().into_iter();
+    let mut judge = |row: &Measured<'_>| match row.facts.role {
+        _ if row.facts.name == setup.baseline => {
+            let sentence = format!("{} is what the others are compared with", row.facts.name);
+            Judged::only(Kind::Baseline, sentence)
+        }
+        Role::Again => {
+            let (again, baseline) = (row.side(), baseline.side());
+            Judged::of(verdict::noise(again, baseline, setup.metric, setup.seed))
+        }
+        Role::Ceiling => {
+            let sentence = format!("{} is what the generator can do at most", row.facts.name);
+            Judged::only(Kind::Ceiling, sentence)
+        }
+        Role::Subject if !is_judged(row) => {
+            let why = row.spoilt.as_deref().unwrap_or("it was not measured");
+            Judged::only(Kind::NotMeasured, why)
+        }
+        Role::Subject => match main.next() {
+            Some(judgement) => Judged {
+                further: cost.next().into_iter().collect(),
+                ..Judged::of(judgement)
+            },
+            None => Judged::only(Kind::NotMeasured, "it was not measured"),
+        },
+    };
+    measured.iter().map(&mut judge).collect()
+}
+
+/// What the baseline seems to differ from itself by.
+pub fn noise_floor(measured: &[Measured<'_>], setup: &Setup) -> Option<f64> {
+    let baseline = measured
+        .iter()
+        .find(|row| row.facts.name == setup.baseline)?;
+    let again = measured.iter().find(|row| row.facts.role == Role::Again)?;
+    verdict::noise_floor(again.side(), baseline.side(), setup.metric, setup.seed)
+}
+
+/// What differences by `metric` are held against.
+fn basis<'a>(
+    measured: &[Measured<'_>],
+    baseline: Side<'_>,
+    metric: Metric,
+    manifest: &'a Manifest,
+) -> Basis<'a> {
+    let setup = &manifest.setup;
+    let again = measured.iter().find(|row| row.facts.role == Role::Again);
+    let rounds = baseline.samples.iter().map(|sample| sample.round).max();
+    let looks = manifest.looks.as_ref();
+    Basis {
+        smallest: setup.smallest_difference,
+        floor: again
+            .and_then(|again| verdict::noise_floor(again.side(), baseline, metric, setup.seed)),
+        looks: looks.map(|looks| (looks, looks.index_at(rounds.unwrap_or(0)))),
+        apart: false,
+        seed: setup.seed,
+    }
+}

@@ -1,0 +1,59 @@
+//! A comparison from its file to its report.
+
+use std::path::PathBuf;
+
+use lab::compare::Compared;
+use lab::{CannotBegin, End, Observer, Options};
+use load::{Signal, Stop};
+
+use crate::{Enclosed, Report, files};
+
+/// What a comparison brought.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was found.
+    pub report: Report,
+    /// The output folder, absolute.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons. If there are any, print
+    /// [`crate::json()`] so that nothing measured is lost.
+    pub unwritten: Vec<String>,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+}
+
+impl Outcome {
+    /// Makes the report of what was measured, and writes it in each of its formats.
+    pub fn of(compared: Compared) -> Outcome {
+        let mut store = compared.store;
+        let report = Report::new(&compared.manifest, &compared.rounds);
+        for (file, text) in files(&report, &Enclosed::read(store.folder())) {
+            store.put(file.name().as_ref(), text.into_bytes());
+        }
+        Outcome {
+            report,
+            folder: store.folder().to_owned(),
+            unwritten: store.unwritten(),
+            stopped: compared.stopped,
+        }
+    }
+
+    /// A part, if a subject failed while others were measured, or a file could not be written.
+    pub fn end(&self) -> End {
+        let whole = self.report.complete() && self.unwritten.is_empty();
+        End::of(self.stopped, self.report.has_figures(), whole)
+    }
+}
+
+/// Carries a comparison out, or goes on with one that was begun, and writes its report. A stop ends
+/// it early, with a report of what was measured until then.
+///
+/// # Errors
+/// As [`lab::compare()`].
+pub fn compare(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    lab::compare(options, stop, observer).map(Outcome::of)
+}

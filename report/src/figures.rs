@@ -1,0 +1,206 @@
+//! A row's rounds put together, and which of the figures a table shows: a column each, the same in
+//! every format. Where no row has a figure there is no column.
+
+use std::collections::BTreeMap;
+
+use lab::sample::Sample;
+use lab::verdict::Metric;
+use measure::record::Lost;
+use serde::{Deserialize, Serialize};
+use statistics::Spread;
+use statistics::format::{bytes, count, digits, percent, time_us};
+
+use super::Row;
+
+/// A row's rounds put together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Figures {
+    /// How many rounds.
+    pub rounds: usize,
+    /// Completed exchanges a second; of a timed command, runs a second.
+    pub requests_per_second: Spread,
+    /// Of a timed command: seconds from its start to its end.
+    pub seconds: Option<Spread>,
+    /// Mean response time in microseconds.
+    pub mean_us: Option<Spread>,
+    /// Median response time in microseconds.
+    pub p50_us: Option<Spread>,
+    /// 99th percentile of the response time in microseconds.
+    pub p99_us: Option<Spread>,
+    /// The server's processor time per exchange, or the command's per run, in microseconds.
+    pub server_cpu_us_per_exchange: Option<Spread>,
+    /// Peak resident memory of the server's processes in bytes.
+    pub memory_peak_bytes: Option<Spread>,
+    /// The server's processor time as a share of its cores.
+    pub server_busy: Spread,
+    /// The busiest generator worker's processor time as a share of its core.
+    pub generator_busy: Option<Spread>,
+    /// Bytes received per exchange.
+    pub bytes_per_exchange: Option<Spread>,
+    /// Exchanges that completed, all rounds together.
+    pub completed: u64,
+    /// Exchanges that failed, all rounds together.
+    pub failed: u64,
+    /// Errors by kind, all rounds together.
+    pub errors: BTreeMap<String, u64>,
+    /// What of the load came to nothing, all rounds together.
+    #[serde(default)]
+    pub lost: Lost,
+}
+
+impl Figures {
+    /// Of these rounds; nothing where there are none.
+    pub(super) fn of(samples: &[Sample]) -> Option<Figures> {
+        let all = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
+        let known = |figure: fn(&Sample) -> Option<f64>| {
+            let values: Option<Vec<f64>> = samples.iter().map(figure).collect();
+            Spread::of(values?)
+        };
+        let mut errors = BTreeMap::new();
+        for (kind, count) in samples.iter().flat_map(|sample| &sample.errors) {
+            *errors.entry(kind.clone()).or_default() += count;
+        }
+        Some(Figures {
+            rounds: samples.len(),
+            requests_per_second: all(|sample| sample.requests_per_second)?,
+            seconds: known(|sample| sample.seconds),
+            mean_us: known(|sample| sample.mean_us),
+            p50_us: known(|sample| sample.p50_us),
+            p99_us: known(|sample| sample.p99_us),
+            server_cpu_us_per_exchange: known(|sample| sample.server_cpu_us_per_exchange),
+            memory_peak_bytes: known(|sample| sample.memory_peak_bytes.map(|bytes| bytes as f64)),
+            server_busy: all(|sample| sample.server_busy)?,
+            generator_busy: known(|sample| sample.generator_busy),
+            bytes_per_exchange: known(|sample| sample.bytes_per_exchange),
+            completed: samples.iter().map(|sample| sample.completed).sum(),
+            failed: samples.iter().map(|sample| sample.failed).sum(),
+            errors,
+            lost: together(samples),
+        })
+    }
+
+    /// Errors of every kind, and what came to nothing without one.
+    pub fn errors(&self) -> u64 {
+        let counted = self.errors.values().sum::<u64>();
+        counted.max(self.failed).max(self.lost.count())
+    }
+}
+
+/// What came to nothing in all rounds; of the outages their mean.
+fn together(samples: &[Sample]) -> Lost {
+    let mut sum = Lost::default();
+    for lost in samples.iter().map(Sample::lost) {
+        sum.failed += lost.failed;
+        sum.unfinished += lost.unfinished;
+        sum.never_sent += lost.never_sent;
+        sum.attempts += lost.attempts;
+        sum.unreachable += lost.unreachable;
+        sum.of += lost.of;
+        sum.outage_share += lost.outage_share / samples.len() as f64;
+    }
+    sum
+}
+
+/// A column of a table of figures.
+#[derive(Debug)]
+pub(super) struct Column {
+    /// What it shows, in words.
+    pub(super) name: &'static str,
+    /// The same for a terminal, which is narrow; a column without it is not shown there.
+    pub(super) short: Option<&'static str>,
+    /// Its figure.
+    pub(super) of: fn(&Figures) -> Option<Spread>,
+    /// Writes the figure with its unit.
+    pub(super) write: fn(f64) -> String,
+    /// Whether the spread of its rounds belongs to it. How full a core was is read as it stands;
+    /// its spread would be taken for one of the result.
+    pub(super) spreads: bool,
+}
+
+const COLUMNS: [Column; 9] = [
+    Column {
+        name: "requests/s",
+        short: Some("requests/s"),
+        of: |found| Some(found.requests_per_second).filter(|_| found.seconds.is_none()),
+        write: count,
+        spreads: true,
+    },
+    Column {
+        name: "time",
+        short: Some("time"),
+        of: |found| found.seconds,
+        write: |seconds| time_us(1e6 * seconds),
+        spreads: true,
+    },
+    Column {
+        name: "p50",
+        short: Some("p50"),
+        of: |found| found.p50_us,
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "p99",
+        short: Some("p99"),
+        of: |found| found.p99_us,
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "server CPU per exchange",
+        short: Some("CPU/exch."),
+        of: |found| found.server_cpu_us_per_exchange,
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "peak memory",
+        short: Some("memory"),
+        of: |found| found.memory_peak_bytes,
+        write: bytes,
+        spreads: true,
+    },
+    Column {
+        name: "server's cores busy",
+        short: Some("server"),
+        of: |found| Some(found.server_busy),
+        write: percent,
+        spreads: false,
+    },
+    Column {
+        name: "generator's busiest core",
+        short: Some("generator"),
+        of: |found| found.generator_busy,
+        write: percent,
+        spreads: false,
+    },
+    Column {
+        name: "bytes per exchange",
+        short: None,
+        of: |found| found.bytes_per_exchange,
+        write: digits,
+        spreads: false,
+    },
+];
+
+/// The columns that any of these rows has a figure for.
+pub(super) fn columns(rows: &[Row]) -> Vec<&'static Column> {
+    let known = |column: &&Column| {
+        let mut figures = rows.iter().filter_map(|row| row.figures.as_ref());
+        figures.any(|figures| (column.of)(figures).is_some())
+    };
+    COLUMNS.iter().filter(known).collect()
+}
+
+/// Writes a figure of this metric with its unit.
+pub(crate) fn written(metric: Metric) -> fn(f64) -> String {
+    match metric {
+        Metric::RequestsPerSecond | Metric::Capacity => count,
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeMean
+        | Metric::ResponseTimeP50
+        | Metric::ServerCpuPerExchange => time_us,
+        Metric::MemoryPeak => bytes,
+        Metric::Seconds => |seconds| time_us(1e6 * seconds),
+    }
+}

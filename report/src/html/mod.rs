@@ -1,0 +1,20 @@
+//! Pages in HTML: the page and its parts, plots, and what a comparison looks like on one.
+//!
+//! Whatever writes a page (comparisons, capacity, sweeps, claims) takes [`page`](page::page()) for
+//! its frame, [`plot`] for pictures and [`swatch`] for the sign of a subject, which is the same in
+//! every table and plot. What comes from outside is escaped by the templates.
+
+mod comparison;
+pub mod page;
+pub mod plot;
+mod style;
+mod trust;
+
+pub use comparison::all_found;
+pub use comparison::{Enclosed, html};
+pub use style::swatch;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(super) use tests::stands_alone;

@@ -1,0 +1,189 @@
+//! Pages are checked as a browser would read them: balanced, without anything from outside, and
+//! with everything from outside as text.
+
+use maud::html;
+
+use super::page::*;
+use super::plot::*;
+
+/// Elements that have no end (HTML, section 13.1.2).
+const VOID: [&str; 3] = ["meta", "img", "br"];
+
+/// Panics unless every element ends where it should and every attribute is quoted; returns the
+/// tags, each with its attributes.
+fn balanced(text: &str) -> Vec<&str> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut tags = Vec::new();
+    let mut rest = text
+        .strip_prefix("<!DOCTYPE html>")
+        .expect("a document type");
+    while let Some(start) = rest.find('<') {
+        let from = &rest[start + 1..];
+        let length = from.find('>').expect("a tag ends");
+        let tag = &from[..length];
+        rest = &from[length + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(
+                open.pop(),
+                Some(name),
+                "before {}",
+                &rest[..rest.len().min(80)]
+            );
+            continue;
+        }
+        let name = tag.split_whitespace().next().expect("a name");
+        assert_eq!(tag.matches('"').count() % 2, 0, "<{tag}>");
+        tags.push(tag);
+        if name == "style" {
+            rest = &rest[rest.find("</style>").expect("the sheet ends")..];
+        }
+        if !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+    tags
+}
+
+/// Panics if the page would run or fetch anything.
+pub(crate) fn stands_alone(text: &str) {
+    for tag in balanced(text) {
+        // Every second piece is the value of the attribute whose name ends the piece before.
+        let pieces: Vec<&str> = tag.split('"').collect();
+        let name = pieces[0].split_whitespace().next().expect("a name");
+        for barred in [
+            "script", "link", "iframe", "object", "embed", "base", "form",
+        ] {
+            assert_ne!(name, barred, "<{tag}>");
+        }
+        for pair in pieces.chunks_exact(2) {
+            let (before, value) = (pair[0].trim_end_matches('='), pair[1]);
+            let attribute = before.split_whitespace().next_back().unwrap_or_default();
+            let inside = value.starts_with('#') || value.starts_with("data:image/");
+            let refers = ["href", "src", "action", "srcset", "xlink:href"].contains(&attribute);
+            assert!(inside || !refers, "{attribute}={value}");
+            assert!(!attribute.starts_with("on"), "<{tag}>");
+            assert!(attribute != "style" || !value.contains("url("), "<{tag}>");
+        }
+    }
+    let sheet = text.split("<style>").nth(1).expect("a style sheet");
+    let sheet = sheet.split("</style>").next().expect("its end");
+    assert!(!sheet.contains("@import") && !sheet.contains("url("));
+}
+
+const HOSTILE: &str = "<script>alert(1)</script>\"' onload=\"x & <b>";
+
+/// A page with each part that there is, and somebody's worst name in every place.
+fn everything() -> String {
+    let axis = |scale| Axis::new(HOSTILE, scale, |value| format!("{value:.2} <i>"));
+    let (x, y) = (axis(Scale::Linear), axis(Scale::Log));
+    let mut one = Series::new(HOSTILE, 3, vec![(0.0, 1.0), (1.0, 20.0), (2.0, 300.0)]);
+    one.curves[0].band = vec![(0.0, 0.5, 2.0), (2.0, 200.0, 400.0)];
+    let two = Series::new("two", 12, vec![(0.0, 2.0), (2.0, 3.0)]);
+    let series = [one, two];
+    let marks = [
+        Line::Upright(1.9, HOSTILE.to_owned()),
+        Line::Level(10.0, HOSTILE.to_owned()),
+    ];
+    let shares = vec![
+        (0.0, 1.0),
+        (0.5, 2.0),
+        (0.9, 3.0),
+        (0.99, 9.0),
+        (0.997, 11.0),
+    ];
+    let interval = |range| Interval {
+        name: HOSTILE.to_owned(),
+        style: 1,
+        range,
+        value: HOSTILE.to_owned(),
+        more: HOSTILE.to_owned(),
+    };
+    let checked = |state, found: &[&str]| Checked {
+        what: HOSTILE.to_owned(),
+        state,
+        found: found.iter().map(|text| (*text).to_owned()).collect(),
+    };
+    let reference = Reference {
+        at: 1.0,
+        means: HOSTILE.to_owned(),
+        band: (0.95, 1.05),
+    };
+    let found = Found {
+        tone: Tone::Good,
+        sign: "▲",
+        says: HOSTILE.to_owned(),
+        rests: HOSTILE.to_owned(),
+    };
+    let body = html! {
+        (lines(HOSTILE, HOSTILE, (&x, &y), &series, &marks))
+        (multiples(HOSTILE, HOSTILE, (&x, &y), &series, &marks))
+        (percentiles(HOSTILE, HOSTILE, &y, &[Series::new(HOSTILE, 0, shares)]))
+        (intervals(HOSTILE, HOSTILE, &axis(Scale::Log), reference,
+            &[interval(Some((0.9, 1.2, 1.4))), interval(None)]))
+        (spark(HOSTILE, 2, &[(0.0, 1.0), (1.0, 2.0)]))
+        (table(HOSTILE, &[(HOSTILE, Column::Words), (HOSTILE, Column::Figures)],
+            &[vec![Cell::text(HOSTILE), Cell::text(HOSTILE).under(HOSTILE)],
+              vec![Cell::text("b"), Cell::none()]]))
+        (facts(&[(HOSTILE, html! { (HOSTILE) })]))
+        (checks(&[
+            checked(State::Passed, &[]),
+            checked(State::Unknown, &[HOSTILE]),
+            checked(State::Found(Tone::Void), &[HOSTILE, HOSTILE]),
+        ]))
+        (note(Tone::Warn, HOSTILE, HOSTILE)) (badge(Tone::Void, HOSTILE)) (code(HOSTILE))
+        (sentences(&[HOSTILE.to_owned()])) (details(HOSTILE, bar(0.4, 9)))
+    };
+    let lead = html! { (kicker(&[HOSTILE.to_owned(), HOSTILE.to_owned()])) (verdicts(&[found])) };
+    let section = |heading: &str| Section::new(heading, HOSTILE, body.clone());
+    let sections = [
+        section("One"),
+        section("Two"),
+        section("Three"),
+        section(HOSTILE),
+    ];
+    page(HOSTILE, lead, &sections)
+}
+
+#[test]
+fn a_page_is_balanced_and_needs_nothing_but_itself() {
+    stands_alone(&everything());
+}
+
+#[test]
+fn names_from_outside_are_text_wherever_they_stand() {
+    let text = everything();
+    assert!(
+        !text.contains("<script") && !text.contains("<b>\""),
+        "{text}"
+    );
+    assert!(text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+#[test]
+fn every_picture_has_a_name_for_those_who_cannot_see_it() {
+    let text = everything();
+    for tag in text
+        .split("<svg")
+        .skip(1)
+        .map(|rest| rest.split('>').next())
+    {
+        let tag = tag.expect("a tag");
+        let named = tag.contains("role=\"img\"") && tag.contains("aria-label=\"");
+        let part_of_another = tag.contains("preserveAspectRatio");
+        assert!(
+            named || part_of_another || tag.contains("aria-hidden"),
+            "<svg{tag}>"
+        );
+    }
+}
+
+#[test]
+fn nothing_to_show_is_no_empty_plot() {
+    let axis = Axis::new("x", Scale::Linear, |value| value.to_string());
+    assert_eq!(lines("t", "", (&axis, &axis), &[], &[]).0, "");
+    assert_eq!(percentiles("t", "", &axis, &[]).0, "");
+    assert_eq!(intervals("t", "", &axis, (1.0, "same"), &[]).0, "");
+    assert_eq!(multiples("t", "", (&axis, &axis), &[], &[]).0, "");
+    assert_eq!(spark("t", 0, &[]).0, "");
+}

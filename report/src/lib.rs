@@ -1,0 +1,373 @@
+//! What a comparison found: one model, which each format in this folder writes down.
+//!
+//! The model is made of manifest and rounds alone, so the same records give the same report, today
+//! or in a year. Each format is a file that reads the model. The parts of pages ([`html`]), of
+//! tables and of texts serve whatever else is found, too: sweeps, capacities, trials, claims. The
+//! files of a report have their names in [`pages`], and [`pack`] puts a folder of records into one
+//! file, without what can be made again.
+//!
+//! Measures and judges nothing; how a page looks is known here and nowhere below.
+#![forbid(unsafe_code)]
+
+mod checks;
+mod compare;
+mod course;
+pub mod csv;
+mod distribution;
+mod environment;
+mod figures;
+mod files;
+pub mod html;
+mod json;
+pub mod markdown;
+pub mod pack;
+pub mod pages;
+mod phases;
+mod plot;
+mod resources;
+pub mod terminal;
+
+#[cfg(test)]
+#[path = "../../tests/made_up.rs"]
+mod made_up;
+#[cfg(test)]
+#[path = "../../tests/snapshot.rs"]
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::host::Host;
+use serde::Serialize;
+
+pub use compare::{Outcome, compare};
+pub use course::Lap;
+pub use csv::csv;
+pub use distribution::{Distribution, Quantile};
+pub use figures::Figures;
+pub use files::files;
+pub use html::{Enclosed, html};
+pub use json::json;
+pub use markdown::markdown;
+pub use phases::{Condition, PhaseFound};
+pub use resources::Resources;
+pub use terminal::{Look, terminal};
+
+use lab::finding::{Severity, first};
+use lab::judged::{Judged, Measured, judge, noise_floor};
+use lab::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
+use lab::round::Round;
+use lab::sample::{Sample, lost_in_words};
+use lab::validity::{self, Line};
+use lab::verdict::{self, Judgement, Kind, Verdict};
+use statistics::{Ratio, Spread};
+use supervisor::watch::scrape::Change;
+
+/// The version of the JSON report.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A server that waited longer than this share of the time for its core is mentioned.
+const WAITED_MAX: f64 = 0.10;
+
+/// Idle subjects that used more of a core than this are mentioned.
+const OTHERS_BUSY_MAX: f64 = 0.02;
+
+/// What a comparison found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The version of this structure in JSON.
+    pub schema_version: u32,
+    /// How the measuring was set up.
+    pub setup: Setup,
+    /// What was asked for besides the file.
+    pub asked: Asked,
+    /// Why there are fewer rounds than asked for, as was asked for.
+    pub stopped: Option<String>,
+    /// The machine.
+    pub host: Host,
+    /// What a reader must know before the figures.
+    pub cautions: Vec<String>,
+    /// What the baseline seems to differ from itself by, as a share; null where it was not measured
+    /// once more.
+    pub noise_floor: Option<f64>,
+    /// The subjects in the comparison's order.
+    pub subjects: Vec<Row>,
+    /// Every check of every row, and what it came to.
+    pub checks: Vec<Line>,
+    /// What could not be seen while rounds were measured, and why, in sentences.
+    pub unseen: Vec<String>,
+    /// What can be concluded, in sentences.
+    pub conclusions: Vec<String>,
+    /// What cannot, or only with care.
+    pub limits: Vec<String>,
+}
+
+/// A subject's part of the report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What is known of it besides its rounds; in JSON its fields stand among these.
+    #[serde(flatten)]
+    pub facts: RowFacts,
+    /// The rounds put together; null where none was measured.
+    pub figures: Option<Figures>,
+    /// Its figure as a multiple of the baseline's.
+    pub ratio: Option<Ratio>,
+    /// What can be said about it beside the baseline.
+    pub verdict: Verdict,
+    /// The same by further metrics: the processor time that a fixed rate costs, or a timed command.
+    pub further: Vec<Judgement>,
+    /// What a reader of its figures must know.
+    pub notes: Vec<String>,
+    /// What its processes used; null where none was measured.
+    pub resources: Option<Resources>,
+    /// How the subject's own metrics moved in the last round, by name, if it was asked for them.
+    pub scraped: BTreeMap<String, Change>,
+    /// How long its exchanges took, all rounds that count together; null where no generator ran.
+    pub distribution: Option<Distribution>,
+    /// When each of its rounds was, and how it went.
+    pub course: Vec<Lap>,
+    /// The phases that its rounds consist of; empty where each is one window.
+    pub phases: Vec<PhaseFound>,
+    /// Its rounds.
+    pub samples: Vec<Sample>,
+}
+
+impl Report {
+    /// Puts the rounds together and judges them.
+    pub fn new(manifest: &Manifest, rounds: &[Round]) -> Report {
+        let setup = &manifest.setup;
+        let measured = Measured::all(manifest, rounds);
+        let judged = judge(&measured, manifest);
+        let rows = measured.iter().zip(judged);
+        let subjects: Vec<Row> = rows
+            .map(|(measured, judged)| row(measured, judged, rounds, setup))
+            .collect();
+        Report {
+            schema_version: SCHEMA_VERSION,
+            conclusions: conclusions(&subjects, setup),
+            limits: limits(manifest, &subjects),
+            setup: setup.clone(),
+            asked: manifest.asked.clone(),
+            stopped: manifest.stopped.clone(),
+            host: manifest.host.clone(),
+            cautions: manifest.cautions.clone(),
+            checks: validity::all(manifest, rounds),
+            unseen: unseen(manifest, rounds),
+            noise_floor: noise_floor(&measured, setup),
+            subjects,
+        }
+    }
+
+    /// Whether every subject that could be measured was.
+    pub fn complete(&self) -> bool {
+        self.setup.ended_early.is_none()
+            && !self
+                .subjects
+                .iter()
+                .filter(|row| row.facts.role != Role::Ceiling)
+                .any(|row| matches!(row.facts.outcome, manifest::Outcome::Failed { .. }))
+    }
+
+    /// Whether anything was measured at all.
+    pub fn has_figures(&self) -> bool {
+        self.subjects.iter().any(|row| row.figures.is_some())
+    }
+}
+
+impl Row {
+    /// Whether it is there to judge the measuring by, and not itself compared.
+    pub fn is_for_the_measuring(&self) -> bool {
+        matches!(
+            self.verdict.kind,
+            Kind::Baseline | Kind::Noise | Kind::Ceiling
+        )
+    }
+}
+
+/// Puts a row's rounds together.
+fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> Row {
+    let own = || rounds.iter().filter(|round| round.row == row.facts.name);
+    let all: Vec<&Round> = own().collect();
+    let began = rounds.iter().map(|round| round.began_unix_s).min();
+    let mut distribution = Distribution::of(own());
+    let mut course = Lap::all(own(), began.unwrap_or(0), setup.metric);
+    if first(&row.found, Severity::Void).is_some() {
+        distribution = None;
+        course.iter_mut().for_each(|lap| lap.counts = false);
+    }
+    let figures = Figures::of(&row.samples);
+    let resources = Resources::of(&all);
+    let last = all.last().map(|round| round.watched.scraped.clone());
+    Row {
+        facts: row.facts.clone(),
+        notes: notes(row, figures.as_ref(), resources.as_ref()),
+        figures,
+        ratio: judged.ratio,
+        verdict: judged.verdict,
+        further: judged.further,
+        resources,
+        scraped: last.unwrap_or_default(),
+        distribution,
+        course,
+        phases: PhaseFound::all(&all),
+        samples: row.samples.clone(),
+    }
+}
+
+/// What could not be seen, each once: in rounds, and of a row besides them.
+fn unseen(manifest: &Manifest, rounds: &[Round]) -> Vec<String> {
+    let in_rounds = rounds.iter().flat_map(|round| &round.watched.missing);
+    let besides = manifest.rows.iter().flat_map(|row| {
+        let missing = row.profile.iter().flat_map(|profile| &profile.missing);
+        missing.map(|what| format!("{}: {what}", row.name))
+    });
+    let all = in_rounds.cloned().chain(besides);
+    all.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// What a reader of a row's figures must know.
+fn notes(
+    row: &Measured<'_>,
+    figures: Option<&Figures>,
+    resources: Option<&Resources>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let samples = &row.samples;
+    if let Some(asked) = &row.facts.asked {
+        notes.push(format!("asked {asked}"));
+    }
+    let cautions = row
+        .found
+        .iter()
+        .filter(|found| found.severity == Severity::Caution);
+    notes.extend(cautions.map(|found| found.sentence.clone()));
+    if let Some(limit) = verdict::limit(row.side()) {
+        notes.push(format!(
+            "lower bound: the generator was the limit ({limit})"
+        ));
+    }
+    if let Some(figures) = figures
+        && let Some(lost) = lost_in_words(&figures.lost, &figures.errors)
+    {
+        notes.push(lost);
+    }
+    if resources.is_some_and(Resources::several_processes) {
+        let what = "its peak memory is an upper bound: the sum of the peaks of its processes";
+        notes.push(what.to_owned());
+    }
+    let void: Vec<&Sample> = samples
+        .iter()
+        .filter(|sample| sample.void().is_some())
+        .collect();
+    if let Some(why) = void.first().and_then(|sample| sample.void()) {
+        notes.push(format!(
+            "{} of {} rounds count for nothing: {why}",
+            void.len(),
+            samples.len()
+        ));
+    }
+    let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
+    if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
+        notes.push(format!(
+            "its threads were ready and waited for a core {:.0} % of the time: they share it, with \
+         each other or with somebody else",
+            100.0 * waited.median
+        ));
+    }
+    let others = samples
+        .iter()
+        .map(|sample| sample.others_busy)
+        .fold(0.0, f64::max);
+    if others > OTHERS_BUSY_MAX {
+        notes.push(format!(
+            "while it was measured the idle subjects used up to {:.0} % of a core",
+            100.0 * others
+        ));
+    }
+    notes
+}
+
+fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(why) = &setup.ended_early {
+        sentences.push(format!(
+            "The measuring ended early: {why}. What follows is of the rounds before."
+        ));
+    }
+    for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
+        let further = row.further.iter().map(|judgement| &judgement.verdict);
+        let verdicts = std::iter::once(&row.verdict).chain(further);
+        sentences.extend(verdicts.map(as_sentence));
+    }
+    sentences
+}
+
+/// A verdict with a capital letter and a full stop, to stand by itself.
+fn as_sentence(verdict: &Verdict) -> String {
+    let sentence = verdict.sentence.trim_end_matches('.');
+    match sentence.get(..1).filter(|_| starts_with_a_word(sentence)) {
+        Some(first) => format!("{}{}.", first.to_uppercase(), &sentence[1..]),
+        None => format!("{sentence}."),
+    }
+}
+
+/// Whether a sentence begins with a word of ours and not with a subject's name.
+fn starts_with_a_word(sentence: &str) -> bool {
+    ["no ", "lower ", "undecided", "void", "the "]
+        .iter()
+        .any(|word| sentence.starts_with(word))
+}
+
+fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
+    let (setup, host) = (&manifest.setup, &manifest.host);
+    let mut limits = vec![
+        "Both sides ran on this one host over loopback. The kernel receives a packet in the \
+         sender's time, so part of either side's network work is on the other side's account; no \
+         network card, no distance and no packet loss took part."
+            .to_owned(),
+    ];
+    limits.push(match setup.rate {
+        None => format!(
+            "Closed loop ({}): each connection sends again when it has an answer. The times are \
+             those of a server driven to its limit, not what users see at a lower load.",
+            setup.load
+        ),
+        Some(rate) => format!(
+            "Open loop: {rate} requests/s were asked for whatever the server did, and response \
+             times count from when a request was due."
+        ),
+    });
+    limits.push(match setup.rounds_per_start {
+        Some(each) => format!(
+            "Intervals are over starts of new processes, with {each} {} on each, on one host, in \
+             one session; another host or kernel may give another answer.",
+            if each == 1 { "round" } else { "rounds" }
+        ),
+        None => "Intervals are over rounds of one start of each process, on one host, in one \
+                 session. Another start, host or kernel may give another answer: \
+                 `rounds_per_start = 1` includes the first."
+            .to_owned(),
+    });
+    if let Some(why) = &manifest.stopped {
+        limits.push(format!("The measuring ended before its last round: {why}."));
+    }
+    let noise = subjects.iter().find(|row| row.verdict.kind == Kind::Noise);
+    limits.push(match noise {
+        Some(row) => as_sentence(&row.verdict),
+        None => "The baseline was not measured once more beside itself, so it is not known how \
+                 different equal things look on this host: `aa = true` shows it."
+            .to_owned(),
+    });
+    let compared = "Where several subjects are compared their intervals are wider than 95 %, so \
+                    that all verdicts together are right in about 95 of 100 such comparisons.";
+    limits.push(compared.to_owned());
+    if host.virtualised == Some(true) {
+        limits.push(
+            "The host is a virtual machine: its neighbours are in the spread, and cycle counters \
+             are not available."
+                .to_owned(),
+        );
+    }
+    limits
+}

@@ -1,0 +1,277 @@
+//! The report as Markdown, for people who were not there: each figure with its lowest and highest
+//! round, and everything needed to do it again.
+
+use lab::finding::Severity;
+use lab::manifest::Outcome;
+use lab::validity::Line;
+use lab::verdict::Kind;
+use measure::foreign::screened;
+
+use super::checks::{State, count_in_words, summaries};
+use super::environment::{machine, procedure};
+use super::figures::{Column, columns};
+use super::plot::{confidence, plot};
+use super::resources::Table;
+use super::{Figures, Report, Row};
+
+/// The whole report.
+pub fn markdown(report: &Report) -> String {
+    let mut text = format!(
+        "# {}\n\n{}\n\n",
+        escape(&report.setup.name),
+        escape(&report.setup.question)
+    );
+    list(&mut text, "What can be concluded", &report.conclusions);
+    list(&mut text, "Caution", &report.cautions);
+    text.push_str("## Figures\n\n");
+    text.push_str(&table(&report.subjects));
+    text.push_str(
+        "\nEach figure is the median of the rounds, with the lowest and the highest round in \
+         brackets.",
+    );
+    if let Some(confidence) = confidence(&report.subjects) {
+        text.push_str(&format!(" Ratios are to the baseline's, {confidence}."));
+    }
+    text.push_str("\n\n");
+    let picture = plot(&report.subjects, &report.setup.baseline);
+    if !picture.is_empty() {
+        text.push_str(&format!(
+            "{} as a multiple of {}'s:\n\n```text\n{}\n```\n\n",
+            report.setup.metric.name(),
+            escape(&report.setup.baseline),
+            picture.join("\n")
+        ));
+    }
+    list(&mut text, "What cannot be concluded", &report.limits);
+    list(&mut text, "About single subjects", &notes(&report.subjects));
+    text.push_str(&failures(&report.subjects));
+    text.push_str(&phases(&report.subjects));
+    text.push_str(&resources(&report.subjects));
+    text.push_str(&checks(&report.checks));
+    text.push_str(&environment(report));
+    text
+}
+
+/// Sentences as a list under a heading; nothing where there are none.
+pub fn list(text: &mut String, heading: &str, sentences: &[String]) {
+    if sentences.is_empty() {
+        return;
+    }
+    text.push_str(&format!("## {heading}\n\n"));
+    for sentence in sentences {
+        text.push_str(&format!("- {}\n", escape(sentence)));
+    }
+    text.push('\n');
+}
+
+/// Cells as a table under its headings, which are the first line. The first and the last column
+/// stand to the left, figures between them to the right.
+pub fn rows(text: &mut String, lines: &[Vec<String>]) {
+    for (at, line) in lines.iter().enumerate() {
+        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if at == 0 {
+            let figures = "--:|".repeat(line.len().saturating_sub(2));
+            text.push_str(&format!("|---|{figures}---|\n"));
+        }
+    }
+    text.push('\n');
+}
+
+fn table(rows: &[Row]) -> String {
+    let columns = columns(rows);
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let mut text = format!(
+        "| subject | ratio | {} | errors |\n|---|---|{}--:|\n",
+        names.join(" | "),
+        "--:|".repeat(columns.len())
+    );
+    for row in rows {
+        let mut cells = vec![escape(&row.facts.name)];
+        match &row.figures {
+            Some(found) => {
+                cells.push(ratio(row));
+                cells.extend(columns.iter().map(|column| cell(found, column)));
+                cells.push(found.errors().to_string());
+            }
+            None => {
+                let state = match row.facts.outcome {
+                    Outcome::Missing { .. } => "not installed",
+                    Outcome::Failed { .. } => "failed",
+                    Outcome::Measured | Outcome::NotReached => "not measured",
+                };
+                cells.push(state.to_owned());
+                cells.resize(columns.len() + 3, String::new());
+            }
+        }
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+fn cell(found: &Figures, column: &Column) -> String {
+    let write = column.write;
+    match (column.of)(found) {
+        None => "–".to_owned(),
+        Some(spread) if !column.spreads => write(spread.median),
+        Some(spread) => format!(
+            "{} ({}–{})",
+            write(spread.median),
+            write(spread.lowest),
+            write(spread.highest)
+        ),
+    }
+}
+
+fn ratio(row: &Row) -> String {
+    match (&row.ratio, row.verdict.kind) {
+        (_, Kind::Baseline) => "baseline".to_owned(),
+        (Some(ratio), _) => {
+            format!("{:.3} ({:.3}–{:.3})", ratio.centre, ratio.low, ratio.high)
+        }
+        (None, Kind::Void) => "void".to_owned(),
+        (None, _) => "–".to_owned(),
+    }
+}
+
+fn notes(rows: &[Row]) -> Vec<String> {
+    rows.iter()
+        .flat_map(|row| {
+            row.notes
+                .iter()
+                .map(move |note| format!("{}: {note}", row.facts.name))
+        })
+        .collect()
+}
+
+/// Which phase went how for whom.
+fn phases(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| !row.phases.is_empty()) {
+        text.push_str(&format!("## Phases of {}\n\n", escape(&row.facts.name)));
+        for phase in &row.phases {
+            text.push_str(&format!("- {}\n", escape(&phase.words())));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What the subjects used: a line for each figure, since there are more figures than subjects.
+fn resources(rows: &[Row]) -> String {
+    let Some(used) = Table::of(rows) else {
+        return String::new();
+    };
+    let names: Vec<String> = used.rows.iter().map(|name| escape(name)).collect();
+    let mut text = format!(
+        "## Resources\n\n| | {} |\n|---|{}\n",
+        names.join(" | "),
+        "--:|".repeat(names.len())
+    );
+    for line in &used.lines {
+        let figures: Vec<&str> = line.cells.iter().map(|cell| cell.figure.as_str()).collect();
+        text.push_str(&format!("| {} | {} |\n", line.name, figures.join(" | ")));
+    }
+    let counted =
+        "System calls are counted by `compare --profile`, in a round that is never timed.";
+    text + "\n" + counted + "\n\n"
+}
+
+/// Every check, each once.
+fn checks(lines: &[Line]) -> String {
+    let summaries = summaries(lines);
+    if summaries.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("## Checks\n\n{}.\n\n", count_in_words(&summaries));
+    for summary in &summaries {
+        let word = match summary.state {
+            State::Passed => "passed",
+            State::Unknown => "not known here",
+            State::Found(Severity::Void) => "void",
+            State::Found(_) => "found",
+        };
+        let said = summary.said.join("; ");
+        text.push_str(&format!(
+            "- {word}: {} ({})\n",
+            summary.check.asks(),
+            escape(&said)
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+fn failures(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        match &row.facts.outcome {
+            Outcome::Failed { what, log } => {
+                text.push_str(&format!(
+                    "## {} failed\n\n{}.\n\n",
+                    escape(&row.facts.name),
+                    escape(what)
+                ));
+                if !log.is_empty() {
+                    text.push_str("The last lines that it wrote:\n\n");
+                    log.iter()
+                        .for_each(|line| text.push_str(&format!("    {}\n", screened(line))));
+                    text.push('\n');
+                }
+            }
+            Outcome::Missing { install } => {
+                text.push_str(&format!(
+                    "## {} is not installed\n\n{}\n\n",
+                    escape(&row.facts.name),
+                    escape(install)
+                ));
+            }
+            Outcome::Measured | Outcome::NotReached => {}
+        }
+    }
+    text
+}
+
+fn environment(report: &Report) -> String {
+    let mut rows = machine(&report.host);
+    rows.extend(procedure(&report.setup));
+    for row in &report.subjects {
+        if let Some(version) = &row.facts.version {
+            rows.push((&row.facts.name, version.clone()));
+        }
+    }
+    let mut table = String::from("## Environment\n\n| | |\n|---|---|\n");
+    for (name, value) in rows {
+        table.push_str(&format!("| {} | {} |\n", escape(name), escape(&value)));
+    }
+    let order: Vec<String> = (1..)
+        .zip(&report.setup.order)
+        .map(|(round, names)| format!("{round}. {}", escape(&names.join(", "))))
+        .collect();
+    format!(
+        "{table}\nThe order within the rounds:\n\n{}\n",
+        order.join("\n")
+    )
+}
+
+/// Text that Markdown takes as it stands: no cell, tag, link or picture begins in it, and no line
+/// ends.
+pub fn escape(text: &str) -> String {
+    let text = text.replace(['\n', '\r', '\t'], " ");
+    screened(&text)
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace("](", "]\\(")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_becomes_a_link_a_picture_a_tag_or_a_cell() {
+        let nasty = "![x](http://a/) [y](b) <img src=c> d | e\n# f \x1b[2J";
+        let expected = "![x]\\(http://a/) [y]\\(b) &lt;img src=c> d \\| e # f \\u{1b}[2J";
+        assert_eq!(escape(nasty), expected);
+    }
+}

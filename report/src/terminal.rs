@@ -1,0 +1,330 @@
+//! The report for a terminal: a table with the spread under each figure, a picture of the
+//! intervals, and what can and cannot be concluded.
+
+use lab::manifest::Outcome;
+use lab::manifest::Role;
+use lab::verdict::{Kind, Metric};
+use statistics::format::{ascii, digits, give_or_take};
+use supervisor::cores::List;
+
+use super::checks::{State, count_in_words, summaries};
+use super::figures::{Column, columns};
+use super::plot::{confidence, plot};
+use super::{Report, Row};
+
+/// Sentences are not broken at fewer columns.
+const WIDTH_MIN: usize = 40;
+
+/// How a terminal wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Letters beyond ASCII may be used.
+    pub unicode: bool,
+    /// Bold and dim may be used.
+    pub colour: bool,
+    /// Columns that sentences are broken at.
+    pub width: usize,
+}
+
+/// The whole report as lines of text.
+pub fn terminal(report: &Report, look: Look) -> String {
+    let mut text = String::new();
+    let mut push = |line: &str| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    let width = look.width.max(WIDTH_MIN);
+    wrap(&report.setup.question, width, "", "")
+        .iter()
+        .for_each(|line| push(line));
+    for line in wrap(&facts(report), width, "", "  ") {
+        push(&line);
+    }
+    push("");
+    table(report, look).iter().for_each(|line| push(line));
+    for row in &report.subjects {
+        troubles(row, width).iter().for_each(|line| push(line));
+    }
+    for row in &report.subjects {
+        for phase in &row.phases {
+            let text = format!("{}, {}", row.facts.name, phase.words());
+            wrap(&text, width, "", "    ")
+                .iter()
+                .for_each(|line| push(line));
+        }
+    }
+    let picture = plot(&report.subjects, &report.setup.baseline);
+    if !picture.is_empty() {
+        push("");
+        push(&format!(
+            "{} as a multiple of {}'s, {}",
+            report.setup.metric.name(),
+            report.setup.baseline,
+            confidence(&report.subjects).unwrap_or_default()
+        ));
+        picture.iter().for_each(|line| push(line));
+    }
+    for (heading, sentences) in [
+        ("Caution", &report.cautions),
+        ("What can be concluded", &report.conclusions),
+        ("What cannot be concluded", &report.limits),
+        ("What they used", &used(report)),
+        ("Checks", &checks(report)),
+    ] {
+        under(heading, sentences, look)
+            .iter()
+            .for_each(|line| push(line));
+    }
+    // Escape sequences and line ends are ASCII themselves.
+    if look.unicode { text } else { ascii(&text) }
+}
+
+/// What the rows that are compared used; the whole table is in the other reports.
+fn used(report: &Report) -> Vec<String> {
+    let compared = |row: &&Row| row.facts.role == Role::Subject;
+    let rows = report.subjects.iter().filter(compared);
+    rows.filter_map(Row::used_in_words).collect()
+}
+
+/// How the checks went; what exactly they found is in the other reports.
+fn checks(report: &Report) -> Vec<String> {
+    let summaries = summaries(&report.checks);
+    let found = summaries
+        .iter()
+        .filter(|one| matches!(one.state, State::Found(_)));
+    let mut sentences: Vec<String> = found
+        .map(|one| match one.rows.is_empty() {
+            true => format!("Not passed: {}: {}.", one.check.asks(), one.said.join("; ")),
+            false => format!(
+                "Not passed: {} ({}).",
+                one.check.asks(),
+                one.rows.join(", ")
+            ),
+        })
+        .collect();
+    if !summaries.is_empty() {
+        sentences.push(format!(
+            "{}; all are in the report.",
+            count_in_words(&summaries)
+        ));
+    }
+    sentences
+}
+
+fn facts(report: &Report) -> String {
+    let setup = &report.setup;
+    let kernel = report.host.kernel.as_deref().unwrap_or("unknown kernel");
+    let congestion = report
+        .host
+        .congestion_control
+        .as_deref()
+        .unwrap_or("unknown");
+    format!(
+        "{}, {} rounds of {} s; server on core {}, generator on core {}; \
+         {kernel}, {congestion}",
+        setup.load,
+        setup.rounds,
+        digits(setup.window_s),
+        List(&setup.server_cores),
+        List(&setup.generator_cores),
+    )
+}
+
+fn table(report: &Report, look: Look) -> Vec<String> {
+    let mut columns = columns(&report.subjects);
+    columns.retain(|column| column.short.is_some());
+    let mut headings = vec!["subject"];
+    headings.extend(columns.iter().filter_map(|column| column.short));
+    headings.push("errors");
+    headings.push(match report.setup.metric {
+        Metric::ResponseTimeP99 => "p99 × baseline",
+        Metric::Seconds => "time × baseline",
+        Metric::RequestsPerSecond
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::MemoryPeak
+        | Metric::Capacity => "× baseline",
+    });
+    let headings = headings.into_iter().map(str::to_owned);
+    let mut lines: Vec<Vec<String>> = vec![headings.collect()];
+    for row in &report.subjects {
+        let (figures, spreads) = cells(row, &columns);
+        lines.push(figures);
+        lines.push(spreads);
+    }
+    let mut text = aligned(lines, look);
+    for spreads in text.iter_mut().skip(2).step_by(2) {
+        *spreads = dim(spreads, look);
+    }
+    text.retain(|line| !line.is_empty());
+    text
+}
+
+/// Sentences as a list under a heading, after a line that is empty; nothing where there are none.
+pub fn under(heading: &str, sentences: &[String], look: Look) -> Vec<String> {
+    if sentences.is_empty() {
+        return Vec::new();
+    }
+    let width = look.width.max(WIDTH_MIN);
+    let list = sentences.iter();
+    let list = list.flat_map(|sentence| wrap(sentence, width, "- ", "  "));
+    [String::new(), bold(heading, look)]
+        .into_iter()
+        .chain(list)
+        .collect()
+}
+
+/// Lines as one text, in letters that the terminal has.
+pub fn plain(lines: &[String], look: Look) -> String {
+    let text = lines.join("\n") + "\n";
+    match look.unicode {
+        true => text,
+        // Colours are left alone: their escapes are ASCII, too.
+        false => ascii(&text),
+    }
+}
+
+/// Lines of cells as a table under its headings, which are the first of them. The first and the
+/// last column stand to the left, figures between them to the right.
+pub fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
+    if !look.unicode {
+        lines
+            .iter_mut()
+            .flatten()
+            .for_each(|cell| *cell = ascii(cell));
+    }
+    let columns = lines[0].len();
+    let width = |column: usize| lines.iter().map(|line| length(&line[column])).max();
+    let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+    let one = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| {
+            let pad = " ".repeat(width - length(cell));
+            if column == 0 || column + 1 == columns {
+                cell.clone() + &pad
+            } else {
+                pad + cell
+            }
+        });
+        cells
+            .collect::<Vec<String>>()
+            .join("  ")
+            .trim_end()
+            .to_owned()
+    };
+    let mut text: Vec<String> = lines.iter().map(one).collect();
+    text[0] = bold(&text[0], look);
+    text
+}
+
+/// A row's figures, and the spreads that stand under them.
+fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
+    let mut figures = vec![row.facts.name.clone()];
+    let mut spreads = vec![String::new()];
+    let Some(found) = &row.figures else {
+        let state = match row.facts.outcome {
+            Outcome::Missing { .. } => "not installed",
+            Outcome::Failed { .. } => "failed",
+            Outcome::Measured | Outcome::NotReached => "not measured",
+        };
+        figures.push(state.to_owned());
+        figures.resize(columns.len() + 3, String::new());
+        spreads.resize(columns.len() + 3, String::new());
+        return (figures, spreads);
+    };
+    for column in columns {
+        let spread = (column.of)(found);
+        figures.push(spread.map_or("–".to_owned(), |spread| (column.write)(spread.median)));
+        // One round has no spread, which is not a spread of nothing.
+        let spread = spread.filter(|_| found.rounds > 1 && column.spreads);
+        spreads.push(spread.as_ref().map(give_or_take).unwrap_or_default());
+    }
+    figures.push(found.errors().to_string());
+    spreads.push(String::new());
+    let (ratio, interval) = ratio_cells(row);
+    figures.push(ratio);
+    spreads.push(interval);
+    (figures, spreads)
+}
+
+fn ratio_cells(row: &Row) -> (String, String) {
+    match (&row.ratio, row.verdict.kind) {
+        (_, Kind::Baseline) => ("baseline".to_owned(), String::new()),
+        (Some(ratio), kind) => {
+            let bound = match kind {
+                Kind::AtLeast => "≥ ",
+                Kind::AtMost => "≤ ",
+                Kind::Undecided => "? ",
+                _ => "",
+            };
+            let interval = format!("{:.3}–{:.3}", ratio.low, ratio.high);
+            (format!("{bound}{:.3}", kind.figure(ratio)), interval)
+        }
+        (None, Kind::Void) => ("void".to_owned(), String::new()),
+        (None, _) => ("–".to_owned(), String::new()),
+    }
+}
+
+/// What went wrong with a subject, and what must be known about its figures.
+fn troubles(row: &Row, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: &str| {
+        lines.extend(wrap(
+            &format!("{}: {what}", row.facts.name),
+            width,
+            "",
+            "    ",
+        ));
+    };
+    match &row.facts.outcome {
+        Outcome::Missing { install } => say(install),
+        Outcome::Failed { what, .. } => say(what),
+        Outcome::Measured | Outcome::NotReached => {}
+    }
+    row.notes.iter().for_each(|note| say(note));
+    if let Outcome::Failed { log, .. } = &row.facts.outcome {
+        lines.extend(log.iter().map(|line| format!("    | {line}")));
+    }
+    lines
+}
+
+/// Breaks a sentence at blanks.
+pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && length(&line) + 1 + length(word) > width {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn bold(text: &str, look: Look) -> String {
+    if look.colour {
+        format!("\x1b[1m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn dim(text: &str, look: Look) -> String {
+    if look.colour && !text.is_empty() {
+        format!("\x1b[2m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}

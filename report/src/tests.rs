@@ -1,0 +1,243 @@
+//! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
+
+use lab::finding::{Check, Finding, Severity};
+use lab::manifest::{Outcome, Profile, Role};
+use supervisor::watch::calls::Calls;
+use supervisor::watch::subject::SharedPages;
+
+use super::html::stands_alone;
+use super::*;
+use crate::made_up::{kept, rounds, row, setup};
+use crate::snapshot;
+
+fn report(setup: Setup, cautions: Vec<String>, rows: Vec<(RowFacts, Vec<Round>)>) -> Report {
+    let (manifest, rounds) = kept(setup, cautions, rows);
+    Report::new(&manifest, &rounds)
+}
+
+/// What was seen of so many processes of a row.
+fn used(rounds: &mut [Round], processes: u32) {
+    for round in rounds {
+        let subject = &mut round.watched.subject;
+        subject.processes = processes;
+        subject.memory_idle_bytes = Some(5_000_000);
+        subject.memory_mean_bytes = Some(6_000_000 + u64::from(round.round));
+        subject.memory_peak_bytes = Some(6_400_000);
+        subject.memory_per_connection_bytes = Some(5_000);
+        if processes > 1 {
+            subject.shared_pages = SharedPages::Divided;
+        }
+    }
+}
+
+/// One subject for each kind of row.
+fn example() -> Report {
+    let mut limited = rounds(410_000.0, 0.61);
+    for sample in &mut limited {
+        sample.findings = vec![Finding {
+            check: Check::Generator,
+            severity: Severity::Bound,
+            sentence: "its worker was busy".into(),
+        }];
+        sample.generator_busy = Some(0.99);
+    }
+    let mut flawed = rounds(100_000.0, 0.99);
+    flawed[1].failed = 12;
+    flawed[1].errors = [("reset".to_owned(), 12)].into();
+    flawed[3].others_busy = 0.07;
+    let died = Outcome::Failed {
+        what: "died in round 2: it exited with status 7".into(),
+        log: vec!["serving".into(), "panic: out of luck".into()],
+    };
+    let missing = Outcome::Missing {
+        install: "`go` is not installed. Install Go 1.21 or later.".into(),
+    };
+    let similar = rounds(301_000.0, 0.985).into_iter().rev().zip(1..);
+    let similar = similar
+        .map(|(sample, round)| Sample { round, ..sample })
+        .collect();
+    let mut ours = row("ours", Outcome::Measured, rounds(300_000.0, 0.99));
+    used(&mut ours.1, 1);
+    ours.0.profile = Some(Profile {
+        calls: Some(Calls {
+            per_exchange: 1.5,
+            by_name: [("read", 1.0), ("futex", 0.001), ("write", 0.5)]
+                .map(|(name, each)| (name.to_owned(), each))
+                .into(),
+        }),
+        missing: vec!["no flame graph: perf saw ours on no processor".into()],
+        ..Profile::default()
+    });
+    let mut similar = row("similar", Outcome::Measured, similar);
+    used(&mut similar.1, 3);
+    let mut again = row("ours-again", Outcome::Measured, rounds(299_500.0, 0.99));
+    again.0.role = Role::Again;
+    report(
+        setup(),
+        vec!["Something else was running.".into()],
+        vec![
+            ours,
+            similar,
+            row("limited", Outcome::Measured, limited),
+            row("slow", Outcome::Measured, flawed),
+            row("dead", died, rounds(50_000.0, 0.99)[..1].to_vec()),
+            row("go", missing, Vec::new()),
+            again,
+        ],
+    )
+}
+
+fn check(name: &str, text: &str) {
+    snapshot::check(".", name, text);
+}
+
+#[test]
+fn the_terminal_shows_every_kind_of_row() {
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 100,
+    };
+    let text = terminal(&example(), look);
+    check("terminal.txt", &text);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plain_terminal_gets_plain_letters() {
+    let look = Look {
+        unicode: false,
+        colour: false,
+        width: 80,
+    };
+    let text = terminal(&example(), look);
+    assert!(text.is_ascii(), "{text}");
+    check("plain.txt", &text);
+}
+
+#[test]
+fn colours_are_used_only_where_wanted() {
+    let look = |colour| Look {
+        unicode: true,
+        colour,
+        width: 100,
+    };
+    assert!(terminal(&example(), look(true)).contains("\x1b[1m"));
+    assert!(!terminal(&example(), look(false)).contains('\x1b'));
+}
+
+#[test]
+fn markdown_shows_every_kind_of_row() {
+    check("report.md", &markdown(&example()));
+}
+
+#[test]
+fn what_was_used_is_told_with_how_it_was_counted_or_that_it_was_not() {
+    let text = markdown(&example());
+    let line = |name: &str| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with(&format!("| {name} |")));
+        line.unwrap_or_else(|| panic!("no line `{name}` in {text}"))
+    };
+    let calls = line("system calls per exchange");
+    assert!(calls.contains("| 1.50 | not measured |"), "{calls}");
+    let pages = line("shared pages in memory");
+    assert!(pages.contains("| one process | divided (PSS) |"), "{pages}");
+    let peak = line("memory, peak");
+    assert!(peak.contains("| 6.10 MiB | ≤ 6.10 MiB |"), "{peak}");
+    assert!(line("memory, mean").contains("| 5.72 MiB | 5.72 MiB |"));
+    assert!(line("memory per connection").contains("| 4.88 KiB | 4.88 KiB |"));
+    let page = html(&example(), &Enclosed::default());
+    assert!(
+        page.contains("1.50<small>read 1.00</small><small>write 0.500</small>"),
+        "{page}"
+    );
+    let unseen = "ours: no flame graph: perf saw ours on no processor";
+    assert!(page.contains(unseen), "{page}");
+}
+
+#[test]
+fn json_holds_everything() {
+    let text = json(&example());
+    check("report.json", &text);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["schema_version"], SCHEMA_VERSION);
+    assert_eq!(value["subjects"][4]["outcome"]["state"], "failed");
+    assert_eq!(value["subjects"][0]["name"], "ours");
+    assert_eq!(
+        value["subjects"][0]["profile"]["calls"]["per_exchange"],
+        1.5
+    );
+}
+
+#[test]
+fn a_comparison_that_ended_early_says_so_first() {
+    let mut setup = setup();
+    setup.ended_early = Some("somebody asked to stop".into());
+    let ours = row("ours", Outcome::NotReached, Vec::new());
+    let report = report(setup, Vec::new(), vec![ours]);
+    assert!(report.conclusions[0].contains("somebody asked to stop"));
+    assert!(!report.complete() && !report.has_figures());
+}
+
+/// A page without its style sheet, a line for each element that begins one.
+fn body(page: &str) -> String {
+    let (_, body) = page.split_once("</style>").expect("a style sheet");
+    body.replace("<section", "\n<section")
+        .replace("<tr", "\n<tr")
+        .replace("<figure", "\n<figure")
+        .replace("<li", "\n<li")
+}
+
+#[test]
+fn the_page_shows_every_kind_of_row_and_stands_alone() {
+    let page = html(&example(), &Enclosed::default());
+    stands_alone(&page);
+    check("report.html", &body(&page));
+    let first = page.find("No difference shown").expect("a verdict");
+    assert!(first < page.find("<table").expect("a table"));
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+}
+
+#[test]
+fn every_round_is_a_line_of_the_csv() {
+    let text = csv(&example());
+    check("report.csv", &text);
+    let columns = |line: &str| line.split(',').count();
+    let first = columns(text.lines().next().expect("headings"));
+    assert!(text.lines().all(|line| columns(line) == first), "{text}");
+    assert_eq!(text.lines().count(), 1 + 5 * 5 + 1);
+}
+
+#[test]
+fn the_same_records_make_the_same_files_byte_for_byte() {
+    let enclosed = Enclosed::default();
+    assert_eq!(files(&example(), &enclosed), files(&example(), &enclosed));
+}
+
+#[test]
+fn what_stands_in_a_folder_cannot_break_out_of_the_page() {
+    let mut hostile = setup();
+    hostile.name = "</title><script>alert(1)</script>".into();
+    let ours = row(
+        "<img src=x onerror=alert(1)>",
+        Outcome::Measured,
+        rounds(3e5, 0.9),
+    );
+    hostile.baseline = ours.0.name.clone();
+    let report = report(hostile, vec!["</style><b>".into()], vec![ours]);
+    let svg = "<svg onload=\"alert(1)\"><script>\"'%</script></svg>";
+    let enclosed = Enclosed {
+        file: "</code></pre><script>".into(),
+        flames: [(report.subjects[0].facts.name.clone(), svg.into())].into(),
+    };
+    let page = html(&report, &enclosed);
+    stands_alone(&page);
+    assert!(
+        page.contains("data:image/svg+xml,%3Csvg onload=%22"),
+        "{page}"
+    );
+}

@@ -1,0 +1,192 @@
+//! Claims about connections that stand for long: a subject is started, the generator holds its
+//! connections on it, and conditions on the record pass or fail.
+
+use std::fs;
+use std::path::Path;
+
+use lab::event::{Event, Observer};
+use lab::store::{Source, read_with};
+use load::check::evaluate;
+use load::hold::{self, Plan, Record, Threshold};
+use load::{Progress, RunError, Stop};
+use measure::record::EndedBy;
+use supervisor::build::{self, Unbuilt};
+use supervisor::cache::Cache;
+use supervisor::cores::{Choice, Placement};
+use supervisor::live::Serving;
+use supervisor::process::GRACE;
+use supervisor::setting::{Setting, Trouble};
+use supervisor::subject::{Kind, Subject, Values};
+
+use super::file::{Hold, Judge};
+use super::judge::{Judgement, Word};
+use super::little::number;
+use super::run::Done;
+use super::{Finding, Options, Test, machine};
+
+/// The record, inside its folder.
+const RECORD: &str = "hold.json";
+/// Why there is no record, inside its folder.
+const MISSING: &str = "missing.txt";
+
+/// What a record says; nothing if there is none.
+pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option<Finding>, String> {
+    if let Ok(missing) = fs::read_to_string(records.join(MISSING).path()) {
+        return Ok(Some(Finding::without(
+            Word::CannotBeTested,
+            missing.trim_end(),
+        )));
+    }
+    let file = records.join(RECORD);
+    if !file.path().is_file() {
+        return Ok(None);
+    }
+    let record = read_with(&file, Record::from_json)?;
+    if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) {
+        return Ok(None);
+    }
+    let judges = test.judges.iter();
+    let judgements = judges.map(|one| judge(one, asked, &record)).collect();
+    Ok(Some(Finding {
+        machine: Some(machine(&record.host)),
+        ..Finding::resting_on(judgements)
+    }))
+}
+
+fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
+    let Judge::Pass(pass) = judge else {
+        return Judgement::of(Word::Void, "held connections are judged by `pass`");
+    };
+    let read = pass.conditions.iter().map(|text| text.parse());
+    let Ok(conditions) = read.collect::<Result<Vec<Threshold>, _>>() else {
+        return Judgement::of(Word::Void, "a condition means nothing");
+    };
+    let outcomes = evaluate(&conditions, record);
+    let words: Vec<String> = outcomes
+        .iter()
+        .map(|outcome| {
+            let measured = outcome
+                .measured
+                .as_deref()
+                .unwrap_or("nothing was measured");
+            let verdict = if outcome.ok { "passes" } else { "fails" };
+            format!("{} {verdict} ({measured})", outcome.threshold)
+        })
+        .collect();
+    let words = words.join("; ");
+    let held = record.plan.connections;
+    let all = outcomes.iter().all(|outcome| outcome.ok);
+    match asked.claimed.filter(|claimed| held < *claimed) {
+        _ if !all => Judgement::of(Word::DoesNotHold, words),
+        None => Judgement::of(Word::Holds, words),
+        Some(claimed) => {
+            let (held, claimed) = (number(held.into()), number(claimed.into()));
+            let sentence = format!(
+                "{held} of {claimed} connections were held here, and so few cannot show the \
+                 claim: {words}"
+            );
+            Judgement::of(Word::CannotBeTested, sentence)
+        }
+    }
+}
+
+/// Starts the subject, holds the connections on it, and writes the record; none where it is
+/// interrupted before anything is held.
+pub(super) fn run(
+    asked: &Hold,
+    folder: &Path,
+    options: &Options,
+    stop: &Stop,
+    begin: &mut dyn FnMut(),
+    observer: &mut dyn Observer,
+) -> Result<Done, String> {
+    if folder.join(RECORD).is_file() {
+        return Ok(Done::There);
+    }
+    begin();
+    let failed = |what: &dyn std::fmt::Display| format!("{}: {what}", folder.display());
+    let dir = folder.join("subject");
+    fs::create_dir_all(&dir).map_err(|error| failed(&error))?;
+    let dir = fs::canonicalize(&dir).map_err(|error| failed(&error))?;
+    let subjects = options
+        .subjects
+        .clone()
+        .unwrap_or_else(|| "subjects".into());
+    let subject =
+        Subject::read(&subjects.join(&asked.subject)).map_err(|fault| fault.to_string())?;
+    if subject.kind != Kind::Server {
+        return Err(format!("{} is no server", subject.name));
+    }
+    let placement = Placement::decide(&Choice::Auto, &Choice::Auto)?;
+    let setting = Setting {
+        placement: &placement,
+        engine: "auto",
+        seed: 1,
+        start: 0,
+        ringside: &options.ringside,
+        stop,
+    };
+    let values = Values {
+        dir: dir.clone(),
+        ..setting.values(&subject)
+    };
+    observer.event(&Event::Starting {
+        subject: &subject.name,
+    });
+    let cache = Cache::new(options.cache.as_deref());
+    let built = build::build(&subject, &cache, &values, &dir.join("build.log"), stop);
+    let build = match built {
+        Ok(build) => build,
+        Err(Unbuilt::Missing(what)) => {
+            let written = fs::write(folder.join(MISSING), what);
+            return written
+                .map(|()| Done::Now(Vec::new()))
+                .map_err(|error| failed(&error));
+        }
+        Err(Unbuilt::Failed(what, _)) => {
+            return Err(format!("{} could not be built: {what}", subject.name));
+        }
+        Err(Unbuilt::Stopped) => return Ok(Done::Now(Vec::new())),
+    };
+    let serving = Serving::raise(&subject, &build, &dir, &setting);
+    let Serving { mut process, port } = match serving {
+        Ok(serving) => serving,
+        Err(Trouble::Failed(what, _)) => return Err(format!("{} {what}", subject.name)),
+        Err(Trouble::Stopped) => return Ok(Done::Now(Vec::new())),
+    };
+    let record = hold_on(asked, port, &placement, options, stop);
+    process.end(GRACE);
+    let json = record?.map(|record| record.to_json()).transpose()?;
+    match json.map_or(Ok(()), |json| fs::write(folder.join(RECORD), json)) {
+        Ok(()) => Ok(Done::Now(Vec::new())),
+        Err(error) => Ok(Done::Now(vec![failed(&error)])),
+    }
+}
+
+fn hold_on(
+    asked: &Hold,
+    port: u16,
+    placement: &Placement,
+    options: &Options,
+    stop: &Stop,
+) -> Result<Option<Record>, String> {
+    let url = format!("http://127.0.0.1:{port}{}", asked.path);
+    let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
+    plan.connections = asked.connections;
+    plan.duration_s = match options.window {
+        // Long enough for each connection to be asked a few times.
+        Some(_) => asked.held.min(4 * asked.heartbeat).as_secs_f64(),
+        None => asked.held.as_secs_f64(),
+    };
+    plan.heartbeat_s = asked.heartbeat.as_secs_f64();
+    plan.heartbeat_timeout_s = asked.heartbeat_timeout.as_secs_f64();
+    plan.retries = asked.retries;
+    plan.cpus = placement.generator.clone();
+    let record = hold::prepare(&plan, stop)
+        .and_then(|held| held.carry_out(stop, &mut |_: &Progress| (), |record| record));
+    match record {
+        Ok(record) => Ok(Some(record)),
+        Err(RunError::Interrupted(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,569 @@
+//! From what a comparison kept to what that says about a claim. Pure.
+//!
+//! The rule: a published ratio *holds* where it lies in the interval that was measured, and is
+//! *stronger* here where the whole interval is above it. Where the whole interval is below it but
+//! the direction is proven, it is *weaker*. Where the interval leaves out what was published and no
+//! difference in that direction is shown, it *does not hold*; it is *undecided* where what was
+//! published and no difference at all are both possible. A difference is proven only beyond what
+//! may be noise, and what noise may hide is possible. Where the generator was the limit, what it
+//! left open is possible, too: a word is said only if it is right for all of that. A row that is
+//! missing makes a claim one that cannot be tested here, and rounds that count for nothing make it
+//! void. `snapshots/words.md` has the word of every combination.
+
+use std::collections::BTreeMap;
+
+use lab::Kept;
+use lab::manifest::{Outcome, Role, RowFacts, Setup};
+use lab::round::Round;
+use lab::sample::Sample;
+use lab::verdict::{self, Metric, Side};
+use serde::{Deserialize, Serialize};
+use statistics::{self, ALPHA};
+
+use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio};
+use super::little::number;
+
+/// Cores of servers on which posts are written and read differ by less than about this factor: a
+/// figure that is further below what was published is not that of another core.
+const CORES_APART: f64 = 2.0;
+
+/// What was found about a claim, as a word. Ordered from the weakest: of several the weakest
+/// counts. A claim that says several things is refuted with one of them, and is not known to hold
+/// while one is not known; where all hold, what holds by least counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// What was published is ruled out, and no difference in its direction was shown.
+    DoesNotHold,
+    /// Something is missing here, or the claim is about what no test shows.
+    CannotBeTested,
+    /// What was measured counts for nothing.
+    Void,
+    /// What was published and no difference at all are both possible: it is too wide to tell, or
+    /// the generator was the limit in a way that leaves it open.
+    Undecided,
+    /// The direction is proven, by less than was published.
+    Weaker,
+    /// It holds.
+    Holds,
+    /// It holds, by more than was published.
+    Stronger,
+}
+
+impl Word {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Word::CannotBeTested => "cannot be tested here",
+            Word::Void => "void",
+            Word::DoesNotHold => "does not hold",
+            Word::Undecided => "undecided",
+            Word::Weaker => "weaker",
+            Word::Stronger => "stronger",
+            Word::Holds => "holds",
+        }
+    }
+}
+
+/// What was found about one thing that a claim is judged on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// As a word.
+    pub word: Word,
+    /// As a sentence, without the word and without a full stop.
+    pub sentence: String,
+    /// What was measured, where that is a number: the multiple or the figure.
+    pub measured: Option<Interval>,
+    /// What was published in its place.
+    pub published: Option<f64>,
+}
+
+impl Judgement {
+    /// A judgement without a number.
+    pub fn of(word: Word, sentence: impl Into<String>) -> Judgement {
+        Judgement {
+            word,
+            sentence: sentence.into(),
+            measured: None,
+            published: None,
+        }
+    }
+}
+
+/// A number with the interval that it was measured to lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The middle.
+    pub centre: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    fn inverse(self) -> Interval {
+        Interval {
+            low: self.high.recip(),
+            centre: self.centre.recip(),
+            high: self.low.recip(),
+        }
+    }
+
+    /// `3.06 [2.95, 3.17]`.
+    pub fn words(self) -> String {
+        let [low, centre, high] = [self.low, self.centre, self.high].map(shown);
+        format!("{centre} [{low}, {high}]")
+    }
+}
+
+/// What a claim's comparison left behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence<'a> {
+    /// What was measured.
+    pub kept: &'a Kept,
+    /// What the rows that are timed commands were verified to write, by row.
+    pub outputs: &'a BTreeMap<String, String>,
+}
+
+/// What the word of a whole claim is: the weakest of those that were found about its parts.
+pub(super) fn word(judgements: &[Judgement]) -> Word {
+    let words = judgements.iter().map(|judgement| judgement.word);
+    words.min().unwrap_or(Word::Void)
+}
+
+/// Judges one thing.
+pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
+    let result = match judge {
+        Judge::Ratio(ratio) => judge_ratio(ratio, evidence),
+        Judge::Order(order) => judge_order(order, evidence),
+        Judge::Figure(figure) => judge_figure(figure, evidence),
+        Judge::Printed(printed) => judge_printed(printed, evidence),
+        Judge::Pass(pass) => judge_pass(pass, evidence),
+    };
+    result.unwrap_or_else(|judgement| judgement)
+}
+
+/// A row's rounds, if they allow to say anything.
+struct Rounds<'a> {
+    facts: &'a RowFacts,
+    samples: Vec<Sample>,
+}
+
+impl<'a> Rounds<'a> {
+    /// The row `name`; else the judgement that this makes.
+    fn find(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
+        let void = |sentence: String| Judgement::of(Word::Void, sentence);
+        let rows = &evidence.kept.manifest.rows;
+        let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
+            return Err(void(format!("{name} is no row of what was measured")));
+        };
+        let all = evidence.kept.rounds.iter();
+        let samples: Vec<Sample> = all
+            .filter(|round| round.row == name)
+            .map(|round| round.sample.clone())
+            .collect();
+        match &facts.outcome {
+            Outcome::Missing { install } => {
+                let sentence = format!("{name}: {}", install.trim_end_matches('.'));
+                return Err(Judgement::of(Word::CannotBeTested, sentence));
+            }
+            Outcome::Failed { what, .. } => return Err(void(format!("{name} {what}"))),
+            Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
+                return Err(void(format!("{name} was not measured")));
+            }
+            Outcome::Measured | Outcome::NotReached => {}
+        }
+        if let Some(why) = &facts.spoilt {
+            return Err(void(why.clone()));
+        }
+        let mut bad = samples.iter().filter_map(|sample| sample.void());
+        let count = bad.clone().count();
+        match bad.next() {
+            Some(why) if 2 * count > samples.len() => Err(void(format!("{name}: {why}"))),
+            _ => Ok(Rounds { facts, samples }),
+        }
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            name: &self.facts.name,
+            samples: &self.samples,
+            spoilt: None,
+        }
+    }
+
+    /// How the generator was the limit, if it was.
+    fn limit(&self) -> Option<String> {
+        verdict::limit(self.side())
+    }
+}
+
+/// What is known of a ratio where the generator was the limit for one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    /// It is what was measured.
+    Exact,
+    /// It is that or more.
+    AtLeast,
+    /// It is that or less.
+    AtMost,
+}
+
+impl Bound {
+    /// Before the amount.
+    fn words(self) -> &'static str {
+        match self {
+            Bound::Exact => "",
+            Bound::AtLeast => "at least ",
+            Bound::AtMost => "at most ",
+        }
+    }
+}
+
+/// The figure of `of` as a multiple of that of `to`.
+fn measure(
+    metric: Metric,
+    of: &str,
+    to: &str,
+    evidence: &Evidence<'_>,
+) -> Result<(Interval, Bound), Judgement> {
+    let (a, b) = (Rounds::find(of, evidence)?, Rounds::find(to, evidence)?);
+    let void = |sentence: String| Judgement::of(Word::Void, sentence);
+    let seed = evidence.kept.manifest.setup.seed;
+    let pairs = verdict::pairs(a.side(), b.side(), metric);
+    let Some(ratio) = statistics::Ratio::of(&pairs, 1.0 - ALPHA, seed) else {
+        return Err(void(format!(
+            "{of} and {to} have too few rounds in common with a figure of {}",
+            metric.name()
+        )));
+    };
+    let bound = match (a.limit(), b.limit(), metric.more_is_better()) {
+        (None, None, _) => Bound::Exact,
+        (Some(_), None, true) => Bound::AtLeast,
+        (None, Some(_), true) => Bound::AtMost,
+        (Some(why), _, false) | (_, Some(why), false) if metric.is_the_generators() => {
+            let sentence = format!("the times are also the generator's ({why})");
+            return Err(Judgement::of(Word::Undecided, sentence));
+        }
+        (_, _, false) => Bound::Exact,
+        (Some(why), Some(_), true) => {
+            let sentence = format!("the generator was the limit for both ({why})");
+            return Err(Judgement::of(Word::Undecided, sentence));
+        }
+    };
+    let interval = Interval {
+        low: ratio.low,
+        centre: ratio.centre,
+        high: ratio.high,
+    };
+    Ok((interval, bound))
+}
+
+fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let (mut interval, mut bound) = measure(asked.metric, &asked.of, &asked.to, evidence)?;
+    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published);
+    if published < 1.0 {
+        // The same claim from the other side: only multiples above 1 are judged below.
+        (of, to) = (to, of);
+        (interval, published) = (interval.inverse(), published.recip());
+        bound = match bound {
+            Bound::Exact => Bound::Exact,
+            Bound::AtLeast => Bound::AtMost,
+            Bound::AtMost => Bound::AtLeast,
+        };
+    }
+    let word = match asked.within {
+        Some(within) => equal(interval, bound, within, least(asked.metric, evidence)),
+        None => multiple(interval, bound, published, least(asked.metric, evidence)),
+    };
+    let amount = bound.words();
+    let sentence = format!(
+        "{} of {of} is {amount}{} times that of {to}; {} was published",
+        asked.metric.name(),
+        interval.words(),
+        shown(published)
+    );
+    Ok(Judgement {
+        word,
+        sentence,
+        measured: Some(interval),
+        published: Some(published),
+    })
+}
+
+/// What a difference is held against, as shares.
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    /// The smallest difference that matters.
+    smallest: f64,
+    /// What the baseline seemed to differ from itself by; 0 where that was not measured.
+    floor: f64,
+}
+
+impl Least {
+    /// A difference is proven only beyond both.
+    fn proven(self) -> f64 {
+        self.smallest.max(self.floor)
+    }
+}
+
+fn least(metric: Metric, evidence: &Evidence<'_>) -> Least {
+    let Setup {
+        seed,
+        smallest_difference,
+        baseline,
+        ..
+    } = &evidence.kept.manifest.setup;
+    let mut rows = evidence.kept.manifest.rows.iter();
+    let again = rows.find(|row| row.role == Role::Again);
+    let floor = again.and_then(|row| {
+        let again = Rounds::find(&row.name, evidence).ok()?;
+        let baseline = Rounds::find(baseline, evidence).ok()?;
+        verdict::noise_floor(again.side(), baseline.side(), metric, *seed)
+    });
+    Least {
+        smallest: *smallest_difference,
+        floor: floor.unwrap_or(0.0),
+    }
+}
+
+/// What a measured multiple says about one above 1 that was published.
+fn multiple(measured: Interval, bound: Bound, published: f64, least: Least) -> Word {
+    // Noise can hide a difference as well as make one.
+    let highest = measured.high.max(measured.centre * (1.0 + least.floor));
+    let word = exact_multiple(measured, highest, published, least);
+    match (bound, word) {
+        (Bound::Exact, word) => word,
+        // The truth may be larger by any amount, which makes what holds hold the more.
+        (Bound::AtLeast, Word::Stronger | Word::Holds) => word,
+        // It may be smaller by any amount: what was too small already is not what was published,
+        // and its direction is open.
+        (Bound::AtMost, Word::DoesNotHold) => word,
+        (Bound::AtMost, Word::Weaker) if highest < published => Word::DoesNotHold,
+        (Bound::AtLeast | Bound::AtMost, _) => Word::Undecided,
+    }
+}
+
+/// The same where nothing but rounds and noise stands between what was measured and the truth,
+/// which is `highest` at most.
+fn exact_multiple(measured: Interval, highest: f64, published: f64, least: Least) -> Word {
+    let proven = measured.low > 1.0 && measured.centre >= 1.0 + least.proven();
+    match proven {
+        false if highest >= published.max(1.0 + least.smallest) => Word::Undecided,
+        false => Word::DoesNotHold,
+        true if measured.low > published => Word::Stronger,
+        true if measured.high < published => Word::Weaker,
+        true => Word::Holds,
+    }
+}
+
+/// What a measured multiple says about two that were said to be alike.
+fn equal(measured: Interval, bound: Bound, within: f64, least: Least) -> Word {
+    let (lowest, highest) = (1.0 / (1.0 + within), 1.0 + within);
+    let apart = measured.centre.max(measured.centre.recip()) - 1.0;
+    // A difference that may be noise is none, and noise of that size shows no two to be alike.
+    let (above, below) = (measured.low > highest, measured.high < lowest);
+    let alike = lowest <= measured.low && measured.high <= highest && least.floor <= within;
+    match bound {
+        Bound::Exact if alike => Word::Holds,
+        Bound::Exact if (above || below) && apart > least.floor => Word::DoesNotHold,
+        Bound::AtLeast if above && apart > least.floor => Word::DoesNotHold,
+        Bound::AtMost if below && apart > least.floor => Word::DoesNotHold,
+        _ => Word::Undecided,
+    }
+}
+
+fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let mut found = Vec::new();
+    for pair in asked.rows.windows(2) {
+        let (interval, bound) = measure(asked.metric, &pair[0], &pair[1], evidence)?;
+        let word = match multiple(interval, bound, 1.0, least(asked.metric, evidence)) {
+            Word::Stronger | Word::Weaker => Word::Holds,
+            word => word,
+        };
+        let relation = match word {
+            Word::Holds => "above",
+            Word::Undecided => "not shown to be above",
+            _ if interval.high < 1.0 => "below",
+            _ => "no different from",
+        };
+        let amount = bound.words();
+        let multiple = interval.words();
+        let sentence = format!("{} {relation} {}: {amount}{multiple} ×", pair[0], pair[1]);
+        found.push(Judgement::of(word, sentence));
+    }
+    let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
+    let sentence = format!("by {}: {}", asked.metric.name(), sentences.join("; "));
+    Ok(Judgement::of(word(&found), sentence))
+}
+
+fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let rounds = Rounds::find(&asked.of, evidence)?;
+    let cores = match asked.per {
+        Per::Subject => 1,
+        Per::Core => evidence.kept.manifest.setup.server_cores.len().max(1),
+    };
+    let good = rounds
+        .samples
+        .iter()
+        .filter(|sample| sample.void().is_none());
+    let mut figures: Vec<f64> = good
+        .filter_map(|sample| asked.metric.of(sample))
+        .map(|figure| figure / cores as f64)
+        .collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    let (Some(&low), Some(&high)) = (figures.first(), figures.last()) else {
+        let sentence = format!("{} has no figure of {}", asked.of, asked.metric.name());
+        return Err(Judgement::of(Word::Void, sentence));
+    };
+    let interval = Interval {
+        low,
+        centre: figures[figures.len() / 2],
+        high,
+    };
+    let limited = rounds.limit();
+    let (best, worst) = match asked.metric.more_is_better() {
+        true => (high / asked.published, low / asked.published),
+        false => (asked.published / low, asked.published / high),
+    };
+    let word = figure(best, worst, limited.is_some());
+    let each = match asked.per {
+        Per::Subject => "",
+        Per::Core => " for each core",
+    };
+    let bound = match &limited {
+        Some(why) => {
+            let end = match asked.metric.more_is_better() {
+                true => "least",
+                false => "most",
+            };
+            format!(" (at {end}: the generator was the limit, {why})")
+        }
+        None => String::new(),
+    };
+    let sentence = format!(
+        "{} of {}{each}: the rounds lie between {} and {}{bound}; {} was published",
+        asked.metric.name(),
+        asked.of,
+        number(low),
+        number(high),
+        number(asked.published)
+    );
+    Ok(Judgement {
+        word,
+        sentence,
+        measured: Some(interval),
+        published: Some(asked.published),
+    })
+}
+
+/// What the best and the worst round, as multiples of what was published, say about it. Where the
+/// generator was the limit the truth may be better by any amount.
+fn figure(best: f64, worst: f64, limited: bool) -> Word {
+    match (best >= 1.0, best * CORES_APART >= 1.0) {
+        (true, _) if worst > 1.0 => Word::Stronger,
+        (true, _) if limited || worst * CORES_APART >= 1.0 => Word::Holds,
+        // Rounds on both sides of all that would count: too wide to tell.
+        (true, _) => Word::Undecided,
+        (false, _) if limited => Word::Undecided,
+        (false, true) => Word::Weaker,
+        (false, false) => Word::DoesNotHold,
+    }
+}
+
+fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let printed = |row: &str| {
+        Rounds::find(row, evidence)?;
+        let output = evidence
+            .outputs
+            .get(row)
+            .map(String::as_str)
+            .unwrap_or_default();
+        number_after(output, &asked.word).ok_or_else(|| {
+            let sentence = format!("{row} writes no number after `{}`", asked.word);
+            Judgement::of(Word::Void, sentence)
+        })
+    };
+    let (a, b) = (printed(&asked.of)?, printed(&asked.to)?);
+    let [least, most] = asked.published;
+    let ratio = a / b;
+    let word = match (least..=most).contains(&ratio) {
+        true => Word::Holds,
+        false => Word::DoesNotHold,
+    };
+    let range = match least == most {
+        true => shown(least),
+        false => format!("{} to {}", shown(least), shown(most)),
+    };
+    let sentence = format!(
+        "{} of {}: {} against {} of {}, {} times; {range} was published",
+        asked.word,
+        asked.of,
+        number(a),
+        number(b),
+        asked.to,
+        shown(ratio)
+    );
+    Ok(Judgement::of(word, sentence))
+}
+
+/// The number that follows a word.
+fn number_after(text: &str, word: &str) -> Option<f64> {
+    let mut words = text.split_whitespace();
+    words.find(|found| *found == word)?;
+    words.next()?.parse().ok().filter(|number| *number > 0.0)
+}
+
+fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let row = asked.of.as_deref().unwrap_or_default();
+    let limit = Rounds::find(row, evidence)?.limit();
+    let rounds: Vec<&Round> = evidence
+        .kept
+        .rounds
+        .iter()
+        .filter(|round| round.row == row)
+        .collect();
+    let phases = rounds.first().map_or(&[][..], |round| &round.phases);
+    if phases.iter().all(|phase| phase.conditions.is_empty()) {
+        let sentence = format!("{row} has no phases with conditions");
+        return Err(Judgement::of(Word::Void, sentence));
+    }
+    let mut all = true;
+    let mut words = Vec::new();
+    for (at, phase) in phases.iter().enumerate() {
+        let runs = rounds.iter().filter_map(|round| round.phases.get(at));
+        let passed = runs.filter(|run| run.passed()).count();
+        // In most of its rounds: one that somebody disturbed is no failure of the subject.
+        let passes = 2 * passed > rounds.len();
+        all &= passes;
+        let verdict = if passes { "passes" } else { "fails" };
+        words.push(format!(
+            "{} {verdict} ({passed} of {})",
+            phase.name,
+            rounds.len()
+        ));
+    }
+    let mut sentence = format!("{row}: {}", words.join(", "));
+    let word = match (all, limit) {
+        (true, _) => Word::Holds,
+        (false, None) => Word::DoesNotHold,
+        (false, Some(why)) => {
+            sentence += &format!(" (the generator was the limit: {why})");
+            Word::Undecided
+        }
+    };
+    Ok(Judgement::of(word, sentence))
+}
+
+/// A number with about three figures.
+pub(super) fn shown(value: f64) -> String {
+    match value {
+        100.0.. => number(value),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

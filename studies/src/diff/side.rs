@@ -1,0 +1,429 @@
+//! One of the two measurements: a comparison, a round of one, or the record of a run.
+
+use std::fs;
+use std::path::Path;
+
+use lab::manifest::{Role, RowFacts, Setup};
+use lab::round::Round;
+use lab::sample::Sample;
+use lab::store::{CAPACITY, Kept, MANIFEST, SWEEP, TRIALS};
+use lab::verdict::{Metric, Side, noise_floor};
+use load::redaction::without_hashes;
+use load::{Record, Stop};
+use measure::host::Host;
+use report::pack::{Records, is_pack};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A difference that is called one where nobody says otherwise.
+const SMALLEST: f64 = 0.02;
+
+/// What was measured, and what of.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// What kind of measurement it is, in words.
+    kind: &'static str,
+    /// What must be the same of two that are compared: what it is, and its value.
+    workload: Vec<(&'static str, String)>,
+    metric: Metric,
+    at_a_rate: bool,
+    host: Host,
+    /// The version of ringside.
+    version: String,
+    pub(super) smallest: f64,
+    /// The rows that are compared, and what else was measured beside them.
+    pub(super) rows: Vec<MeasuredRow>,
+    /// The baseline's rounds with those of the baseline once more, if it was measured.
+    noise: Option<(Vec<Sample>, Vec<Sample>)>,
+    cautions: Vec<String>,
+}
+
+/// A row with its rounds.
+#[derive(Debug)]
+pub(super) struct MeasuredRow {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) samples: Vec<Sample>,
+    /// What it is asked, where that differs from row to row.
+    asked: Option<String>,
+    /// What it is, where that was recorded.
+    program: Option<RowFacts>,
+}
+
+impl MeasuredRow {
+    /// How many of its rounds count.
+    pub(super) fn counting(&self) -> usize {
+        let counts = |sample: &&Sample| sample.void().is_none();
+        self.samples.iter().filter(counts).count()
+    }
+
+    /// Why it is not known to be the same program `after`, if it is not.
+    pub(super) fn changed(&self, after: &MeasuredRow) -> Option<String> {
+        let (Some(old), Some(new)) = (&self.program, &after.program) else {
+            return Some("its program was not recorded".to_owned());
+        };
+        let hashes = |facts: &RowFacts| -> Vec<String> {
+            let binaries = facts.binaries.iter();
+            binaries.map(|binary| binary.sha256.clone()).collect()
+        };
+        let why = match (old, new) {
+            _ if old.subject != new.subject => "it's a different subject",
+            _ if old.version != new.version => "its version changed",
+            _ if old.command != new.command => "its command changed",
+            _ if hashes(old) != hashes(new) => "its program changed",
+            _ if hashes(new).is_empty() => "its program was not recorded",
+            // All that our own server does is in its program and its command.
+            _ if new.own_server => return None,
+            _ if old.source.is_none() || new.source.is_none() => "its source was not recorded",
+            _ if old.source != new.source => "its source changed",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+}
+
+impl Measured {
+    pub(super) fn read(path: &Path, stop: &Stop) -> Result<Measured, String> {
+        if path.is_dir() || is_pack(path) {
+            let records = Records::open(path, stop)?;
+            if let Some(what) = no_comparison(records.folder()) {
+                return Err(format!("{}: {what}", path.display()));
+            }
+            return Ok(Measured::of_comparison(Kept::read_from(records.source())?));
+        }
+        // A round has a row; what else a file may be, a record says itself.
+        #[derive(Deserialize)]
+        struct Kind {
+            row: Option<String>,
+        }
+        let named = |what: String| format!("{}: {what}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| {
+            named(format!(
+                "{error}; give a directory of ringside compare, or what ringside run --format json \
+                 wrote"
+            ))
+        })?;
+        let kind = serde_json::from_str::<Kind>(&text);
+        let kind = kind.map_err(|error| {
+            named(format!(
+                "neither a round nor a record ({error}); give the JSON of ringside run --format \
+                 json, or a directory of ringside compare"
+            ))
+        })?;
+        match kind.row {
+            Some(_) => Round::from_json(&text).and_then(Measured::of_round),
+            None => Record::from_json(&text).and_then(|record| Measured::of_record(&record)),
+        }
+        .map_err(named)
+    }
+
+    pub(super) fn of_comparison(kept: Kept) -> Measured {
+        let setup = &kept.manifest.setup;
+        let samples = |name: &str| -> Vec<Sample> {
+            let own = kept.rounds.iter().filter(|round| round.row == name);
+            own.map(started).collect()
+        };
+        let again = |rows: &[lab::manifest::RowFacts]| {
+            let row = rows.iter().find(|row| row.role == Role::Again)?;
+            Some((samples(&setup.baseline), samples(&row.name)))
+        };
+        let manifest = &kept.manifest;
+        Measured {
+            kind: "comparison",
+            workload: workload_of(setup),
+            metric: setup.metric,
+            at_a_rate: setup.rate.is_some(),
+            host: manifest.host.clone(),
+            version: setup.ringside.clone(),
+            smallest: setup.smallest_difference,
+            rows: manifest
+                .rows
+                .iter()
+                .map(|row| MeasuredRow {
+                    name: row.name.clone(),
+                    role: row.role,
+                    samples: match row.spoilt {
+                        Some(_) if row.role != Role::Subject => Vec::new(),
+                        _ => samples(&row.name),
+                    },
+                    asked: row.asked.clone(),
+                    program: row.spoilt.is_none().then(|| row.clone()),
+                })
+                .collect(),
+            noise: again(&manifest.rows),
+            cautions: Vec::new(),
+        }
+    }
+
+    fn of_round(round: Round) -> Result<Measured, String> {
+        let Some(record) = &round.record else {
+            return Err(
+                "a round of a timed command doesn't say what was run; give the \
+                        comparison's directory"
+                    .to_owned(),
+            );
+        };
+        let row = MeasuredRow {
+            name: round.row.clone(),
+            role: Role::Subject,
+            samples: vec![started(&round)],
+            asked: None,
+            program: None,
+        };
+        Measured::of_record(record).map(|measured| Measured {
+            kind: "round",
+            rows: vec![row],
+            ..measured
+        })
+    }
+
+    fn of_record(record: &Record) -> Result<Measured, String> {
+        let plan = serde_json::to_value(&record.plan).map_err(|error| error.to_string())?;
+        let facts = [
+            ("protocol", &plan["protocol"]),
+            ("method", &plan["request"]["method"]),
+            ("headers", &plan["request"]["headers"]),
+            ("body", &plan["request"]["body"]),
+            ("schedule", &plan["schedule"]),
+            ("number of connections", &plan["connections"]),
+            ("pipelining", &plan["pipeline"]),
+            ("keep-alive", &plan["keep_alive"]),
+        ];
+        let mut workload: Vec<(&str, String)> = facts
+            .into_iter()
+            .map(|(fact, value)| (fact, in_words(value)))
+            .collect();
+        workload.push(("path", record.plan.target.path.clone()));
+        workload.push(("scheme", record.plan.target.scheme.clone()));
+        let sample = Sample {
+            // No one watched the server's processes.
+            server_cpu_us_per_exchange: None,
+            ..Sample::new(1, record, Default::default(), 1)
+        };
+        let why = record
+            .warnings
+            .first()
+            .map_or("it doesn't say why", String::as_str);
+        let invalid = (!record.valid).then(|| format!("one of the records is invalid: {why}"));
+        Ok(Measured {
+            kind: "record of a run",
+            workload,
+            metric: match record.offered_rate {
+                Some(_) => Metric::ResponseTimeP99,
+                None => Metric::RequestsPerSecond,
+            },
+            at_a_rate: record.offered_rate.is_some(),
+            host: record.host.clone(),
+            version: record.generator.version.clone(),
+            smallest: SMALLEST,
+            rows: vec![MeasuredRow {
+                name: "run".to_owned(),
+                role: Role::Subject,
+                samples: vec![sample],
+                asked: None,
+                program: None,
+            }],
+            noise: None,
+            cautions: invalid.into_iter().collect(),
+        })
+    }
+
+    /// The rows that are compared.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &MeasuredRow> {
+        self.rows.iter().filter(|row| row.role == Role::Subject)
+    }
+
+    pub(super) fn row(&self, name: &str) -> Option<&MeasuredRow> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Whether it is a single run or round, of which no interval can be had.
+    pub(super) fn is_single(&self) -> bool {
+        self.kind != "comparison"
+    }
+
+    /// What rows are judged by.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
+        let cost = self.at_a_rate && self.kind != "record of a run";
+        let cost = cost.then_some(Metric::ServerCpuPerExchange);
+        [self.metric].into_iter().chain(cost)
+    }
+
+    /// What the baseline seemed to differ from itself by, if that was measured.
+    pub(super) fn floor(&self, metric: Metric) -> Option<f64> {
+        let (baseline, again) = self.noise.as_ref()?;
+        let side = |samples| Side {
+            samples,
+            ..Side::named("")
+        };
+        noise_floor(side(again), side(baseline), metric, 1)
+    }
+
+    /// Whether the two can be compared; else the reason that they cannot.
+    pub(super) fn comparable(&self, after: &Measured) -> Result<(), String> {
+        if self.kind != after.kind {
+            return Err(format!(
+                "one is a {}, the other a {}",
+                self.kind, after.kind
+            ));
+        }
+        for ((what, before), (_, now)) in self.workload.iter().zip(&after.workload) {
+            if without_hashes(before) != without_hashes(now) {
+                return Err(format!("they differ in {what}: {before} before, {now} now"));
+            }
+        }
+        for row in after.subjects() {
+            let other = self.row(&row.name);
+            let plain = |asked: &Option<String>| asked.as_deref().map(without_hashes);
+            if let Some(other) = other.filter(|other| plain(&other.asked) != plain(&row.asked)) {
+                let (before, now) = (said(&other.asked), said(&row.asked));
+                let name = &row.name;
+                return Err(format!(
+                    "{name} gets different requests: {before} before, {now} now"
+                ));
+            }
+        }
+        let cpus = |host: &Host| host.cpus_online.map(|cpus| cpus.to_string());
+        let facts: [(&str, Option<String>, Option<String>); 3] = [
+            (
+                "processor",
+                self.host.cpu_model.clone(),
+                after.host.cpu_model.clone(),
+            ),
+            ("number of processors", cpus(&self.host), cpus(&after.host)),
+            (
+                "architecture",
+                self.host.architecture.clone(),
+                after.host.architecture.clone(),
+            ),
+        ];
+        for (what, before, now) in facts {
+            if before != now {
+                let (before, now) = (said(&before), said(&now));
+                return Err(format!(
+                    "they ran on different hosts: the {what} was {before} and is {now}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What differs and does not forbid to compare.
+    pub(super) fn cautions(&self, after: &Measured) -> Vec<String> {
+        let (old, new) = (&self.host, &after.host);
+        let facts = [
+            ("kernel", &old.kernel, &new.kernel),
+            ("governor", &old.governor, &new.governor),
+            (
+                "congestion control",
+                &old.congestion_control,
+                &new.congestion_control,
+            ),
+            ("mitigations", &old.mitigations, &new.mitigations),
+        ];
+        let differ = facts.into_iter().filter(|(_, before, now)| before != now);
+        let sentence = |what: &str, before: &str, now: &str| {
+            format!("the {what} was {before} and is {now}, which may have changed the figures")
+        };
+        let mut cautions: Vec<String> = differ
+            .map(|(what, before, now)| sentence(what, said(before), said(now)))
+            .collect();
+        if self.version != after.version {
+            cautions.push(sentence(
+                "version of ringside",
+                &self.version,
+                &after.version,
+            ));
+        }
+        if self.workload != after.workload {
+            // Only their hashes differ, or they could not be compared at all.
+            cautions.push(
+                "secrets and bodies are hidden under different keys, or differ: there's no way to \
+                 tell whether both sent the same"
+                    .to_owned(),
+            );
+        }
+        cautions.extend(self.cautions.iter().chain(&after.cautions).cloned());
+        cautions
+    }
+}
+
+/// Why a folder holds no comparison, if it doesn't: what else it is.
+fn no_comparison(folder: &Path) -> Option<String> {
+    let holds = |file: &str| folder.join(file).is_file();
+    let others = [
+        (SWEEP, "a sweep; give the directory of one of its points"),
+        (TRIALS, "a series of trials; give the directory of one"),
+        (CAPACITY, "a capacity search, and diff compares comparisons"),
+    ];
+    let other = others.into_iter().find(|(file, _)| holds(file));
+    let nothing = "no comparison in it (no comparison.json); give a directory of ringside compare";
+    (!holds(MANIFEST)).then(|| match other {
+        Some((_, what)) => format!("this is {what}"),
+        None => nothing.to_owned(),
+    })
+}
+
+/// A part of a plan as people say it: `closed`, `constant (rate 100)`, `accept: text/html`.
+fn in_words(value: &Value) -> String {
+    let joined = |parts: Vec<String>| match parts.is_empty() {
+        true => "none".to_owned(),
+        false => parts.join(", "),
+    };
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        Value::String(text) if text.is_empty() => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(parts) => match parts.as_slice() {
+            [Value::String(name), Value::String(value)] => format!("{name}: {value}"),
+            parts => joined(parts.iter().map(in_words).collect()),
+        },
+        Value::Object(parts) => {
+            let is_head = |name: &str| matches!(name, "kind" | "name");
+            let head = parts.iter().find(|(name, _)| is_head(name));
+            let rest = parts.iter().filter(|(name, _)| !is_head(name));
+            let rest: Vec<String> = rest
+                .map(|(name, value)| format!("{} {}", name.replace('_', " "), in_words(value)))
+                .collect();
+            match head {
+                Some((_, head)) if rest.is_empty() => in_words(head),
+                Some((_, head)) => format!("{} ({})", in_words(head), rest.join(", ")),
+                None => joined(rest),
+            }
+        }
+    }
+}
+
+/// A round's figures, with the start that the round says.
+fn started(round: &Round) -> Sample {
+    Sample {
+        start: round.start,
+        ..round.sample.clone()
+    }
+}
+
+fn workload_of(setup: &Setup) -> Vec<(&'static str, String)> {
+    vec![
+        ("metric", setup.metric.name().to_owned()),
+        ("question", setup.asked.clone()),
+        ("load", setup.load.clone()),
+        (
+            "rate",
+            setup.rate.map_or("none".into(), |rate| format!("{rate}/s")),
+        ),
+        (
+            "number of cores of the subjects",
+            setup.server_cores.len().to_string(),
+        ),
+        (
+            "number of cores of the generator",
+            setup.generator_cores.len().to_string(),
+        ),
+    ]
+}
+
+fn said(fact: &Option<String>) -> &str {
+    fact.as_deref().unwrap_or("unknown")
+}

@@ -1,0 +1,32 @@
+//! Sweeps: the same comparison at several values of one setting, such as the number of connections.
+//! Each point is a comparison of its own in a folder of its own; what they say together stands in
+//! `sweep.json`.
+//!
+//! This file lists what is written of one; `points.rs` reads the `[sweep]` of a comparison.
+
+mod page;
+mod record;
+mod run;
+mod text;
+
+pub use page::page;
+pub(crate) use page::said;
+pub use record::{Law, PointFound, RowFound, Sweep};
+pub use run::{Swept, sweep};
+pub use text::{csv, markdown, terminal};
+
+pub use lab::points::{Key, Point};
+
+use lab::store::SWEEP;
+use report::pages::{File, Page};
+use supervisor::document::indented;
+
+/// Every file of a sweep's folder, by its name; each point has a folder besides.
+pub(crate) fn files(sweep: &Sweep) -> [(File, String); 4] {
+    [
+        (File::Record(SWEEP), indented(sweep)),
+        (File::Page(Page::HTML), page(sweep)),
+        (File::Page(Page::MARKDOWN), markdown(sweep)),
+        (File::Page(Page::CSV), csv(sweep)),
+    ]
+}

@@ -1,0 +1,275 @@
+//! What a sweep found: the figures of every row at every point, and what they make of it together.
+//! Made from the reports of its points alone.
+
+use lab::manifest::Role;
+use lab::verdict::{Kind, Metric};
+use report::{Figures, Report};
+use serde::{Deserialize, Serialize};
+use statistics::Ratio;
+use statistics::format;
+use statistics::usl::{self, Usl};
+use supervisor::document;
+
+use super::Key;
+use super::text::written;
+
+/// The version of `sweep.json` that is written and read here.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// What a sweep found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The version of this structure.
+    pub schema_version: u32,
+    /// The comparison's name.
+    pub name: String,
+    /// Its question.
+    pub question: String,
+    /// When it began, UTC.
+    pub began: String,
+    /// The setting that it changes.
+    pub key: Key,
+    /// The subject that the others are compared with.
+    pub baseline: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The values in the order of measuring, which is random.
+    pub order: Vec<f64>,
+    /// The points that were measured, by their values.
+    pub points: Vec<PointFound>,
+    /// How each row's throughput grows, over connections and workers.
+    pub laws: Vec<Law>,
+    /// What ended it before its last point, if something did.
+    pub ended_early: Option<String>,
+    /// The keyed hash of the comparison's file as it was read, secrets included; null in folders
+    /// that were begun before there was one.
+    #[serde(default)]
+    pub file_hash: Option<String>,
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PointFound {
+    /// The setting's value.
+    pub value: f64,
+    /// The folder of its comparison, inside the sweep's.
+    pub folder: String,
+    /// The rows in the comparison's order, without those that were not measured.
+    pub rows: Vec<RowFound>,
+}
+
+/// One row at one point.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RowFound {
+    /// Its name.
+    pub name: String,
+    /// What it is there for.
+    pub role: Role,
+    /// Its rounds put together.
+    pub figures: Figures,
+    /// Its figure as a multiple of the baseline's.
+    pub ratio: Option<Ratio>,
+    /// What can be said about it beside the baseline, as a word for programs.
+    pub kind: Kind,
+    /// The same as a sentence.
+    pub verdict: String,
+    /// Whether the rounds count for nothing, or are the generator's as much as the subject's.
+    pub doubtful: bool,
+}
+
+/// How a row's throughput grows with the setting (the Universal Scalability Law).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Law {
+    /// The row's name.
+    pub row: String,
+    /// The law; null where the points do not allow one.
+    pub law: Option<Usl>,
+    /// Why there is none.
+    pub refused: Option<String>,
+    /// Values that it is not fitted to, since the generator was the limit there, or rounds void.
+    pub left_out: Vec<f64>,
+}
+
+impl Sweep {
+    /// Reads `sweep.json`. A newer schema and what is no sweep are told apart in a sentence.
+    pub fn from_json(text: &str) -> Result<Sweep, String> {
+        document::versioned(text, SCHEMA_VERSION, "sweep")
+    }
+
+    /// Takes what was measured at a value, and draws the conclusions anew.
+    pub(crate) fn add(&mut self, value: f64, report: &Report) {
+        let row = |row: &report::Row| {
+            let kind = row.verdict.kind;
+            Some(RowFound {
+                name: row.facts.name.clone(),
+                role: role(kind),
+                figures: row.figures.clone()?,
+                ratio: row.ratio,
+                kind,
+                verdict: row.verdict.sentence.clone(),
+                doubtful: row
+                    .samples
+                    .iter()
+                    .any(|sample| sample.void().is_some() || sample.bound().is_some()),
+            })
+        };
+        let found = PointFound {
+            value,
+            folder: self.key.folder(value),
+            rows: report.subjects.iter().filter_map(row).collect(),
+        };
+        self.points.retain(|point| point.value != found.value);
+        self.points.push(found);
+        self.points.sort_by(|a, b| a.value.total_cmp(&b.value));
+        if matches!(self.key, Key::Connections | Key::Workers) {
+            let names = self.names();
+            self.laws = names
+                .iter()
+                .map(|name| self.law(name, report.setup.seed))
+                .collect();
+        }
+    }
+
+    /// The names of the rows that are compared, each once, in the order of the first point.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for row in self.points.iter().flat_map(|point| &point.rows) {
+            if row.role == Role::Subject && !names.contains(&row.name) {
+                names.push(row.name.clone());
+            }
+        }
+        names
+    }
+
+    /// A row at each point where it was measured.
+    pub fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (f64, &'a RowFound)> {
+        self.points.iter().filter_map(move |point| {
+            let row = point.rows.iter().find(|row| row.name == name)?;
+            Some((point.value, row))
+        })
+    }
+
+    fn law(&self, name: &str, seed: u64) -> Law {
+        let (doubtful, sound): (Vec<_>, Vec<_>) = self.of(name).partition(|(_, row)| row.doubtful);
+        let points: Vec<(f64, f64)> = sound
+            .iter()
+            .map(|(value, row)| (*value, row.figures.requests_per_second.median))
+            .collect();
+        let fitted = usl::fit(&points, seed);
+        Law {
+            row: name.to_owned(),
+            refused: fitted.as_ref().err().map(ToString::to_string),
+            law: fitted.ok(),
+            left_out: doubtful.iter().map(|(value, _)| *value).collect(),
+        }
+    }
+
+    /// What the points allow to say together, in sentences, and whether that is all of what was
+    /// asked.
+    pub(super) fn concluded(&self) -> Vec<(bool, String)> {
+        let mut sentences: Vec<(bool, String)> = Vec::new();
+        if let Some(why) = &self.ended_early {
+            let says = format!(
+                "The sweep ended early: {why}. {} of {} points were measured.",
+                self.points.len(),
+                self.order.len()
+            );
+            sentences.push((false, says));
+        }
+        let names = self.names();
+        let others = names.iter().filter(|name| **name != self.baseline);
+        sentences.extend(others.map(|name| self.beside(name)));
+        let laws = self.laws.iter().filter(|law| law.law.is_some());
+        sentences.extend(laws.map(|law| (true, law.sentence(self.key))));
+        sentences
+    }
+
+    /// Of which rows no law can be said, and why.
+    pub(super) fn refused(&self) -> Vec<String> {
+        let laws = self.laws.iter().filter(|law| law.law.is_none());
+        laws.map(|law| law.sentence(self.key)).collect()
+    }
+
+    /// What was said of a row at each value, values with the same answer together, and whether
+    /// something was said at each.
+    fn beside(&self, name: &str) -> (bool, String) {
+        let (mut differ, mut same, mut open): (Vec<String>, Vec<String>, Vec<String>) =
+            Default::default();
+        for (value, row) in self.of(name) {
+            let value = written(self.key, value);
+            match (row.kind, row.ratio) {
+                (kind, Some(ratio)) if kind.says_a_difference() => {
+                    let bound = match kind {
+                        Kind::AtLeast => "at least ",
+                        Kind::AtMost => "at most ",
+                        _ => "",
+                    };
+                    let times = format::ratio(kind.figure(&ratio));
+                    differ.push(format!("{bound}{times} × at {value}"));
+                }
+                (Kind::NoDifference | Kind::TooSmall, _) => same.push(value),
+                _ => open.push(value),
+            }
+        }
+        let mut parts = Vec::new();
+        if !differ.is_empty() {
+            parts.push(differ.join(", "));
+        }
+        if !same.is_empty() {
+            parts.push(format!("no difference shown at {}", same.join(", ")));
+        }
+        if !open.is_empty() {
+            parts.push(format!("undecided at {}", open.join(", ")));
+        }
+        let says = format!(
+            "{name} beside {}, {} over {}: {}.",
+            self.baseline,
+            self.metric.name(),
+            self.key.name(),
+            parts.join("; ")
+        );
+        (open.is_empty(), says)
+    }
+}
+
+impl Law {
+    /// What it says, in a sentence.
+    fn sentence(&self, key: Key) -> String {
+        let row = &self.row;
+        let left_out = match self.left_out.as_slice() {
+            [] => String::new(),
+            values => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                let values = values.join(", ");
+                format!(" The points at {values} are left out: they are not the subject's alone.")
+            }
+        };
+        let Some(law) = &self.law else {
+            let why = self.refused.as_deref().unwrap_or("it was not fitted");
+            return format!("{row}: no scalability law, since {why}.{left_out}");
+        };
+        let peak = match law.peak {
+            Some((n, x)) => format!(
+                "most is served with about {n:.0} {}, {} requests/s",
+                key.name(),
+                format::count(x)
+            ),
+            None => "no peak within twice of what was measured".to_owned(),
+        };
+        format!(
+            "{row}: {} requests/s by one, {:.1} % contention, {:.3} % coherency; {peak}.{left_out}",
+            format::count(law.lambda.value),
+            100.0 * law.sigma.value,
+            100.0 * law.kappa.value,
+        )
+    }
+}
+
+/// What a row is there for, from what is said about it.
+fn role(kind: Kind) -> Role {
+    match kind {
+        Kind::Noise => Role::Again,
+        Kind::Ceiling => Role::Ceiling,
+        _ => Role::Subject,
+    }
+}

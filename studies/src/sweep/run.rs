@@ -1,0 +1,141 @@
+//! A sweep from its file to its record: one comparison after the other, in random order.
+
+use std::path::{Path, PathBuf};
+
+use lab::compare::{Place, metric, one, read};
+use lab::comparison::Comparison;
+use lab::event::{Event, Observer};
+use lab::store::{MANIFEST, SWEEP, Source, Store, read_with, time_of_day};
+use lab::{CannotBegin, End, Options, resume};
+use load::{Signal, Stop};
+use measure::time::{unix_seconds, utc_date};
+use statistics::Random;
+
+use super::record::{SCHEMA_VERSION, Sweep};
+use super::{Key, Point, files};
+
+/// What a sweep brought.
+#[derive(Clone, Debug)]
+pub struct Swept {
+    /// What was found.
+    pub sweep: Sweep,
+    /// The output folder, absolute; each point has a folder inside.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons.
+    pub unwritten: Vec<String>,
+    /// What ended it early, if something did.
+    pub stopped: Option<Signal>,
+    /// Whether every subject that could be measured was, at every point.
+    pub complete: bool,
+}
+
+impl Swept {
+    /// As that of a comparison, see [`report::Outcome::end`].
+    pub fn end(&self) -> End {
+        let mut points = self.sweep.points.iter();
+        let measured = points.any(|point| !point.rows.is_empty());
+        let whole = self.complete && self.unwritten.is_empty();
+        End::of(self.stopped, measured, whole)
+    }
+}
+
+/// Carries a sweep out, or goes on with one that was begun. None where the file holds none.
+///
+/// # Errors
+/// As [`lab::compare()`], before the point that they are about.
+pub fn sweep(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Option<Swept>, CannotBegin> {
+    let (comparison, file) = read(options)?;
+    let Some((first, at_first)) = comparison.points.first() else {
+        return Ok(None);
+    };
+    let mut store = open(options, &comparison, &file).map_err(CannotBegin::Impossible)?;
+    store.keep_asked(&file);
+    let mut points: Vec<&(Point, Comparison)> = comparison.points.iter().collect();
+    Random::new(comparison.seed).shuffle(&mut points);
+    let order = points.iter().map(|(point, _)| point.value()).collect();
+    let mut found = new(at_first, first.key(), order);
+    found.file_hash = Some(comparison.redaction.fingerprint(&file));
+    store.put_json(Path::new(SWEEP), &found);
+    let mut complete = true;
+    let mut unwritten = Vec::new();
+    for (number, (point, comparison)) in (1..).zip(&points) {
+        if stop.requested().is_some() {
+            break;
+        }
+        observer.event(&Event::Point {
+            key: first.key().name(),
+            value: point.value(),
+            number,
+            points: points.len() as u32,
+        });
+        let inside = first.key().folder(point.value());
+        let folder = store.folder().join(&inside);
+        let begun = options.resume.is_some() && folder.join(MANIFEST).is_file();
+        let place = match begun {
+            true => Place::Begun(&folder),
+            false => Place::New(Some(&folder)),
+        };
+        let outcome = report::Outcome::of(one(comparison, &file, place, options, stop, observer)?);
+        complete &= outcome.report.complete();
+        let within = |name: &String| format!("{inside}/{name}");
+        unwritten.extend(outcome.unwritten.iter().map(within));
+        found.add(point.value(), &outcome.report);
+        store.put_json(Path::new(SWEEP), &found);
+    }
+    found.ended_early = stop
+        .requested()
+        .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
+    for (file, text) in files(&found) {
+        store.put(file.name().as_ref(), text.into_bytes());
+    }
+    unwritten.extend(store.unwritten());
+    Ok(Some(Swept {
+        sweep: found,
+        folder: store.folder().to_owned(),
+        unwritten,
+        stopped: stop.requested(),
+        complete,
+    }))
+}
+
+/// The folder of a sweep: a new one, or that of the sweep to resume.
+fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store, String> {
+    let redaction = &comparison.redaction;
+    let Some(folder) = &options.resume else {
+        let store = Store::create(options.out.as_deref(), &comparison.name, unix_seconds());
+        return store.and_then(|mut store| store.hide(redaction).map(|()| store));
+    };
+    if !folder.join(SWEEP).is_file() {
+        let folder = folder.display();
+        return Err(format!("{folder} holds no sweep that could be resumed"));
+    }
+    let begun = read_with(&Source::of(folder).join(SWEEP), Sweep::from_json)?;
+    let before = begun.file_hash.as_deref();
+    resume::key_is_there(folder, before, file)?;
+    let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    store.hide(redaction)?;
+    resume::same_file(folder, before, file, Some(&redaction.fingerprint(file)))?;
+    Ok(store)
+}
+
+fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
+    let seconds = unix_seconds();
+    Sweep {
+        schema_version: SCHEMA_VERSION,
+        name: comparison.name.clone(),
+        question: comparison.question.clone(),
+        began: format!("{}T{}Z", utc_date(seconds), time_of_day(seconds)),
+        key,
+        baseline: comparison.baseline.clone(),
+        metric: metric(comparison),
+        order,
+        points: Vec::new(),
+        laws: Vec::new(),
+        ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
+        file_hash: None,
+    }
+}

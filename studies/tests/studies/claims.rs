@@ -1,0 +1,305 @@
+//! Claims as their users see them: files in, what they rest on is run once, findings out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::comparison::Comparison;
+use lab::{Event, Source};
+use load::Stop;
+use report::pack::Records;
+use studies::claims::page::{self, Entry};
+use studies::claims::{self, Claim, Id, Options, Ran, Run, Word};
+use supervisor::document::BadFile;
+
+use crate::support::{Arena, alone, left_behind, quick};
+
+const GOOD: &str = r#"id = "A1"
+statement = "The slow one takes five times as long."
+source = "A post"
+published = "5 s against 1 s"
+as_published = "Some machine."
+as_here = "This one."
+
+[[row]]
+name = "slow"
+rate = 10
+connections = 10
+mean_ms = 1000.0
+
+[run]
+comparison = "../comparisons/test.toml"
+
+[[judge]]
+ratio = { metric = "seconds", of = "slow", to = "fast", published = 5 }
+"#;
+
+const COMPARISON: &str = r#"name = "test"
+question = "Which takes longer?"
+subjects = ["fast", "slow"]
+rounds = 3
+aa = false
+"#;
+
+fn write(arena: &Arena, name: &str, text: &str) -> PathBuf {
+    let folder = arena.folder.join("claims");
+    fs::create_dir_all(&folder).expect("writable");
+    let file = folder.join(name);
+    fs::write(&file, text).expect("writable");
+    file
+}
+
+/// A command that sleeps so long.
+fn sleeper(arena: &Arena, name: &str, seconds: &str) {
+    arena.subject(
+        name,
+        &format!(
+            "description = \"sleeps\"\nkind = \"command\"\noutput = \"\"\n[start]\n\
+             command = [\"/bin/sh\", \"-c\", \"sleep {seconds}\"]\n"
+        ),
+    );
+}
+
+fn run(arena: &Arena, claims: &[Claim]) -> Ran {
+    let options = Options {
+        folder: arena.folder.join("records"),
+        ringside: "/nonexistent/ringside".into(),
+        cache: Some(arena.folder.join("cache")),
+        subjects: Some(arena.folder.join("subjects")),
+        ..Options::default()
+    };
+    let tell = &mut |event: &Event<'_>| println!("{event}");
+    let ran = claims::run(claims, &options, &Stop::new(), &mut |_| (), tell);
+    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    ran
+}
+
+#[test]
+fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
+    let arena = Arena::new("claim-faults");
+    for (from, to, words) in [
+        ("\"A1\"", "\"first\"", "expected a letter and a number"),
+        ("\"A1\"", "\"A2\"", "expected a2.toml"),
+        ("statement", "statment", "did you mean `statement`?"),
+        ("as_here = \"This one.\"\n", "", "missing field `as_here`"),
+        (
+            "[run]\ncomparison = \"../comparisons/test.toml\"\n",
+            "",
+            "expected [run], or `cannot`",
+        ),
+        (
+            "comparison =",
+            "comparision =",
+            "did you mean `comparison`?",
+        ),
+        ("[run]", "cannot = \"No.\"\n[run]", "unknown field `cannot`"),
+        (
+            "as_here = \"This one.\"",
+            "cannot = \"No.\"",
+            "nothing to run",
+        ),
+        ("ratio = {", "ration = {", "did you mean `ratio`?"),
+        ("\"seconds\"", "\"second\"", "did you mean `seconds`?"),
+        ("published = 5 }", "published = 0 }", "0 is not above zero"),
+        (
+            "published = 5 }",
+            "published = 1 }",
+            "`within` belongs to a published ratio of 1",
+        ),
+        (
+            "[[judge]]\nratio",
+            "[[judge]]\npass = {}\nratio",
+            "expected one of `ratio`",
+        ),
+        ("rate = 10", "rate = -1", "-1 is not above zero"),
+    ] {
+        assert!(GOOD.contains(from), "nothing to replace: {from}");
+        let file = write(&arena, "a1.toml", &GOOD.replacen(from, to, 1));
+        let message = match Claim::read(&file) {
+            Ok(_) => panic!("{from} -> {to} was accepted"),
+            Err(bad) => bad.to_string(),
+        };
+        assert!(message.contains("claims/a1.toml"), "{message}");
+        assert!(message.contains(words), "{from} -> {to}: {message}");
+    }
+    let cannot = "id = \"A1\"\nstatement = \"x\"\nsource = \"x\"\npublished = \"x\"\n\
+                  as_published = \"x\"\ncannot = \"It is about what no test shows.\"\n";
+    let claim = Claim::read(&write(&arena, "a1.toml", cannot)).expect("a claim");
+    let finding =
+        claims::find(&claim, &Source::of(&arena.folder), None).expect("no record is read");
+    assert_eq!(finding.expect("a finding").word, Word::CannotBeTested);
+}
+
+#[test]
+fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
+    let _alone = alone();
+    let arena = Arena::new("claims-run");
+    sleeper(&arena, "fast", "0.05");
+    sleeper(&arena, "slow", "0.3");
+    arena.comparison(COMPARISON);
+    write(&arena, "a1.toml", GOOD);
+    let other = GOOD
+        .replace("\"A1\"", "\"A2\"")
+        .replace("published = 5 }", "published = 50 }");
+    write(&arena, "a2.toml", &other);
+    let missing = GOOD
+        .replace("\"A1\"", "\"B1\"")
+        .replace("test.toml", "absent.toml");
+    write(&arena, "b1.toml", &missing);
+    let (ledger, faults) = claims::read_all(&arena.folder.join("claims")).expect("a folder");
+    assert_eq!(faults, Vec::<BadFile>::new());
+    let ran = run(&arena, &ledger);
+    assert_eq!((ran.carried_out, ran.there), (1, 0), "{ran:?}");
+    let failed: Vec<&Vec<Id>> = ran.failed.iter().map(|(ids, _)| ids).collect();
+    assert_eq!(failed, [&vec![Id::parse("B1").expect("a name")]]);
+    let records = arena.folder.join("records");
+    let find =
+        |claim: &Claim| claims::find(claim, &Source::of(&records), None).expect("a good record");
+    let found = find(&ledger[0]).expect("it was run");
+    assert!(found.word >= Word::Weaker, "{found:?}");
+    let measured = found.judgements[0].measured.expect("a ratio");
+    // Six times as long at the most, and a busy machine makes the interval wide.
+    let holds = 1.0 < measured.low && measured.low < 6.5 && 2.0 < measured.high;
+    assert!(holds, "{measured:?}");
+    assert_eq!(find(&ledger[1]).map(|found| found.word), Some(Word::Weaker));
+    assert!(find(&ledger[2]).is_none(), "there is no record");
+    let again = run(&arena, &ledger);
+    assert_eq!((again.carried_out, again.there), (0, 1), "{again:?}");
+    // A comparison that says something else now is not what was measured.
+    arena.comparison(&COMPARISON.replace("rounds = 3", "rounds = 4"));
+    let refused = claims::find(&ledger[0], &Source::of(&records), None).expect_err("another file");
+    assert!(refused.contains("was measured with another"), "{refused}");
+    assert_eq!(run(&arena, &ledger).failed.len(), 2);
+}
+
+#[test]
+fn a_server_that_is_missing_makes_a_claim_one_that_cannot_be_tested() {
+    let _alone = alone();
+    let arena = Arena::new("claims-missing");
+    let requires = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Install it so.\"\n";
+    arena
+        .tiny("fast", "")
+        .subject("slow", &crate::support::tiny("", requires));
+    arena.comparison(&quick(&["fast", "slow"], 3));
+    let judged = GOOD.replace("\"seconds\"", "\"requests_per_second\"");
+    let claim = Claim::read(&write(&arena, "a1.toml", &judged)).expect("a claim");
+    run(&arena, std::slice::from_ref(&claim));
+    let records = arena.folder.join("records");
+    let found = claims::find(&claim, &Source::of(&records), None).expect("a record");
+    let found = found.expect("it was run");
+    assert_eq!(found.word, Word::CannotBeTested);
+    assert!(
+        found.judgements[0].sentence.ends_with("Install it so"),
+        "{:?}",
+        found.judgements
+    );
+}
+
+#[test]
+fn a_stopped_run_goes_on_where_it_was() {
+    let _alone = alone();
+    let arena = Arena::new("claims-stop");
+    sleeper(&arena, "fast", "0.01");
+    sleeper(&arena, "slow", "0.05");
+    arena.comparison(COMPARISON);
+    let claim = Claim::read(&write(&arena, "a1.toml", GOOD)).expect("a claim");
+    let options = Options {
+        folder: arena.folder.join("records"),
+        cache: Some(arena.folder.join("cache")),
+        subjects: Some(arena.folder.join("subjects")),
+        ..Options::default()
+    };
+    let stop = Stop::new();
+    let asker = stop.clone();
+    let tell = &mut |event: &Event<'_>| {
+        if matches!(event, Event::Measuring { round: 2, .. }) {
+            asker.request(load::Signal::Interrupt);
+        }
+    };
+    claims::run(
+        std::slice::from_ref(&claim),
+        &options,
+        &stop,
+        &mut |_| (),
+        tell,
+    );
+    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    let records = arena.folder.join("records");
+    let find = || claims::find(&claim, &Source::of(&records), None).expect("a record");
+    assert!(find().is_none(), "it was not run to its end");
+    let first = fs::read(records.join("test/rounds/slow/001.json")).expect("kept");
+    let ran = claims::run(
+        std::slice::from_ref(&claim),
+        &options,
+        &Stop::new(),
+        &mut |_| (),
+        &mut |event: &Event<'_>| println!("{event}"),
+    );
+    assert_eq!((ran.carried_out, ran.failed.len()), (1, 0), "{ran:?}");
+    assert!(find().is_some(), "now it was");
+    let now = fs::read(records.join("test/rounds/slow/001.json")).expect("kept");
+    assert_eq!(first, now, "what was measured before the stop stays");
+}
+
+#[test]
+fn every_claim_of_the_repository_can_be_read_and_judges_rows_that_are_there() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (ledger, faults) = claims::read_all(&repository.join("claims")).expect("the folder");
+    assert_eq!(faults, Vec::<BadFile>::new());
+    assert_eq!(ledger.len(), 31);
+    let mut wrong = Vec::new();
+    for claim in ledger {
+        let Ok(test) = &claim.test else { continue };
+        let Run::Comparison(file) = &test.run else {
+            continue;
+        };
+        let comparison = Comparison::read(file, Some(&repository.join("subjects")));
+        let comparison = match comparison {
+            Ok(comparison) => comparison,
+            Err(bad) => {
+                wrong.push(format!("{}: {bad}", claim.id));
+                continue;
+            }
+        };
+        let known = |row: &&str| comparison.rows.iter().any(|known| known.name == **row);
+        let absent = test.judges.iter().flat_map(|judge| judge.rows());
+        wrong.extend(
+            absent
+                .filter(|row| !known(row))
+                .map(|row| format!("{}: {} has no row {row}", claim.id, file.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (ledger, _) = claims::read_all(&repository.join("claims")).expect("the folder");
+    let place = "records/2026-11-22-2core-kvm-6.18/claims.tar.xz";
+    let records = Records::open(&repository.join(place), &Stop::new()).expect("a good pack");
+    let entries: Vec<Entry> = ledger
+        .into_iter()
+        .map(|claim| Entry {
+            finding: claims::find(&claim, records.source(), None).expect("a good record"),
+            claim,
+        })
+        .collect();
+    let word = |name: &str| {
+        let id = Id::parse(name).expect("a name");
+        let entry = entries.iter().find(|entry| entry.claim.id == id);
+        let finding = entry.and_then(|entry| entry.finding.as_ref());
+        finding.map(|finding| finding.word)
+    };
+    // Of its two findings one is stronger, and one holds.
+    assert_eq!(word("A1"), Some(Word::Holds));
+    // Nineteen thousand connections are no million.
+    assert_eq!(word("A6"), Some(Word::CannotBeTested));
+    // The times are the generator's, and two more findings do not hold.
+    assert_eq!(word("D3"), Some(Word::DoesNotHold));
+    let command = format!("ringside claims page {place}");
+    let kept = fs::read_to_string(records.pages().join("CLAIMS.md")).expect("the page");
+    assert!(
+        kept == page::markdown(&entries, &command),
+        "CLAIMS.md is not what `{command}` writes now"
+    );
+}

@@ -58,6 +58,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
         files: (tables::FILE_LINES_MAX, tables::LONG_FILES),
         functions: (tables::FUNCTION_LINES_MAX, tables::LONG_FUNCTIONS),
         lines: (tables::LINE_COLUMNS_MAX, tables::WIDE_LINES),
+        crates: (tables::CRATE_THOUSANDS_MAX, tables::LARGE_CRATES),
     };
     let mut complaints = imports::check(workspace, tables::CRATES, &tables::CONFINED);
     complaints.extend(unsafety::check(

@@ -1,5 +1,6 @@
-//! Files, functions and lines fit: a function a screen, a file a sitting, a line a column of a
-//! review. Exceptions are named, hold the size that is there, and so can only shrink.
+//! Files, functions, lines and crates fit: a function a screen, a file a sitting, a line a column of
+//! a review, a crate one subject. Exceptions are named, hold the size that is there, and so can only
+//! shrink.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -9,7 +10,10 @@ use super::Complaint;
 use crate::tables::Exception;
 use crate::workspace::{File, Workspace};
 
-/// A limit and its exceptions, for each of the three sizes.
+/// A crate is counted in begun thousands, so that its exception stands still while it is worked on.
+const THOUSAND: usize = 1000;
+
+/// A limit and its exceptions, for each of the sizes.
 pub(super) struct Limits<'a> {
     /// Lines in a file.
     pub(super) files: (usize, &'a [Exception]),
@@ -17,6 +21,8 @@ pub(super) struct Limits<'a> {
     pub(super) functions: (usize, &'a [Exception]),
     /// Columns in a line.
     pub(super) lines: (usize, &'a [Exception]),
+    /// Thousands of lines in a crate, without its tests.
+    pub(super) crates: (usize, &'a [Exception]),
 }
 
 /// Something that was measured.
@@ -28,7 +34,7 @@ struct Size {
     size: usize,
 }
 
-/// Measures every Rust file, and asks that every exception is still needed.
+/// Measures every Rust file and every crate, and asks that every exception is still needed.
 pub(super) fn check(workspace: &Workspace, limits: &Limits) -> Vec<Complaint> {
     let mut files = Vec::new();
     let mut functions = Vec::new();
@@ -45,6 +51,9 @@ pub(super) fn check(workspace: &Workspace, limits: &Limits) -> Vec<Complaint> {
     complaints.extend(judge(&files, "lines in a file", limits.files));
     complaints.extend(judge(&functions, "lines in a function", limits.functions));
     complaints.extend(judge(&lines, "columns in a line", limits.lines));
+    let crates = crates(workspace);
+    let what = "thousand lines in a crate without its tests";
+    complaints.extend(judge(&crates, what, limits.crates));
     complaints
 }
 
@@ -87,6 +96,40 @@ fn file_lines(file: &File) -> Size {
         place: file.path.clone(),
         size,
     }
+}
+
+/// The begun thousands of lines of every crate.
+fn crates(workspace: &Workspace) -> Vec<Size> {
+    let size = |(name, manifest): (&str, &File)| {
+        let source = format!("{name}/src/");
+        let own = workspace
+            .rust()
+            .filter(|file| file.path.starts_with(&source) && !is_of_tests(&file.path));
+        let lines: usize = own.map(|file| lines_without_tests(&file.text)).sum();
+        Size {
+            path: manifest.path.clone(),
+            line: 0,
+            place: name.to_owned(),
+            size: lines.div_ceil(THOUSAND),
+        }
+    };
+    workspace.manifests().map(size).collect()
+}
+
+fn is_of_tests(path: &str) -> bool {
+    path.split('/')
+        .any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// How many lines come before the module of tests at the end.
+fn lines_without_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = |two: &[&str]| {
+        let module = two[1].split_once("mod ").map(|(before, _)| before);
+        let is_module = module.is_some_and(|before| before.is_empty() || before.starts_with("pub"));
+        two[0] == "#[cfg(test)]" && is_module && two[1].ends_with('{')
+    };
+    lines.windows(2).position(begins).unwrap_or(lines.len())
 }
 
 fn widest_line(file: &File) -> Option<Size> {
@@ -161,6 +204,7 @@ mod tests {
             files: (8, &[]),
             functions: (3, exceptions),
             lines: (40, &[]),
+            crates: (10, &[]),
         }
     }
 
@@ -191,6 +235,58 @@ mod tests {
         assert_eq!(
             complaints(&wide, &[]),
             ["a/b.rs:2: a/b.rs: 41 columns in a line, the limit is 40"]
+        );
+    }
+
+    /// What is said of a crate with so many lines, half of them in either file, beside its tests.
+    fn crate_of(lines: usize, crates: (usize, &[Exception])) -> Vec<String> {
+        let tests = "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n";
+        let half = "//\n".repeat(lines / 2) + tests;
+        let rest = "//\n".repeat(lines - lines / 2);
+        let only_tests = "//\n".repeat(5000);
+        let files = [
+            ("a/Cargo.toml", ""),
+            ("a/src/lib.rs", half.as_str()),
+            ("a/src/b/c.rs", rest.as_str()),
+            ("a/src/tests.rs", only_tests.as_str()),
+            ("a/src/b/tests/d.rs", only_tests.as_str()),
+            ("a/tests/e.rs", only_tests.as_str()),
+        ];
+        let limits = Limits {
+            files: (usize::MAX, &[]),
+            functions: (usize::MAX, &[]),
+            lines: (usize::MAX, &[]),
+            crates,
+        };
+        texts(&check(&made_of(&files), &limits))
+    }
+
+    #[test]
+    fn a_crate_that_is_two_things_is_caught_and_its_tests_count_for_nothing() {
+        assert_eq!(crate_of(10_000, (10, &[])), [""; 0]);
+        assert_eq!(
+            crate_of(10_001, (10, &[])),
+            ["a/Cargo.toml: a: 11 thousand lines in a crate without its tests, the limit is 10"]
+        );
+        let exception = [Exception {
+            place: "a",
+            at_most: 12,
+            reason: "it is being cut",
+        }];
+        assert_eq!(crate_of(11_500, (10, &exception)), [""; 0]);
+        assert_eq!(
+            crate_of(11_000, (10, &exception)),
+            [
+                "a/Cargo.toml: a: 11 thousand lines in a crate without its tests, its exception \
+                 allows 12: lower it, exceptions only shrink"
+            ]
+        );
+        assert_eq!(
+            crate_of(12_001, (10, &exception)),
+            [
+                "a/Cargo.toml: a: 13 thousand lines in a crate without its tests, its exception \
+                 (it is being cut) allows 12"
+            ]
         );
     }
 

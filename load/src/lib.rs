@@ -12,6 +12,7 @@
 
 mod back_off;
 pub mod check;
+mod connection;
 mod crew;
 mod gate;
 pub mod hold;

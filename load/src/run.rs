@@ -14,6 +14,7 @@ use measure::tally::Tally;
 use proto::grpc::Status;
 
 use crate::Record;
+use crate::connection::Route;
 use crate::crew::{Crew, Job, Progress, Window};
 use crate::gate::Gate;
 use crate::limit;
@@ -168,15 +169,17 @@ pub(crate) fn assign(
     Ok(Assignment {
         worker,
         sessions: share(plan.connections.into()) as usize,
-        addresses: addresses.to_vec(),
-        sources: plan.source_addresses.clone(),
-        options: SocketOptions {
-            source: None,
-            receive_buffer_bytes: plan.receive_buffer_bytes,
-            send_buffer_bytes: plan.send_buffer_bytes,
-            reset_on_close: false,
+        route: Route {
+            addresses: addresses.to_vec(),
+            sources: plan.source_addresses.clone(),
+            options: SocketOptions {
+                source: None,
+                receive_buffer_bytes: plan.receive_buffer_bytes,
+                send_buffer_bytes: plan.send_buffer_bytes,
+                reset_on_close: false,
+            },
+            speech: Speech::of(&plan.contact())?,
         },
-        speech: Speech::of(&plan.contact())?,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,

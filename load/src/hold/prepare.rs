@@ -15,6 +15,7 @@ use measure::time::Time;
 use super::worker::{Assignment, Heartbeat};
 use super::{Plan, Record, judge};
 use crate::back_off::BackOff;
+use crate::connection::Route;
 use crate::crew::{Crew, Progress, Window};
 use crate::ports;
 use crate::run::{Ground, processors};
@@ -245,15 +246,17 @@ pub(super) fn assign(
         connections: plan.connections,
         sessions,
         sockets: sockets_for(sessions).min(place.sockets_max),
-        addresses: addresses.to_vec(),
-        sources: plan.source_addresses.clone(),
-        options: SocketOptions {
-            source: None,
-            receive_buffer_bytes: plan.receive_buffer_bytes,
-            send_buffer_bytes: plan.send_buffer_bytes,
-            reset_on_close: false,
+        route: Route {
+            addresses: addresses.to_vec(),
+            sources: plan.source_addresses.clone(),
+            options: SocketOptions {
+                source: None,
+                receive_buffer_bytes: plan.receive_buffer_bytes,
+                send_buffer_bytes: plan.send_buffer_bytes,
+                reset_on_close: false,
+            },
+            speech: Speech::of(&plan.contact())?,
         },
-        speech: Speech::of(&plan.contact())?,
         heartbeat: match plan.protocol {
             Protocol::Http1 => Heartbeat::Request,
             Protocol::Grpc { .. } => Heartbeat::Call,

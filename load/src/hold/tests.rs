@@ -491,7 +491,7 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
     let network = Network::new(1, Faults::none());
     network.serve(&address(), Server::new(|_, _, _| well(MS)));
     let outcomes = [false, true].map(|begins| {
-        let assignment = assignment(&plan, network.now());
+        let mut assignment = assignment(&plan, network.now());
         let driver = network.driver(&assignment.config());
         let (gate, stop) = (Gate::new(1 + u32::from(!begins)), Stop::new());
         let ending = stop.clone();
@@ -502,10 +502,7 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
             well(MS)
         });
         let other = Address::Tcp("127.0.0.1:81".parse().unwrap());
-        let assignment = Assignment {
-            addresses: vec![other.clone()],
-            ..assignment
-        };
+        assignment.route.addresses = vec![other.clone()];
         let again = network.clone();
         if begins {
             again.serve(&other, peer);

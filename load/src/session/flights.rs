@@ -75,6 +75,7 @@ impl Flights {
     /// How many more exchanges a session may take.
     #[inline]
     pub(crate) fn room(&self, ring: Ring) -> u32 {
+        debug_assert!(ring.unanswered <= self.depth, "no more than its places");
         self.depth - ring.unanswered
     }
 
@@ -100,7 +101,9 @@ impl Flights {
         let place = if self.stack.is_empty() {
             self.wrapped(ring.head + ring.unanswered)
         } else {
-            u32::from(self.stack[base + ring.unanswered as usize])
+            let place = u32::from(self.stack[base + ring.unanswered as usize]);
+            debug_assert_eq!(self.places[base + place as usize], VACANT, "a free place");
+            place
         };
         self.places[base + place as usize] = exchange;
         ring.unanswered += 1;
@@ -114,6 +117,7 @@ impl Flights {
         if ring.unanswered == 0 {
             return None;
         }
+        debug_assert!(place < self.depth, "a place that was given out");
         let base = self.base(session);
         let place = if self.stack.is_empty() {
             let oldest = ring.head;
@@ -130,6 +134,7 @@ impl Flights {
             self.places[base + place as usize] = VACANT;
             self.stack[base + ring.unanswered as usize - 1] = place as u16;
         }
+        debug_assert!(self.total >= u64::from(ring.unanswered), "a part of all");
         ring.unanswered -= 1;
         self.total -= 1;
         Some(exchange)

@@ -20,8 +20,8 @@ use engine::Driver;
 use measure::tally::Tally;
 use measure::time::Time;
 
-use super::Worker;
-use crate::session::{Session, State};
+use super::{Session, Worker};
+use crate::connection::State;
 
 #[cfg(test)]
 thread_local! {
@@ -91,6 +91,7 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn check_laws(&mut self, _now: Time) {
         #[cfg(test)]
         CHECKED.with_borrow_mut(|checked| checked.push(_now));
+        self.core.check();
         self.check_counts();
         if self.is_stranded() {
             let again = self.again.len();
@@ -112,14 +113,14 @@ impl<D: Driver> Worker<'_, D> {
 
     /// At the end, before the last exchanges are taken from their places: looks at each of them.
     pub(super) fn check_places(&mut self) {
-        self.check_laws(self.driver.now());
+        self.check_laws(self.core.driver.now());
         let depth = self.assignment.depth;
         let (mut found, mut told, mut fullest) = (0, 0, 0);
-        for (index, session) in self.sessions.iter().enumerate() {
-            let taken = |place: &u32| self.flights.at(index, session.ring, *place).is_some();
+        for (index, session) in self.core.sessions.iter().enumerate() {
+            let taken = |place: &u32| self.flights.at(index, session.own.ring, *place).is_some();
             found += (0..depth).filter(taken).count() as u64;
-            told += u64::from(session.ring.unanswered());
-            fullest = fullest.max(session.ring.unanswered());
+            told += u64::from(session.own.ring.unanswered());
+            fullest = fullest.max(session.own.ring.unanswered());
         }
         let total = self.flights.total();
         if (found, told) != (total, total) || fullest > depth {
@@ -135,8 +136,8 @@ impl<D: Driver> Worker<'_, D> {
     /// Whether an exchange waits to be sent, and no connection stands or ever will.
     fn is_stranded(&self) -> bool {
         let waits = self.due.is_some() || !self.again.is_empty();
-        let is_idle = |session: &Session| session.state == State::Down && session.timer.is_none();
-        waits && self.assignment.keep_alive && self.sessions.iter().all(is_idle)
+        let is_idle = |session: &Session| session.state() == State::Down && !session.has_timer();
+        waits && self.assignment.keep_alive && self.core.sessions.iter().all(is_idle)
     }
 
     /// At the very end: nothing is left, and the tally says the same.

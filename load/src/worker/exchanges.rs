@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
-use engine::{Driver, Payload, Refused};
+use engine::Driver;
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use proto::Violation;
 use proto::http1::HeadMemo;
 
-use super::{BACKLOG_ENTRIES_MAX, Phase, Worker};
+use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
+use crate::connection::State;
 use crate::recorder::Recorder;
 use crate::session::wire::{BURST_BYTES_MAX, Wire};
-use crate::session::{Exchange, Flights, Happening, Ring, Session, State};
+use crate::session::{Exchange, Flights, Happening, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u8 = 5;
@@ -121,9 +122,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Bytes came on a connection.
     #[inline]
     pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
-        if self.appends {
-            self.prepare(index);
-        }
+        self.core.append(index);
         let (read, took) = self.counted(index, now, |wire, memo, out, taking| {
             wire.receive(bytes, memo, out, &mut |happening| taking.take(happening))
         });
@@ -133,8 +132,8 @@ impl<D: Driver> Worker<'_, D> {
             ready,
             upgrade_refused,
         } = took;
-        self.prepare_appended(index);
-        let session = &self.sessions[index];
+        self.core.appended(index);
+        let session = &self.core.sessions[index];
         match read {
             Err(violation) => {
                 self.violation.get_or_insert(violation);
@@ -144,13 +143,15 @@ impl<D: Driver> Worker<'_, D> {
                 self.upgrade_refused = self.upgrade_refused.or(upgrade_refused);
                 self.lose(index, ErrorKind::UpgradeRefused, now);
             }
-            Ok(()) if session.wire.is_over(session.ring.unanswered()) => self.retire(index, now),
+            Ok(()) if session.wire.is_over(session.own.ring.unanswered()) => {
+                self.retire(index, now)
+            }
             Ok(()) if ready => self.usable(index, now),
             // Whoever had no stream to use may have been granted one by settings.
             Ok(())
                 if answered + ended == 0
-                    && session.state == State::Open
-                    && session.ring.unanswered() == 0 =>
+                    && session.state() == State::Open
+                    && session.own.ring.unanswered() == 0 =>
             {
                 self.go_on(index, now);
             }
@@ -184,11 +185,11 @@ impl<D: Driver> Worker<'_, D> {
         now: Time,
         read: impl FnOnce(&mut Wire, &mut HeadMemo, &mut Vec<u8>, &mut Taking<'_>) -> R,
     ) -> (R, Took) {
-        let session = &mut self.sessions[index];
+        let session = &mut self.core.sessions[index];
         let mut taking = Taking {
             index,
             now,
-            ring: &mut session.ring,
+            ring: &mut session.own.ring,
             flights: &mut self.flights,
             recorder: &mut self.recorder,
             again: &mut self.again,
@@ -206,14 +207,10 @@ impl<D: Driver> Worker<'_, D> {
 
     /// A send that is reported has been taken by the kernel whole.
     pub(super) fn send_finished(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        session.sending = false;
-        if !session.out.is_empty() {
-            self.prepare(index);
-        }
-        let session = &mut self.sessions[index];
-        session.overdue = false;
-        match session.state {
+        self.core.sent(index);
+        let session = &mut self.core.sessions[index];
+        session.own.overdue = false;
+        match session.state() {
             State::Open => self.go_on(index, now),
             State::Closing if !session.wire.peer_ends() => self.depart(index, now),
             _ => {}
@@ -222,15 +219,15 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Gives an open connection work: the exchange that waited for it, or another.
     pub(super) fn go_on(&mut self, index: usize, now: Time) {
-        let session = &self.sessions[index];
+        let session = &self.core.sessions[index];
         let waits = !self.assignment.keep_alive
-            && (self.flights.at(index, session.ring, 0))
+            && (self.flights.at(index, session.own.ring, 0))
                 .is_some_and(|exchange| exchange.sent == Time::NEVER);
         if !waits {
             self.more(index, now);
         } else if session.wire.is_over(0) {
             self.turn_away(index, now);
-        } else if self.appends || !session.sending {
+        } else if self.core.appends() || !session.is_sending() {
             self.send_waiting(index, now);
         }
     }
@@ -238,9 +235,9 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer has gone away from a connection that an exchange has waited for. It did nothing for
     /// the exchange, so that is sent again elsewhere.
     fn turn_away(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        let taken = session.taken;
-        if let Some(mut exchange) = self.flights.end(index, &mut session.ring, 0) {
+        let session = &mut self.core.sessions[index];
+        let taken = session.own.taken;
+        if let Some(mut exchange) = self.flights.end(index, &mut session.own.ring, 0) {
             self.recorder
                 .connection_awaited(&exchange, taken, false, now);
             exchange.sent = now; // As far as it got.
@@ -249,45 +246,11 @@ impl<D: Driver> Worker<'_, D> {
         self.set_aside(index, now);
     }
 
-    /// Something was perhaps appended to what a connection sends that usually appends nothing.
+    /// At the end of a turn: everything that was appended leaves.
     #[inline]
-    pub(super) fn prepare_appended(&mut self, index: usize) {
-        if !self.sessions[index].out.is_empty() {
-            self.prepare(index);
-        }
-    }
-
-    /// Something may be appended to what a connection sends at the end of this turn.
-    pub(super) fn prepare(&mut self, index: usize) {
-        let session = &mut self.sessions[index];
-        if session.out.capacity() == 0 {
-            session.out = self.driver.buffer();
-        }
-        if !session.listed {
-            session.listed = true;
-            self.listed.push(index as u32);
-        }
-    }
-
-    /// At the end of a turn: everything that was appended leaves, in one send for each connection,
-    /// unless one is unfinished there.
     pub(super) fn flush(&mut self, now: Time) {
-        while let Some(index) = self.listed.pop() {
-            let session = &mut self.sessions[index as usize];
-            session.listed = false;
-            if session.sending {
-                continue;
-            }
-            session.wire.flush(&mut session.out);
-            let bytes = std::mem::take(&mut session.out);
-            match session.socket {
-                Some(token) if !bytes.is_empty() => {
-                    session.sending = true;
-                    let sent = self.driver.send(token, Payload::Buffer(bytes));
-                    self.check_sent(index as usize, sent, now);
-                }
-                _ => self.driver.recycle(bytes),
-            }
+        while let Some(index) = self.core.flush() {
+            self.lose(index, ErrorKind::BrokenPipe, now);
         }
     }
 
@@ -307,20 +270,20 @@ impl<D: Driver> Worker<'_, D> {
     /// How many exchanges a connection that stands can take at once.
     #[inline]
     fn room(&self, session: &Session) -> u32 {
-        if session.sending || session.out.len() >= BURST_BYTES_MAX {
+        if session.is_sending() || session.out.len() >= BURST_BYTES_MAX {
             return 0;
         }
-        let places = self.flights.room(session.ring);
+        let places = self.flights.room(session.own.ring);
         places.min(self.copies).min(session.wire.room())
     }
 
     /// Closed loop: sends as many requests as the connection has room for.
     #[inline]
     pub(super) fn refill(&mut self, index: usize, now: Time) {
-        let session = &self.sessions[index];
-        let mut count = match session.state {
+        let session = &self.core.sessions[index];
+        let mut count = match session.state() {
             State::Open => self.room(session),
-            State::Down if !self.assignment.keep_alive && session.timer.is_none() => 1,
+            State::Down if !self.assignment.keep_alive && !session.has_timer() => 1,
             _ => 0,
         };
         let most = self.left_to_send(now);
@@ -328,7 +291,7 @@ impl<D: Driver> Worker<'_, D> {
         if count == 0 {
             return;
         }
-        if self.sessions[index].state == State::Open {
+        if self.core.sessions[index].state() == State::Open {
             self.send(index, count, now);
         } else {
             let exchange = self.next_now(now);
@@ -352,8 +315,8 @@ impl<D: Driver> Worker<'_, D> {
     /// Open loop: the connection waits its turn in the queue of free ones.
     #[inline]
     pub(super) fn offer(&mut self, index: usize) {
-        if self.is_usable(index) && !self.sessions[index].queued {
-            self.sessions[index].queued = true;
+        if self.is_usable(index) && !self.core.sessions[index].own.queued {
+            self.core.sessions[index].own.queued = true;
             self.free.push_back(index as u32);
         }
     }
@@ -361,10 +324,10 @@ impl<D: Driver> Worker<'_, D> {
     /// Whether a connection stands and has room, or is one that is opened for each exchange.
     #[inline]
     fn is_usable(&self, index: usize) -> bool {
-        let session = &self.sessions[index];
-        match session.state {
+        let session = &self.core.sessions[index];
+        match session.state() {
             State::Open => self.room(session) > 0,
-            State::Down => !self.assignment.keep_alive && session.timer.is_none(),
+            State::Down => !self.assignment.keep_alive && !session.has_timer(),
             State::Waiting(_) | State::Connecting(_) | State::Greeting(_) | State::Closing => false,
         }
     }
@@ -373,7 +336,7 @@ impl<D: Driver> Worker<'_, D> {
     /// peer has refused.
     pub(super) fn dispatch(&mut self, now: Time) {
         if self.assignment.marks.is_none() {
-            for index in 0..self.sessions.len() {
+            for index in 0..self.core.sessions.len() {
                 if self.again.is_empty() {
                     return;
                 }
@@ -393,11 +356,11 @@ impl<D: Driver> Worker<'_, D> {
                 return;
             };
             let index = index as usize;
-            self.sessions[index].queued = false;
+            self.core.sessions[index].own.queued = false;
             if !self.is_usable(index) {
                 continue;
             }
-            if self.sessions[index].state == State::Open {
+            if self.core.sessions[index].state() == State::Open {
                 self.send_due(index, now);
                 self.offer(index);
             } else if let Some(exchange) = self.next_due(now) {
@@ -411,11 +374,9 @@ impl<D: Driver> Worker<'_, D> {
     /// up, as many in one send as the connection has room for.
     fn send_due(&mut self, index: usize, now: Time) {
         let piled_up = self.due.is_some_and(|due| due <= self.blocked_at);
-        let room = self.room(&self.sessions[index]);
+        let room = self.room(&self.core.sessions[index]);
         let most = if piled_up { room } else { 1 };
-        if self.appends {
-            self.prepare(index);
-        }
+        self.core.append(index);
         let mut count = 0;
         while count < most
             && let Some(exchange) = self.next_due(now)
@@ -461,9 +422,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Closed loop: sends `count` requests on an open connection.
     #[inline]
     fn send(&mut self, index: usize, count: u32, now: Time) {
-        if self.appends {
-            self.prepare(index);
-        }
+        self.core.append(index);
         for _ in 0..count {
             let exchange = self.next_now(now);
             self.begin_exchange(index, exchange, now);
@@ -485,6 +444,10 @@ impl<D: Driver> Worker<'_, D> {
 
     #[inline]
     fn new_exchange(&mut self, intended: Time) -> Exchange {
+        debug_assert!(
+            !self.opened || self.left_of_quota() != Some(0),
+            "none begins beyond the quota"
+        );
         let exchange = Exchange::new(intended, Time::NEVER);
         self.recorder.begun(&exchange);
         self.begun += 1;
@@ -495,8 +458,8 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     fn begin_exchange(&mut self, index: usize, mut exchange: Exchange, now: Time) {
         exchange.sent = now;
-        let session = &mut self.sessions[index];
-        let place = self.flights.begin(index, &mut session.ring, exchange);
+        let session = &mut self.core.sessions[index];
+        let place = self.flights.begin(index, &mut session.own.ring, exchange);
         session.wire.begin(place, &mut session.out);
         if self.assignment.messages > 0 {
             let messages = self.assignment.messages;
@@ -508,56 +471,45 @@ impl<D: Driver> Worker<'_, D> {
     /// the end of the turn, with all others of their connection.
     #[inline]
     fn transmit(&mut self, index: usize, count: u32, now: Time) {
-        if self.sessions[index].timer.is_none() {
-            self.set_timer(index, now.plus(self.assignment.timeout_ns));
+        if !self.core.sessions[index].has_timer() {
+            self.core
+                .set_timer(index, now.plus(self.assignment.timeout_ns));
         }
-        let session = &mut self.sessions[index];
-        let (Some(token), Some(frozen)) = (session.socket, self.frozen) else {
+        let Some(frozen) = self.frozen else {
             return;
         };
-        session.sending = !self.quiet;
         let start = match frozen.starts {
             1 => 0,
-            starts => (self.random.next() % u64::from(starts)) as u32 * frozen.bytes_each,
+            starts => (self.core.random.next() % u64::from(starts)) as u32 * frozen.bytes_each,
         };
-        let payload = Payload::Template {
-            template: frozen.template,
-            start,
-            end: start + frozen.bytes_each * count,
-            quiet: self.quiet,
-        };
-        let sent = self.driver.send(token, payload);
-        self.check_sent(index, sent, now);
-    }
-
-    fn check_sent(&mut self, index: usize, sent: Result<(), Refused>, now: Time) {
+        let part = (start, start + frozen.bytes_each * count);
+        let sent = self
+            .core
+            .send_template(index, frozen.template, part, self.quiet);
         if sent.is_err() {
-            // The driver knows already that the socket is dead; its completion may come too late.
             self.lose(index, ErrorKind::BrokenPipe, now);
         }
     }
 
     /// Opens a connection for one exchange, which waits for it.
     fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
-        let session = &mut self.sessions[index];
-        session.taken = now;
-        self.flights.begin(index, &mut session.ring, exchange);
+        let session = &mut self.core.sessions[index];
+        session.own.taken = now;
+        self.flights.begin(index, &mut session.own.ring, exchange);
         self.open(index, now);
     }
 
     /// The connection that an exchange waited for can be used. It is the only one there.
     pub(super) fn send_waiting(&mut self, index: usize, now: Time) {
-        if self.sessions[index].wire.room() == 0 {
+        if self.core.sessions[index].wire.room() == 0 {
             // The peer's settings allow no stream (RFC 9113 §6.5.2), and the connection is for this
             // exchange alone.
             return self.lose(index, ErrorKind::StreamGivenUp, now);
         }
-        if self.appends {
-            self.prepare(index);
-        }
-        let session = &mut self.sessions[index];
-        if let Some(exchange) = self.flights.oldest_mut(index, session.ring) {
-            let taken = session.taken;
+        self.core.append(index);
+        let session = &mut self.core.sessions[index];
+        if let Some(exchange) = self.flights.oldest_mut(index, session.own.ring) {
+            let taken = session.own.taken;
             self.recorder
                 .connection_awaited(exchange, taken, false, now);
             exchange.sent = now;
@@ -572,19 +524,17 @@ impl<D: Driver> Worker<'_, D> {
     /// connection goes on.
     pub(super) fn expire_exchanges(&mut self, index: usize, now: Time) {
         let timeout_ns = self.assignment.timeout_ns;
-        if self.appends {
-            self.prepare(index);
-        }
-        let session = &mut self.sessions[index];
+        self.core.append(index);
+        let session = &mut self.core.sessions[index];
         let (mut oldest, mut expired) = (Time::NEVER, false);
         for place in 0..self.assignment.depth {
-            let Some(exchange) = self.flights.at(index, session.ring, place) else {
+            let Some(exchange) = self.flights.at(index, session.own.ring, place) else {
                 continue;
             };
             if exchange.sent.plus(timeout_ns) > now {
                 oldest = oldest.min(exchange.sent);
             } else if session.wire.cancel(place, &mut session.out) {
-                self.flights.end(index, &mut session.ring, place);
+                self.flights.end(index, &mut session.own.ring, place);
                 self.recorder.failed(&exchange, ErrorKind::Timeout, now);
                 expired = true;
             } else {
@@ -592,12 +542,12 @@ impl<D: Driver> Worker<'_, D> {
             }
         }
         if oldest != Time::NEVER {
-            self.set_timer(index, oldest.plus(timeout_ns));
-        } else if session.sending && self.expire_send(index, now) {
+            self.core.set_timer(index, oldest.plus(timeout_ns));
+        } else if session.is_sending() && self.expire_send(index, now) {
             return;
         }
-        let session = &self.sessions[index];
-        if expired && session.wire.is_over(session.ring.unanswered()) {
+        let session = &self.core.sessions[index];
+        if expired && session.wire.is_over(session.own.ring.unanswered()) {
             self.retire(index, now);
         } else if expired {
             self.freed(index, now);
@@ -608,12 +558,13 @@ impl<D: Driver> Worker<'_, D> {
     /// behind it. A peer that does not take it within another timeout will not: the connection is
     /// lost then.
     fn expire_send(&mut self, index: usize, now: Time) -> bool {
-        let is_over = std::mem::replace(&mut self.sessions[index].overdue, true);
+        let is_over = std::mem::replace(&mut self.core.sessions[index].own.overdue, true);
         if is_over {
             self.recorder.tally.error(ErrorKind::Timeout);
             self.lose(index, ErrorKind::Timeout, now);
         } else {
-            self.set_timer(index, now.plus(self.assignment.timeout_ns));
+            self.core
+                .set_timer(index, now.plus(self.assignment.timeout_ns));
         }
         is_over
     }

@@ -14,14 +14,9 @@ mod pings;
 mod window;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
 use engine::signal::Stop;
-use engine::timers::Wheel;
-use engine::{
-    Address, Broken, Completions, Driver, EngineCounters, Event, Payload, SocketOptions, Template,
-    Token, Until,
-};
+use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Template, Until};
 use measure::process::ThreadTime;
 use measure::slots::SLOT_NS;
 use measure::tally::Loop;
@@ -30,10 +25,11 @@ use proto::Violation;
 use proto::http1::HeadMemo;
 
 use self::pings::Pings;
+use crate::connection::{self, Core, Route, State};
 use crate::gate::Gate;
 use crate::recorder::Recorder;
-use crate::session::{Exchange, Flights, Session, Speech, State, timeout_kind};
-use crate::stalls::{Stall, Stalls};
+use crate::session::{Exchange, Flights, Ring};
+use crate::stalls::Stall;
 use crate::waits::{Doing, Watch};
 use measure::random::Random;
 use plan::schedule::Marks;
@@ -57,11 +53,7 @@ const BACKLOG_ENTRIES_MAX: u64 = 10_000_000;
 pub(crate) struct Assignment {
     pub worker: u32,
     pub sessions: usize,
-    pub addresses: Vec<Address>,
-    pub sources: Vec<IpAddr>,
-    pub options: SocketOptions,
-    /// What is said on each connection.
-    pub speech: Speech,
+    pub route: Route,
     /// The most unanswered exchanges on one connection.
     pub depth: u32,
     /// How many messages of its own an exchange sends.
@@ -171,30 +163,56 @@ struct Frozen {
     starts: u32,
 }
 
+/// What a run knows of a connection, beside what the connection core does.
+#[derive(Debug)]
+struct Traffic {
+    /// Exchanges sent, or waiting for the connection to stand, and not answered.
+    ring: Ring,
+    /// An unfinished send was so when the time of its request was over.
+    overdue: bool,
+    /// It stands in the queue of free connections.
+    queued: bool,
+    /// It has been open before, so the next opening is a reconnect.
+    was_open: bool,
+    /// It has died since.
+    has_died: bool,
+    /// Since when an exchange waits for the connection that is opened for it alone.
+    taken: Time,
+    /// Since when it waits for its peer to close.
+    closing_since: Time,
+}
+
+impl Traffic {
+    fn none() -> Traffic {
+        Traffic {
+            ring: Ring::default(),
+            overdue: false,
+            queued: false,
+            was_open: false,
+            has_died: false,
+            taken: Time::NEVER,
+            closing_since: Time::NEVER,
+        }
+    }
+}
+
+type Session = connection::Session<Traffic>;
+
 pub(crate) struct Worker<'a, D: Driver> {
-    driver: D,
+    core: Core<D, Traffic>,
     gate: &'a Gate,
     stop: Stop,
     assignment: Assignment,
-    sessions: Vec<Session>,
-    /// Session by the slot of its socket.
-    by_slot: Vec<u32>,
     flights: Flights,
     memo: HeadMemo,
     /// Requests that never change; none where each connection appends its own.
     frozen: Option<Frozen>,
-    /// Whether each connection appends what it sends to a buffer of its own.
-    appends: bool,
     /// The most requests in one send.
     copies: u32,
     /// Whether a burst is small enough to be sent without a completion.
     quiet: bool,
-    timers: Wheel<u32>,
-    expired: Vec<u32>,
     /// Open loop: connections that can take an exchange, longest free first.
     free: VecDeque<u32>,
-    /// Connections that may have something to send at the end of this turn.
-    listed: Vec<u32>,
     /// Exchanges that a peer has refused, to be sent again before any other.
     again: VecDeque<Exchange>,
     /// How long a retired connection waits for its peer to close first.
@@ -204,7 +222,6 @@ pub(crate) struct Worker<'a, D: Driver> {
     depth_allowed: u32,
     recorder: Recorder,
     pings: Option<Pings>,
-    random: Random,
     phase: Phase,
     ended_by: EndedBy,
     /// The beginning of the schedule.
@@ -218,20 +235,10 @@ pub(crate) struct Worker<'a, D: Driver> {
     begun: u64,
     begun_before: u64,
     next_to_open: usize,
-    connecting: usize,
-    /// Connections that wait for a free socket.
-    waiting: usize,
-    /// Sessions whose first connection attempt has ended, either way.
-    settled: usize,
-    /// Connections that stand.
-    connected: u64,
-    /// Of these: the ones that are being closed.
-    closing: u32,
     /// Since when attempts to connect fail, without one between that did not.
     failing_since: Time,
     last_activity: Time,
     wake_early_ns: u64,
-    stalls: Stalls,
     spin: Spin,
     cpu_at_start: Option<ThreadTime>,
     cpu_at_end: Option<ThreadTime>,
@@ -267,28 +274,30 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(_) => Loop::Open,
             None => Loop::Closed,
         };
+        let core = Core::new(
+            driver,
+            sockets_for(sessions),
+            (0..sessions).map(|_| Traffic::none()),
+            frozen.is_none(),
+            random,
+            connections::dialling(&assignment),
+        );
         Ok(Worker {
+            core,
             gate,
             stop,
-            sessions: (0..sessions).map(|_| Session::new()).collect(),
-            by_slot: vec![u32::MAX; sockets_for(sessions)],
-            flights: Flights::new(sessions, depth, assignment.speech.order()),
+            flights: Flights::new(sessions, depth, assignment.route.speech.order()),
             memo: HeadMemo::new(),
-            appends: frozen.is_none(),
             frozen,
             copies,
             quiet,
-            timers: Wheel::new(now, sessions),
-            expired: Vec::with_capacity(sessions),
             free: VecDeque::with_capacity(sessions),
-            listed: Vec::with_capacity(sessions),
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
             depth_allowed: depth,
             recorder: Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now)),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
-            random,
             phase: Phase::Connecting { announced: false },
             ended_by: EndedBy::Duration,
             origin: Time::NEVER,
@@ -297,15 +306,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             begun: 0,
             begun_before: 0,
             next_to_open: 0,
-            connecting: 0,
-            waiting: 0,
-            settled: 0,
-            connected: 0,
-            closing: 0,
             failing_since: Time::NEVER,
             last_activity: now,
             wake_early_ns: *WAKE_EARLY_NS.start(),
-            stalls: Stalls::new(now),
             spin: Spin::default(),
             cpu_at_start: None,
             cpu_at_end: None,
@@ -320,7 +323,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             passed_over: 0,
             breach: None,
             assignment,
-            driver,
         })
     }
 
@@ -331,9 +333,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         // Since when it spins and nothing comes.
         let mut spinning_from = Time::NEVER;
         while self.phase != Phase::Done {
-            let now = self.driver.wait(until, &mut completions)?;
+            let now = self.core.driver.wait(until, &mut completions)?;
             let (measured_from, _) = self.recorder.window();
-            let was_held_up = self.stalls.turn(until, now, measured_from);
+            let was_held_up = self.core.stalls.turn(until, now, measured_from);
             if completions.is_empty() && !was_held_up && self.is_quiet(now) {
                 spinning_from = spinning_from.min(now);
                 continue;
@@ -351,7 +353,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             for index in 0..completions.len() {
                 let completion = completions.get(index);
-                let Some(session) = self.owner(completion.socket) else {
+                let Some(session) = self.core.owner(completion.socket) else {
                     continue;
                 };
                 match completion.event {
@@ -365,7 +367,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             if !completions.is_empty() {
                 self.last_activity = now;
-                self.stalls.news(now);
+                self.core.stalls.news(now);
             }
             self.expire_timers(now);
             self.step_phase(now);
@@ -378,11 +380,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 let doing = self.doing();
                 self.recorder.watch.note(now, doing, self.due);
             }
-            until = self.next_wait(now);
-            self.spin.quiet_until = match until {
-                Until::Now => self.next_change(now),
-                Until::Time(_) | Until::Event => Time(0),
-            };
+            (until, self.spin.quiet_until) = self.next_wait(now);
         }
         self.finish()
     }
@@ -399,23 +397,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         now < self.spin.quiet_until && self.stop.requested().is_none()
     }
 
-    /// While it spins: until when only a completion gives it anything to do.
-    fn next_change(&self, now: Time) -> Time {
-        // What is due while every connection is busy can't be sent either.
-        let blocked = self.free.is_empty();
-        let due = self.due.filter(|_| !blocked).unwrap_or(Time::NEVER);
-        if self.phase == Phase::Done || due <= now || !self.again.is_empty() {
-            return Time(0);
-        }
-        let is_near = !blocked && now.plus(self.wake_early_ns) >= due;
-        let sleeps = if is_near {
-            Time::NEVER
-        } else {
-            self.last_activity.plus(SPIN_NS)
-        };
-        self.next_wake().min(due).min(sleeps)
-    }
-
     /// Open loop: what the connections do until the next turn, as far as a wait can be owed to it.
     #[inline]
     fn doing(&self) -> Doing {
@@ -425,8 +406,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 ..Doing::default()
             };
         }
-        let opening = self.connecting + self.waiting;
-        let known = self.connected as usize + opening;
+        let counts = self.core.counts();
+        let opening = counts.connecting + counts.waiting;
+        let known = counts.connected as usize + opening;
         Doing {
             free: false,
             // One that is opened for an exchange of its own is in use.
@@ -434,16 +416,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 true => opening as u32,
                 false => 0,
             },
-            closing: self.closing,
-            back_off: self.sessions.len().saturating_sub(known) as u32,
+            closing: counts.closing,
+            back_off: self.core.sessions.len().saturating_sub(known) as u32,
         }
-    }
-
-    /// Whose socket it is; none for one that was closed earlier in this very turn.
-    #[inline]
-    fn owner(&self, socket: Token) -> Option<usize> {
-        let index = *self.by_slot.get(socket.slot())? as usize;
-        (self.sessions.get(index)?.socket == Some(socket)).then_some(index)
     }
 
     /// Moves on to the next phase where its time has come.
@@ -463,7 +438,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                         self.drain(now, now, EndedBy::Count, 0);
                     }
                 } else if end == Time::NEVER
-                    && self.connected == 0
+                    && self.core.counts().connected == 0
                     && now.since(self.failing_since) > GIVE_UP_S * 1_000_000_000
                 {
                     self.drain(now.plus(1), now, EndedBy::PeerGone, 0);
@@ -471,7 +446,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             Phase::Draining { until } => {
                 let idle = self.under_way() == 0 && self.due.is_none();
-                if idle || now >= until && self.stalls.may_expire(now) {
+                if idle || now >= until && self.core.stalls.may_expire(now) {
                     self.phase = Phase::Done;
                 } else if let Some(signal) = self.stop.requested() {
                     // What is cut off now is not what the plan asked for.
@@ -497,13 +472,13 @@ impl<'a, D: Driver> Worker<'a, D> {
             return;
         }
         self.open_more(now);
-        if !announced && self.settled == self.sessions.len() {
+        if !announced && self.core.all_tried() {
             self.phase = Phase::Connecting { announced: true };
             self.gate.arrive(now);
         }
         self.gate
             .live(self.assignment.worker)
-            .publish(0, 0, self.connected);
+            .publish(0, 0, self.core.counts().connected);
         if let Some(start) = self.gate.start().filter(|start| *start <= now) {
             self.begin(start, now);
         }
@@ -531,11 +506,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         self.edge = self.next_edge();
         if self.assignment.marks.is_some() {
-            for index in 0..self.sessions.len() {
+            for index in 0..self.core.sessions.len() {
                 self.offer(index);
             }
         } else {
-            for index in 0..self.sessions.len() {
+            for index in 0..self.core.sessions.len() {
                 self.refill(index, now);
             }
         }
@@ -560,58 +535,71 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn publish(&self) {
         let tally = &self.recorder.tally;
         let live = self.gate.live(self.assignment.worker);
-        live.publish(tally.completed, tally.failed, self.connected);
+        live.publish(tally.completed, tally.failed, self.core.counts().connected);
     }
 
     /// When something is to be done next, but for sending.
     fn next_wake(&self) -> Time {
-        let clear_at = self.stalls.clear_at();
-        let wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
-        let wake = wake.max(clear_at);
+        let wake = self.core.next_timer();
         match self.phase {
             Phase::Connecting { .. } | Phase::Done => wake,
             Phase::Loading => {
                 let pings = self.pings.as_ref().map_or(Time::NEVER, |pings| pings.due());
                 wake.min(self.edge).min(pings)
             }
-            Phase::Draining { until } => wake.min(until.max(clear_at)),
+            Phase::Draining { until } => wake.min(until.max(self.core.stalls.clear_at())),
         }
     }
 
-    /// How long the driver may sleep before the next turn.
-    fn next_wait(&self, now: Time) -> Until {
+    /// How long the driver may sleep before the next turn; and where it may not, until when only a
+    /// completion gives a turn anything to do.
+    fn next_wait(&self, now: Time) -> (Until, Time) {
+        let busy = Time(0);
         let mut wake = self.next_wake();
         match self.phase {
-            Phase::Connecting { .. } => return Until::Time(wake.min(now.plus(GATE_POLL_NS))),
+            Phase::Connecting { .. } => {
+                return (Until::Time(wake.min(now.plus(GATE_POLL_NS))), busy);
+            }
             Phase::Loading => {}
             // A stall of our own shows in turns that come late, so there have to be some.
             Phase::Draining { .. } => wake = wake.min(now.plus(SLOT_NS)),
-            Phase::Done => return Until::Now,
+            Phase::Done => return (Until::Now, busy),
         }
         if self.assignment.marks.is_some() {
+            // What is due while every connection is busy can't be sent either.
             let blocked = self.free.is_empty();
-            if let Some(due) = self.due.filter(|_| !blocked) {
-                if now.plus(self.wake_early_ns) >= due {
-                    return Until::Now;
-                }
+            let due = self.due.filter(|_| !blocked).unwrap_or(Time::NEVER);
+            let spins_until = if !blocked && now.plus(self.wake_early_ns) >= due {
+                Time::NEVER
+            } else if self.flights.total() > 0 {
+                self.last_activity.plus(SPIN_NS)
+            } else {
+                busy
+            };
+            if now < spins_until {
+                let quiet_until = if due <= now || !self.again.is_empty() {
+                    busy
+                } else {
+                    wake.min(due).min(spins_until)
+                };
+                return (Until::Now, quiet_until);
+            }
+            if due != Time::NEVER {
                 wake = wake.min(Time(due.0 - self.wake_early_ns));
             }
-            if self.flights.total() > 0 && now.since(self.last_activity) < SPIN_NS {
-                return Until::Now;
-            }
         }
-        if wake == Time::NEVER {
-            Until::Event
-        } else {
-            Until::Time(wake)
-        }
+        let until = match wake {
+            Time::NEVER => Until::Event,
+            wake => Until::Time(wake),
+        };
+        (until, busy)
     }
 
     /// This turn came late: whoever waited for a connection meanwhile waited for the worker.
     #[cold]
     fn held_up(&mut self, now: Time) {
         self.note_blind(now);
-        if let Some(wanted) = self.stalls.wanted(now)
+        if let Some(wanted) = self.core.stalls.wanted(now)
             && self.assignment.marks.is_some()
         {
             let doing = Doing {
@@ -639,11 +627,11 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// Counts what was never answered, closes every connection and hands the tally over.
     fn finish(mut self) -> Result<Outcome, Broken> {
-        let now = self.driver.now();
+        let now = self.core.driver.now();
         self.check_places();
-        for index in 0..self.sessions.len() {
-            let session = &mut self.sessions[index];
-            let (ring, taken) = (&mut session.ring, session.taken);
+        for index in 0..self.core.sessions.len() {
+            let session = &mut self.core.sessions[index];
+            let (ring, taken) = (&mut session.own.ring, session.own.taken);
             self.flights.drain(index, ring, |exchange| {
                 if exchange.sent == Time::NEVER {
                     self.recorder
@@ -669,19 +657,12 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.recorder.close(end);
         self.count_drain(now);
         let cpu = ThreadTime::between(self.cpu_at_start, self.cpu_at_end);
-        for session in &mut self.sessions {
-            if let Some(socket) = session.socket.take() {
-                session.wire.leave(&mut session.out);
-                if !session.sending && !session.out.is_empty() {
-                    let farewell = std::mem::take(&mut session.out);
-                    let _ = self.driver.send(socket, Payload::Buffer(farewell));
-                }
-                // A stale token only says that the peer was quicker.
-                let _ = self.driver.close(socket, engine::Close::Graceful);
-            }
+        for index in 0..self.core.sessions.len() {
+            self.core.take_leave(index);
+            self.core.drop(index, Close::Graceful);
         }
         let mut completions = Completions::new();
-        self.driver.wait(Until::Now, &mut completions)?;
+        self.core.driver.wait(Until::Now, &mut completions)?;
         Ok(Outcome {
             start,
             end,
@@ -689,11 +670,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu,
             spun_ns: self.spin.idle_ns,
             lingered_ns: self.lingered_ns,
-            counters: self.driver.counters(),
+            counters: self.core.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,
-            stall: self.stalls.longest,
-            put_off: self.stalls.put_off,
+            stall: self.core.stalls.longest,
+            put_off: self.core.stalls.put_off,
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
@@ -703,36 +684,19 @@ impl<'a, D: Driver> Worker<'a, D> {
     }
 
     fn expire_timers(&mut self, now: Time) {
-        if self
-            .timers
-            .next_deadline()
-            .is_none_or(|deadline| deadline > now)
-            || !self.stalls.may_expire(now)
-        {
-            return;
+        self.core.expire(now);
+        while let Some(index) = self.core.next_expired() {
+            self.timer_fired(index, now);
         }
-        let mut expired = std::mem::take(&mut self.expired);
-        self.timers.expire(now, &mut expired);
-        for index in expired.drain(..) {
-            self.timer_fired(index as usize, now);
-        }
-        self.expired = expired;
     }
 
     fn timer_fired(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        session.timer = None;
-        match session.state {
+        match self.core.sessions[index].state() {
             State::Down => self.revive(index, now),
             State::Waiting(since) => self.look_for_socket(index, since, now),
             State::Connecting(since) | State::Greeting(since) => {
-                let deadline = since.plus(self.assignment.timeout_ns);
-                if deadline <= now {
-                    let is_greeting = matches!(session.state, State::Greeting(_));
-                    let kind = timeout_kind(&self.driver, session.socket, is_greeting);
+                if let Some(kind) = self.core.waited_for(index, since, now) {
                     self.lose(index, kind, now);
-                } else {
-                    self.set_timer(index, deadline);
                 }
             }
             State::Open => self.expire_exchanges(index, now),
@@ -748,7 +712,7 @@ fn freeze<D: Driver>(
     assignment: &Assignment,
     random: &mut Random,
 ) -> Result<(u32, bool, Option<Frozen>), Broken> {
-    let Some(requests) = assignment.speech.frozen(assignment.depth, random) else {
+    let Some(requests) = assignment.route.speech.frozen(assignment.depth, random) else {
         return Ok((assignment.depth, false, None));
     };
     let template = driver

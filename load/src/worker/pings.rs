@@ -4,7 +4,7 @@ use engine::Driver;
 use measure::time::Time;
 
 use super::{Phase, Worker};
-use crate::session::State;
+use crate::connection::State;
 
 /// Which connection is pinged next, and when.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +61,10 @@ impl<D: Driver> Worker<'_, D> {
             return;
         }
         while let Some(index) = self.pings.as_mut().and_then(|pings| pings.take(now)) {
-            let session = &mut self.sessions[index];
-            if session.state == State::Open {
+            let session = &mut self.core.sessions[index];
+            if session.state() == State::Open {
                 session.wire.ping(now.0.to_be_bytes(), &mut session.out);
-                self.prepare_appended(index);
+                self.core.appended(index);
             }
         }
     }

@@ -43,7 +43,7 @@ impl<D: Driver> Worker<'_, D> {
     /// A turn has begun at `now`: after a long stall nothing is known of the slot it ended in.
     #[cold]
     pub(super) fn note_blind(&mut self, now: Time) {
-        if self.stalls.was_blind(now) {
+        if self.core.stalls.was_blind(now) {
             self.recorder.tally.blind();
         }
     }
@@ -51,7 +51,7 @@ impl<D: Driver> Worker<'_, D> {
     /// When an edge is crossed next.
     pub(super) fn next_edge(&self) -> Time {
         let (start, end) = self.recorder.window();
-        let in_a_slot = self.driver.now().plus(SLOT_NS);
+        let in_a_slot = self.core.driver.now().plus(SLOT_NS);
         match self.phase {
             Phase::Loading if !self.opened => start.min(in_a_slot),
             Phase::Loading => end.min(self.recorder.tally.next_tick()),
@@ -78,7 +78,7 @@ impl<D: Driver> Worker<'_, D> {
         self.recorder.open();
         let (start, _) = self.recorder.window();
         self.cpu_at_start = own_time();
-        self.counters_at_start = self.driver.counters();
+        self.counters_at_start = self.core.driver.counters();
         self.counters_at_start.bytes_received -= unread;
         // What the warm-up owes is not sent any more: its debt would be paid in the window, and a
         // subject that cannot hold the rate would never get to the exchanges that are measured.
@@ -113,7 +113,7 @@ impl<D: Driver> Worker<'_, D> {
         if !self.opened {
             return;
         }
-        let counters = self.driver.counters();
+        let counters = self.core.driver.counters();
         let start = &self.counters_at_start;
         let tally = &mut self.recorder.tally;
         tally.bytes_received = counters.bytes_received - unread - start.bytes_received;
@@ -126,7 +126,7 @@ impl<D: Driver> Worker<'_, D> {
             return;
         }
         let (_, end) = self.recorder.window();
-        let counters = self.driver.counters();
+        let counters = self.core.driver.counters();
         let start = &self.counters_at_start;
         let tally = &mut self.recorder.tally;
         let received = counters.bytes_received - start.bytes_received;

@@ -1,6 +1,6 @@
 //! Heartbeats: sending them at their times, and taking their answers.
 
-use engine::{Driver, Payload, QUIET_BYTES_MAX};
+use engine::{Driver, QUIET_BYTES_MAX};
 use measure::counters::ErrorKind;
 use measure::hold::Skipped;
 use measure::time::Time;
@@ -97,7 +97,7 @@ impl<D: Driver> Worker<'_, D> {
     /// How many heartbeats the plan makes due on this connection: from its first attempt's end to
     /// the hold's, whether it stands or not.
     pub(super) fn dues(&self, index: usize) -> u64 {
-        let tried = self.sessions[index].tried;
+        let tried = self.core.sessions[index].tried_at();
         if tried == Time::NEVER || tried >= self.end {
             return 0;
         }
@@ -108,14 +108,14 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn begin_heartbeats(&mut self, index: usize, now: Time) {
         let rounds = self.dues_until(index, now);
         let after_ns = rounds * self.assignment.heartbeat_ns;
-        self.sessions[index].due = self.first_due(index).plus(after_ns);
+        self.core.sessions[index].own.due = self.first_due(index).plus(after_ns);
     }
 
     /// A connection stands, for the first time or anew.
     pub(super) fn schedule_heartbeat(&mut self, index: usize, now: Time) {
         self.skip_missed(index, now, Skipped::Down);
-        let due = self.sessions[index].due;
-        self.set_timer(index, due);
+        let due = self.core.sessions[index].own.due;
+        self.core.set_timer(index, due);
     }
 
     /// Counts the heartbeats that were due until `now` and could not be sent. What is due after
@@ -126,14 +126,14 @@ impl<D: Driver> Worker<'_, D> {
             Phase::Holding { until } => now.min(until),
             Phase::Draining { .. } | Phase::Done => now.min(self.end),
         };
-        let session = &mut self.sessions[index];
-        let first = session.due;
+        let session = &mut self.core.sessions[index];
+        let first = session.own.due;
         if first > last {
             return;
         }
         let interval_ns = self.assignment.heartbeat_ns;
         let missed = last.since(first) / interval_ns + 1;
-        session.due = first.plus(missed * interval_ns);
+        session.own.due = first.plus(missed * interval_ns);
         self.tally.skip(missed, why);
         if why != Skipped::Down {
             self.tally.waited(now.since(first), interval_ns, missed);
@@ -142,10 +142,10 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The hold ends at `end`: sends what fell due since timers were last looked at.
     pub(super) fn beat_last(&mut self, end: Time, now: Time) {
-        for index in 0..self.sessions.len() {
-            let session = &self.sessions[index];
-            let is_free = session.state == State::Standing && session.sent == Time::NEVER;
-            if is_free && session.due <= end {
+        for index in 0..self.core.sessions.len() {
+            let session = &self.core.sessions[index];
+            let is_free = session.state() == State::Open && session.own.sent == Time::NEVER;
+            if is_free && session.own.due <= end {
                 self.beat(index, now);
             }
         }
@@ -154,11 +154,11 @@ impl<D: Driver> Worker<'_, D> {
     /// The hold ends at `end`: counts what was due on each connection and has not been sent. What
     /// waits behind an unanswered one goes on waiting for what becomes of that.
     pub(super) fn settle_heartbeats(&mut self, end: Time) {
-        for index in 0..self.sessions.len() {
-            let session = &self.sessions[index];
-            let why = match session.state {
-                State::Standing if session.sent != Time::NEVER => continue,
-                State::Standing => Skipped::Busy,
+        for index in 0..self.core.sessions.len() {
+            let session = &self.core.sessions[index];
+            let why = match session.state() {
+                State::Open if session.own.sent != Time::NEVER => continue,
+                State::Open => Skipped::Busy,
                 _ => Skipped::Down,
             };
             self.skip_missed(index, end, why);
@@ -167,17 +167,17 @@ impl<D: Driver> Worker<'_, D> {
 
     /// A heartbeat is due on a connection that stands, and none is unanswered.
     pub(super) fn beat(&mut self, index: usize, now: Time) {
-        let due = self.sessions[index].due;
+        let due = self.core.sessions[index].own.due;
         let is_past = matches!(self.phase, Phase::Holding { until } if due > until);
         if is_past || self.is_over() {
             return;
         }
-        let session = &mut self.sessions[index];
-        session.due = due.plus(self.assignment.heartbeat_ns);
+        let session = &mut self.core.sessions[index];
+        session.own.due = due.plus(self.assignment.heartbeat_ns);
         // What was to be sent before finds no room, although its answer came; or the peer allows
         // no stream at all.
         let no_room = match self.assignment.heartbeat {
-            Heartbeat::Request => session.sending,
+            Heartbeat::Request => session.is_sending(),
             Heartbeat::Call => session.wire.room() == 0,
             Heartbeat::Ping => false,
         };
@@ -186,43 +186,39 @@ impl<D: Driver> Worker<'_, D> {
             // In its place goes the next one, at the earliest.
             let interval_ns = self.assignment.heartbeat_ns;
             self.tally.waited(interval_ns, interval_ns, 1);
-            let next = session.due;
-            return self.set_timer(index, next);
+            let next = session.own.due;
+            return self.core.set_timer(index, next);
         }
-        session.sent = now;
+        session.own.sent = now;
         self.unanswered += 1;
         self.tally.sent(now.since(due));
-        self.set_timer(index, now.plus(self.assignment.heartbeat_timeout_ns));
+        self.core
+            .set_timer(index, now.plus(self.assignment.heartbeat_timeout_ns));
         match self.assignment.heartbeat {
             Heartbeat::Request => self.send_request(index, now),
             Heartbeat::Call => {
-                self.append(index);
-                let session = &mut self.sessions[index];
+                self.core.append(index);
+                let session = &mut self.core.sessions[index];
                 session.wire.begin(0, &mut session.out);
             }
             Heartbeat::Ping => {
-                self.append(index);
-                let session = &mut self.sessions[index];
+                self.core.append(index);
+                let session = &mut self.core.sessions[index];
                 session.wire.ping(now.0.to_be_bytes(), &mut session.out);
             }
         }
     }
 
     fn send_request(&mut self, index: usize, now: Time) {
-        let session = &mut self.sessions[index];
-        let (Some(token), Some(template)) = (session.socket, self.template) else {
+        let Some(template) = self.template else {
             return;
         };
-        let quiet = template.len() <= QUIET_BYTES_MAX;
-        session.sending = !quiet;
+        let session = &mut self.core.sessions[index];
         session.wire.begin(0, &mut session.out);
-        let payload = Payload::Template {
-            template,
-            start: 0,
-            end: template.len() as u32,
-            quiet,
-        };
-        if self.driver.send(token, payload).is_err() {
+        let whole = (0, template.len() as u32);
+        let quiet = template.len() <= QUIET_BYTES_MAX;
+        let sent = self.core.send_template(index, template, whole, quiet);
+        if sent.is_err() {
             // The driver knows already that the socket is dead; its completion may come too late.
             self.ended(index, ErrorKind::BrokenPipe, now);
         }
@@ -230,8 +226,8 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Bytes came on a connection.
     pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
-        self.append(index);
-        let session = &mut self.sessions[index];
+        self.core.append(index);
+        let session = &mut self.core.sessions[index];
         let mut brought = Brought::nothing(self.assignment.heartbeat);
         let (wire, out) = (&mut session.wire, &mut session.out);
         let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
@@ -247,8 +243,8 @@ impl<D: Driver> Worker<'_, D> {
         if let Some(answer) = brought.answer {
             self.answered(index, answer, now);
         }
-        let session = &self.sessions[index];
-        let unanswered = u32::from(session.sent != Time::NEVER);
+        let session = &self.core.sessions[index];
+        let unanswered = u32::from(session.own.sent != Time::NEVER);
         match read {
             Err(violation) => {
                 self.violation.get_or_insert(violation);
@@ -266,7 +262,7 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer sends no more, which may be what completes an answer.
     pub(super) fn take_end(&mut self, index: usize, now: Time) {
         let mut brought = Brought::nothing(self.assignment.heartbeat);
-        let wire = &mut self.sessions[index].wire;
+        let wire = &mut self.core.sessions[index].wire;
         // A violation leaves the heartbeat unanswered, which says all.
         let _ = wire.ended(&mut |happening| brought.take(happening));
         if let Some(answer) = brought.answer {
@@ -275,12 +271,12 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     fn answered(&mut self, index: usize, answer: Answer, now: Time) {
-        let session = &mut self.sessions[index];
-        let sent = session.sent;
+        let session = &mut self.core.sessions[index];
+        let sent = session.own.sent;
         if sent == Time::NEVER || matches!(answer, Answer::Pong(of) if of != sent) {
             return;
         }
-        session.sent = Time::NEVER;
+        session.own.sent = Time::NEVER;
         session.failures = 0;
         self.unanswered -= 1;
         let round_trip_ns = now.since(sent);
@@ -306,55 +302,14 @@ impl<D: Driver> Worker<'_, D> {
         if self.is_over() {
             return;
         }
-        let due = self.sessions[index].due;
-        self.set_timer(index, due);
+        let due = self.core.sessions[index].own.due;
+        self.core.set_timer(index, due);
     }
 
-    /// Something may be appended to what a connection sends at the end of this turn. HTTP/1.1
-    /// appends nothing.
-    pub(super) fn append(&mut self, index: usize) {
-        if self.template.is_some() {
-            return;
-        }
-        let session = &mut self.sessions[index];
-        if session.out.capacity() == 0 {
-            session.out = self.driver.buffer();
-        }
-        if !session.listed {
-            session.listed = true;
-            self.listed.push(index as u32);
-        }
-    }
-
-    /// A send that is reported has been taken by the kernel whole.
-    pub(super) fn send_finished(&mut self, index: usize) {
-        let session = &mut self.sessions[index];
-        session.sending = false;
-        if !session.out.is_empty() {
-            self.append(index);
-        }
-    }
-
-    /// At the end of a turn: everything that was appended leaves, in one send for each connection,
-    /// unless one is unfinished there.
+    /// At the end of a turn: everything that was appended leaves.
     pub(super) fn flush(&mut self, now: Time) {
-        while let Some(index) = self.listed.pop() {
-            let session = &mut self.sessions[index as usize];
-            session.listed = false;
-            if session.sending {
-                continue;
-            }
-            session.wire.flush(&mut session.out);
-            let bytes = std::mem::take(&mut session.out);
-            match session.socket {
-                Some(token) if !bytes.is_empty() => {
-                    session.sending = true;
-                    if self.driver.send(token, Payload::Buffer(bytes)).is_err() {
-                        self.ended(index as usize, ErrorKind::BrokenPipe, now);
-                    }
-                }
-                _ => self.driver.recycle(bytes),
-            }
+        while let Some(index) = self.core.flush() {
+            self.ended(index, ErrorKind::BrokenPipe, now);
         }
     }
 }

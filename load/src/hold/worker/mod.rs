@@ -16,14 +16,9 @@ mod connections;
 mod heartbeats;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
 use engine::signal::{Signal, Stop};
-use engine::timers::{TimerId, Wheel};
-use engine::{
-    Address, Broken, Close, Completions, Config, Driver, EngineCounters, Event, SocketOptions,
-    Template, Token, Until,
-};
+use engine::{Broken, Close, Completions, Config, Driver, EngineCounters, Event, Template, Until};
 use measure::counters::ErrorKind;
 use measure::hold::{Skipped, Tally};
 use measure::process::{ThreadTime, own_time};
@@ -32,21 +27,16 @@ use proto::Violation;
 use proto::http1::HeadMemo;
 
 use crate::back_off::BackOff;
+use crate::connection::{Core, Route, State};
 use crate::crew::Job;
 use crate::gate::Gate;
-use crate::session::{Speech, Wire};
-use crate::stalls::{Stall, Stalls};
+use crate::session::Speech;
+use crate::stalls::Stall;
 use measure::random::Random;
 
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;
 const BUFFER_BYTES: usize = 4096;
-/// The most connections of a worker that are being opened at once. The kernel hands few completions
-/// over in a turn, so whoever begins more than he can see through only sees all of them time out.
-const CONNECTING_MAX: usize = 512;
-/// How long an attempt counts among them. One that goes on for longer waits for its peer and not
-/// for this process, and a server without room must not keep the others from their first attempt.
-const PLACE_NS: u64 = 500_000_000;
 /// How long an interrupted hold waits for the answers that are on their way.
 const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How long a hold that is over goes on closing connections.
@@ -71,11 +61,8 @@ pub(crate) struct Assignment {
     pub sessions: usize,
     /// Sockets that its driver has room for.
     pub sockets: usize,
-    pub addresses: Vec<Address>,
-    pub sources: Vec<IpAddr>,
-    pub options: SocketOptions,
-    /// What is said on each connection, and what of it is a heartbeat.
-    pub speech: Speech,
+    pub route: Route,
+    /// What of all that is said on a connection is a heartbeat.
     pub heartbeat: Heartbeat,
     /// Connections a second, over all workers.
     pub open_rate: f64,
@@ -138,71 +125,44 @@ enum Phase {
     Done,
 }
 
-/// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// It waits to be opened.
-    Down,
-    /// It is being opened since then.
-    Connecting(Time),
-    /// It is being opened since then; the socket stands, and the peer has yet to say what its
-    /// protocol wants said first.
-    Greeting(Time),
-    Standing,
-    /// The last retry has failed.
-    GivenUp,
-}
-
-/// One connection. Small: there may be very many.
+/// What a hold knows of a connection, beside what the connection core does. Small: there may be
+/// very many.
 #[derive(Debug)]
-struct Session {
-    wire: Wire,
-    /// Bytes that wait for the end of the turn, or of an unfinished send. A buffer of the driver's
-    /// while there are any.
-    out: Vec<u8>,
-    socket: Option<Token>,
-    state: State,
-    timer: Option<TimerId>,
+struct Beats {
     /// When the next heartbeat is due.
     due: Time,
     /// When the unanswered heartbeat was sent; [`Time::NEVER`] if there is none.
     sent: Time,
     /// When it was lost; [`Time::NEVER`] while it stands, and before it ever stood.
     lost_at: Time,
-    /// Failures in a row: attempts, and losses without an answered heartbeat between them.
-    failures: u32,
-    /// An unfinished send is with the driver.
-    sending: bool,
-    /// It stands in the worker's list of those that have something to send.
-    listed: bool,
-    /// When its first attempt ended, either way; [`Time::NEVER`] before.
-    tried: Time,
     /// It stood when the hold began.
     at_start: bool,
     /// It has been lost, once at least.
     lost: bool,
-    /// It is being opened, and counts among those that are being opened at once.
-    has_place: bool,
+}
+
+impl Beats {
+    fn none() -> Beats {
+        Beats {
+            due: Time::NEVER,
+            sent: Time::NEVER,
+            lost_at: Time::NEVER,
+            at_start: false,
+            lost: false,
+        }
+    }
 }
 
 /// See the module.
 pub(crate) struct Worker<'a, D: Driver> {
-    driver: D,
+    core: Core<D, Beats>,
     gate: &'a Gate,
     stop: Stop,
     assignment: Assignment,
-    sessions: Vec<Session>,
-    /// Session by the slot of its socket.
-    by_slot: Vec<u32>,
     memo: HeadMemo,
     /// The heartbeat, where its bytes never change.
     template: Option<Template>,
-    /// Connections that have something to send at the end of this turn.
-    listed: Vec<u32>,
-    timers: Wheel<u32>,
-    expired: Vec<u32>,
     tally: Tally,
-    random: Random,
     phase: Phase,
     start: Time,
     end: Time,
@@ -211,14 +171,9 @@ pub(crate) struct Worker<'a, D: Driver> {
     next_to_open: usize,
     /// Connections that are to be tried again and wait for others to come about.
     waiting: VecDeque<u32>,
-    connecting: usize,
-    /// Sessions whose first attempt has ended, either way.
-    settled: usize,
-    standing: u64,
     /// Heartbeats without an answer so far.
     unanswered: u64,
     violation: Option<Violation>,
-    stalls: Stalls,
 }
 
 impl Job for Assignment {
@@ -251,7 +206,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         stop: Stop,
         assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
-        let template = match &assignment.speech {
+        let template = match &assignment.route.speech {
             Speech::Http1 { request, .. } => Some(driver.register(request).map_err(|refused| {
                 Broken(format!("the request cannot be registered: {refused:?}"))
             })?),
@@ -260,18 +215,21 @@ impl<'a, D: Driver> Worker<'a, D> {
         let sessions = assignment.sessions;
         let mut tally = Tally::new();
         tally.start(assignment.origin);
+        let core = Core::new(
+            driver,
+            assignment.sockets,
+            (0..sessions).map(|_| Beats::none()),
+            template.is_none(),
+            Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
+            connections::dialling(&assignment),
+        );
         Ok(Worker {
+            core,
             gate,
             stop,
-            sessions: (0..sessions).map(|_| Session::new()).collect(),
-            by_slot: vec![u32::MAX; assignment.sockets],
             memo: HeadMemo::new(),
             template,
-            listed: Vec::new(),
-            timers: Wheel::new(driver.now(), sessions),
-            expired: Vec::with_capacity(sessions),
             tally,
-            random: Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
             phase: Phase::Opening { announced: false },
             start: Time::NEVER,
             end: Time::NEVER,
@@ -279,14 +237,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             ended_by: None,
             next_to_open: 0,
             waiting: VecDeque::new(),
-            connecting: 0,
-            settled: 0,
-            standing: 0,
             unanswered: 0,
             violation: None,
-            stalls: Stalls::new(driver.now()),
             assignment,
-            driver,
         })
     }
 
@@ -297,26 +250,26 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut completions = Completions::new();
         let mut until = Until::Now;
         while self.phase != Phase::Done {
-            let now = self.driver.wait(until, &mut completions)?;
+            let now = self.core.driver.wait(until, &mut completions)?;
             let measured_from = match self.is_over() {
                 false => Time(0),
                 true => Time::NEVER,
             };
-            self.stalls.turn(until, now, measured_from);
+            self.core.stalls.turn(until, now, measured_from);
             if !completions.is_empty() {
-                self.stalls.news(now);
+                self.core.stalls.news(now);
             }
             if !self.is_over() {
                 self.tally.tick(now);
             }
             for index in 0..completions.len() {
                 let completion = completions.get(index);
-                let Some(session) = self.owner(completion.socket) else {
+                let Some(session) = self.core.owner(completion.socket) else {
                     continue;
                 };
                 match completion.event {
                     Event::Received(lent) => self.received(session, completions.bytes(lent), now),
-                    Event::Sent => self.send_finished(session),
+                    Event::Sent => self.core.sent(session),
                     Event::Connected => self.connected(session, now),
                     Event::Ended => self.peer_ended(session, now),
                     Event::Failed(fault) => self.socket_failed(session, fault, now),
@@ -333,12 +286,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.take_leave_of_all()
     }
 
-    /// Whose socket it is; none for one that was closed earlier in this very turn.
-    fn owner(&self, socket: Token) -> Option<usize> {
-        let index = *self.by_slot.get(socket.slot())? as usize;
-        (self.sessions.get(index)?.socket == Some(socket)).then_some(index)
-    }
-
     /// Moves on to the next phase where its time has come.
     fn step_phase(&mut self, now: Time) {
         match self.phase {
@@ -352,7 +299,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             Phase::Draining { until } => {
-                if self.unanswered == 0 || now >= until && self.stalls.may_expire(now) {
+                if self.unanswered == 0 || now >= until && self.core.stalls.may_expire(now) {
                     self.phase = Phase::Done;
                 } else if let Some(signal) = self.stop.requested() {
                     // What it cuts off would have ended one way or the other.
@@ -367,7 +314,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.gate.live(self.assignment.worker).publish(
             self.tally.counts.answered,
             self.tally.counts.failed,
-            self.standing,
+            self.core.counts().connected,
         );
     }
 
@@ -381,7 +328,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.drain(now, INTERRUPT_DRAIN_NS, now);
             return;
         }
-        if !announced && self.settled == self.sessions.len() {
+        if !announced && self.core.all_tried() {
             self.phase = Phase::Opening { announced: true };
             self.gate.arrive(now);
         }
@@ -391,8 +338,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.phase = Phase::Holding {
                 until: start.plus(self.assignment.duration_ns),
             };
-            for session in &mut self.sessions {
-                session.at_start = session.state == State::Standing;
+            for session in &mut self.core.sessions {
+                session.own.at_start = session.state() == State::Open;
             }
         }
     }
@@ -400,10 +347,11 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// The hold ends at `end`; the answers of heartbeats that were sent are awaited for so long.
     fn drain(&mut self, end: Time, wait_ns: u64, now: Time) {
         self.end = end;
+        self.core.check();
         self.beat_last(end, now);
         self.settle_heartbeats(end);
         self.tally.tick(end);
-        self.tally.standing = self.standing;
+        self.tally.standing = self.core.counts().connected;
         let until = now.plus(wait_ns);
         self.phase = Phase::Draining { until };
     }
@@ -416,24 +364,21 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// How long the driver may sleep before the next turn.
     fn next_wait(&self, now: Time) -> Until {
-        let clear_at = self.stalls.clear_at();
-        let mut wake = self.timers.next_deadline().unwrap_or(Time::NEVER);
-        wake = wake.max(clear_at);
+        let mut wake = self.core.next_timer();
         if !self.is_over() {
             wake = wake.min(self.tally.next_tick());
         }
         match self.phase {
             Phase::Opening { announced: true } => wake = wake.min(now.plus(GATE_POLL_NS)),
             Phase::Opening { announced: false } => {
-                let room = self.connecting < CONNECTING_MAX;
-                if room && self.next_to_open < self.sessions.len() {
+                if self.core.has_place() && self.next_to_open < self.core.sessions.len() {
                     wake = wake.min(self.opening_at(self.next_to_open));
                 }
             }
             Phase::Holding { until } => wake = wake.min(until),
             // Nothing is awaited, and perhaps no timer is left either.
             Phase::Draining { .. } if self.unanswered == 0 => return Until::Now,
-            Phase::Draining { until } => wake = wake.min(until.max(clear_at)),
+            Phase::Draining { until } => wake = wake.min(until.max(self.core.stalls.clear_at())),
             Phase::Done => return Until::Now,
         }
         Until::Time(wake)
@@ -451,37 +396,25 @@ impl<'a, D: Driver> Worker<'a, D> {
     }
 
     fn expire_timers(&mut self, now: Time) {
-        let next = self.timers.next_deadline();
-        if next.is_none_or(|deadline| deadline > now) || !self.stalls.may_expire(now) {
-            return;
-        }
-        let mut expired = std::mem::take(&mut self.expired);
-        self.timers.expire(now, &mut expired);
-        for index in expired.drain(..) {
-            let index = index as usize;
-            let session = &mut self.sessions[index];
-            session.timer = None;
-            match session.state {
-                State::Down => self.waiting.push_back(index as u32),
+        self.core.expire(now);
+        while let Some(index) = self.core.next_expired() {
+            let session = &self.core.sessions[index];
+            match session.state() {
                 State::Connecting(since) | State::Greeting(since) => {
-                    self.waited_for(index, since, now);
+                    if let Some(kind) = self.core.waited_for(index, since, now) {
+                        self.ended(index, kind, now);
+                    }
                 }
-                State::Standing if session.sent != Time::NEVER => {
+                State::Open if session.own.sent != Time::NEVER => {
                     self.ended(index, ErrorKind::Timeout, now);
                 }
-                State::Standing => self.beat(index, now),
-                State::GivenUp => {}
+                State::Open => self.beat(index, now),
+                // Down: the others are states of a run's connections.
+                State::Down | State::Waiting(_) | State::Closing => {
+                    self.waiting.push_back(index as u32);
+                }
             }
         }
-        self.expired = expired;
-    }
-
-    fn set_timer(&mut self, index: usize, at: Time) {
-        let session = &mut self.sessions[index];
-        if let Some(timer) = session.timer.take() {
-            self.timers.cancel(timer);
-        }
-        session.timer = Some(self.timers.insert(at, index as u32));
     }
 
     /// Closes connections for as long as there is time, each with the words that its protocol has
@@ -489,45 +422,46 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// FIN, and the kernel, which takes its time over a million of them, closes many at once.
     fn take_leave_of_all(mut self) -> Result<(), Broken> {
         let mut completions = Completions::new();
-        let until = self.driver.clock().plus(FAREWELL_NS);
+        let until = self.core.driver.clock().plus(FAREWELL_NS);
         let mut closed = 0;
-        for index in 0..self.sessions.len() {
-            closed += usize::from(self.sessions[index].socket.is_some());
+        for index in 0..self.core.sessions.len() {
+            closed += usize::from(self.core.sessions[index].has_socket());
             self.drop_socket(index, Close::Graceful);
             if closed == FAREWELLS {
                 closed = 0;
-                let now = self.driver.wait(Until::Now, &mut completions)?;
+                let now = self.core.driver.wait(Until::Now, &mut completions)?;
                 if now >= until {
                     return Ok(());
                 }
             }
         }
-        self.driver.wait(Until::Now, &mut completions)?;
+        self.core.driver.wait(Until::Now, &mut completions)?;
         Ok(())
     }
 
     /// Counts what was never answered and hands the tally over.
     fn finish(&mut self, cpu_at_start: Option<ThreadTime>) -> Outcome {
-        let now = self.driver.now();
+        let now = self.core.driver.now();
+        self.core.check();
         let opened = self.next_to_open;
         for index in 0..opened {
             let since = self.opening_at(index);
             self.tally.watched_ns += u128::from(self.end.since(since));
         }
-        for index in 0..self.sessions.len() {
-            let session = &self.sessions[index];
-            let cut_off = session.sent != Time::NEVER;
+        for index in 0..self.core.sessions.len() {
+            let session = &self.core.sessions[index];
+            let cut_off = session.own.sent != Time::NEVER;
             // Nobody knows of one whose heartbeat was cut off whether it stands.
-            let stands = session.at_start && !session.lost && !cut_off;
+            let stands = session.own.at_start && !session.own.lost && !cut_off;
             self.tally.survived += u64::from(stands);
             if cut_off {
                 self.tally.unfinished += 1;
-                self.tally.censored(now.since(session.sent));
+                self.tally.censored(now.since(session.own.sent));
                 self.skip_missed(index, now, Skipped::Busy);
             }
             self.tally.due += self.dues(index);
         }
-        let counters = self.driver.counters();
+        let counters = self.core.driver.counters();
         self.tally.bytes_received = counters.bytes_received;
         self.tally.bytes_sent = counters.bytes_sent;
         self.tally.finish(self.end);
@@ -540,31 +474,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu: ThreadTime::between(cpu_at_start, own_time()),
             counters,
             violation: self.violation.take(),
-            stall: self.stalls.longest,
-            put_off: self.stalls.put_off,
+            stall: self.core.stalls.longest,
+            put_off: self.core.stalls.put_off,
             tally: std::mem::replace(&mut self.tally, Tally::new()),
-        }
-    }
-}
-
-impl Session {
-    fn new() -> Session {
-        Session {
-            wire: Wire::Silent,
-            out: Vec::new(),
-            socket: None,
-            state: State::Down,
-            timer: None,
-            due: Time::NEVER,
-            sent: Time::NEVER,
-            lost_at: Time::NEVER,
-            failures: 0,
-            sending: false,
-            listed: false,
-            tried: Time::NEVER,
-            at_start: false,
-            lost: false,
-            has_place: false,
         }
     }
 }

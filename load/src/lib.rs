@@ -15,6 +15,7 @@ pub mod check;
 mod connection;
 mod crew;
 mod gate;
+mod ground;
 pub mod hold;
 mod lateness;
 mod limit;

@@ -1,12 +1,10 @@
 //! Runs a plan: workers on their CPUs, the gate between them, and one record out of it all.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use engine::choice::{self, EngineChoice, Kind};
-use engine::signal::{Signal, Stop};
-use engine::tls::ClientTls;
-use engine::{Address, Broken, Config, Driver, EngineCounters, SocketOptions, cpu};
+use engine::choice::Kind;
+use engine::signal::Stop;
+use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator};
@@ -15,21 +13,15 @@ use proto::grpc::Status;
 
 use crate::Record;
 use crate::connection::Route;
-use crate::crew::{Crew, Job, Progress, Window};
+use crate::crew::{Job, Progress, Window};
 use crate::gate::Gate;
+use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
-use crate::session::Speech;
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
+use plan::Plan;
 use plan::schedule::Marks;
-use plan::{Contact, Plan};
 use probe::RunError;
-use probe::target;
-use probe::tls;
-use probe::unless_stopped;
-
-/// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
-const DESCRIPTORS_SPARE: u64 = 64;
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
@@ -43,74 +35,24 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Record, RunError> {
     plan.validate()?;
-    let Ground {
-        kind,
-        engine_reason,
-        addresses,
-        tls,
-    } = Ground::find(plan.contact(), stop)?;
-    check_limits(plan, kind)?;
-    let processors = processors(plan.threads, &plan.cpus);
+    let ground = Ground::find(plan.contact(), stop)?;
+    check_limits(plan, ground.kind)?;
     let jobs = (0..plan.threads)
-        .map(|worker| assign(plan, worker, &addresses))
+        .map(|worker| assign(plan, worker, &ground.addresses))
         .collect::<Result<Vec<Assignment>, RunError>>()?;
-    let crew = Crew {
-        kind,
-        processors: &processors,
-        tls: tls.as_ref(),
-        window: window(plan),
-    };
     let mut surroundings = Surroundings::new();
     let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
         progress(now);
     };
-    let outcomes = crew.work(jobs, stop, &mut watch, |outcomes| outcomes)?;
+    let outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut watch, |all| all)?;
     let disturbance = surroundings.disturbance();
+    let Ground {
+        kind,
+        engine_reason,
+        ..
+    } = ground;
     Ok(assemble(plan, kind, engine_reason, outcomes, disturbance))
-}
-
-/// What a plan is carried out on: an engine that works, and a target that somebody listens at.
-#[derive(Debug)]
-pub(crate) struct Ground {
-    pub kind: Kind,
-    pub engine_reason: String,
-    pub addresses: Vec<Address>,
-    pub tls: Option<ClientTls>,
-}
-
-impl Ground {
-    /// Finds both unless `stop` asks for the end before, or says what is missing.
-    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, RunError> {
-        unless_stopped(stop, move || Ground::look(&contact))
-    }
-
-    fn look(contact: &Contact) -> Result<Ground, RunError> {
-        target::check_sources(&contact.source_addresses)?;
-        let choice: EngineChoice = contact.engine.parse().map_err(RunError::Invalid)?;
-        let (kind, engine_reason) =
-            choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
-        let addresses = target::resolve(contact)?;
-        let tls = tls::client(contact)?;
-        target::reach(contact, &addresses, tls.as_ref())?;
-        Ok(Ground {
-            kind,
-            engine_reason,
-            addresses,
-            tls,
-        })
-    }
-}
-
-/// The CPU of each worker. From the last one downwards unless the plan says, because servers are
-/// mostly put on the first ones.
-pub(crate) fn processors(threads: u32, cpus: &[usize]) -> Vec<usize> {
-    let chosen = if cpus.is_empty() {
-        cpu::allowed().into_iter().rev().collect()
-    } else {
-        cpus.to_vec()
-    };
-    cpu::place(threads as usize, &chosen)
 }
 
 /// When the measured window opens and closes, counted from the beginning of the load.
@@ -157,7 +99,11 @@ pub(crate) fn assign(
         );
         whole_share + u64::from(u64::from(worker) < rest)
     };
-    let ns = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos() as u64;
+    let options = SocketOptions {
+        receive_buffer_bytes: plan.receive_buffer_bytes,
+        send_buffer_bytes: plan.send_buffer_bytes,
+        ..SocketOptions::default()
+    };
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {
@@ -169,17 +115,7 @@ pub(crate) fn assign(
     Ok(Assignment {
         worker,
         sessions: share(plan.connections.into()) as usize,
-        route: Route {
-            addresses: addresses.to_vec(),
-            sources: plan.source_addresses.clone(),
-            options: SocketOptions {
-                source: None,
-                receive_buffer_bytes: plan.receive_buffer_bytes,
-                send_buffer_bytes: plan.send_buffer_bytes,
-                reset_on_close: false,
-            },
-            speech: Speech::of(&plan.contact())?,
-        },
+        route: Route::of(&plan.contact(), addresses, options)?,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,
@@ -322,14 +258,6 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
     }
 }
 
-/// What a signal's end is called in a record.
-pub(crate) fn by_signal(signal: Signal) -> Ended {
-    match signal {
-        Signal::Interrupt => Ended::Interrupt,
-        Signal::Terminate => Ended::Terminate,
-    }
-}
-
 fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
     let mut sums = engine_counters(outcomes.iter().map(|outcome| &outcome.counters));
     // How long the generator stood still at most: exchanges behind the first wait for it, too, but
@@ -343,26 +271,6 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
         for (name, count) in [
             ("dropped_in_warm_up", outcome.dropped),
             ("timeouts_put_off", outcome.put_off),
-        ] {
-            *sums.entry(name.to_owned()).or_default() += count;
-        }
-    }
-    sums
-}
-
-/// What the drivers of all workers counted, by name.
-pub(crate) fn engine_counters<'a>(
-    all: impl Iterator<Item = &'a EngineCounters>,
-) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for counted in all {
-        for (name, count) in [
-            ("enters", counted.enters),
-            ("sleeps", counted.sleeps),
-            ("completions", counted.completions),
-            ("starved", counted.starved),
-            ("overflows", counted.overflows),
-            ("short_sends", counted.short_sends),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
         }

@@ -6,6 +6,7 @@ use engine::tls::{Secured, TlsFault};
 use engine::{Address, Driver, Fault, Refused, SocketOptions};
 use measure::counters::ErrorKind;
 use measure::time::Time;
+use plan::{Contact, Invalid};
 
 use super::{Core, State};
 use crate::back_off::BackOff;
@@ -24,6 +25,25 @@ pub(crate) struct Route {
     pub options: SocketOptions,
     /// What is said on each connection.
     pub speech: Speech,
+}
+
+impl Route {
+    /// To these `addresses`, with what `contact` says.
+    ///
+    /// # Errors
+    /// What is to be said cannot be encoded.
+    pub(crate) fn of(
+        contact: &Contact,
+        addresses: &[Address],
+        options: SocketOptions,
+    ) -> Result<Route, Invalid> {
+        Ok(Route {
+            addresses: addresses.to_vec(),
+            sources: contact.source_addresses.clone(),
+            options,
+            speech: Speech::of(contact)?,
+        })
+    }
 }
 
 /// How the connections of one worker are opened.

@@ -9,7 +9,6 @@ use measure::counters::ErrorKind;
 
 use super::*;
 use crate::back_off::BackOff;
-use crate::session::Speech;
 use plan::Plan;
 use plan::protocol::{Http2, Protocol};
 
@@ -35,12 +34,7 @@ fn core(connections: usize, sockets: usize, peer: impl Peer + 'static) -> Core<S
         http2: Http2::default(),
     };
     let dialling = Dialling {
-        route: Route {
-            addresses: vec![address],
-            sources: Vec::new(),
-            options: SocketOptions::default(),
-            speech: Speech::of(&plan.contact()).unwrap(),
-        },
+        route: Route::of(&plan.contact(), &[address], SocketOptions::default()).unwrap(),
         first: 0,
         stride: 1,
         places: 2,

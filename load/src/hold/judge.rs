@@ -9,9 +9,9 @@ use measure::record::{EndedBy, Generator, Stall};
 
 use super::worker::Outcome;
 use super::{Plan, Record};
+use crate::ground::{Ground, by_signal, engine_counters};
 use crate::limit::{self, Kept};
 use crate::room::Room;
-use crate::run::{Ground, by_signal, engine_counters};
 
 /// Heartbeats that leave later than this at the 99th percentile were held up by this process.
 const LATENESS_P99_MAX_NS: u64 = 10_000_000;

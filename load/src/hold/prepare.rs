@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
@@ -16,17 +15,14 @@ use super::worker::{Assignment, Heartbeat};
 use super::{Plan, Record, judge};
 use crate::back_off::BackOff;
 use crate::connection::Route;
-use crate::crew::{Crew, Progress, Window};
+use crate::crew::{Progress, Window};
+use crate::ground::{DESCRIPTORS_SPARE, Ground, ns};
 use crate::ports;
-use crate::run::{Ground, processors};
-use crate::session::Speech;
 use crate::worker::sockets_for;
 use plan::protocol::Protocol;
 use plan::{Invalid, THREADS_MAX};
 use probe::RunError;
 
-/// Descriptors of the process that are no connections: standard streams, rings, wakers, files.
-const DESCRIPTORS_SPARE: u64 = 64;
 /// Places of each ring that are left to connections which are still closing, while others are
 /// opened in their stead.
 const PLACES_SPARE: u64 = 256;
@@ -166,16 +162,10 @@ impl Hold {
             before_bytes: process::own_resident_bytes(),
             ..Memory::default()
         });
-        let processors = processors(self.threads, &self.plan.cpus);
-        let crew = Crew {
-            kind: self.ground.kind,
-            processors: &processors,
-            tls: self.ground.tls.as_ref(),
-            window: Window {
-                warm_up_s: 0.0,
-                length_s: Some(self.plan.duration_s),
-                may_end_sooner: false,
-            },
+        let window = Window {
+            warm_up_s: 0.0,
+            length_s: Some(self.plan.duration_s),
+            may_end_sooner: false,
         };
         let jobs = self.assignments()?;
         let look = |standing| memory.set(with_look(memory.get(), standing));
@@ -183,10 +173,11 @@ impl Hold {
             look(now.connected);
             progress(now);
         };
-        crew.work(jobs, stop, &mut watch, |outcomes| {
+        let Hold { plan, ground, .. } = self;
+        let cpus = plan.cpus.clone();
+        ground.work(&cpus, window, jobs, stop, &mut watch, |outcomes| {
             look(outcomes.iter().map(|outcome| outcome.tally.standing).sum());
-            let (plan, memory) = (self.plan, memory.get());
-            let record = judge::record(plan, &self.ground, self.threads, memory, outcomes);
+            let record = judge::record(plan, &ground, self.threads, memory.get(), outcomes);
             report(record)
         })
     }
@@ -236,7 +227,11 @@ pub(super) fn assign(
     place: Place,
     addresses: &[Address],
 ) -> Result<Assignment, RunError> {
-    let ns = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos() as u64;
+    let options = SocketOptions {
+        receive_buffer_bytes: plan.receive_buffer_bytes,
+        send_buffer_bytes: plan.send_buffer_bytes,
+        ..SocketOptions::default()
+    };
     let others = plan.connections.saturating_sub(place.worker);
     let sessions = others.div_ceil(place.workers) as usize;
     Ok(Assignment {
@@ -246,17 +241,7 @@ pub(super) fn assign(
         connections: plan.connections,
         sessions,
         sockets: sockets_for(sessions).min(place.sockets_max),
-        route: Route {
-            addresses: addresses.to_vec(),
-            sources: plan.source_addresses.clone(),
-            options: SocketOptions {
-                source: None,
-                receive_buffer_bytes: plan.receive_buffer_bytes,
-                send_buffer_bytes: plan.send_buffer_bytes,
-                reset_on_close: false,
-            },
-            speech: Speech::of(&plan.contact())?,
-        },
+        route: Route::of(&plan.contact(), addresses, options)?,
         heartbeat: match plan.protocol {
             Protocol::Http1 => Heartbeat::Request,
             Protocol::Grpc { .. } => Heartbeat::Call,

@@ -16,7 +16,7 @@ use super::worker::{Assignment, Outcome, Worker};
 use super::{Plan, Record, judge};
 use crate::crew::Job;
 use crate::gate::Gate;
-use crate::run::Ground;
+use crate::ground::Ground;
 
 mod drain;
 mod flood;

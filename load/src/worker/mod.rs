@@ -164,7 +164,7 @@ struct Frozen {
 }
 
 /// What a run knows of a connection, beside what the connection core does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Traffic {
     /// Exchanges sent, or waiting for the connection to stand, and not answered.
     ring: Ring,
@@ -180,20 +180,6 @@ struct Traffic {
     taken: Time,
     /// Since when it waits for its peer to close.
     closing_since: Time,
-}
-
-impl Traffic {
-    fn none() -> Traffic {
-        Traffic {
-            ring: Ring::default(),
-            overdue: false,
-            queued: false,
-            was_open: false,
-            has_died: false,
-            taken: Time::NEVER,
-            closing_since: Time::NEVER,
-        }
-    }
 }
 
 type Session = connection::Session<Traffic>;
@@ -277,7 +263,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let core = Core::new(
             driver,
             sockets_for(sessions),
-            (0..sessions).map(|_| Traffic::none()),
+            (0..sessions).map(|_| Traffic::default()),
             frozen.is_none(),
             random,
             connections::dialling(&assignment),

@@ -1,0 +1,114 @@
+//! What a load is carried out on, be it a run or a hold: an engine that works, a target that
+//! somebody listens at, and workers on their CPUs. Knows neither plan.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::choice::{self, EngineChoice, Kind};
+use engine::signal::{Signal, Stop};
+use engine::tls::ClientTls;
+use engine::{Address, EngineCounters, cpu};
+use measure::record::EndedBy;
+use plan::Contact;
+use probe::{RunError, target, tls, unless_stopped};
+
+use crate::crew::{Crew, Job, Progress, Window};
+
+/// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
+pub(crate) const DESCRIPTORS_SPARE: u64 = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub kind: Kind,
+    pub engine_reason: String,
+    pub addresses: Vec<Address>,
+    pub tls: Option<ClientTls>,
+}
+
+impl Ground {
+    /// Finds engine and target unless `stop` asks for the end before, or says what is missing.
+    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, RunError> {
+        unless_stopped(stop, move || Ground::look(&contact))
+    }
+
+    fn look(contact: &Contact) -> Result<Ground, RunError> {
+        target::check_sources(&contact.source_addresses)?;
+        let choice: EngineChoice = contact.engine.parse().map_err(RunError::Invalid)?;
+        let (kind, engine_reason) =
+            choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
+        let addresses = target::resolve(contact)?;
+        let tls = tls::client(contact)?;
+        target::reach(contact, &addresses, tls.as_ref())?;
+        Ok(Ground {
+            kind,
+            engine_reason,
+            addresses,
+            tls,
+        })
+    }
+
+    /// Starts a worker for each job, on these CPUs in turn, and makes a `report` of what all of
+    /// them bring: see [`Crew::work`].
+    pub(crate) fn work<J: Job, R>(
+        &self,
+        cpus: &[usize],
+        window: Window,
+        jobs: Vec<J>,
+        stop: &Stop,
+        progress: &mut dyn FnMut(&Progress),
+        report: impl FnOnce(Vec<J::Outcome>) -> R,
+    ) -> Result<R, RunError> {
+        let crew = Crew {
+            kind: self.kind,
+            processors: &processors(jobs.len(), cpus),
+            tls: self.tls.as_ref(),
+            window,
+        };
+        crew.work(jobs, stop, progress, report)
+    }
+}
+
+/// The CPU of each worker. From the last one downwards unless the plan says, because servers are
+/// mostly put on the first ones.
+fn processors(threads: usize, cpus: &[usize]) -> Vec<usize> {
+    let chosen = if cpus.is_empty() {
+        cpu::allowed().into_iter().rev().collect()
+    } else {
+        cpus.to_vec()
+    };
+    cpu::place(threads, &chosen)
+}
+
+/// Seconds of a plan, as workers count them.
+pub(crate) fn ns(seconds: f64) -> u64 {
+    Duration::from_secs_f64(seconds).as_nanos() as u64
+}
+
+/// What a signal's end is called in a record.
+pub(crate) fn by_signal(signal: Signal) -> EndedBy {
+    match signal {
+        Signal::Interrupt => EndedBy::Interrupt,
+        Signal::Terminate => EndedBy::Terminate,
+    }
+}
+
+/// What the drivers of all workers counted, by name.
+pub(crate) fn engine_counters<'a>(
+    all: impl Iterator<Item = &'a EngineCounters>,
+) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for counted in all {
+        for (name, count) in [
+            ("enters", counted.enters),
+            ("sleeps", counted.sleeps),
+            ("completions", counted.completions),
+            ("starved", counted.starved),
+            ("overflows", counted.overflows),
+            ("short_sends", counted.short_sends),
+        ] {
+            *sums.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    sums
+}

@@ -1,6 +1,6 @@
-//! Files, functions, lines and crates fit: a function a screen, a file a sitting, a line a column of
-//! a review, a crate one subject. Exceptions are named, hold the size that is there, and so can only
-//! shrink.
+//! Files, functions, lines and crates fit: a function a screen, a file a sitting, a line a column
+//! of a review, a crate one subject. Exceptions are named, hold the size that is there, and so can
+//! only shrink.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;

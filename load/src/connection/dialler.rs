@@ -215,11 +215,9 @@ impl<D: Driver, X> Core<D, X> {
     /// An attempt has ended, either way. Whether it was the first one of this connection.
     pub(crate) fn tried(&mut self, index: usize, now: Time) -> bool {
         let session = &mut self.sessions[index];
-        let is_first = session.tried_at == Time::NEVER;
-        if is_first {
-            session.tried_at = now;
-            self.counts.settled += 1;
-        }
+        let is_first = session.tried_at.is_none();
+        session.tried_at.get_or_insert(now);
+        self.counts.settled += usize::from(is_first);
         is_first
     }
 

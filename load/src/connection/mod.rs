@@ -26,9 +26,10 @@ use measure::random::Random;
 pub(crate) use dialler::{Attempt, Dialling, Retries, Route, error_kind};
 
 /// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// No socket; a timer or its owner opens one.
+    #[default]
     Down,
     /// No socket was free for it since then: the others are still closing.
     Waiting(Time),
@@ -45,7 +46,7 @@ pub(crate) enum State {
 
 /// The client side of one connection, and what its owner knows of it. Small: there may be very
 /// many.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Session<X> {
     socket: Option<Token>,
     state: State,
@@ -62,28 +63,12 @@ pub(crate) struct Session<X> {
     /// Failures in a row, of which its owner knows the end; they set the back-off.
     pub failures: u32,
     timer: Option<TimerId>,
-    /// When its first attempt ended, either way; [`Time::NEVER`] before.
-    tried_at: Time,
+    /// When its first attempt ended, either way.
+    tried_at: Option<Time>,
     pub own: X,
 }
 
 impl<X> Session<X> {
-    fn new(own: X) -> Session<X> {
-        Session {
-            socket: None,
-            state: State::Down,
-            wire: Wire::Silent,
-            out: Vec::new(),
-            sending: false,
-            listed: false,
-            has_place: false,
-            failures: 0,
-            timer: None,
-            tried_at: Time::NEVER,
-            own,
-        }
-    }
-
     #[inline]
     pub(crate) fn state(&self) -> State {
         self.state
@@ -105,8 +90,8 @@ impl<X> Session<X> {
         self.timer.is_some()
     }
 
-    /// When its first attempt ended, either way; [`Time::NEVER`] before.
-    pub(crate) fn tried_at(&self) -> Time {
+    /// When its first attempt ended, either way.
+    pub(crate) fn tried_at(&self) -> Option<Time> {
         self.tried_at
     }
 }
@@ -146,33 +131,35 @@ pub(crate) struct Core<D: Driver, X> {
     listed: Vec<u32>,
 }
 
-impl<D: Driver, X> Core<D, X> {
+impl<D: Driver, X: Default> Core<D, X> {
     /// So many `sessions`, all of them down, on a driver with so many `sockets`. `appends`: whether
     /// each of them appends what it sends, and does not send templates.
     pub(crate) fn new(
         driver: D,
         sockets: usize,
-        sessions: impl ExactSizeIterator<Item = X>,
+        sessions: usize,
         appends: bool,
         random: Random,
         dialling: Dialling,
     ) -> Core<D, X> {
-        let (now, count) = (driver.now(), sessions.len());
+        let now = driver.now();
         Core {
             driver,
-            sessions: sessions.map(Session::new).collect(),
+            sessions: (0..sessions).map(|_| Session::default()).collect(),
             random,
             stalls: Stalls::new(now),
             dialling,
             counts: Counts::default(),
             by_slot: vec![u32::MAX; sockets],
-            timers: Wheel::new(now, count),
-            expired: Vec::with_capacity(count),
+            timers: Wheel::new(now, sessions),
+            expired: Vec::with_capacity(sessions),
             appends,
-            listed: Vec::with_capacity(count),
+            listed: Vec::with_capacity(sessions),
         }
     }
+}
 
+impl<D: Driver, X> Core<D, X> {
     /// Whose socket it is; none for one that was closed earlier in this very turn.
     #[inline]
     pub(crate) fn owner(&self, socket: Token) -> Option<usize> {
@@ -270,7 +257,7 @@ impl<D: Driver, X> Core<D, X> {
             waiting: many(|it| matches!(it.state, State::Waiting(_))),
             connected: many(stands) as u64,
             closing: many(|it| it.state == State::Closing) as u32,
-            settled: many(|it| it.tried_at != Time::NEVER),
+            settled: many(|it| it.tried_at.is_some()),
         };
         assert_eq!(self.counts, counted, "the counts of connections");
         let by_slot = self.by_slot.iter().filter(|index| **index != u32::MAX);

@@ -53,8 +53,14 @@ fn core(connections: usize, sockets: usize, peer: impl Peer + 'static) -> Core<S
         sockets,
         ..Config::default()
     });
-    let each = (0..connections).map(|_| ());
-    Core::new(driver, sockets, each, true, Random::new(1, 0), dialling)
+    Core::new(
+        driver,
+        sockets,
+        connections,
+        true,
+        Random::new(1, 0),
+        dialling,
+    )
 }
 
 /// Turns until `until`, with a greeting on each connection that stands; whose timers have run out.

@@ -61,9 +61,10 @@ fn burst(request_bytes: usize, depth: u32) -> (u32, bool) {
 }
 
 /// The protocol state of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Wire {
     /// No connection stands.
+    #[default]
     Silent,
     /// HTTP/1.1, whose requests are no part of what is appended: see [`Speech::Http1`].
     Http1(http1::Wire),

@@ -246,14 +246,6 @@ impl<D: Driver> Worker<'_, D> {
         self.set_aside(index, now);
     }
 
-    /// At the end of a turn: everything that was appended leaves.
-    #[inline]
-    pub(super) fn flush(&mut self, now: Time) {
-        while let Some(index) = self.core.flush() {
-            self.lose(index, ErrorKind::BrokenPipe, now);
-        }
-    }
-
     /// A connection can take an exchange: gives it one, or puts it where the schedule finds it.
     #[inline]
     pub(super) fn more(&mut self, index: usize, now: Time) {

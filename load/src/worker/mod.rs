@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 
 use engine::signal::Stop;
 use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Template, Until};
+use measure::counters::ErrorKind;
 use measure::process::ThreadTime;
 use measure::slots::SLOT_NS;
 use measure::tally::Loop;
@@ -263,7 +264,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let core = Core::new(
             driver,
             sockets_for(sessions),
-            (0..sessions).map(|_| Traffic::default()),
+            sessions,
             frozen.is_none(),
             random,
             connections::dialling(&assignment),
@@ -355,13 +356,18 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.last_activity = now;
                 self.core.stalls.news(now);
             }
-            self.expire_timers(now);
+            self.core.expire(now);
+            while let Some(index) = self.core.next_expired() {
+                self.timer_fired(index, now);
+            }
             self.step_phase(now);
             if self.due.is_some_and(|due| due <= now) || !self.again.is_empty() {
                 self.dispatch(now);
             }
             self.ping(now);
-            self.flush(now);
+            while let Some(dead) = self.core.flush() {
+                self.lose(dead, ErrorKind::BrokenPipe, now);
+            }
             if self.assignment.marks.is_some() {
                 let doing = self.doing();
                 self.recorder.watch.note(now, doing, self.due);
@@ -667,13 +673,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             breach: self.breach,
             recorder: self.recorder,
         })
-    }
-
-    fn expire_timers(&mut self, now: Time) {
-        self.core.expire(now);
-        while let Some(index) = self.core.next_expired() {
-            self.timer_fired(index, now);
-        }
     }
 
     fn timer_fired(&mut self, index: usize, now: Time) {

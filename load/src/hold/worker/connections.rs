@@ -1,12 +1,12 @@
 //! Opening connections, losing them, and trying them again.
 
-use engine::{Close, Driver, Fault};
+use engine::{Close, Driver};
 use measure::counters::ErrorKind;
 use measure::hold::Skipped;
 use measure::time::Time;
 
 use super::{Assignment, State, Worker};
-use crate::connection::{Attempt, Dialling, Retries, error_kind};
+use crate::connection::{Attempt, Dialling, Retries};
 
 /// The most connections of a worker that are being opened at once. The kernel hands few completions
 /// over in a turn, so whoever begins more than he can see through only sees all of them time out.
@@ -81,11 +81,6 @@ impl<D: Driver> Worker<'_, D> {
         self.tally.stands(now.since(since), lost_ns);
         self.tried(index, now);
         self.schedule_heartbeat(index, now);
-    }
-
-    /// The driver says that the socket is dead.
-    pub(super) fn socket_failed(&mut self, index: usize, fault: Fault, now: Time) {
-        self.ended(index, error_kind(fault), now);
     }
 
     /// The peer sends no more. What it still owed may have been ended rightly by that; the

@@ -97,11 +97,12 @@ impl<D: Driver> Worker<'_, D> {
     /// How many heartbeats the plan makes due on this connection: from its first attempt's end to
     /// the hold's, whether it stands or not.
     pub(super) fn dues(&self, index: usize) -> u64 {
-        let tried = self.core.sessions[index].tried_at();
-        if tried == Time::NEVER || tried >= self.end {
-            return 0;
+        match self.core.sessions[index].tried_at() {
+            Some(tried) if tried < self.end => {
+                self.dues_until(index, self.end) - self.dues_until(index, tried)
+            }
+            _ => 0,
         }
-        self.dues_until(index, self.end) - self.dues_until(index, tried)
     }
 
     /// The first attempt at a connection has ended: from now on heartbeats are due on it.
@@ -304,12 +305,5 @@ impl<D: Driver> Worker<'_, D> {
         }
         let due = self.core.sessions[index].own.due;
         self.core.set_timer(index, due);
-    }
-
-    /// At the end of a turn: everything that was appended leaves.
-    pub(super) fn flush(&mut self, now: Time) {
-        while let Some(index) = self.core.flush() {
-            self.ended(index, ErrorKind::BrokenPipe, now);
-        }
     }
 }

@@ -27,7 +27,7 @@ use proto::Violation;
 use proto::http1::HeadMemo;
 
 use crate::back_off::BackOff;
-use crate::connection::{Core, Route, State};
+use crate::connection::{Core, Route, State, error_kind};
 use crate::crew::Job;
 use crate::gate::Gate;
 use crate::session::Speech;
@@ -141,8 +141,8 @@ struct Beats {
     lost: bool,
 }
 
-impl Beats {
-    fn none() -> Beats {
+impl Default for Beats {
+    fn default() -> Beats {
         Beats {
             due: Time::NEVER,
             sent: Time::NEVER,
@@ -218,7 +218,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let core = Core::new(
             driver,
             assignment.sockets,
-            (0..sessions).map(|_| Beats::none()),
+            sessions,
             template.is_none(),
             Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker)),
             connections::dialling(&assignment),
@@ -272,14 +272,16 @@ impl<'a, D: Driver> Worker<'a, D> {
                     Event::Sent => self.core.sent(session),
                     Event::Connected => self.connected(session, now),
                     Event::Ended => self.peer_ended(session, now),
-                    Event::Failed(fault) => self.socket_failed(session, fault, now),
+                    Event::Failed(fault) => self.ended(session, error_kind(fault), now),
                     Event::Accepted { .. } => {}
                 }
             }
             self.expire_timers(now);
             self.open_due(now);
             self.step_phase(now);
-            self.flush(now);
+            while let Some(dead) = self.core.flush() {
+                self.ended(dead, ErrorKind::BrokenPipe, now);
+            }
             until = self.next_wait(now);
         }
         bring(self.finish(cpu_at_start));

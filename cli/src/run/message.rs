@@ -5,7 +5,7 @@ use std::time::Duration;
 use load::Plan;
 use load::protocol::Protocol;
 
-use super::plan::read_given;
+use super::given::read_given;
 use crate::args::load::Load;
 
 /// Puts what the arguments say about it into the plan.

@@ -4,15 +4,28 @@
 //! slots. An *end* is one side of a connection. Its number is never used again, so whatever
 //! arrives for one that is gone finds nothing.
 
+mod listeners;
+mod peers;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use measure::time::Time;
 
 use super::Faults;
-use super::listeners::Listener;
 use super::peer::{Connection, Deed, Peer};
 use crate::driver::{Address, Broken, Fault, SocketOptions, Token};
+
+/// Somebody listens.
+pub(super) struct Listener {
+    pub(super) address: Address,
+    pub(super) owner: Owner,
+    pub(super) shared: bool,
+    pub(super) backlog: usize,
+    pub(super) options: SocketOptions,
+    /// Connections that stand and wait to be accepted.
+    pub(super) waiting: VecDeque<EndId>,
+}
 
 /// Buffer sizes where the options leave them to the system.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;

@@ -353,7 +353,7 @@ mod tests {
         };
         let added = connections.add((2000.0, true), seen, once_disturbed);
         assert_eq!((added, tries), (Ok(Added::Fails), 2));
-        let limited = connections.limited().expect("more hold the rate");
+        let limited = connections.limited().expect("the rate holds with more");
         assert!(
             limited.is_known() && limited.more == Some(20),
             "{limited:?}"

@@ -340,15 +340,19 @@ impl<'a> Course<'a> {
             Added::Fails => verdict,
             // At the edge it fails over the connections that were given, whatever more would do.
             Added::Unknown if seeker.connections.is_given() => verdict,
-            Added::Unknown => unknown(&mut seeker.points[at], "how more would do is not known"),
+            Added::Unknown => unknown(
+                &mut seeker.points[at],
+                "we don't know whether more would \
+                                                               help",
+            ),
             Added::Holds => {
-                unknown(&mut seeker.points[at], "more hold the rate");
+                unknown(&mut seeker.points[at], "the rate holds with more");
                 Verdict::Pass
             }
         };
         seeker.search.answer(verdict);
         if seeker.deaths >= DEATHS_MAX {
-            let what = format!("died {DEATHS_MAX} times under load, and was given up");
+            let what = format!("died {DEATHS_MAX} times under load, so its search was abandoned");
             give_up(seeker, Trouble::Failed(what, Vec::new()));
         }
     }
@@ -495,7 +499,7 @@ impl<'a> Course<'a> {
             Ok(record) => Ok(record),
             Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
             Err(error) => {
-                let what = format!("could not be loaded {when}: {error}");
+                let what = format!("couldn't be loaded {when}: {error}");
                 Err(Trouble::Failed(what, Vec::new()))
             }
         }

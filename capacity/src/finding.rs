@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use lab::sample::Sample;
 use load::Record;
 use measure::host::Host;
-use measure::time::utc_stamp;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
 use statistics::format::per_second;
@@ -17,7 +16,7 @@ use super::connections::Limited;
 use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
-use super::{Goal, host};
+use super::{Goal, host, words_of_time};
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -210,7 +209,7 @@ impl Capacities {
         Capacities {
             schema_version: SCHEMA_VERSION,
             ringside: env!("CARGO_PKG_VERSION").to_owned(),
-            began: utc_stamp(began),
+            began: words_of_time(began),
             name: name.to_owned(),
             question: None,
             asked: String::new(),
@@ -265,13 +264,13 @@ impl Capacities {
         let ratios: Vec<Conclusion> = ratios
             .map(|says| Conclusion {
                 says,
-                rests: "From the ends of both intervals.".to_owned(),
+                rests: "Computed from the ends of both intervals.".to_owned(),
             })
             .collect();
         self.conclusions.extend(ratios);
         self.reservations = self.rows.iter().flat_map(RowCapacity::reserved).collect();
         self.reservations.extend(self.ended_early.iter().map(|why| {
-            format!("The search was ended early: {why}. What was found until then is above.")
+            format!("The search ended early: {why}. The results up to then are above.")
         }));
     }
 
@@ -299,8 +298,7 @@ impl Capacities {
             (None, Some(high)) => format!("at most {high:.2} times"),
             (None, None) => {
                 return format!(
-                    "How the capacities of {name} and {baseline} compare is not known: both are \
-                     lower bounds."
+                    "Can't compare the capacities of {name} and {baseline}: both are lower bounds."
                 );
             }
         };
@@ -371,8 +369,8 @@ impl RowCapacity {
                     "{name} holds at least {held}: a lower bound, limited by {connections}."
                 ),
                 false => format!(
-                    "{name} holds at least {held}: a lower bound, since it isn't known whether \
-                     {connections} limited it."
+                    "{name} holds at least {held}: a lower bound, because {connections} may have \
+                     limited it."
                 ),
             };
             let no_more = self.no_more_connections.as_deref();
@@ -387,22 +385,25 @@ impl RowCapacity {
                 format!("{name} holds {held} and fails at {failed}.")
             }
             (Ending::GeneratorLimited(_), Some(held), _) => format!(
-                "{name} holds at least {held}: a lower bound, since the generator could not show \
+                "{name} holds at least {held}: a lower bound, because the generator couldn't send \
                  more."
             ),
-            (Ending::HighestHeld, Some(held), _) => format!(
-                "{name} holds {held}, the highest rate that may be asked for: a lower bound."
-            ),
+            (Ending::HighestHeld, Some(held), _) => {
+                format!("{name} holds {held}, the highest rate the search may try: a lower bound.")
+            }
             (_, Some(held), Some(failed)) => {
                 format!("{name} held {held} and failed at {failed} when the search ended.")
             }
             (_, Some(held), None) => format!("{name} held {held} when the search ended."),
             (Ending::NotKnown(_), None, _) => {
-                format!("What {name} holds is not known: the generator could not show it.")
+                format!(
+                    "The capacity of {name} is unknown: the generator couldn't send enough \
+                         load to find it."
+                )
             }
             (Ending::NothingHeld, None, Some(failed)) => {
                 format!(
-                    "{name} holds no rate down to {failed}{}.",
+                    "{name} held no rate, down to {failed}{}.",
                     self.last_failure()
                 )
             }
@@ -428,12 +429,12 @@ impl RowCapacity {
         let higher = each.collect::<Vec<_>>().join(", ");
         match held {
             Some(held) => format!(
-                "{name} holds at least {held}: a lower bound, since its own probes contradict \
-                 each other. It failed at {failed}, and held {higher}."
+                "{name} holds at least {held}: a lower bound, because its probes contradict each \
+                 other. It failed at {failed}, but held {higher}."
             ),
             None => format!(
-                "What {name} holds is not known, since its own probes contradict each other: it \
-                 failed at {failed}, and held {higher}."
+                "The capacity of {name} is unknown, because its probes contradict each other: it \
+                 failed at {failed}, but held {higher}."
             ),
         }
     }
@@ -449,7 +450,7 @@ impl RowCapacity {
             (false, _) if self.no_more_connections.is_some() => {
                 format!("{connections} connections")
             }
-            (false, _) => format!("{connections} connections, the most that are tried"),
+            (false, _) => format!("{connections} connections, the most we try"),
         }
     }
 
@@ -505,8 +506,7 @@ impl RowCapacity {
         if !found.out_of_order.is_empty() && found.ending != Ending::Contradicted {
             let rates: Vec<String> = found.out_of_order.iter().map(|r| per_second(*r)).collect();
             said.push(format!(
-                "{name} held {} although it failed at a lower rate, which counts: its answers are \
-                 not in order.",
+                "{name} held {} although it failed at a lower rate; the lower rate counts.",
                 rates.join(", ")
             ));
         }
@@ -516,8 +516,8 @@ impl RowCapacity {
                 count => format!("{count} rates"),
             };
             said.push(format!(
-                "Of {name} the confirmation overturned what the search had found of {rates}: near \
-                 its edge the outcome is a matter of chance."
+                "{name}: the confirming probes overturned the search's result at {rates}. Near the \
+                 edge, the outcome is a matter of chance."
             ));
         }
         if found.not_recovered > 0 {
@@ -526,14 +526,14 @@ impl RowCapacity {
                 times => format!("{times} times"),
             };
             said.push(format!(
-                "{name} failed {often}, right after it had failed, at a rate that it held before: \
-                 it recovers slowly, or something disturbs. It was given rest."
+                "{name} failed {often} right after another failure, at a rate it had held before: \
+                 it recovers slowly, or something disturbed it. The search paused and tried again."
             ));
         }
         if found.ending == Ending::OutOfProbes {
             said.push(format!(
-                "The search for {name}'s capacity was given up after {} probes that contradicted \
-                 each other; a wider --precision or a longer --duration may settle it.",
+                "We stopped searching for {name}'s capacity after {} probes that contradicted each \
+                 other; a wider --precision or a longer --duration may help.",
                 found.probes
             ));
         }
@@ -555,25 +555,28 @@ impl Limited {
     fn words(&self, no_more: Option<&str>) -> String {
         let rate = per_second(self.rate);
         let waited = format!(
-            "At {rate} every answer was in time once it was asked for, but requests had to wait \
-             for a free connection"
+            "At {rate} every answer came in time after its request was sent, but requests had to \
+             wait for a free connection"
         );
         match (self.more, self.achieved_with_more, no_more) {
             (Some(more), Some(with_more), _) => format!(
-                "{waited}; over {more} connections {} were answered, in place of {}. Without -c \
-                 connections are added until more change nothing.",
+                "{waited}; over {more} connections {} were answered instead of {}. Without -c, \
+                 connections are added for as long as that helps.",
                 per_second(with_more.round()),
                 per_second(self.achieved.round())
             ),
             (Some(more), None, Some(why)) => {
-                format!("{waited}. It {why}. So whether {more} would help isn't known.")
+                format!(
+                    "{waited}. It {why}, so we don't know whether {more} connections would \
+                         help."
+                )
             }
             (Some(more), None, None) => format!(
-                "{waited}. Each probe over {more} connections was disturbed by the generator or \
-                 the host, so whether more would help is open: search again on a quiet machine, or \
-                 with -c {more}."
+                "{waited}. The generator or the host disturbed every probe over {more} \
+                 connections, so we don't know whether more would help: search again on a quiet \
+                 machine, or with -c {more}."
             ),
-            _ => format!("{waited}, and more were not tried."),
+            _ => format!("{waited}, and we didn't try more."),
         }
     }
 }
@@ -583,7 +586,7 @@ fn rests_on(found: &Found) -> String {
     let edge = |word: &str, edge: Edge| {
         let kind = match edge.confirmed {
             true => "confirming probes",
-            false => "probes, not confirmed",
+            false => "probes (not confirmed)",
         };
         format!("{word} in {} of {} {kind}.", edge.agreeing, edge.probes)
     };

@@ -50,7 +50,7 @@ use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
 use lab::manifest::Role;
 use lab::rounds::Entry;
-use lab::store::Store;
+use lab::store::{Store, time_of_day};
 use lab::{CannotBegin, End};
 use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
@@ -234,7 +234,8 @@ fn of_target(
     let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
     if !answer.is_success() {
         cautions.push(format!(
-            "Before any load the target answered with {}: if it goes on like that no rate holds.",
+            "Before any load, the target answered with {}; if it keeps doing that, no rate will \
+             hold.",
             answer.ending()
         ));
     }
@@ -270,14 +271,14 @@ fn of_rows(
     let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
     if comparison.is_timed() {
         return impossible(
-            "a comparison of commands that are timed has no load whose rate could be searched: \
-             name a comparison of servers",
+            "a comparison of timed commands has no rate to search for: give a comparison of \
+             servers",
         );
     }
     if !comparison.points.is_empty() || !comparison.phases.is_empty() {
         return impossible(
-            "a comparison with [sweep] or [[phase]] has no one load whose rate could be searched: \
-             leave them out",
+            "a comparison with [sweep] or [[phase]] has more than one load, so there's no single \
+             rate to search for: leave them out",
         );
     }
     let workload = &comparison.workload;
@@ -345,9 +346,7 @@ fn finish(
     {
         found.load = load_words(plan, connections);
     }
-    found.ended_early = stop
-        .requested()
-        .map(|_| "somebody asked to stop".to_owned());
+    found.ended_early = stop.requested().map(|_| "it was interrupted".to_owned());
     let left_behind = seekers.iter().filter_map(Seeker::left_behind);
     found.cautions.extend(left_behind);
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();
@@ -411,8 +410,8 @@ fn raised(from: Option<f64>, goal: &Goal) -> Option<String> {
     let (wanted, begins) = (from?, goal.limits.from);
     (begins > wanted).then(|| {
         format!(
-            "The search starts at {}, not at {}: below that, even the longest probe brings too \
-             few requests to judge the conditions. A longer --duration makes lower rates possible.",
+            "The search starts at {}, not at {}: below that, even the longest probe has too few \
+             requests to judge the objectives. A longer --duration allows lower rates.",
             per_second(begins),
             per_second(wanted)
         )
@@ -422,41 +421,40 @@ fn raised(from: Option<f64>, goal: &Goal) -> Option<String> {
 /// What is wrong about what is asked for, and what to do.
 fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) -> Option<String> {
     if slo.is_empty() {
-        let what = "what must hold is not said: give conditions such as --slo 'p99<10ms' --slo \
+        let what = "there are no objectives: give some, such as --slo 'p99<10ms' --slo \
                     'errors<0.1%', or write `[capacity] slo = [...]` into the file";
         return Some(what.to_owned());
     }
     if limits.lowest > limits.to {
         return Some(format!(
-            "at {}/s a probe brings too few exchanges to judge the conditions: give a longer \
+            "at {}/s a probe has too few exchanges to judge the objectives: give a longer \
              --duration or a higher --to",
             limits.to
         ));
     }
     if limits.from > limits.to {
         return Some(format!(
-            "the search cannot begin at {}/s and go up to {}/s: give a lower --from or a higher \
-             --to",
+            "the search can't start at {}/s and end at {}/s: give a lower --from or a higher --to",
             limits.from, limits.to
         ));
     }
     if !(PRECISION_MIN..=PRECISION_MAX).contains(&limits.precision) {
         return Some(format!(
-            "a precision of {:.2} %; expected {:.1} % to {:.0} %",
+            "--precision {:.2} % is out of range: use {:.1} % to {:.0} %",
             100.0 * limits.precision,
             100.0 * PRECISION_MIN,
             100.0 * PRECISION_MAX
         ));
     }
     if !(1..=99).contains(&limits.repeats) || !(1..=99).contains(&limits.confirmations) {
-        return Some("the majority decides out of 1 to 99 probes of a rate".to_owned());
+        return Some("a rate takes 1 to 99 probes, and the majority decides".to_owned());
     }
     let different: BTreeSet<u32> = scaling.iter().copied().collect();
     let too_few = !scaling.is_empty() && different.len() < POINTS_MIN;
     if too_few || scaling.len() > SCALING_MAX || scaling.contains(&0) {
         return Some(format!(
-            "the law of scalability takes {POINTS_MIN} to {SCALING_MAX} different numbers of \
-             connections from 1 on, such as 1,2,4,8,16,32"
+            "the scalability law needs {POINTS_MIN} to {SCALING_MAX} different numbers of \
+             connections, starting at 1, such as 1,2,4,8,16,32"
         ));
     }
     (window < workload::WINDOW_MIN).then(|| workload::WINDOW_TOO_SHORT.to_owned())
@@ -466,12 +464,18 @@ fn wrong(limits: &Limits, slo: &[Threshold], window: Duration, scaling: &[u32]) 
 fn load_words(plan: &Plan, connections: u32) -> String {
     let depth = match plan.depth() {
         1 => String::new(),
-        depth => format!(", up to {depth} unanswered on each"),
+        depth => format!(", up to {depth} requests in flight on each"),
     };
     match plan.connections == connections {
         true => format!("{connections} connections{depth}"),
         false => format!("{} to {connections} connections{depth}", plan.connections),
     }
+}
+
+/// The UTC time at which something began.
+fn words_of_time(unix_seconds: u64) -> String {
+    let date = measure::time::utc_date(unix_seconds);
+    format!("{date}T{}Z", time_of_day(unix_seconds))
 }
 
 /// The machine, read once.

@@ -137,7 +137,7 @@ fn fit(points: Vec<ScalingPoint>, seed: u64) -> Scaling {
             law: None,
             refused: Some(match left_out {
                 0 => refused.to_string(),
-                _ => format!("{refused}; in {left_out} runs the generator was the limit"),
+                _ => format!("{refused}; the generator was the limit in {left_out} runs"),
             }),
             missing: Vec::new(),
         },
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(scaling.law, None);
         let refused = scaling.refused.expect("a reason");
         assert!(
-            refused.contains("in 3 runs the generator was the limit"),
+            refused.contains("the generator was the limit in 3 runs"),
             "{refused}"
         );
         assert_eq!(scaling.points.len(), 7);

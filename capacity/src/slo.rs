@@ -53,7 +53,7 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     let needed = exchanges_min(slo);
     if ended + exchanges.unfinished < needed && (bad as f64) < 0.5 * ended.max(1) as f64 {
         let why = format!(
-            "{ended} exchanges are too few for its conditions, which need {needed}; make the \
+            "{ended} exchanges are too few to judge the objectives, which need {needed}; make the \
              probes longer (--duration)"
         );
         return of(Verdict::Unknown(why.clone()), why);
@@ -70,7 +70,7 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     let served = served(slo, record);
     if crossed.is_empty() && served >= SERVED_MIN {
         if let Some(why) = slo.iter().find_map(|one| one.cut_off(record)) {
-            let why = format!("{why}: give a longer --timeout");
+            let why = format!("{why}: raise --timeout");
             return of(Verdict::Unknown(why.clone()), why);
         }
         let measured = outcomes.iter().map(|outcome| {
@@ -81,14 +81,17 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     }
     let mut why = crossed.join(", ");
     if crossed.is_empty() {
-        why = format!("{:.1} % of what was due was answered", 100.0 * served);
+        why = format!(
+            "only {:.1} % of the requests that were due were answered",
+            100.0 * served
+        );
     }
     if let Some(reason) = excused(slo, record) {
         return of(Verdict::Unknown(reason), why);
     }
     let by_connections = waited_for_connections(slo, record);
     if by_connections {
-        why.push_str(": every connection was busy, and each answer was in time");
+        why.push_str(": every connection was busy, but each answer came in time");
     }
     Judgement {
         by_connections,

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_with_a_way_out() {
         for (words, part) in [
-            ("--slo p99 http://a/", "write for example"),
+            ("--slo p99 http://a/", "write it like"),
             ("--precision 0 http://a/", "2%"),
             ("--from fast http://a/", "a rate like"),
             ("--usl 1,x http://a/", "whole number"),

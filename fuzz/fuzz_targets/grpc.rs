@@ -10,8 +10,7 @@
 mod choppings;
 #[path = "../../proto/tests/grpc/harness.rs"]
 mod harness;
-#[path = "../../measure/src/random.rs"]
-#[allow(dead_code)] // Other targets use the rest.
+#[path = "../../proto/tests/support/random.rs"]
 mod random;
 
 use choppings::some_choppings;

@@ -10,8 +10,7 @@ mod choppings;
 #[allow(dead_code, reason = "the tables of the tests use more of it")]
 #[path = "../../proto/tests/websocket/harness.rs"]
 mod harness;
-#[path = "../../measure/src/random.rs"]
-#[allow(dead_code)] // Other targets use the rest.
+#[path = "../../proto/tests/support/random.rs"]
 mod random;
 
 use choppings::some_choppings;

@@ -3,6 +3,8 @@
 //!
 //! Compares nothing and times nothing.
 
+use std::env;
+use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -16,7 +18,6 @@ use supervisor::live::Serving;
 use supervisor::process::GRACE;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
-use tempfile::TempDir;
 
 use crate::end::End;
 use crate::event::{Event, Observer};
@@ -57,9 +58,9 @@ pub enum Readiness {
 /// # Errors
 /// If the folder of temporary files cannot be written.
 pub fn readiness(subject: &Subject, options: &Options) -> io::Result<Readiness> {
-    let dir = run_directory(&subject.name)?;
+    let dir = RunDirectory::new(&subject.name)?;
     let values = Values {
-        dir: dir.path().to_path_buf(),
+        dir: dir.0.clone(),
         subject: subject.folder.clone(),
         ringside: options.ringside.clone(),
         ..Values::default()
@@ -155,9 +156,9 @@ fn serve_and_end(
         Serving::raise(subject, &values.build, &values.dir, setting)?;
     let left = process.end(GRACE);
     let what = if !left.is_empty() {
-        format!("was ended, but its processes {left:?} are still there")
+        format!("was stopped, but its processes {left:?} are still running")
     } else if let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
-        format!("was ended, but its port {port} is still taken: {error}")
+        format!("was stopped, but its port {port} is still in use: {error}")
     } else {
         return Ok(());
     };
@@ -183,16 +184,16 @@ fn examine(
             ringside: &options.ringside,
             stop,
         };
-        let dir = run_directory(name).map_err(broken)?;
+        let dir = RunDirectory::new(name).map_err(broken)?;
         let mut values = setting.values(subject);
-        values.dir = dir.path().to_path_buf();
+        values.dir = dir.0.clone();
         if look(subject, options, &values) == Readiness::Unbuilt {
             observer.event(&Event::Building { subject: name });
         }
-        let log = dir.path().join("build.log");
+        let log = dir.0.join("build.log");
         values.build = build::build(subject, &options.cache(), &values, &log, stop)?;
         then(subject, &values, &setting, observer)?;
-        Ok(build::version(subject, &values, dir.path()))
+        Ok(build::version(subject, &values, &dir.0))
     };
     run().map_or_else(|found| found, Found::Good)
 }
@@ -205,7 +206,7 @@ impl From<Unbuilt> for Found {
     fn from(unbuilt: Unbuilt) -> Found {
         match unbuilt {
             Unbuilt::Missing(sentence) => Found::Missing(sentence),
-            Unbuilt::Failed(why, log) => Found::Failed(format!("could not be built: {why}"), log),
+            Unbuilt::Failed(why, log) => Found::Failed(format!("can't be built: {why}"), log),
             Unbuilt::Stopped => Found::Stopped,
         }
     }
@@ -221,9 +222,24 @@ impl From<Trouble> for Found {
 }
 
 /// A folder of its own under the system's folder of temporary files, gone with its owner.
-fn run_directory(name: &str) -> io::Result<TempDir> {
-    let prefix = format!("ringside-{name}-");
-    tempfile::Builder::new().prefix(&prefix).tempdir()
+struct RunDirectory(PathBuf);
+
+impl RunDirectory {
+    fn new(name: &str) -> io::Result<RunDirectory> {
+        let own = format!("ringside-{name}-{}", std::process::id());
+        let path = env::temp_dir().join(own);
+        // Something of the same name can only be left of a process that is no more.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path)?;
+        Ok(RunDirectory(path))
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        // What stays of it is small, and where temporary files are cleaned away.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 #[cfg(test)]

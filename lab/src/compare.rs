@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use load::{Signal, Stop};
 use measure::host::Host;
-use measure::time::{unix_seconds, utc_stamp};
+use measure::time::unix_seconds;
 use statistics::sequential::Looks;
 use supervisor::binaries::{self, binaries};
 use supervisor::build::{self, Unbuilt};
@@ -22,7 +22,7 @@ use crate::manifest::{self, Asked, Manifest, Role, Setup};
 use crate::phase::Phase;
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
-use crate::store::{Kept, Store};
+use crate::store::{self, Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
 use crate::{CannotBegin, Options, profile, resume};
@@ -60,7 +60,7 @@ pub fn compare(
     let (comparison, file) = read(options)?;
     if !comparison.points.is_empty() {
         let what = format!(
-            "{} holds a [sweep], which is a comparison for each of its values; one was expected",
+            "{} has a [sweep], which is one comparison per value; expected a single comparison",
             options.file.display()
         );
         return Err(CannotBegin::Impossible(what));
@@ -181,7 +181,7 @@ fn tell_beginning(
 fn finish(mut store: Store, mut manifest: Manifest, rounds: Vec<Round>, stop: &Stop) -> Compared {
     manifest.setup.ended_early = stop
         .requested()
-        .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
+        .map(|_| "it was interrupted (continue with --resume)".to_owned());
     store.describe(&manifest);
     Compared {
         manifest,
@@ -261,7 +261,7 @@ pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
         && !(1..=comparison::ROUNDS_MAX).contains(&rounds)
     {
         let most = comparison::ROUNDS_MAX;
-        return impossible(format!("{rounds} rounds; expected 1 to {most}"));
+        return impossible(format!("{rounds} rounds is out of range: use 1 to {most}"));
     }
     if options
         .window
@@ -276,7 +276,7 @@ pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
         return impossible(comparison::PRECISION_ZERO.to_owned());
     }
     if options.budget.is_some_and(|budget| budget.is_zero()) {
-        return impossible("a budget of no time; expected for example 3m".to_owned());
+        return impossible("the budget is zero; write it like 3m".to_owned());
     }
     overrule(&mut comparison, options);
     Ok((comparison, file))
@@ -378,7 +378,7 @@ pub fn prepare(
             entry.state = State::Missing(what);
         }
         Err(Unbuilt::Failed(why, log)) => {
-            let what = format!("could not be built: {why}");
+            let what = format!("can't be built: {why}");
             observer.event(&Event::Failed {
                 subject: &row.name,
                 what: &what,
@@ -405,7 +405,11 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     Setup {
         name: comparison.name.clone(),
         question: comparison.question.clone(),
-        began: utc_stamp(began),
+        began: format!(
+            "{}T{}Z",
+            measure::time::utc_date(began),
+            store::time_of_day(began)
+        ),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         ringside_sha256: binaries::own(),
         metric: metric(comparison),
@@ -434,18 +438,18 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         generator_cores: placement.generator.clone(),
         engine: comparison.engine.clone(),
         // Stands until the end is reached, for whoever reads the folder before, or without it.
-        ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
+        ended_early: Some("ringside was killed (continue with --resume)".into()),
     }
 }
 
 /// What is asked: the same of all rows, or of each its own.
 pub fn question(comparison: &Comparison) -> String {
     if comparison.is_timed() {
-        return "each runs from its start to its end".to_owned();
+        return "each command runs from start to finish".to_owned();
     }
     let first = &comparison.rows[0].question;
     match comparison.rows.iter().all(|row| row.question == *first) {
         true => first.words(),
-        false => "of each row its own, see its notes".to_owned(),
+        false => "each row has its own, see its notes".to_owned(),
     }
 }

@@ -25,10 +25,11 @@ use supervisor::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
 /// What is said of the name of a comparison or of a row that is none.
-const NOT_A_NAME: &str = "expected a name of letters, digits, `.`, `_` and `-`: it names a folder";
+const NOT_A_NAME: &str = "expected a name of letters, digits, `.`, `_` and `-`, because it names a \
+                          folder";
 /// What is said of a precision of nothing.
 pub(crate) const PRECISION_ZERO: &str =
-    "no measuring is exact; expected a percentage above zero such as \"2%\"";
+    "no measurement is exact; expected a percentage above zero, such as \"2%\"";
 /// The most rounds.
 pub const ROUNDS_MAX: u32 = 1000;
 
@@ -310,16 +311,14 @@ impl Reader<'_> {
         let changing = self.written.sweep.is_some() || !self.phases.is_empty();
         let what = match (self.timed, subject.kind) {
             (true, Kind::Server) => {
-                format!(
-                    "missing field `workload`: {name} is a server, and has to be asked something"
-                )
+                format!("missing field `workload`: {name} is a server, so it needs requests")
             }
             (false, Kind::Command) => format!(
-                "{name} is a command that is timed: expected other commands beside it, and no \
+                "{name} is a timed command: expected only other commands beside it, and no \
                  [workload]"
             ),
             (true, Kind::Command) if changing => {
-                format!("{name} is a command that is timed: [sweep] and [[phase]] are for servers")
+                format!("{name} is a timed command: [sweep] and [[phase]] are for servers")
             }
             _ => return Ok(()),
         };
@@ -373,7 +372,7 @@ impl Reader<'_> {
         });
         match fixed {
             Some(row) => fault(format!(
-                "`{}` says its own {}, which the sweep changes: take it out of the row",
+                "`{}` sets its own {}, which the sweep changes: remove it from the row",
                 row.name.get_ref(),
                 points[0].key().name()
             )),
@@ -389,14 +388,18 @@ impl Reader<'_> {
         rows: &[Row],
     ) -> Result<(), BadFile> {
         let still = rows.iter().find_map(|row| match point.key() {
-            Key::Workers => (!row.subject.takes_workers())
-                .then(|| format!("{} does not use {{workers}} to start", row.subject.name)),
+            Key::Workers => (!row.subject.takes_workers()).then(|| {
+                format!(
+                    "{} doesn't use {{workers}} in its command",
+                    row.subject.name
+                )
+            }),
             Key::Payload => (!row.workload.uses_payload(self.beside))
-                .then(|| format!("{} is asked without {{payload}}", row.name)),
+                .then(|| format!("the requests for {} don't use {{payload}}", row.name)),
             Key::Streams => (!matches!(row.workload.protocol, Protocol::Http2 | Protocol::Grpc))
                 .then(|| {
                     format!(
-                        "{} has no streams over {}",
+                        "{} has no streams, because it's asked over {}",
                         row.name,
                         row.question.protocol.name()
                     )
@@ -405,7 +408,7 @@ impl Reader<'_> {
         });
         match still {
             Some(why) => {
-                let what = format!("the sweep changes nothing: {why}");
+                let what = format!("the sweep would change nothing: {why}");
                 Err(self.document.fault(Some(sweep.span()), what))
             }
             None => Ok(()),
@@ -461,15 +464,16 @@ fn declared(
 ) -> Result<(), BadFile> {
     let path = &question.path;
     if question.protocol == Protocol::Grpc && question.proto.is_none() {
-        let what = "a gRPC method is described by a file: expected `proto = \"FILE.proto\"`";
+        let what = "a gRPC method needs a file that describes it: expected `proto = \
+                    \"FILE.proto\"`";
         return Err(document.fault(Some(workload.path.span()), what));
     }
     if subject.answer(path, question.protocol).is_some() {
         return Ok(());
     }
     let what = format!(
-        "{} declares no answer to `{path}` over {}: add an [[answer]] to its subject.toml, since \
-         nothing is timed that was not verified",
+        "{} declares no answer to `{path}` over {}: add an [[answer]] to its subject.toml, because \
+         we time only answers we can verify",
         subject.name,
         question.protocol.name()
     );
@@ -483,18 +487,21 @@ fn check(written: &Written, wanted: &[Wanted], document: &Document) -> Result<()
     }
     let rounds = *written.rounds.get_ref();
     if !(1..=ROUNDS_MAX).contains(&rounds) {
-        let what = format!("{rounds} rounds; expected 1 to {ROUNDS_MAX}");
+        let what = format!("{rounds} rounds is out of range: use 1 to {ROUNDS_MAX}");
         return fault(written.rounds.span(), what);
     }
     if wanted.is_empty() || wanted.len() > SUBJECTS_MAX {
-        let what = format!("{} subjects; expected 1 to {SUBJECTS_MAX}", wanted.len());
+        let what = format!(
+            "{} subjects is out of range: use 1 to {SUBJECTS_MAX}",
+            wanted.len()
+        );
         let span = written.subjects.as_ref().map(Spanned::span);
         return Err(document.fault(span, what));
     }
     let mut seen = BTreeSet::new();
     for Wanted { name, .. } in wanted {
         if !seen.insert(name.get_ref().as_str()) {
-            let what = format!("`{}` stands here twice", name.get_ref());
+            let what = format!("`{}` appears twice", name.get_ref());
             return fault(name.span(), what);
         }
     }
@@ -502,7 +509,7 @@ fn check(written: &Written, wanted: &[Wanted], document: &Document) -> Result<()
         && !seen.contains(baseline.get_ref().as_str())
     {
         let what = format!(
-            "the baseline `{}` is not among the subjects{}",
+            "the baseline `{}` isn't one of the subjects{}",
             baseline.get_ref(),
             meant(baseline.get_ref(), seen),
         );
@@ -541,7 +548,8 @@ fn read_subject(
     places: &[PathBuf],
 ) -> Result<Subject, BadFile> {
     if places.is_empty() {
-        let what = "no folder `subjects` beside this file, above it or in the current folder";
+        let what = "there's no folder `subjects` next to this file, above it, or in the current \
+                    folder";
         return Err(document.fault(Some(name.span()), what));
     }
     let folder = places

@@ -90,11 +90,12 @@ impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Begun { folder, seconds } => {
-                write!(
-                    f,
-                    "measuring takes about {seconds:.0} s; results go to {}",
-                    folder.display()
-                )
+                // How long commands take is not known before they have run.
+                match *seconds > 0.0 {
+                    true => write!(f, "measuring takes about {}; ", time(*seconds))?,
+                    false => write!(f, "each round takes as long as its commands; ")?,
+                }
+                write!(f, "results go to {}", folder.display())
             }
             Event::Point {
                 key,
@@ -171,7 +172,10 @@ impl Event<'_> {
                 rate,
             } => {
                 let rate = per_second(*rate);
-                write!(f, "{subject} at {rate}: over {connections} connections")
+                write!(
+                    f,
+                    "{subject} at {rate}: retrying over {connections} connections"
+                )
             }
             Event::Probed {
                 subject,
@@ -225,5 +229,20 @@ pub trait Observer {
 impl<F: FnMut(&Event<'_>)> Observer for F {
     fn event(&mut self, event: &Event<'_>) {
         self(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_says_how_long_it_takes_only_where_that_is_known() {
+        let folder = Path::new("out");
+        let begun = |seconds| Event::Begun { folder, seconds }.to_string();
+        assert_eq!(begun(45.2), "measuring takes about 45 s; results go to out");
+        let commands = begun(0.0);
+        assert!(commands.contains("as long as its commands"), "{commands}");
+        assert!(!commands.contains("0 s"), "{commands}");
     }
 }

@@ -67,7 +67,7 @@ fn reason_spoilt(facts: &RowFacts, samples: &[Sample]) -> Option<String> {
         Outcome::Missing { .. } => Some(format!("{} is not installed", facts.name)),
         Outcome::Failed { what, .. } => Some(format!("{} {what}", facts.name)),
         Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
-            Some(format!("{} was not measured", facts.name))
+            Some(format!("{} wasn't measured", facts.name))
         }
         Outcome::Measured | Outcome::NotReached => facts.spoilt.clone(),
     }
@@ -131,7 +131,7 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
     let mut cost = cost.unwrap_or_default().into_iter();
     let mut judge = |row: &Measured<'_>| match row.facts.role {
         _ if row.facts.name == setup.baseline => {
-            let sentence = format!("{} is what the others are compared with", row.facts.name);
+            let sentence = format!("{} is the baseline", row.facts.name);
             Judged::only(Kind::Baseline, sentence)
         }
         Role::Again => {
@@ -139,11 +139,11 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
             Judged::of(verdict::noise(again, baseline, setup.metric, setup.seed))
         }
         Role::Ceiling => {
-            let sentence = format!("{} is what the generator can do at most", row.facts.name);
+            let sentence = format!("{} shows the most the generator can do", row.facts.name);
             Judged::only(Kind::Ceiling, sentence)
         }
         Role::Subject if !is_judged(row) => {
-            let why = row.spoilt.as_deref().unwrap_or("it was not measured");
+            let why = row.spoilt.as_deref().unwrap_or("it wasn't measured");
             Judged::only(Kind::NotMeasured, why)
         }
         Role::Subject => match main.next() {
@@ -151,7 +151,7 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
                 further: cost.next().into_iter().collect(),
                 ..Judged::of(judgement)
             },
-            None => Judged::only(Kind::NotMeasured, "it was not measured"),
+            None => Judged::only(Kind::NotMeasured, "it wasn't measured"),
         },
     };
     measured.iter().map(&mut judge).collect()

@@ -38,7 +38,7 @@ impl Phase {
     pub(crate) fn words(&self) -> String {
         let rate = match self.rate {
             Some(rate) => format!("{rate} requests/s"),
-            None => "as many as are answered".to_owned(),
+            None => "as many as the server answers".to_owned(),
         };
         let connections = match self.connections {
             Some(connections) => format!(" over {connections} connections"),
@@ -77,7 +77,10 @@ pub(crate) fn read(
     document: &Document,
 ) -> Result<Vec<Phase>, BadFile> {
     if written.len() > PHASES_MAX {
-        let what = format!("{} phases; expected at most {PHASES_MAX}", written.len());
+        let what = format!(
+            "{} phases are too many: use at most {PHASES_MAX}",
+            written.len()
+        );
         return Err(document.fault(None, what));
     }
     let mut phases: Vec<Phase> = Vec::new();
@@ -88,13 +91,13 @@ pub(crate) fn read(
             return fault("expected a name of letters, digits, `.`, `_` and `-`".into());
         }
         if phases.iter().any(|before| before.name == name) {
-            return fault(format!("`{name}` stands here twice"));
+            return fault(format!("`{name}` appears twice"));
         }
         if phase.length < WINDOW_MIN {
             return fault(WINDOW_TOO_SHORT.into());
         }
         if phase.compared && phases.iter().any(|before| before.compared) {
-            return fault("two phases are `compared`; expected one".into());
+            return fault("two phases are `compared`; expected only one".into());
         }
         let mut pass = Vec::new();
         for condition in &phase.pass {

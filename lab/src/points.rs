@@ -138,13 +138,13 @@ pub(crate) fn read(written: &Spanned<Written>, document: &Document) -> Result<Ve
     let fault = |what: String| Err(document.fault(Some(place), what));
     if !(2..=POINTS_MAX).contains(&points.len()) {
         return fault(format!(
-            "{} points; expected 2 to {POINTS_MAX}",
+            "{} points is out of range: use 2 to {POINTS_MAX}",
             points.len()
         ));
     }
     let twice = (1..points.len()).find(|at| points[..*at].contains(&points[*at]));
     match twice {
-        Some(at) => fault(format!("{} stands here twice", points[at].value())),
+        Some(at) => fault(format!("{} appears twice", points[at].value())),
         None => Ok(points),
     }
 }

@@ -93,7 +93,10 @@ impl Look<'_> {
                 Some(folded)
             }
             Err(what) => {
-                let what = format!("no profile of its own, so perf's stands for it: it {what}");
+                let what = format!(
+                    "its own profile is missing, so perf's is shown instead: it \
+                                    {what}"
+                );
                 profile.missing.push(what);
                 None
             }
@@ -128,8 +131,8 @@ impl Look<'_> {
         let timeout = Duration::from_secs(looked_s) + ANSWER_MAX;
         let ask = || thread::spawn(move || load::probe(&plan, timeout));
         let (asking, record) = self.load(load_s, ask)?;
-        let answer = asking.join().map_err(|_| "could not be asked")?;
-        let answer = answer.map_err(|error| format!("gave no answer ({error})"))?;
+        let answer = asking.join().map_err(|_| "couldn't be asked")?;
+        let answer = answer.map_err(|error| format!("didn't answer ({error})"))?;
         record?;
         if !answer.is_success() {
             return Err(format!("answered with {}", answer.ending()));
@@ -167,13 +170,13 @@ impl Look<'_> {
         let _ = fs::remove_file(&text);
         if !ended {
             return Err(format!(
-                "perf did not end within {} s",
+                "perf didn't finish within {} s",
                 WRITING_MAX.as_secs()
             ));
         }
         let folded = flame::fold(&String::from_utf8_lossy(&written?));
         match folded.is_empty() {
-            true => Err(format!("perf saw {} on no processor", self.row.name)),
+            true => Err(format!("perf never saw {} on a CPU", self.row.name)),
             false => Ok(folded),
         }
     }
@@ -223,7 +226,7 @@ impl Look<'_> {
         let _ = fs::remove_file(&file);
         let exchanges = counting.exchanges()?;
         calls::read(&text?, exchanges as f64)
-            .ok_or_else(|| "the kernel did not count them".to_owned())
+            .ok_or_else(|| "the kernel didn't count them".to_owned())
     }
 
     /// The subject's processes, as `perf -p` takes them.
@@ -301,7 +304,7 @@ fn ends_well(mut perf: Process) -> Result<(), String> {
     perf.end(GRACE);
     match status {
         Some(status) if ended && status.success() => Ok(()),
-        _ => Err(format!("perf did not succeed: {said}")),
+        _ => Err(format!("perf failed: {said}")),
     }
 }
 

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use load::redaction::KEY_FILE;
 use measure::host::Host;
-use measure::time::{unix_seconds, utc_stamp};
+use measure::time::{unix_seconds, utc_date};
 use supervisor::binaries::Binary;
 
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
-use crate::store::{ASKED, Kept};
+use crate::store::{ASKED, Kept, time_of_day};
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;
@@ -32,13 +32,13 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
     let differ = now.asked.differs_from(&before.asked);
     if !differ.is_empty() {
         return Err(format!(
-            "{folder} was begun with another {}: give it as then, or begin anew",
-            differ.join(" and another ")
+            "{folder} was started with a different {}: use the same one, or start over",
+            differ.join(" and a different ")
         ));
     }
     if now.setup.ringside != before.setup.ringside {
         return Err(format!(
-            "{folder} was begun with ringside {}, and this is {}: begin anew",
+            "{folder} was started with ringside {}, but this is {}: start over",
             before.setup.ringside, now.setup.ringside
         ));
     }
@@ -49,8 +49,8 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
     };
     if machine(&now.host) != machine(&before.host) {
         return Err(format!(
-            "{folder} was begun on another machine or kernel, whose rounds cannot be continued \
-             here: begin anew"
+            "{folder} was started on another machine or kernel, so it can't be continued here: \
+             start over"
         ));
     }
     Ok(())
@@ -63,20 +63,20 @@ fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
     match (&before.ringside_sha256, &now.ringside_sha256) {
         (Some(before), Some(now)) if before == now => Ok(()),
         (Some(before), Some(now)) => Err(format!(
-            "was begun with another build of ringside (SHA-256 {}…, this one is {}…), and rounds \
-             of two builds can't be put together: resume it with that build, or begin anew",
+            "was started with another build of ringside (SHA-256 {}…, this one is {}…), and rounds \
+             of two builds can't be combined: resume it with that build, or start over",
             short(before),
             short(now)
         )),
         // Whoever kept no hash is not this program, which does.
         (None, Some(_)) => Err(
-            "was begun with an older build of ringside, which kept no hash of itself, so this is \
-             another one: resume it with that build, or begin anew"
+            "was started with an older build of ringside, which didn't record its own hash: resume \
+             it with that build, or start over"
                 .to_owned(),
         ),
         (_, None) => Err(
-            "can't be resumed: /proc/self/exe can't be read, so whether this is the build of \
-             ringside that began it isn't known; mount /proc, or begin anew"
+            "can't be resumed: /proc/self/exe can't be read, so we don't know whether this build \
+             of ringside started it; mount /proc, or start over"
                 .to_owned(),
         ),
     }
@@ -98,8 +98,8 @@ pub fn same_file(
     match by_hash || is_kept(folder, file)? {
         true => Ok(()),
         false => Err(format!(
-            "it was begun with another file, which is kept as {} without its secrets: use that \
-             file with the same secrets, or begin anew",
+            "it was started with a different file, which is kept as {} without its secrets: use \
+             that file with the same secrets, or start over",
             kept.display()
         )),
     }
@@ -122,8 +122,8 @@ pub fn key_is_there(folder: &Path, hash_before: Option<&str>, file: &[u8]) -> Re
     match hash_before.is_none() || key.is_file() || is_kept(folder, file)? {
         true => Ok(()),
         false => Err(format!(
-            "{} is missing, without which nobody can tell whether the comparison and its secrets \
-             are still the same: begin anew",
+            "{} is missing, so we can't tell whether the comparison and its secrets are still the \
+             same: start over",
             key.display()
         )),
     }
@@ -136,15 +136,16 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     manifest.cautions.extend(now.cautions);
     if manifest.setup.ended_early.is_some() {
         manifest.cautions.push(format!(
-            "The measuring was interrupted, and went on at {} with new processes, which count \
-             as a start of their own.",
-            utc_stamp(seconds)
+            "The measurement was interrupted and continued at {}T{}Z with new processes, which \
+             count as a start of their own.",
+            utc_date(seconds),
+            time_of_day(seconds)
         ));
         manifest.cautions.extend(was_one_start(kept));
     }
     for row in &manifest.rows {
         if let Outcome::Failed { what, .. } = &row.outcome {
-            let what = format!("Before the measuring was interrupted, {} {what}.", row.name);
+            let what = format!("Before the interruption, {} {what}.", row.name);
             manifest.cautions.push(what);
         }
     }
@@ -160,10 +161,10 @@ fn was_one_start(kept: &Kept) -> Option<String> {
     let starts: BTreeSet<u32> = kept.rounds.iter().map(|round| round.start).collect();
     let timed = kept.rounds.iter().all(|round| round.record.is_none());
     (starts.len() == 1 && !timed).then(|| {
-        "All rounds before the interruption were of one start, of which alone their intervals \
-         would have spoken. With a second start, intervals also cover how starts differ, and are \
-         much wider: two starts tell little about that. Begin anew for one start, or ask for \
-         several with rounds_per_start."
+        "All rounds before the interruption were from one start, so their intervals would have \
+         described only that start. With a second start, intervals also cover the variation between \
+         starts, and are much wider, because two starts say little about it. Start over for a \
+         single start, or set rounds_per_start for several."
             .to_owned()
     })
 }
@@ -180,14 +181,14 @@ pub(crate) fn same_programs(kept: &Kept, now: &[RowFacts]) -> Result<(), String>
         };
         if before.command != now.command {
             return Err(format!(
-                "{} was started as `{}` before, and is another command now: begin anew",
+                "{} was started as `{}` before, but its command has changed: start over",
                 before.name, before.command
             ));
         }
         let differs = |binary: &&Binary| !now.binaries.contains(binary);
         if let Some(binary) = before.binaries.iter().find(differs) {
             return Err(format!(
-                "{} is another program than in its rounds before, {} has changed: begin anew",
+                "{} isn't the same program as in its earlier rounds: {} has changed; start over",
                 before.name,
                 binary.path.display()
             ));

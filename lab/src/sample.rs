@@ -143,7 +143,7 @@ pub fn lost_in_words(lost: &Lost, errors: &BTreeMap<String, u64>) -> Option<Stri
     Some(match lost.failed == count && lost.outage_share == 0.0 {
         true => format!("{count} of {of} exchanges failed{kinds}"),
         false => format!(
-            "{count} of {of} requests came to nothing: {}{kinds}",
+            "{count} of {of} requests were lost: {}{kinds}",
             told.join(", ")
         ),
     })

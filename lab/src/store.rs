@@ -60,10 +60,10 @@ impl Store {
             holds(&["rounds", CAPACITY, TRIALS]),
         ) {
             (true, _) => Some(
-                "a comparison; name another folder with -o, or go on with it by \
-                               `ringside compare --resume`",
+                "a comparison; choose another folder with -o, or continue it with `ringside \
+                 compare --resume`",
             ),
-            (_, true) => Some("results; name another folder with -o"),
+            (_, true) => Some("results; choose another folder with -o"),
             _ => None,
         };
         if let Some(what) = taken {
@@ -72,7 +72,7 @@ impl Store {
         let made = fs::create_dir_all(&folder).and_then(|()| Store::tried(&folder));
         made.map_err(|error| {
             let folder = folder.display();
-            format!("cannot write to {folder}: {error}; name another folder with -o")
+            format!("can't write to {folder}: {error}; choose another folder with -o")
         })
     }
 
@@ -82,13 +82,13 @@ impl Store {
         if !folder.join(MANIFEST).is_file() {
             let folder = folder.display();
             return Err(format!(
-                "{folder} holds no comparison that could be resumed: give the directory that \
-                 ringside compare wrote into"
+                "{folder} has no comparison to resume: give the directory that ringside compare \
+                 wrote to"
             ));
         }
         let kept = Kept::read(folder)?;
         let store = Store::tried(folder)
-            .map_err(|error| format!("cannot write to {}: {error}", folder.display()))?;
+            .map_err(|error| format!("can't write to {}: {error}", folder.display()))?;
         Ok((store, kept))
     }
 
@@ -306,14 +306,39 @@ fn free_name(folder: &Path) -> PathBuf {
         .unwrap_or_else(|| folder.to_owned())
 }
 
+/// The UTC time of day, as `20:12:54`.
+pub fn time_of_day(unix_seconds: u64) -> String {
+    let seconds = unix_seconds % 86_400;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn dates_agree_with_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_795_291_974, "2026-11-21"),
+            (4_107_542_399, "2100-02-28"),
+            (4_107_542_400, "2100-03-01"),
+        ] {
+            assert_eq!(utc_date(seconds), expected);
+        }
+        assert_eq!(time_of_day(1_795_291_974), "20:12:54");
+    }
+
+    #[test]
     fn a_folder_with_a_comparison_is_not_written_over() {
-        let place = tempfile::tempdir().expect("a folder");
-        let folder = place.path().join("out");
+        let folder = std::env::temp_dir().join(format!("ringside-store-{}", std::process::id()));
         let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
         store.put(Path::new("rounds/a/001.json"), b"{}".to_vec());
         assert_eq!(store.unwritten(), Vec::<String>::new());
@@ -333,12 +358,12 @@ mod tests {
             again.contains("holds a comparison") && again.contains("--resume"),
             "{again}"
         );
+        fs::remove_dir_all(&folder).expect("its own folder");
     }
 
     #[test]
     fn what_cannot_be_written_is_written_when_there_is_room() {
-        let place = tempfile::tempdir().expect("a folder");
-        let folder = place.path().join("out");
+        let folder = std::env::temp_dir().join(format!("ringside-room-{}", std::process::id()));
         let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
         fs::write(folder.join("rounds"), "in the way").expect("writable");
         let name = Path::new("rounds/a/001.json");
@@ -353,6 +378,7 @@ mod tests {
         store.put(Path::new("other"), Vec::new());
         assert_eq!(store.unwritten(), Vec::<String>::new());
         assert_eq!(fs::read(folder.join(name)).expect("written"), b"{}");
+        fs::remove_dir_all(&folder).expect("its own folder");
     }
 
     #[test]

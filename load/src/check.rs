@@ -145,12 +145,12 @@ impl<F: Figure> FromStr for Threshold<F> {
         let bad = |why: String| {
             let examples = F::EXAMPLES;
             Invalid(format!(
-                "threshold {text:?}: {why}; write for example {examples}"
+                "threshold {text:?}: {why}; write it like {examples}"
             ))
         };
         let sign = text
             .find(['<', '>'])
-            .ok_or_else(|| bad("`<` or `>` is missing".into()))?;
+            .ok_or_else(|| bad("it has no `<` or `>`".into()))?;
         let (name, rest) = text.split_at(sign);
         let (comparison, limit) = match (rest.strip_prefix("<="), rest.strip_prefix(">=")) {
             (Some(limit), _) => (Comparison::LessOrEqual, limit),
@@ -158,11 +158,15 @@ impl<F: Figure> FromStr for Threshold<F> {
             _ if rest.starts_with('<') => (Comparison::Less, &rest[1..]),
             _ => (Comparison::More, &rest[1..]),
         };
+        if limit.contains(['<', '>']) {
+            let why = "it has more than one condition; give each one separately";
+            return Err(bad(why.to_owned()));
+        }
         let (figure, limit) = F::read(name.trim(), limit.trim()).map_err(bad)?;
         let limit = limit
             .filter(|limit: &f64| limit.is_finite())
             .ok_or_else(|| {
-                bad("the limit needs a number: with % for a share, with a unit for a time".into())
+                bad("the limit isn't a number (with % for a share, with a unit for a time)".into())
             })?;
         comparison.can_tell(limit, figure.most()).map_err(bad)?;
         Ok(Threshold {
@@ -180,10 +184,10 @@ impl Comparison {
         let why = match (self, most) {
             _ if limit < 0.0 => "the limit can't be negative",
             (_, Some(most)) if limit > most => "a share is never above 100%",
-            (Comparison::Less, _) if limit == 0.0 => "nothing is below zero; `<=` is meant",
+            (Comparison::Less, _) if limit == 0.0 => "nothing is below zero; use `<=`",
             (Comparison::MoreOrEqual, _) if limit == 0.0 => "that always holds",
             (Comparison::More, Some(most)) if limit >= most => {
-                "a share is never above 100%; `>=` is meant"
+                "a share is never above 100%; use `>=`"
             }
             (Comparison::LessOrEqual, Some(most)) if limit >= most => "that always holds",
             _ => return Ok(()),
@@ -218,7 +222,7 @@ impl Figure for OfRun {
                 None => (RunFigure::ErrorCount, count(limit)),
             },
             "availability" => {
-                let share = percent(limit).ok_or("its limit is a share in percent")?;
+                let share = percent(limit).ok_or("the limit is a share: write it in percent")?;
                 (RunFigure::Availability, share)
             }
             "rate" | "rps" => (RunFigure::Rate, units::parse_rate(limit).ok()),
@@ -439,11 +443,9 @@ fn left_at(stall: &Stall, record: &Record) -> f64 {
     }
 }
 
-fn stood_still(stall: &Stall) -> String {
-    format!(
-        "ringside itself stood still for {:.2} s, which may account for it",
-        stall.length_us / 1e6
-    )
+/// Why a figure may be the stall's doing.
+pub(crate) fn stood_still(stall: &Stall) -> String {
+    format!("{stall}, which may account for it")
 }
 
 /// What availability may be where the generator was so late that it left slots without an answer.
@@ -457,7 +459,7 @@ fn without_lateness(record: &Record, share: f64) -> Option<Range> {
         least: share,
         most: 1.0,
         why: format!(
-            "the generator sent requests late by up to {}, which may account for the gaps",
+            "the generator sent requests up to {} late, which may account for the gaps",
             units::wrk_time_us(late_us)
         ),
     })
@@ -554,7 +556,7 @@ impl OfTimes {
 
 /// Why a name means nothing.
 pub(crate) fn unknown(name: &str) -> String {
-    format!("{name:?} is not a figure of a record")
+    format!("there's no figure called {name:?}")
 }
 
 /// A limit in percent as a share; none if it is not in percent at all.
@@ -575,7 +577,8 @@ pub(crate) fn length_ns(name: &str, limit: &str) -> Result<f64, String> {
             "a time needs a unit, such as `{name}<{limit}ms` or `{name}<{limit}us`"
         ));
     }
-    let length = units::parse_duration(limit).map_err(|why| why.to_string())?;
+    let length = units::parse_duration(limit)
+        .map_err(|_| format!("{limit:?} isn't a time; write it with a unit, like 5ms or 1.5s"))?;
     Ok(length.as_nanos() as f64)
 }
 
@@ -635,8 +638,8 @@ impl<F: Figure> Threshold<F> {
         let percentile = (q * 1e6).round() / 1e4;
         (!is_clear).then(|| {
             format!(
-                "{count} samples are too few for p{percentile}, which takes {needed}; run for \
-                 longer, or ask for a lower percentile"
+                "{count} samples are too few for p{percentile}, which needs {needed}; run for \
+                 longer, or use a lower percentile"
             )
         })
     }

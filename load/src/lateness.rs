@@ -188,12 +188,13 @@ pub(crate) fn advice(moved: &[Moved], exchanges: u64, duration_s: f64) -> String
         let needed = exchanges_needed(&one.figure)?;
         (needed > exchanges).then_some((needed, one))
     });
-    let control = "To see what this machine adds, run the same against our own server (--control)";
+    let control = "To see what this machine adds, repeat the run against our own server \
+                   (--control)";
     match needed.min_by_key(|(needed, _)| *needed) {
         Some((needed, one)) if exchanges > 0 => {
             let longer_s = (duration_s * needed as f64 / exchanges as f64).ceil();
             format!(
-                "{exchanges} requests are too few for a {}, which takes {needed}: run for \
+                "{exchanges} requests are too few for a {}, which needs {needed}: run for \
                  {longer_s:.0} s at this rate. {control}",
                 spelled(one)
             )
@@ -360,7 +361,7 @@ mod tests {
             "p99.9 by up to 11.70ms and max by up to 12.00ms"
         );
         let asked = advice(&three, 60, 3.0);
-        assert!(asked.contains("takes 299: run for 15 s"), "{asked}");
+        assert!(asked.contains("needs 299: run for 15 s"), "{asked}");
         assert!(asked.contains("--control"), "{asked}");
         let enough = advice(&three[2..], 60, 3.0);
         assert!(!enough.contains("too few"), "{enough}");

@@ -228,7 +228,7 @@ fn busy(
             verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
-            "the busiest worker used {:.0} % of its CPU, close to being the limit; {}",
+            "the busiest worker used {:.0} % of its CPU, which is close to the limit; {}",
             share * 100.0,
             room.more_threads()
         )),
@@ -239,7 +239,7 @@ fn busy(
         .filter(|gap| *gap > LITTLES_LAW_GAP_MAX)
     {
         signs.push(format!(
-            "by Little's law {:.1} % of the connections' time went by outside any exchange",
+            "by Little's law, connections spent {:.1} % of their time outside any exchange",
             gap * 100.0
         ));
     }
@@ -349,13 +349,12 @@ pub(crate) fn is_told(stall: &Stall) -> bool {
     stall.length_us >= STALL_TOLD_US
 }
 
-/// That a worker stood still for so long that it shows in the times; none where it did not.
+/// That a worker stalled for so long that it shows in the times; none where it didn't.
 pub(crate) fn stood_still(stall: &Stall) -> Option<String> {
     is_told(stall).then(|| {
         format!(
-            "ringside itself stood still for {:.2} s until second {:.1}: it was stopped, or kept \
-             from its CPU. Answers that came meanwhile were read late, and their times include it",
-            stall.length_us / 1e6,
+            "{stall} until second {:.1}: it was stopped, or kept from its CPU. Answers that came \
+             in the meantime were read late, and their times include that",
             stall.at_s
         )
     })
@@ -385,12 +384,12 @@ fn causes(verdict: &Verdict, disturbance: Disturbance) -> String {
     }
     if let Some(throttled_ns) = disturbance.throttled_ns.filter(|ns| *ns > 0) {
         causes.push(format!(
-            "a CPU quota stopped it for {:.0} ms",
+            "a CPU quota paused it for {:.0} ms",
             throttled_ns as f64 / 1e6
         ));
     }
     match causes.is_empty() {
-        true => "nothing on this machine says why".to_owned(),
+        true => "nothing on this machine explains it".to_owned(),
         false => causes.join(", "),
     }
 }
@@ -448,10 +447,7 @@ impl Owed {
             (late_ns, "because the generator was late"),
             (reconnecting_ns, "for connections to be opened again"),
             (closing_ns, "for connections to be closed"),
-            (
-                waits.back_off_ns,
-                "before failed connections were tried again",
-            ),
+            (waits.back_off_ns, "before failed connections were retried"),
         ];
         let all = self.share(parts.iter().map(|(part_ns, _)| part_ns).sum());
         let told = parts.into_iter().filter(|(part_ns, _)| *part_ns > 0);
@@ -478,13 +474,13 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
         let away = owed.share(owed.waits.unreachable_ns);
         let sends = if away > OWN_WAIT_SHARE_MAX {
             format!(
-                "the server could not be reached for a while, and waiting for it is {:.1} % of the \
-                 response time",
+                "the server couldn't be reached for a while, and waiting for it makes up {:.1} % \
+                 of the response time",
                 away * 100.0
             )
         } else if busy > OWN_WAIT_SHARE_MAX {
             format!(
-                "requests were sent as soon as a connection was free, and waiting for one is \
+                "requests were sent as soon as a connection was free, and waiting for one makes up \
                  {:.1} % of the response time",
                 busy * 100.0
             )
@@ -580,7 +576,7 @@ fn check_depth(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) {
     if allowed < wanted {
         verdict.warnings.push(format!(
             "the server allows {allowed} concurrent streams per connection, fewer than the \
-             {wanted} asked for; use -S {allowed}, or add connections (-c)"
+             {wanted} requested; use -S {allowed}, or add connections (-c)"
         ));
     }
 }
@@ -634,13 +630,13 @@ impl Fate {
         let rest = rest.join(", ");
         Some(match self.never_sent + self.unanswered {
             0 => format!(
-                "{} of {due} requests failed, so fewer succeeded than the rate asks for; the \
-                 errors say why",
+                "{} of {due} requests failed, so fewer succeeded than were offered; the errors say \
+                 why",
                 self.failed
             ),
             _ => format!(
-                "the server didn't reach the rate asked for: of {due} requests that were due, \
-                 {completed} were completed ({rest})"
+                "the server couldn't keep up with the offered rate: of {due} requests that were \
+                 due, {completed} were completed ({rest})"
             ),
         })
     }
@@ -672,8 +668,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
         ));
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        let cut =
-            "too many requests were due and never sent to count each one's wait; lower the rate";
+        let cut = "so many requests were never sent that we couldn't count each one's wait; lower the \
+             rate";
         void.push(cut.to_owned());
     }
     verdict.valid = void.is_empty();
@@ -692,8 +688,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     {
         verdict.valid = false;
         verdict.warnings.push(format!(
-            "the server was gone: the run stopped after {GIVE_UP_S} s without a connection, with \
-             {completed} of the requests asked for (-n) answered"
+            "the server was gone: the run stopped after {GIVE_UP_S} s without a connection, when \
+             {completed} of the requests (-n) had been answered"
         ));
     }
     if open {
@@ -705,7 +701,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     {
         verdict
             .warnings
-            .push(format!("the server broke the protocol: {violation}"));
+            .push(format!("the server violated the protocol: {violation}"));
     }
     if let Some(status) = outcomes.iter().find_map(|outcome| outcome.upgrade_refused) {
         verdict.warnings.push(format!(

@@ -144,12 +144,13 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), RunError> {
         return Ok(());
     }
     let more_threads = match kind {
-        Kind::Uring => " per worker; more threads (-t) have more in sum",
+        Kind::Uring => " per worker (more threads, -t, have more in total)",
         Kind::Epoll => "",
     };
     Err(RunError::Limits(format!(
-        "{} connections need {wanted} descriptors and the limit is {limit}{more_threads}: raise it \
-         with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), or ask for fewer (-c)",
+        "{} connections need {wanted} file descriptors, but the limit is {limit}{more_threads}: \
+         raise it with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), or use fewer \
+         connections (-c)",
         plan.connections
     )))
 }

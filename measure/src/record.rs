@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 pub use self::lost::Lost;
 
@@ -141,6 +142,17 @@ pub struct Stall {
     pub length_us: f64,
     /// When it ended, in seconds since the window began.
     pub at_s: f64,
+}
+
+/// How long it was, as a clause: `the generator stalled for 2.00 s`.
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.length_us / 1e6;
+        match seconds >= 1.0 {
+            true => write!(f, "the generator stalled for {seconds:.2} s"),
+            false => write!(f, "the generator stalled for {:.0} ms", 1000.0 * seconds),
+        }
+    }
 }
 
 impl<P> Record<P> {

@@ -57,7 +57,7 @@ impl Contact {
             Some(tls) => tls.validate()?,
             None if self.target.is_secure() => {
                 return Err(Invalid(format!(
-                    "{}:// is spoken over TLS, of which the plan says nothing: give it a `tls`",
+                    "{}:// needs TLS, but the plan has no `tls` settings: add them",
                     self.target.scheme
                 )));
             }
@@ -112,8 +112,8 @@ impl Contact {
     pub fn upgrade(&self) -> Result<Opening, Invalid> {
         if self.request.method != "GET" || !self.request.body.is_empty() {
             return Err(Invalid(
-                "a WebSocket begins with a GET that has no body (RFC 6455 §4.1): leave -m and -b \
-                 out, and give the message with --message"
+                "a WebSocket starts with a GET without a body (RFC 6455 §4.1): drop -m and -b, and \
+                 set the message with --message"
                     .into(),
             ));
         }
@@ -186,7 +186,8 @@ fn metadata_value(name: &str, value: &str) -> Result<Vec<u8>, Invalid> {
     match decoded.as_deref() {
         Some([bytes]) => Ok(bytes.clone()),
         _ => Err(Invalid(format!(
-            "the metadata {name} ends in -bin, so its value has to be base64, which it is not"
+            "the name of the metadata {name} ends in -bin, so its value must be base64, and it \
+             isn't"
         ))),
     }
 }
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn metadata_that_cannot_be_sent_says_why() {
         let table = [
-            (("raw-bin", "%"), "has to be base64"),
+            (("raw-bin", "%"), "must be base64"),
             (("grpc-timeout", "1S"), "gRPC itself uses"),
             (("a b", "c"), "metadata name"),
         ];

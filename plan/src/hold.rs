@@ -218,19 +218,19 @@ impl Plan {
         positive("--back-off", self.back_off.most_s)?;
         if self.back_off.first_s > self.back_off.most_s {
             return Err(Invalid(
-                "--back-off: its first wait is longer than its longest; write for example \
+                "--back-off: the first wait is longer than the longest one; write it like \
                  100ms..30s"
                     .into(),
             ));
         }
         if !(self.open_rate > 0.0 && self.open_rate <= OPEN_RATE_MAX) {
             return Err(Invalid(format!(
-                "--open-rate must be above zero and at most {OPEN_RATE_MAX} a second"
+                "--open-rate must be above zero and at most {OPEN_RATE_MAX} per second"
             )));
         }
         if self.retries > RETRIES_MAX {
             return Err(Invalid(format!(
-                "--retries {} is out of range: give at most {RETRIES_MAX}",
+                "--retries {} is too large: the maximum is {RETRIES_MAX}",
                 self.retries
             )));
         }

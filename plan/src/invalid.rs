@@ -22,7 +22,7 @@ pub(crate) fn within(flag: &str, value: u32, max: u32) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid(format!(
-        "{flag} {value} is out of range: give 1 to {max}"
+        "{flag} {value} is out of range: use 1 to {max}"
     )))
 }
 

@@ -165,10 +165,10 @@ impl Tls {
     /// Checks what does not depend on files.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let why = match (&self.certificate_file, &self.key_file) {
-            (Some(_), None) => "--cert is of no use without its key: give --key too",
-            (None, Some(_)) => "--key is of no use without its certificate: give --cert too",
+            (Some(_), None) => "--cert is useless without its key: add --key",
+            (None, Some(_)) => "--key is useless without its certificate: add --cert",
             _ if self.insecure && self.ca_file.is_some() => {
-                "--insecure trusts everybody, and --cacert only some: give one of them"
+                "--insecure trusts any certificate, --cacert only some: give only one of them"
             }
             _ => return Ok(()),
         };
@@ -278,8 +278,8 @@ impl Protocol {
             )?;
             if http2.connection_window_bytes < WINDOW_FIRST {
                 return Err(Invalid(format!(
-                    "--h2-connection-window {} is too small: every connection begins with {} \
-                     bytes, so give at least {}",
+                    "--h2-connection-window {} is too small: every connection starts with {} \
+                     bytes, so use at least {}",
                     http2.connection_window_bytes, WINDOW_FIRST, WINDOW_FIRST
                 )));
             }
@@ -300,7 +300,7 @@ impl Call {
         let streams = matches!(self.kind, CallKind::ClientStream | CallKind::Bidirectional);
         if !streams && self.messages.len() != 1 {
             return Err(Invalid(format!(
-                "this method takes one message and not {}: give -b one JSON object",
+                "this method takes one message, not {}: give -b one JSON object",
                 self.messages.len()
             )));
         }
@@ -323,7 +323,7 @@ impl Message {
         }
         match self.ping_every_s {
             Some(seconds) if !PING_EVERY_S.contains(&seconds) => Err(Invalid(
-                "--ping must be between 1ms and a day: leave it out to send no pings".into(),
+                "--ping must be between 1ms and a day: drop it to send no pings".into(),
             )),
             _ => Ok(()),
         }

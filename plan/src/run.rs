@@ -218,14 +218,13 @@ impl Plan {
         self.contact().validate()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
-                "HTTP/2 does not pipeline: give the concurrent streams of a connection with -S"
-                    .into(),
+                "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
             ));
         }
         if self.connections < self.threads {
             return Err(Invalid(format!(
-                "{} connections cannot be shared out to {} threads: ask for at least {} \
-                 connections (-c) or fewer threads (-t)",
+                "{} connections can't be spread over {} threads: use at least {} connections (-c), \
+                 or fewer threads (-t)",
                 self.connections, self.threads, self.threads
             )));
         }
@@ -240,21 +239,22 @@ impl Plan {
             && !matches!(self.schedule, Schedule::Stages { .. })
         {
             return Err(Invalid(
-                "the run has no end: give a duration (-d) or a count (-n)".into(),
+                "the run would never end: give a duration (-d) or a count (-n)".into(),
             ));
         }
         positive("-d/--duration", self.duration_s.unwrap_or(1.0))?;
         positive("--timeout", self.timeout_s)?;
         if self.count == Some(0) {
             return Err(Invalid(
-                "-n 0 asks for no request at all: give at least 1".into(),
+                "-n 0 would send no requests: use at least 1".into(),
             ));
         }
         if self.warm_up_s != 0.0 {
             positive("--warmup", self.warm_up_s)?;
             if matches!(self.schedule, Schedule::Stages { .. }) {
                 return Err(Invalid(
-                    "--warmup does not go with --stages: make the first stage the warm-up".into(),
+                    "--warmup can't be combined with --stages: make the first stage the warm-up"
+                        .into(),
                 ));
             }
         }
@@ -325,14 +325,14 @@ mod tests {
     #[test]
     fn urls_that_cannot_be_loaded_say_why() {
         let table = [
-            ("gopher://x/", "no scheme that ringside knows"),
+            ("gopher://x/", "ringside doesn't know"),
             ("http://", "host is missing"),
-            ("http://x:port/", "port is not a number"),
-            ("http://x:/", "port is not a number"),
-            ("http://x:+80/", "port is not a number"),
+            ("http://x:port/", "port isn't a number"),
+            ("http://x:/", "port isn't a number"),
+            ("http://x:+80/", "port isn't a number"),
             ("http://x:70000/", "port is above 65535"),
             ("http://[::1]:99999/", "port is above 65535"),
-            ("http://[::1/", "bracket is not closed"),
+            ("http://[::1/", "bracket isn't closed"),
             ("http://[::1]x/", "what follows the bracket"),
             ("http://me:secret@x/", "Authorization"),
             ("http://x/ä", "percent-encoded"),
@@ -393,7 +393,7 @@ mod tests {
             ("--pipeline must be 1", |plan| {
                 (plan.keep_alive, plan.pipeline) = (false, 2)
             }),
-            ("has no end", |plan| plan.duration_s = None),
+            ("never end", |plan| plan.duration_s = None),
             ("out of range", |plan| plan.connections = 0),
             ("at least 1", |plan| plan.count = Some(0)),
             ("--timeout", |plan| plan.timeout_s = 0.0),

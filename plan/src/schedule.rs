@@ -64,7 +64,7 @@ impl FromStr for Arrivals {
             "constant" => Ok(Arrivals::Constant),
             "poisson" => Ok(Arrivals::Poisson),
             _ => Err(Invalid(format!(
-                "{text:?}: arrivals are `constant` or `poisson`"
+                "{text:?}: arrivals must be `constant` or `poisson`"
             ))),
         }
     }
@@ -128,14 +128,16 @@ impl Schedule {
 
 fn validate_stages(stages: &[Stage]) -> Result<(), Invalid> {
     if stages.is_empty() || stages.len() > STAGES_MAX {
-        return Err(Invalid(format!("a profile has 1 to {STAGES_MAX} stages")));
+        return Err(Invalid(format!(
+            "a profile must have 1 to {STAGES_MAX} stages"
+        )));
     }
     for stage in stages {
         check_rate(stage.from, false)?;
         check_rate(stage.to, false)?;
         if !(stage.seconds > 0.0 && stage.seconds < 1e8) {
             return Err(Invalid(
-                "a stage must last longer than nothing: FROM:TO@TIME".into(),
+                "a stage must last longer than zero: write FROM:TO@TIME".into(),
             ));
         }
     }
@@ -156,7 +158,7 @@ fn check_rate(rate: f64, positive: bool) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid(format!(
-        "the rate {rate} is out of range: above 0 and at most {RATE_MAX:e}/s"
+        "the rate {rate} is out of range: it must be above 0 and at most {RATE_MAX:e}/s"
     )))
 }
 

@@ -45,7 +45,7 @@ impl Target {
         let shown = guessed_url(url);
         let bad = |why: &str| {
             Invalid(format!(
-                "{shown:?} is not a URL to load: {why}; write http://HOST[:PORT]/PATH"
+                "can't load {shown:?}: {why}; write http://HOST[:PORT]/PATH"
             ))
         };
         let (scheme, rest) = match url.split_once("://") {
@@ -56,7 +56,7 @@ impl Target {
         let scheme = scheme.to_ascii_lowercase();
         if !SCHEMES.contains(&&*scheme) {
             return Err(Invalid(format!(
-                "{shown}: {scheme}:// is no scheme that ringside knows; write one of {}://",
+                "{shown}: ringside doesn't know {scheme}://; use one of {}://",
                 SCHEMES.join("://, ")
             )));
         }
@@ -65,7 +65,7 @@ impl Target {
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
             return Err(bad(
-                "credentials in URLs are not sent; use -H 'Authorization: …'",
+                "credentials in URLs aren't sent; use -H 'Authorization: …'",
             ));
         }
         let (host, port) = split_port(authority).map_err(bad)?;
@@ -131,19 +131,19 @@ impl Target {
 /// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
 fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, rest) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("the bracket is not closed")?,
+        Some(rest) => rest.split_once(']').ok_or("the bracket isn't closed")?,
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     let port = match rest.strip_prefix(':') {
         None if rest.is_empty() => return Ok((host, None)),
-        None => return Err("what follows the bracket is no port"),
+        None => return Err("what follows the bracket isn't a port"),
         Some(port) => port,
     };
     let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse() {
         Ok(port) if is_number => Ok((host, Some(port))),
         _ if is_number => Err("the port is above 65535"),
-        _ => Err("the port is not a number"),
+        _ => Err("the port isn't a number"),
     }
 }
 

@@ -83,7 +83,11 @@ fn messages(body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
             Event::Begin {
                 compressed: true, ..
             } => {
-                return Err("the server compressed a message, which nobody asked for".into());
+                return Err(
+                    "the server compressed a message, although we didn't offer to accept \
+                            that"
+                        .into(),
+                );
             }
             Event::Begin { .. } => messages.push(Vec::new()),
             Event::Bytes(bytes) => {

@@ -29,8 +29,12 @@ pub fn unless_stopped<T: Send + 'static>(
         // Nobody receives it after an interrupt.
         let _ = sender.send(contact());
     };
-    let no_thread =
-        |why: io::Error| RunError::Limits(format!("no thread for the first contact: {why}"));
+    let no_thread = |why: io::Error| {
+        RunError::Limits(format!(
+            "can't start a thread for the first contact: \
+                                                   {why}"
+        ))
+    };
     let builder = thread::Builder::new().name("contact".to_owned());
     let thread = builder.spawn(carry_out).map_err(no_thread)?;
     loop {

@@ -104,7 +104,7 @@ impl Conversation {
                 .limit(self.deadline)
                 .map_err(|why| self.lost(&why))?;
             match self.stream.write(left) {
-                Ok(0) => return Err(self.broken("the connection takes no more bytes")),
+                Ok(0) => return Err(self.broken("the connection doesn't take any more bytes")),
                 Ok(count) => left = &left[count..],
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(why) => return Err(self.lost(&why)),
@@ -138,7 +138,7 @@ impl Conversation {
     fn lost(&self, why: &io::Error) -> RunError {
         match why.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                self.broken("no whole answer came in time")
+                self.broken("the answer wasn't complete in time")
             }
             _ => self.broken(format!("the connection broke: {why}")),
         }

@@ -36,8 +36,8 @@ impl Http2 {
             client,
             received: Vec::new(),
             advice: match contact.protocol {
-                Protocol::Grpc { .. } => "check that the port is the gRPC server's",
-                _ => "leave --http2 out to speak HTTP/1.1",
+                Protocol::Grpc { .. } => "check that this is the gRPC server's port",
+                _ => "drop --http2 to use HTTP/1.1",
             },
         };
         this.peer.send(&out)?;
@@ -100,7 +100,7 @@ impl Http2 {
     fn refuse_http1(&self) -> Result<(), RunError> {
         if !self.client.ready() && self.received.starts_with(b"HTTP/1.") {
             return Err(self.peer.broken(format!(
-                "the server answers with HTTP/1.1 and does not speak HTTP/2: {}",
+                "the server answered in HTTP/1.1, so it doesn't speak HTTP/2: {}",
                 self.advice
             )));
         }
@@ -111,10 +111,10 @@ impl Http2 {
         if self.client.ready() {
             return self
                 .peer
-                .broken("the server closed before its answer was whole");
+                .broken("the server closed the connection before its answer was complete");
         }
         self.peer.broken(format!(
-            "the server closed the connection and sent no HTTP/2 settings, so it does not speak \
+            "the server closed the connection without sending HTTP/2 settings, so it doesn't speak \
              HTTP/2: {}",
             self.advice
         ))
@@ -172,18 +172,16 @@ fn read(
             code, unprocessed, ..
         } => {
             let processed = if unprocessed {
-                ", and did nothing for it"
+                ", without having processed it"
             } else {
                 ""
             };
             return Some(Err(format!(
-                "the server reset the stream of the request with {code}{processed}"
+                "the server reset the request's stream with {code}{processed}"
             )));
         }
         Event::GoAway { code, .. } if code != ErrorCode::NO_ERROR => {
-            return Some(Err(format!(
-                "the server gave the connection up with {code}"
-            )));
+            return Some(Err(format!("the server ended the connection with {code}")));
         }
         Event::GoAway { .. } => {}
     }

@@ -127,7 +127,7 @@ pub fn reach(
 fn keep(body: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
     if body.len() + bytes.len() > BODY_BYTES_MAX {
         return Err(format!(
-            "the answer is longer than the {BODY_BYTES_MAX} bytes that are kept"
+            "the answer is longer than the {BODY_BYTES_MAX} bytes we keep"
         ));
     }
     body.extend_from_slice(bytes);

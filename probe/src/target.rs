@@ -21,7 +21,7 @@ pub fn resolve(contact: &Contact) -> Result<Vec<Address>, RunError> {
     };
     let found = (host, port).to_socket_addrs().map_err(|why| {
         RunError::Unresolved(format!(
-            "{host:?} has no address ({why}): check the name, or give another with --connect-to"
+            "can't resolve {host:?} ({why}): check the name, or connect elsewhere with --connect-to"
         ))
     })?;
     let family = contact.source_addresses.first().map(IpAddr::is_ipv4);
@@ -42,7 +42,7 @@ pub fn resolve(contact: &Contact) -> Result<Vec<Address>, RunError> {
     }
     let first = found.first().copied().ok_or_else(|| {
         RunError::Unresolved(format!(
-            "{host:?} has no address of the family of --source-ip"
+            "{host:?} has no address of the same family as --source-ip"
         ))
     })?;
     Ok(vec![Address::Tcp(first)])
@@ -69,19 +69,17 @@ pub fn reach(
 pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> RunError {
     let advice = match why.kind() {
         io::ErrorKind::ConnectionRefused => {
-            "nobody listens there: start the server or check the port"
+            "nothing is listening there: start the server, or check the port"
         }
-        io::ErrorKind::NotFound => {
-            "there is no such socket file: start the server or check the path"
-        }
-        io::ErrorKind::PermissionDenied => "this user may not connect to it: check its permissions",
+        io::ErrorKind::NotFound => "there's no such socket: start the server, or check the path",
+        io::ErrorKind::PermissionDenied => "you may not connect to it: check its permissions",
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            "it does not answer: check the address and the firewall"
+            "it doesn't answer: check the address and the firewall"
         }
         _ => "check the address",
     };
     RunError::Unreachable(format!(
-        "{}: cannot connect to {address} ({why}); {advice}",
+        "{}: can't connect to {address} ({why}); {advice}",
         contact.url()
     ))
 }
@@ -91,8 +89,8 @@ pub fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
     for source in sources {
         UdpSocket::bind((*source, 0)).map_err(|why| {
             RunError::Unreachable(format!(
-                "--source-ip {source} is not an address of this host ({why}): add it with \
-                 `ip address add {source} dev …`, or use one of 127.0.0.0/8 towards loopback"
+                "--source-ip {source} isn't an address of this host ({why}): add it with `ip \
+                 address add {source} dev …`, or for a server on loopback use one from 127.0.0.0/8"
             ))
         })?;
     }

@@ -56,30 +56,30 @@ fn a_peer_that_speaks_something_else_is_told_what_it_does_and_what_to_do() {
         (
             "grpc://a.B/C",
             &[HTTP1_REFUSAL],
-            "answers with HTTP/1.1 and does not speak HTTP/2: check that the port is the gRPC",
+            "answered in HTTP/1.1, so it doesn't speak HTTP/2: check that this is the gRPC",
         ),
-        (
-            "http2://",
-            &[HTTP1_REFUSAL],
-            "leave --http2 out to speak HTTP/1.1",
-        ),
+        ("http2://", &[HTTP1_REFUSAL], "drop --http2 to use HTTP/1.1"),
         (
             "http2://",
             &[b""],
-            "sent no HTTP/2 settings, so it does not speak HTTP/2: leave",
+            "without sending HTTP/2 settings, so it doesn't speak HTTP/2: drop",
         ),
         ("http2://", &[b"+OK POP3 ready\r\n"], "RFC 9113"),
         (
             "ws://",
             &[b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"],
-            "refuses the WebSocket upgrade with status 404",
+            "refused the WebSocket upgrade with status 404",
         ),
         (
             "ws://",
             &[b"HTTP/1.1 101 Ok\r\n\r\n"],
-            "no WebSocket upgrade",
+            "the WebSocket upgrade failed",
         ),
-        ("ws://", &[b""], "closed instead of answering the upgrade"),
+        (
+            "ws://",
+            &[b""],
+            "closed the connection instead of answering the upgrade",
+        ),
         (
             "http://",
             &[b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"],
@@ -120,7 +120,10 @@ fn an_answer_that_does_not_come_in_time_says_so_however_slowly_bytes_come() {
     let RunError::Probe(text) = probe(&plan("http://", port), timeout).unwrap_err() else {
         panic!("another error")
     };
-    assert!(text.contains("no whole answer came in time"), "{text}");
+    assert!(
+        text.contains("the answer wasn't complete in time"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -64,26 +64,29 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
     let text = match fault {
         None => {
             return format!(
-                "check that the server speaks TLS on this port, or raise the time limit ({} s)",
+                "check that the server speaks TLS on this port, or raise --timeout ({} s)",
                 contact.timeout_s
             );
         }
         Some(TlsFault::UntrustedIssuer) => {
-            "give the certificate of its authority with --cacert, or accept any with --insecure"
+            "give its CA certificate with --cacert, or accept any certificate with --insecure"
         }
         Some(TlsFault::Expired | TlsFault::NotYetValid) => {
-            "have it renewed, check this host's clock, or accept any with --insecure"
+            "renew it, check this host's clock, or accept any certificate with --insecure"
         }
         Some(TlsFault::WrongName) => {
-            "check the URL's host, give the name to expect with --sni, or accept any with \
-             --insecure"
+            "check the host in the URL, set the name to expect with --sni, or accept any \
+             certificate with --insecure"
         }
-        Some(TlsFault::BadCertificate) => "have it made anew, or accept any with --insecure",
+        Some(TlsFault::BadCertificate) => {
+            "issue a new one, or accept any certificate with \
+                                           --insecure"
+        }
         Some(TlsFault::NoCommonProtocol) if contact.protocol.http2().is_some() => {
-            "the server does not offer HTTP/2 here: check the port, or leave --http2 out"
+            "the server doesn't offer HTTP/2 here: check the port, or drop --http2"
         }
-        Some(TlsFault::NoCommonProtocol) => "the server does not offer HTTP/1.1 here: try --http2",
-        Some(TlsFault::NoCommonVersion) => "have the server speak TLS 1.2 or 1.3",
+        Some(TlsFault::NoCommonProtocol) => "the server doesn't offer HTTP/1.1 here: try --http2",
+        Some(TlsFault::NoCommonVersion) => "enable TLS 1.2 or 1.3 on the server",
         // handshake_failure, bad_certificate to certificate_unknown, unknown_ca, access_denied,
         // certificate_required (RFC 8446 §6).
         Some(TlsFault::Alert(40 | 42..=46 | 48 | 49 | 116)) => {
@@ -93,23 +96,23 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
                 .and_then(|tls| tls.certificate_file.as_ref())
             {
                 Some(file) => format!(
-                    "the server does not accept the certificate of --cert {}: give one that its \
-                     authority has signed",
+                    "the server doesn't accept the certificate in --cert {}: use one signed by an \
+                     authority it trusts",
                     file.display()
                 ),
-                None => "the server may want a certificate of this side (--cert and --key), or \
-                         know the host by another name (--sni)"
+                None => "the server may require a client certificate (--cert and --key), or know \
+                         the host by another name (--sni)"
                     .to_owned(),
             };
         }
-        Some(TlsFault::Alert(112)) => "the server does not know the name: give another with --sni",
-        Some(TlsFault::Alert(70)) => "have the server speak TLS 1.2 or 1.3",
+        Some(TlsFault::Alert(112)) => "the server doesn't know this name: set another with --sni",
+        Some(TlsFault::Alert(70)) => "enable TLS 1.2 or 1.3 on the server",
         Some(TlsFault::NotTls) => {
             let scheme = contact.target.scheme.trim_end_matches('s');
             return format!("check the port, or write {scheme}:// for a server without TLS");
         }
         Some(TlsFault::Abandoned) => "check that the server speaks TLS on this port",
-        Some(TlsFault::Alert(_) | TlsFault::Broken) => "look into the server's log",
+        Some(TlsFault::Alert(_) | TlsFault::Broken) => "look in the server's log",
     };
     text.to_owned()
 }

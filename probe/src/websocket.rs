@@ -36,12 +36,18 @@ impl WebSocket {
         let mut received = Vec::new();
         loop {
             if !peer.receive(&mut received)? {
-                return Err(peer.broken("the server closed instead of answering the upgrade"));
+                return Err(peer.broken(
+                    "the server closed the connection instead of answering the \
+                                        upgrade",
+                ));
             }
             let mut input = &received[..];
-            let answered = handshake
-                .next(&mut input)
-                .map_err(|violation| peer.broken(format!("no WebSocket upgrade: {violation}")))?;
+            let answered = handshake.next(&mut input).map_err(|violation| {
+                peer.broken(format!(
+                    "the WebSocket upgrade failed: \
+                                                          {violation}"
+                ))
+            })?;
             let left = input.len();
             received.drain(..received.len() - left);
             match answered {
@@ -49,7 +55,7 @@ impl WebSocket {
                 Some(Answered::Upgraded) => break,
                 Some(Answered::Refused { status }) => {
                     return Err(peer.broken(format!(
-                        "the server refuses the WebSocket upgrade with status {status}: check the \
+                        "the server refused the WebSocket upgrade with status {status}: check the \
                          path, and that it speaks WebSocket there"
                     )));
                 }
@@ -80,7 +86,9 @@ impl WebSocket {
         };
         while !self.read(&mut answer)? {
             if !self.peer.receive(&mut self.received)? {
-                return Err(self.peer.broken("the server closed without an answer"));
+                return Err(self
+                    .peer
+                    .broken("the server closed the connection without answering"));
             }
         }
         self.close();
@@ -112,7 +120,7 @@ impl WebSocket {
                         let reason = Foreign::new(close.reason);
                         format!(" with code {} {reason:?}", close.code)
                     });
-                    let why = format!("the server closed the WebSocket{said} and did not answer");
+                    let why = format!("the server closed the WebSocket{said} without answering");
                     return Err(self.peer.broken(why));
                 }
                 Some(Event::Begin(_) | Event::Pong(_)) => {}

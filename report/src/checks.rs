@@ -79,7 +79,7 @@ fn state(line: &Line) -> State {
 fn sentence(line: &Line) -> String {
     match &line.looked {
         Looked::Passed(what) => what.clone(),
-        Looked::Unknown(why) => format!("not known: {why}"),
+        Looked::Unknown(why) => format!("unknown: {why}"),
         Looked::Found(_, what) if line.of > 1 => {
             format!("{what} (in {} of {} rounds)", line.found, line.of)
         }
@@ -101,7 +101,7 @@ pub(super) fn count_in_words(summaries: &[Summary]) -> String {
         words.push_str(&format!(", {found} found something"));
     }
     if unknown > 0 {
-        words.push_str(&format!(", {unknown} could not be made here"));
+        words.push_str(&format!(", {unknown} couldn't run here"));
     }
     words
 }
@@ -140,13 +140,13 @@ mod tests {
             .collect();
         let wanted = [
             (Check::Lateness, "b: it was late (in 2 of 5 rounds)"),
-            (Check::Steal, "not known: the kernel hides it"),
+            (Check::Steal, "unknown: the kernel hides it"),
             (Check::Errors, "0 errors"),
         ];
         assert_eq!(said, wanted);
         assert_eq!(
             count_in_words(&summaries),
-            "1 of 3 checks passed, 1 found something, 1 could not be made here"
+            "1 of 3 checks passed, 1 found something, 1 couldn't run here"
         );
     }
 }

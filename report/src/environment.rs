@@ -1,6 +1,7 @@
 //! What a comparison ran on and how, as names and values for every format.
 
 use lab::manifest::Asked;
+use lab::verdict::Metric;
 use measure::host::Host;
 use statistics::format::{bytes, digits};
 use supervisor::cores::List;
@@ -12,7 +13,7 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
     let virtualised = match host.virtualised {
-        Some(true) => "yes: neighbours take part",
+        Some(true) => "yes: other virtual machines share the hardware",
         Some(false) => "no",
         None => "unknown",
     };
@@ -23,7 +24,7 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
     vec![
         ("kernel", text(&host.kernel)),
         ("processor", text(&host.cpu_model)),
-        ("processors online", number(host.cpus_online.map(u64::from))),
+        ("CPUs online", number(host.cpus_online.map(u64::from))),
         ("virtual machine", virtualised.to_owned()),
         ("memory", text(&memory)),
         ("governor", text(&host.governor)),
@@ -63,11 +64,14 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
     let rate = setup
         .rate
         .map_or("closed loop".to_owned(), |rate| format!("{rate}/s"));
-    let window = format!(
-        "{} s in each of {} rounds",
-        digits(setup.window_s),
-        setup.rounds
-    );
+    let window = match setup.metric {
+        Metric::Seconds => format!("one run in each of {} rounds", setup.rounds),
+        _ => format!(
+            "{} s in each of {} rounds",
+            digits(setup.window_s),
+            setup.rounds
+        ),
+    };
     let starts = match setup.rounds_per_start {
         Some(each) => each.to_string(),
         None => "all".to_owned(),

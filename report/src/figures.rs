@@ -161,14 +161,14 @@ const COLUMNS: [Column; 9] = [
         spreads: true,
     },
     Column {
-        name: "server's cores busy",
+        name: "server cores busy",
         short: Some("server"),
         of: |found| Some(found.server_busy),
         write: percent,
         spreads: false,
     },
     Column {
-        name: "generator's busiest core",
+        name: "busiest generator core",
         short: Some("generator"),
         of: |found| found.generator_busy,
         write: percent,

@@ -253,7 +253,7 @@ fn notes(
         notes.push(lost);
     }
     if resources.is_some_and(Resources::several_processes) {
-        let what = "its peak memory is an upper bound: the sum of the peaks of its processes";
+        let what = "its peak memory is an upper bound: the sum of its processes' peaks";
         notes.push(what.to_owned());
     }
     let void: Vec<&Sample> = samples
@@ -262,7 +262,7 @@ fn notes(
         .collect();
     if let Some(why) = void.first().and_then(|sample| sample.void()) {
         notes.push(format!(
-            "{} of {} rounds count for nothing: {why}",
+            "{} of {} rounds are void: {why}",
             void.len(),
             samples.len()
         ));
@@ -270,8 +270,8 @@ fn notes(
     let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
     if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
         notes.push(format!(
-            "its threads were ready and waited for a core {:.0} % of the time: they share it, with \
-         each other or with somebody else",
+            "its threads were ready but waited for a core {:.0} % of the time: they share it with \
+             each other or with something else",
             100.0 * waited.median
         ));
     }
@@ -281,7 +281,7 @@ fn notes(
         .fold(0.0, f64::max);
     if others > OTHERS_BUSY_MAX {
         notes.push(format!(
-            "while it was measured the idle subjects used up to {:.0} % of a core",
+            "while it was measured, the idle subjects used up to {:.0} % of a core",
             100.0 * others
         ));
     }
@@ -292,80 +292,82 @@ fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(why) = &setup.ended_early {
         sentences.push(format!(
-            "The measuring ended early: {why}. What follows is of the rounds before."
+            "The measurement ended early: {why}. What follows covers the rounds before that."
         ));
     }
     for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
         let further = row.further.iter().map(|judgement| &judgement.verdict);
         let verdicts = std::iter::once(&row.verdict).chain(further);
-        sentences.extend(verdicts.map(as_sentence));
+        sentences.extend(verdicts.map(|verdict| as_sentence(verdict, subjects)));
     }
     sentences
 }
 
-/// A verdict with a capital letter and a full stop, to stand by itself.
-fn as_sentence(verdict: &Verdict) -> String {
+/// A verdict with a capital letter and a full stop, to stand by itself. The name of a subject stays
+/// as it is.
+fn as_sentence(verdict: &Verdict, subjects: &[Row]) -> String {
     let sentence = verdict.sentence.trim_end_matches('.');
-    match sentence.get(..1).filter(|_| starts_with_a_word(sentence)) {
-        Some(first) => format!("{}{}.", first.to_uppercase(), &sentence[1..]),
-        None => format!("{sentence}."),
+    let is_first = |row: &Row| {
+        let rest = sentence.strip_prefix(row.facts.name.as_str());
+        rest.is_some_and(|rest| rest.starts_with(' '))
+    };
+    match sentence.get(..1) {
+        Some(first) if !subjects.iter().any(is_first) => {
+            format!("{}{}.", first.to_uppercase(), &sentence[1..])
+        }
+        _ => format!("{sentence}."),
     }
-}
-
-/// Whether a sentence begins with a word of ours and not with a subject's name.
-fn starts_with_a_word(sentence: &str) -> bool {
-    ["no ", "lower ", "undecided", "void", "the "]
-        .iter()
-        .any(|word| sentence.starts_with(word))
 }
 
 fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
     let (setup, host) = (&manifest.setup, &manifest.host);
     let mut limits = vec![
-        "Both sides ran on this one host over loopback. The kernel receives a packet in the \
-         sender's time, so part of either side's network work is on the other side's account; no \
-         network card, no distance and no packet loss took part."
+        "Both sides ran on this one host, over loopback. The kernel receives a packet on the \
+         sender's time, so part of each side's network work is charged to the other; no network \
+         card, distance or packet loss was involved."
             .to_owned(),
     ];
     limits.push(match setup.rate {
         None => format!(
-            "Closed loop ({}): each connection sends again when it has an answer. The times are \
-             those of a server driven to its limit, not what users see at a lower load.",
+            "Closed loop ({}): each connection sends again when it has its answer. The times are \
+             those of a server driven to its limit; users see other times at a lower load.",
             setup.load
         ),
         Some(rate) => format!(
-            "Open loop: {rate} requests/s were asked for whatever the server did, and response \
-             times count from when a request was due."
+            "Open loop: {rate} requests/s were offered no matter how fast the server answered, and \
+             response times count from when a request was due."
         ),
     });
     limits.push(match setup.rounds_per_start {
         Some(each) => format!(
-            "Intervals are over starts of new processes, with {each} {} on each, on one host, in \
-             one session; another host or kernel may give another answer.",
+            "Intervals cover the variation between starts of new processes ({each} {} each) on one \
+             host, in one session; another host or kernel may give another answer.",
             if each == 1 { "round" } else { "rounds" }
         ),
-        None => "Intervals are over rounds of one start of each process, on one host, in one \
-                 session. Another start, host or kernel may give another answer: \
-                 `rounds_per_start = 1` includes the first."
+        None => "Intervals cover the variation between rounds of a single start of each process, \
+                 on one host, in one session. Another start, host or kernel may give another \
+                 answer; `rounds_per_start = 1` covers starts, too."
             .to_owned(),
     });
     if let Some(why) = &manifest.stopped {
-        limits.push(format!("The measuring ended before its last round: {why}."));
+        limits.push(format!(
+            "The measurement ended before its last round: {why}."
+        ));
     }
     let noise = subjects.iter().find(|row| row.verdict.kind == Kind::Noise);
     limits.push(match noise {
-        Some(row) => as_sentence(&row.verdict),
-        None => "The baseline was not measured once more beside itself, so it is not known how \
-                 different equal things look on this host: `aa = true` shows it."
+        Some(row) => as_sentence(&row.verdict, subjects),
+        None => "The baseline wasn't measured a second time, so we don't know how different \
+                 identical servers look on this host; `aa = true` shows it."
             .to_owned(),
     });
-    let compared = "Where several subjects are compared their intervals are wider than 95 %, so \
-                    that all verdicts together are right in about 95 of 100 such comparisons.";
+    let compared = "If several subjects are compared, their intervals are wider than 95 %, so that \
+                    all verdicts together are right in about 95 of 100 such comparisons.";
     limits.push(compared.to_owned());
     if host.virtualised == Some(true) {
         limits.push(
-            "The host is a virtual machine: its neighbours are in the spread, and cycle counters \
-             are not available."
+            "The host is a virtual machine: other machines on the hardware add to the spread, and \
+             cycle counters aren't available."
                 .to_owned(),
         );
     }

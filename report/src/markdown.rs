@@ -30,7 +30,9 @@ pub fn markdown(report: &Report) -> String {
          brackets.",
     );
     if let Some(confidence) = confidence(&report.subjects) {
-        text.push_str(&format!(" Ratios are to the baseline's, {confidence}."));
+        text.push_str(&format!(
+            " Ratios are relative to the baseline, {confidence}."
+        ));
     }
     text.push_str("\n\n");
     let picture = plot(&report.subjects, &report.setup.baseline);
@@ -43,7 +45,11 @@ pub fn markdown(report: &Report) -> String {
         ));
     }
     list(&mut text, "What cannot be concluded", &report.limits);
-    list(&mut text, "About single subjects", &notes(&report.subjects));
+    list(
+        &mut text,
+        "Notes on individual subjects",
+        &notes(&report.subjects),
+    );
     text.push_str(&failures(&report.subjects));
     text.push_str(&phases(&report.subjects));
     text.push_str(&resources(&report.subjects));
@@ -172,8 +178,7 @@ fn resources(rows: &[Row]) -> String {
         let figures: Vec<&str> = line.cells.iter().map(|cell| cell.figure.as_str()).collect();
         text.push_str(&format!("| {} | {} |\n", line.name, figures.join(" | ")));
     }
-    let counted =
-        "System calls are counted by `compare --profile`, in a round that is never timed.";
+    let counted = "`compare --profile` counts system calls, in a round that is never timed.";
     text + "\n" + counted + "\n\n"
 }
 
@@ -187,7 +192,7 @@ fn checks(lines: &[Line]) -> String {
     for summary in &summaries {
         let word = match summary.state {
             State::Passed => "passed",
-            State::Unknown => "not known here",
+            State::Unknown => "unknown here",
             State::Found(Severity::Void) => "void",
             State::Found(_) => "found",
         };
@@ -213,7 +218,7 @@ fn failures(rows: &[Row]) -> String {
                     escape(what)
                 ));
                 if !log.is_empty() {
-                    text.push_str("The last lines that it wrote:\n\n");
+                    text.push_str("The last lines of its output:\n\n");
                     log.iter()
                         .for_each(|line| text.push_str(&format!("    {}\n", screened(line))));
                     text.push('\n');
@@ -249,7 +254,7 @@ fn environment(report: &Report) -> String {
         .map(|(round, names)| format!("{round}. {}", escape(&names.join(", "))))
         .collect();
     format!(
-        "{table}\nThe order within the rounds:\n\n{}\n",
+        "{table}\nThe order within each round:\n\n{}\n",
         order.join("\n")
     )
 }

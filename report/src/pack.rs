@@ -110,13 +110,19 @@ pub fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, String> {
 }
 
 fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Packed, String> {
+    if !folder.is_dir() {
+        return Err(format!(
+            "there's no directory {}: give one written by ringside compare, capacity or claims",
+            folder.display()
+        ));
+    }
     let file = match file {
         Some(file) => file.to_owned(),
         None => beside(folder)?,
     };
     if file.exists() {
         return Err(format!(
-            "{} is there already; remove it, or name another file with -o",
+            "{} already exists; remove it, or choose another file with -o",
             file.display()
         ));
     }
@@ -124,8 +130,8 @@ fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Pac
     found.look(folder, Path::new(""))?;
     if !found.has_records {
         return Err(format!(
-            "{} holds nothing to pack: give a directory that ringside compare, capacity or claims \
-             has written",
+            "{} has nothing to pack: give a directory written by ringside compare, capacity or \
+             claims",
             folder.display()
         ));
     }
@@ -183,11 +189,11 @@ impl Found {
             } else if !kind.is_file() {
                 let what = path.display();
                 self.left_out.push(format!(
-                    "{what}: not a plain file, and packs hold no others"
+                    "{what}: not a regular file, and packs hold nothing else"
                 ));
             } else if Header::new_ustar().set_path(&path).is_err() {
                 self.left_out.push(format!(
-                    "{}: its path is longer than packs allow",
+                    "{}: the path is too long for a pack",
                     path.display()
                 ));
             } else {
@@ -208,7 +214,7 @@ impl Found {
             // Nobody misses these.
             Sort::Page | Sort::Key => return,
             Sort::HalfWritten => "only half written",
-            Sort::Label => "the label of another pack; this one has its own",
+            Sort::Label => "this is the label of another pack; a pack has only its own",
         };
         self.left_out.push(format!("{}: {why}", path.display()));
     }
@@ -254,7 +260,7 @@ fn written(
 ) -> Result<u64, String> {
     let unwritable = |error: io::Error| {
         format!(
-            "{} can't be written: {error}; make room, or name another place with -o",
+            "can't write {}: {error}; free some disk space, or choose another place with -o",
             file.display()
         )
     };
@@ -273,8 +279,7 @@ fn written(
     let label = label.map_err(|error| format!("{LABEL}: {error}"))?;
     let too_much = || {
         format!(
-            "{} holds more than {limits}, the most that a pack takes: pack the directories in it \
-             one by one",
+            "{} has more than {limits}, the most a pack can hold: pack its directories one by one",
             folder.display()
         )
     };
@@ -388,7 +393,10 @@ impl Records {
         let unpacked = made.map_err(|error| {
             let place = std::env::temp_dir();
             let place = place.display();
-            format!("no directory can be made in {place}: {error}; set TMPDIR to one with room")
+            format!(
+                "can't create a directory in {place}: {error}; set TMPDIR to one with free \
+                     space"
+            )
         })?;
         unpack_within(path, unpacked.path(), LIMITS, stop)?;
         Ok(Records {
@@ -472,10 +480,10 @@ pub fn unpack(path: &Path, stop: &Stop) -> Result<PathBuf, String> {
     let folder = without_ending(path);
     let named = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => format!(
-            "{} was unpacked before: give that directory, or remove it",
+            "{} was unpacked before: use that directory, or remove it",
             folder.display()
         ),
-        _ => format!("{} can't be made: {error}", folder.display()),
+        _ => format!("can't create {}: {error}", folder.display()),
     };
     fs::create_dir(&folder).map_err(named)?;
     if let Err(what) = unpack_within(path, &folder, LIMITS, stop) {
@@ -531,8 +539,8 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Res
             Trouble::Stopped(signal) => named(format!("stopped by {signal}")),
             Trouble::Pack(error) => named(broken(&error)),
             Trouble::Place(error) => format!(
-                "{} can't be unpacked into {}: {error}; make room, or set TMPDIR to a directory \
-                 with room",
+                "can't unpack {} into {}: {error}; free some disk space, or set TMPDIR to a \
+                 directory with enough",
                 path.display(),
                 folder.display()
             ),
@@ -554,8 +562,8 @@ fn check_label(name: &Path, text: &str) -> Result<(), String> {
     match label.ringside_pack {
         1..=VERSION => Ok(()),
         version => Err(format!(
-            "packed by ringside {} in version {version} of the format, and this ringside ({}) \
-             reads up to {VERSION}: use a newer one",
+            "packed by ringside {} in format version {version}, but this ringside ({}) reads up to \
+             {VERSION}: use a newer one",
             Foreign::new(label.ringside),
             env!("CARGO_PKG_VERSION")
         )),
@@ -571,8 +579,8 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
     let is_plain = entry.header().entry_type() == EntryType::Regular;
     if !is_plain {
         return Err(format!(
-            "`{shown}` is a link, a directory or a device, and a pack of ringside holds plain \
-             files only: don't trust this file"
+            "`{shown}` is a link, a directory or a device, but packs hold only regular files: \
+             don't trust this file"
         ));
     }
     let mut parts = path.components().peekable();
@@ -587,7 +595,7 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
         .is_some_and(|name| matches!(Sort::of(name), Sort::Wanted | Sort::Label));
     if !is_ours {
         return Err(format!(
-            "`{shown}` is a page or a key, which no pack of ringside holds: don't trust this file"
+            "`{shown}` is a page or a key, which packs never hold: don't trust this file"
         ));
     }
     Ok(path.into_owned())
@@ -627,18 +635,18 @@ fn broken(error: &io::Error) -> String {
 }
 
 fn not_ours() -> String {
-    "not a pack of ringside: `ringside pack DIR` makes one".to_owned()
+    "not a ringside pack: `ringside pack DIR` makes one".to_owned()
 }
 
 fn too_many_folders() -> String {
     format!(
-        "holds more than {FOLDERS_MAX} directories, or one {PARTS_MAX} deep, which no pack of \
-         ringside does"
+        "has more than {FOLDERS_MAX} directories, or one nested {PARTS_MAX} deep, which no pack \
+         does"
     )
 }
 
 fn too_much(limits: Limits) -> String {
-    format!("holds more than {limits}, which no pack of ringside does: don't trust this file")
+    format!("has more than {limits}, which no pack does: don't trust this file")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl PhaseFound {
     /// What was asked for.
     pub(super) fn asked(&self) -> String {
         match self.rate {
-            Some(rate) => format!("{rate}/s on {} connections", self.connections),
+            Some(rate) => format!("{rate}/s over {} connections", self.connections),
             None => format!("{} connections, closed loop", self.connections),
         }
     }

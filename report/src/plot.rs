@@ -45,8 +45,8 @@ pub(super) fn confidence(rows: &[Row]) -> Option<String> {
     let percent = |confidence: f64| number((100.0 * confidence).round() / 100.0);
     let (lowest, highest) = (percent(found.lowest), percent(found.highest));
     Some(match lowest == highest {
-        true => format!("with {lowest} % intervals"),
-        false => format!("with intervals of {lowest} % to {highest} %"),
+        true => format!("with {lowest} % confidence intervals"),
+        false => format!("with confidence intervals of {lowest} % to {highest} %"),
     })
 }
 

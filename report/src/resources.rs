@@ -202,7 +202,7 @@ impl Resources {
             _ if !self.several_processes() => "one process",
             Some(SharedPages::Divided) => "divided (PSS)",
             Some(SharedPages::Repeated) => "in each process (RSS)",
-            None => "differently in each round",
+            None => "it varied between rounds",
         })
     }
 }
@@ -227,7 +227,7 @@ impl Row {
         let mean =
             median(used.memory_mean_bytes).map(|mean| format!("{mean} of memory on average"));
         let each = median(used.memory_per_connection_bytes);
-        let each = each.map(|each| format!("{each} for each connection"));
+        let each = each.map(|each| format!("{each} per connection"));
         let calls = match self.system_calls() {
             Some(calls) => Some(format!(
                 "{} system calls per exchange",
@@ -235,7 +235,7 @@ impl Row {
             )),
             None => mean
                 .is_some()
-                .then(|| "system calls not measured".to_owned()),
+                .then(|| "system calls not counted".to_owned()),
         };
         let calls = calls.filter(|_| self.serves());
         let said: Vec<String> = [mean, each, calls].into_iter().flatten().collect();

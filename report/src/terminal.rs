@@ -119,13 +119,16 @@ fn facts(report: &Report) -> String {
         .congestion_control
         .as_deref()
         .unwrap_or("unknown");
+    let (load, rounds) = (&setup.load, setup.rounds);
+    let server = List(&setup.server_cores);
+    if setup.metric == Metric::Seconds {
+        // A command has no window, and no generator.
+        return format!("{load}, {rounds} rounds; commands on core {server}; {kernel}");
+    }
     format!(
-        "{}, {} rounds of {} s; server on core {}, generator on core {}; \
+        "{load}, {rounds} rounds of {} s; server on core {server}, generator on core {}; \
          {kernel}, {congestion}",
-        setup.load,
-        setup.rounds,
         digits(setup.window_s),
-        List(&setup.server_cores),
         List(&setup.generator_cores),
     )
 }

@@ -176,10 +176,10 @@ fn json_holds_everything() {
 #[test]
 fn a_comparison_that_ended_early_says_so_first() {
     let mut setup = setup();
-    setup.ended_early = Some("somebody asked to stop".into());
+    setup.ended_early = Some("it was interrupted".into());
     let ours = row("ours", Outcome::NotReached, Vec::new());
     let report = report(setup, Vec::new(), vec![ours]);
-    assert!(report.conclusions[0].contains("somebody asked to stop"));
+    assert!(report.conclusions[0].contains("it was interrupted"));
     assert!(!report.complete() && !report.has_figures());
 }
 

@@ -74,15 +74,14 @@ impl fmt::Display for Refused {
         match self {
             Refused::TooFew(points) => write!(
                 f,
-                "{points} different loads were measured; the scalability law needs {POINTS_MIN} \
-                 at least"
+                "only {points} different loads were measured; the scalability law needs at least \
+                 {POINTS_MIN}"
             ),
-            Refused::NoThroughput => {
-                f.write_str("the scalability law needs loads from 1 and a throughput at each")
-            }
-            Refused::Unlike => {
-                f.write_str("what was measured does not look like the scalability law")
-            }
+            Refused::NoThroughput => f.write_str(
+                "the scalability law needs loads of at least 1, and a throughput for \
+                             each",
+            ),
+            Refused::Unlike => f.write_str("the measurements don't fit the scalability law"),
         }
     }
 }
@@ -358,7 +357,7 @@ mod tests {
         let mut dead = points.clone();
         dead[3].1 = 0.0;
         assert_eq!(fit(&dead, 1), Err(Refused::NoThroughput));
-        assert!(Refused::TooFew(5).to_string().contains("needs 6"));
+        assert!(Refused::TooFew(5).to_string().contains("needs at least 6"));
     }
 
     /// How often the intervals hold λ, σ and κ, over so many runs at each load. Each load has an

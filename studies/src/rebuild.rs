@@ -152,8 +152,8 @@ fn read(folder: &Source, unwritten: &mut Vec<String>) -> Result<Model, String> {
         return Ok(Model::Comparison(Box::new(report)));
     }
     Err(format!(
-        "{folder} holds no report: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; \
-         give a directory that ringside compare or ringside capacity has written, or a pack of one"
+        "{folder} has no records: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; \
+         give a directory written by ringside compare or ringside capacity, or a pack of one"
     ))
 }
 

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use lab::compare::{self, Place};
 use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
-use lab::store::{Store, TRIALS};
+use lab::store::{self, Store, TRIALS};
 use lab::verdict::Kind;
 use lab::{CannotBegin, End, Options};
 use load::{Signal, Stop};
-use measure::time::{Time, unix_seconds, utc_stamp};
+use measure::time::{Time, unix_seconds, utc_date};
 use report::Report;
 use report::pages::{File, Page};
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,10 @@ pub fn trials(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     if !(1..=TRIALS_MAX).contains(&wanted.trials) {
-        let what = format!("{} trials; expected 1 to {TRIALS_MAX}", wanted.trials);
+        let what = format!(
+            "{} trials is out of range: use 1 to {TRIALS_MAX}",
+            wanted.trials
+        );
         return Err(CannotBegin::Impossible(what));
     }
     let (comparison, file) = read(options, wanted)?;
@@ -160,7 +163,7 @@ pub fn trials(
     let mut trials = Trials {
         schema_version: SCHEMA_VERSION,
         comparison: comparison.name.clone(),
-        began: utc_stamp(began),
+        began: format!("{}T{}Z", utc_date(began), store::time_of_day(began)),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         wanted: wanted.trials,
         against_itself: wanted.against_itself,
@@ -230,7 +233,7 @@ fn read(options: &Options, wanted: &Wanted) -> Result<(Comparison, Vec<u8>), Can
     // What the generator can do at most is no question of noise.
     comparison.ceiling = comparison.ceiling.or(Some(false));
     if !comparison.points.is_empty() || options.resume.is_some() {
-        let what = "trials are whole comparisons: neither of a [sweep] nor resumed ones";
+        let what = "trials repeat whole comparisons: they can't have a [sweep] or be resumed";
         return Err(CannotBegin::Impossible(what.to_owned()));
     }
     if wanted.against_itself {
@@ -312,7 +315,7 @@ impl Trials {
         let summary = &self.summary;
         let kind = match self.against_itself {
             true => "of the baseline with itself",
-            false => "with what the file says",
+            false => "as in the file",
         };
         let mut lines = vec![format!(
             "{}: {} comparisons {kind}, {} verdicts",
@@ -320,25 +323,28 @@ impl Trials {
         )];
         lines.push(match summary.said_the_truth {
             Some(_) if self.truth == Some(1.0) => format!(
-                "a difference was said {} times; there is none",
+                "{} verdicts claimed a difference, although there is none",
                 summary.said_a_difference
             ),
             Some(right) => format!(
-                "a difference was said {} times, {right} of them in the direction of the truth",
+                "{} verdicts claimed a difference, {right} of them in the right direction",
                 summary.said_a_difference
             ),
-            None => format!("a difference was said {} times", summary.said_a_difference),
+            None => format!(
+                "{} verdicts claimed a difference",
+                summary.said_a_difference
+            ),
         });
         if let Some((held, truth)) = summary.held_the_truth.zip(self.truth) {
             let intervals = summary.intervals;
             lines.push(format!(
-                "{held} of {intervals} intervals hold the true ratio {truth}"
+                "{held} of {intervals} intervals contain the true ratio, {truth}"
             ));
         }
         let percent = |share: f64| format!("{:.1}", 100.0 * share);
         if let Some(width) = summary.half_width {
             lines.push(format!(
-                "intervals reach ±{} % (median; {} to {})",
+                "the intervals' half-width is {} % (median; {} to {})",
                 percent(width.median),
                 percent(width.lowest),
                 percent(width.highest)
@@ -346,7 +352,7 @@ impl Trials {
         }
         if let Some(cpu) = summary.cpu_ratio {
             lines.push(format!(
-                "processor time per exchange is {:.3} × the baseline's (median; {:.3} to {:.3})",
+                "CPU time per exchange is {:.3} × the baseline's (median; {:.3} to {:.3})",
                 cpu.median, cpu.lowest, cpu.highest
             ));
         }
@@ -460,11 +466,11 @@ mod tests {
         );
         let words = terminal(&found);
         assert!(
-            words.contains("said 2 times, 1 of them in the direction of the truth"),
+            words.contains("2 verdicts claimed a difference, 1 of them in the right direction"),
             "{words}"
         );
         assert!(
-            words.contains("3 of 4 intervals hold the true ratio 1.05"),
+            words.contains("3 of 4 intervals contain the true ratio, 1.05"),
             "{words}"
         );
     }
@@ -477,7 +483,10 @@ mod tests {
         assert_eq!(found.summary.held_the_truth, Some(1));
         let words = terminal(&found);
         assert!(words.contains("of the baseline with itself"), "{words}");
-        assert!(words.contains("said 1 times; there is none"), "{words}");
+        assert!(
+            words.contains("1 verdicts claimed a difference, although there is none"),
+            "{words}"
+        );
     }
 
     #[test]

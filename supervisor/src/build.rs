@@ -47,7 +47,7 @@ pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String>
         let passes = ask(check, subject, values, log)
             .and_then(|mut process| process.exited())
             .is_some_and(|status| status.success());
-        (!passes).then_some("is installed, but not as it is needed here")
+        (!passes).then_some("is installed, but doesn't pass the subject's check")
     };
     let sentences: Vec<String> = subject
         .requires
@@ -84,7 +84,7 @@ pub fn build(
     }
     let failed = |what: String| Unbuilt::Failed(what, Vec::new());
     let name = folder_name(subject, build)
-        .map_err(|error| failed(format!("its source cannot be read: {error}")))?;
+        .map_err(|error| failed(format!("can't read its source: {error}")))?;
     let cache = cache.open().map_err(failed)?;
     let done = cache.join(&name);
     if done.is_dir() {
@@ -161,9 +161,8 @@ fn build_into(
 
 fn run(launch: &Launch<'_>, stop: &Stop) -> Result<(), Unbuilt> {
     let words = format!("{} {}", launch.program, launch.arguments.join(" "));
-    let mut process = Process::start(launch).map_err(|error| {
-        Unbuilt::Failed(format!("`{words}` did not start: {error}"), Vec::new())
-    })?;
+    let mut process = Process::start(launch)
+        .map_err(|error| Unbuilt::Failed(format!("can't run `{words}`: {error}"), Vec::new()))?;
     loop {
         if let Some(status) = process.exited() {
             let lines = process.last_lines();

@@ -86,12 +86,12 @@ impl TimedCommand {
             return Err(Trouble::Failed(ending(status), lines));
         }
         let wrong = |what: String| Trouble::Failed(what, Vec::new());
-        let output = output.map_err(|error| wrong(format!("its output: {error}")))?;
+        let output = output.map_err(|error| wrong(format!("its output can't be read: {error}")))?;
         let expected = self.subject.output.as_deref().unwrap_or_default();
         match output == expected.as_bytes() {
             true => Ok(run),
             false => Err(wrong(format!(
-                "wrote `{}`; expected `{}`",
+                "printed `{}` instead of `{}`",
                 shown(&output),
                 shown(expected.as_bytes())
             ))),
@@ -152,7 +152,7 @@ fn watch(
             return Err(Trouble::Stopped);
         }
         if now >= deadline {
-            let what = format!("did not end within {} s", RUN_MAX.as_secs());
+            let what = format!("didn't finish within {} s", RUN_MAX.as_secs());
             return Err(Trouble::Failed(what, process.last_lines()));
         }
     }

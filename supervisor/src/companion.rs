@@ -38,7 +38,7 @@ pub(crate) fn raise(
                 }
                 return Err(match trouble {
                     Trouble::Failed(what, log) => {
-                        Trouble::Failed(format!("{}, which it needs, {what}", companion.name), log)
+                        Trouble::Failed(format!("needs {}, which {what}", companion.name), log)
                     }
                     Trouble::Stopped => Trouble::Stopped,
                 });
@@ -58,7 +58,8 @@ fn raise_one(
     // Left over from a start before: what a database finds must not depend on which start it is.
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
-    let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
+    let port =
+        free_port().map_err(|error| broken(format!("there's there's no free port: {error}")))?;
     let cores = match companion.cores {
         Side::Generator => &setting.placement.generator,
         Side::Server => &setting.placement.server,
@@ -135,7 +136,7 @@ impl Starter<'_> {
             cores: self.cores,
         };
         Process::start(&launch).map_err(|error| {
-            let what = format!("could not be started: `{}`: {error}", launch.program);
+            let what = format!("can't be started with `{}`: {error}", launch.program);
             Trouble::Failed(what, Vec::new())
         })
     }
@@ -154,7 +155,7 @@ impl Starter<'_> {
         match status.success() {
             true => Ok(()),
             false => {
-                let what = format!("could not be prepared: {}", ending(status));
+                let what = format!("failed to prepare: {}", ending(status));
                 Err(Trouble::Failed(what, lines))
             }
         }
@@ -184,12 +185,12 @@ impl Starter<'_> {
                 return Ok(());
             }
             if let Some(status) = process.exited() {
-                let what = format!("ended before it was ready: {}", ending(status));
+                let what = format!("exited before it was ready: {}", ending(status));
                 return Err(Trouble::Failed(what, process.last_lines()));
             }
             process.wait(LOOK_AGAIN);
         }
-        let what = format!("was not ready within {} s", limit.as_secs());
+        let what = format!("wasn't ready within {} s", limit.as_secs());
         Err(Trouble::Failed(what, process.last_lines()))
     }
 }
@@ -209,7 +210,7 @@ fn ended(
             return Err(Trouble::Stopped);
         }
         if Time::now() >= deadline {
-            let what = format!("did not end within {} s", limit.as_secs());
+            let what = format!("didn't finish within {} s", limit.as_secs());
             return Err(Trouble::Failed(what, process.last_lines()));
         }
     }

@@ -89,7 +89,7 @@ fn place(
         Choice::Auto => Ok(None),
         Choice::List(cores) => match cores.iter().find(|core| !allowed.contains(core)) {
             Some(core) => Err(format!(
-                "core {core} is not one that this process may use; expected some of {}",
+                "this process may not use core {core}; expected some of {}",
                 List(allowed)
             )),
             None => Ok(Some(cores.clone())),

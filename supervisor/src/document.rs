@@ -57,18 +57,18 @@ impl Document {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let facts = fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let facts = fs::metadata(path).map_err(|error| format!("can't be read: {error}"))?;
     if facts.is_dir() {
-        return Err("is a folder; a TOML file was expected".into());
+        return Err("is a folder; expected a TOML file".into());
     }
     if facts.len() > BYTES_MAX {
         return Err(format!(
-            "has {} bytes; at most {BYTES_MAX} are read",
+            "has {} bytes; the limit is {BYTES_MAX}",
             facts.len()
         ));
     }
-    let bytes = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text; a TOML file was expected".into())
+    let bytes = fs::read(path).map_err(|error| format!("can't be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| "isn't UTF-8 text; expected a TOML file".into())
 }
 
 /// A file that cannot be used: which, where, and what was expected.
@@ -178,14 +178,14 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
     struct Version {
         schema_version: u32,
     }
-    let foreign = |error: serde_json::Error| format!("this is no {what} of ringside: {error}");
+    let foreign = |error: serde_json::Error| format!("this isn't a ringside {what}: {error}");
     let version = serde_json::from_str::<Version>(text)
         .map_err(foreign)?
         .schema_version;
     if version > known {
         return Err(format!(
-            "this {what} has schema version {version}, and this ringside knows {known}: read it \
-             with a newer ringside"
+            "this {what} has schema version {version}, but this ringside knows {known}: use a \
+             newer ringside"
         ));
     }
     serde_json::from_str(text).map_err(foreign)
@@ -201,9 +201,7 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D
 pub fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let length = duration(from)?;
     if length.is_zero() {
-        return Err(D::Error::custom(
-            "a time of no length; expected for example \"2s\"",
-        ));
+        return Err(D::Error::custom("the time is zero; write it like \"2s\""));
     }
     Ok(length)
 }
@@ -225,7 +223,7 @@ pub fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     match number {
         Some(number) if (0.0..100.0).contains(&number) => Ok(number / 100.0),
         _ => Err(D::Error::custom(format!(
-            "`{text}` is not a share; expected a percentage below 100 such as \"2%\""
+            "`{text}` isn't a share; expected a percentage below 100, such as \"2%\""
         ))),
     }
 }

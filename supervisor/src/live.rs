@@ -88,7 +88,12 @@ impl Serving {
         setting: &Setting<'_>,
     ) -> Result<Serving, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let port = free_port().map_err(|error| broken(format!("no free port: {error}")))?;
+        let port = free_port().map_err(|error| {
+            broken(format!(
+                "there's there's no free port: \
+                                                               {error}"
+            ))
+        })?;
         let mut values = Values {
             port,
             dir: dir.to_owned(),
@@ -221,7 +226,7 @@ pub(crate) fn start(
     };
     Process::start(&launch).map_err(|error| {
         Trouble::Failed(
-            format!("`{}` could not be started: {error}", launch.program),
+            format!("can't run `{}`: {error}", launch.program),
             Vec::new(),
         )
     })
@@ -234,7 +239,7 @@ fn wait_until_ready(
     stop: &Stop,
 ) -> Result<(), Trouble> {
     let Some(ready) = &subject.ready else {
-        let what = "is no server: it cannot be asked anything".to_owned();
+        let what = "isn't a server, so it can't be asked anything".to_owned();
         return Err(Trouble::Failed(what, Vec::new()));
     };
     let question = ready_question(&ready.path, ready.protocol);
@@ -280,7 +285,7 @@ fn answer(row: &Row, port: u16) -> Result<Answer, String> {
 }
 
 fn ask(plan: &Plan) -> Result<Answer, String> {
-    load::probe(plan, PROBE_TIMEOUT).map_err(|error| format!("with no answer at all: {error}"))
+    load::probe(plan, PROBE_TIMEOUT).map_err(|error| format!("without an answer: {error}"))
 }
 
 /// Compares the answer to `question` with what was declared; says what is wrong about it.
@@ -297,7 +302,7 @@ fn check(
     }
     if question.protocol != Protocol::WebSocket && answer.status != expected.status {
         return Err(format!(
-            "with status {}; expected {}",
+            "with status {} instead of {}",
             answer.status, expected.status
         ));
     }
@@ -307,7 +312,7 @@ fn check(
         && *wanted != content_type
     {
         return Err(format!(
-            "as `{}`; expected `{wanted}`",
+            "with content type `{}` instead of `{wanted}`",
             shown(&content_type)
         ));
     }
@@ -315,7 +320,7 @@ fn check(
     if expected.lasting(&answer.body) != expected.lasting(expected.body.as_bytes()) {
         let body = String::from_utf8_lossy(&answer.body);
         let expected = shown(&expected.body);
-        return Err(format!("with `{}`; expected `{expected}`", shown(&body)));
+        return Err(format!("with `{}` instead of `{expected}`", shown(&body)));
     }
     Ok(())
 }
@@ -336,16 +341,16 @@ fn check_length(
     }
     match said {
         Some(_) if expected.chunked => {
-            Err("with a Content-Length; it is declared as `chunked = true`".to_owned())
+            Err("with a Content-Length, although it's declared as `chunked = true`".to_owned())
         }
         Some(said) if said != answer.body.len().to_string() => Err(format!(
-            "with Content-Length {}, and a body of {} bytes",
+            "with Content-Length {} but a body of {} bytes",
             shown(&said),
             answer.body.len()
         )),
         None if !expected.chunked && question.protocol == Protocol::Http1 => Err(
-            "without Content-Length, which costs other bytes and other work than with it: have it \
-             say the length, or write `chunked = true` into its [[answer]] if that is meant"
+            "without Content-Length, which is different work from an answer with one: send the \
+             length, or write `chunked = true` into its [[answer]] if that's intended"
                 .to_owned(),
         ),
         _ => Ok(()),
@@ -360,10 +365,10 @@ fn check_call(
     answer: &Answer,
 ) -> Result<(), String> {
     let Some(end) = answer.grpc.as_ref().filter(|_| answer.is_success()) else {
-        return Err(format!("with {}; expected OK", answer.ending()));
+        return Err(format!("with {} instead of OK", answer.ending()));
     };
     let Some(method) = question.grpc_method(plan)? else {
-        return Err("to a method without `proto`, which describes its messages".to_owned());
+        return Err("for a method without `proto`, which describes its messages".to_owned());
     };
     let read = |message: &Vec<u8>| {
         method
@@ -376,10 +381,10 @@ fn check_call(
         _ => Value::Array(found),
     };
     let wanted: Value = serde_json::from_str(&expected.body)
-        .map_err(|error| format!("and is expected to answer what is no JSON: {error}"))?;
+        .map_err(|error| format!("but the declared answer isn't valid JSON: {error}"))?;
     if found != wanted {
         let found = found.to_string();
-        return Err(format!("with `{}`; expected `{wanted}`", shown(&found)));
+        return Err(format!("with `{}` instead of `{wanted}`", shown(&found)));
     }
     Ok(())
 }

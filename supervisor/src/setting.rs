@@ -182,14 +182,14 @@ pub(crate) fn wait_until_answered(
             Err(error) => error,
         };
         if let Some(status) = process.exited() {
-            let what = format!("ended before it was ready: {}", ending(status));
+            let what = format!("exited before it was ready: {}", ending(status));
             return Err(Trouble::Failed(what, process.last_lines()));
         }
         if stop.requested().is_some() {
             return Err(Trouble::Stopped);
         }
         if Time::now() >= deadline {
-            let what = format!("was not ready within {} s: {refused}", limit.as_secs());
+            let what = format!("wasn't ready within {} s: {refused}", limit.as_secs());
             return Err(Trouble::Failed(what, process.last_lines()));
         }
         sleep_until(Time::now() + LOOK_AGAIN);

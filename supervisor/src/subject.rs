@@ -243,15 +243,14 @@ impl Subject {
         };
         let Some(of) = &build.of else {
             return match build.commands.is_empty() {
-                true => Err(document.fault(None, "[build] has no commands, and no `of`")),
+                true => Err(document.fault(None, "[build] has neither commands nor `of`")),
                 false => Ok(subject),
             };
         };
         let (maker, _) = Subject::read_alone(&subject.folder.join("..").join(of.as_str()))?;
         let makes = |build: &Build| build.of.is_none() && !build.commands.is_empty();
         if !build.commands.is_empty() || !maker.build.as_ref().is_some_and(makes) {
-            let what = "`of` in [build] names a subject that has commands, and stands instead of \
-                        commands";
+            let what = "`of` in [build] replaces commands, and must name a subject that has some";
             return Err(document.fault(None, what));
         }
         for needed in &maker.requires {
@@ -275,7 +274,7 @@ impl Subject {
             .iter()
             .any(|part| part.0.contains("{build}"));
         if needs_build && subject.build.is_none() {
-            return Err(document.fault(None, "uses {build}, so a [build] section was expected"));
+            return Err(document.fault(None, "uses {build}, so it needs a [build] section"));
         }
         subject.folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         subject.name = match subject.folder.file_name() {
@@ -291,25 +290,25 @@ impl Subject {
         match self.kind {
             Kind::Server if self.output.is_some() => {
                 return Err(
-                    "`output` is what a command writes: expected `kind = \"command\"`".into(),
+                    "`output` is what a command prints: expected `kind = \"command\"`".into(),
                 );
             }
             Kind::Server if self.ready.is_none() => {
-                return Err("expected [ready]: how one knows that it serves".into());
+                return Err("expected [ready], which tells when it's serving".into());
             }
             Kind::Server if self.answers.is_empty() => {
                 let what =
-                    "expected at least one [[answer]]: nothing is timed that was not verified";
+                    "expected at least one [[answer]], because we time only answers we can verify";
                 return Err(what.into());
             }
             Kind::Command if serves => {
                 return Err(
-                    "a command serves nothing: [ready] and [[answer]] are a server's".into(),
+                    "a command doesn't serve: [ready] and [[answer]] are for servers".into(),
                 );
             }
             Kind::Command if self.output.is_none() => {
-                let what = "expected `output`, all that it writes: nothing is timed that was not \
-                            verified";
+                let what = "expected `output` (everything it prints), because we time only what we \
+                            can verify";
                 return Err(what.into());
             }
             Kind::Server | Kind::Command => {}
@@ -534,7 +533,7 @@ impl<'de> Deserialize<'de> for Command {
         match words.first() {
             Some(program) if !program.0.is_empty() => Ok(Command(words)),
             _ => Err(D::Error::custom(
-                "an empty command; expected a list such as [\"program\", \"argument\"]",
+                "the command is empty; expected a list such as [\"program\", \"argument\"]",
             )),
         }
     }
@@ -557,7 +556,8 @@ impl<'de> Deserialize<'de> for FileName {
         match is_plain_name(&text) {
             true => Ok(FileName(text)),
             false => Err(D::Error::custom(format!(
-                "`{text}` is not a plain name; expected one without folders such as \"app.conf\""
+                "`{text}` isn't a plain file name; expected one without folders, such as \
+                 \"app.conf\""
             ))),
         }
     }

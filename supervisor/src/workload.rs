@@ -25,7 +25,7 @@ pub(crate) const PAYLOAD: &str = "{payload}";
 pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
 pub const WINDOW_TOO_SHORT: &str =
-    "a window below 10 ms measures the clock; expected for example \"1s\"";
+    "a window below 10 ms measures only the clock; write it like \"1s\"";
 
 /// What is spoken with a subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -84,7 +84,7 @@ impl Question {
         };
         let sent = match &self.message {
             Some(message) if self.repeat > NonZeroU32::MIN => {
-                format!(", {} times {} bytes", self.repeat, message.len())
+                format!(", {} × {} bytes", self.repeat, message.len())
             }
             Some(message) => format!(" with {} bytes", message.len()),
             None => String::new(),
@@ -201,7 +201,7 @@ pub(crate) fn message(text: Option<&str>, folder: &Path) -> Result<Option<String
     let path = folder.join(file);
     let read = fs::read_to_string(&path).map_err(|error| {
         let path = path.display();
-        format!("the message {path} cannot be read: {error}")
+        format!("the message {path} can't be read: {error}")
     })?;
     Ok(Some(read))
 }
@@ -344,7 +344,7 @@ impl Workload {
         let (path, message) = (self.path.get_ref().as_str(), message(text, folder)?);
         if self.payload.is_none() && self.uses_payload(folder) {
             return Err(format!(
-                "holds {PAYLOAD}, so a `payload` such as \"1K\" was expected"
+                "contains {PAYLOAD}, so it needs a `payload` such as \"1K\""
             ));
         }
         let bytes = self.payload.unwrap_or_default();
@@ -409,7 +409,7 @@ pub fn parse_payload(text: &str) -> Result<u64, String> {
     match bytes <= PAYLOAD_MAX {
         true => Ok(bytes),
         false => Err(format!(
-            "{text} is a large payload; expected at most {} MiB",
+            "{text} is too large for a payload; the limit is {} MiB",
             PAYLOAD_MAX >> 20
         )),
     }
@@ -475,7 +475,7 @@ impl<'de> Deserialize<'de> for UrlPath {
             return Ok(UrlPath(text));
         }
         Err(D::Error::custom(format!(
-            "`{text}` is not a path; expected one that begins with `/` and has no blanks"
+            "`{text}` isn't a path; it must start with `/` and have no spaces"
         )))
     }
 }

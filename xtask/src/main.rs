@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 mod bench;
-mod complaint;
 mod cost;
 mod documents;
 mod instructions;

@@ -46,9 +46,9 @@ fn conditions(found: &Capacities) -> String {
         repeats => format!("most of {repeats} windows"),
     };
     format!(
-        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and what was \
-         due was answered. The last rate that held and the first that failed are confirmed by {} \
-         probes each and lie within {} %.",
+        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and the \
+         requests that were due were answered. The last rate that held and the first that failed \
+         are confirmed by {} probes each and lie within {} %.",
         found.slo.join(" and "),
         digits(found.window_s),
         limits.confirmations,
@@ -135,18 +135,20 @@ fn scaling(row: &RowCapacity) -> Option<String> {
     };
     let Some(law) = &scaling.law else {
         let why = scaling.refused.as_deref().unwrap_or("no reason given");
-        return Some(format!("{name}: no law of scalability: {why}.{missing}"));
+        return Some(format!(
+            "{name}: the scalability law couldn't be fitted: {why}.{missing}"
+        ));
     };
     let peak = match law.peak {
         Some((n, x)) => format!(
-            "it is highest at about {n:.0} connections with {}",
+            "throughput peaks at about {n:.0} connections with {}",
             per_second(x)
         ),
-        None => "no highest throughput shows in what was measured".to_owned(),
+        None => "throughput doesn't peak in the range we measured".to_owned(),
     };
     Some(format!(
         "{name} over connections: {} for one connection, {} % contention ({}–{}), {} % crosstalk \
-         ({}–{}); {peak}. The law explains {:.1} % of what differs.{missing}",
+         ({}–{}); {peak}. The law explains {:.1} % of the variance.{missing}",
         per_second(law.lambda.value),
         digits(100.0 * law.sigma.value),
         digits(100.0 * law.sigma.low),

@@ -35,7 +35,8 @@ pub fn html(found: &Capacities) -> String {
     )];
     let curves = curves(found);
     if !curves.0.is_empty() {
-        let lead = "What happens as more is asked for. The lines stand where a rate last held.";
+        let lead = "What happens as the offered rate grows. The vertical lines mark the last rate \
+                    that held.";
         sections.push(Section::new("Over offered rates", lead, curves));
     }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
@@ -112,7 +113,7 @@ fn capacities(found: &Capacities) -> Markup {
     markup! {
         (table("", &headings, &rows))
         @for row in failures {
-            (details(&format!("What {} wrote", row.name), code(&row.log.join("\n"))))
+            (details(&format!("Output of {}", row.name), code(&row.log.join("\n"))))
         }
     }
 }
@@ -139,8 +140,8 @@ fn curves(found: &Capacities) -> Markup {
     let of_cores = axis("of its cores", Scale::FromZero, percent);
     markup! {
         (picture("Response time", slowest, |p| p.p99_us))
-        (picture("What was answered", a_second, answered))
-        (picture("What failed", of_all, |p| Some(p.failed_share)))
+        (picture("Answered", a_second, answered))
+        (picture("Failed", of_all, |p| Some(p.failed_share)))
         (picture("How busy the server was", of_cores, |p| p.server_busy))
     }
 }
@@ -217,7 +218,7 @@ fn probes(found: &Capacities) -> Markup {
     let by_rate = |row: &RowCapacity| {
         let held = row.curve.iter().filter(|p| times_held(p) == "held").count();
         format!(
-            "{}: {} probes at {} rates, {held} of which held each time",
+            "{}: {} probes at {} rates, of which {held} held every time",
             row.name,
             row.points.len(),
             row.curve.len()

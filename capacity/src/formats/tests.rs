@@ -49,10 +49,10 @@ fn every_probe_is_told_with_its_connections_and_its_reason() {
     let last = row.points.last_mut().expect("a probe");
     last.connections = 77;
     last.why = "p99 was 31ms".to_owned();
-    last.verdict = Verdict::Unknown("the generator stood still for 12 ms".to_owned());
+    last.verdict = Verdict::Unknown("the generator stalled for 12 ms".to_owned());
     let probes = row.points.len();
     let found = capacities(vec![row]);
-    let reason = "p99 was 31ms (doesn't count: the generator stood still for 12 ms)";
+    let reason = "p99 was 31ms (doesn't count: the generator stalled for 12 ms)";
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in [terminal(&found, LOOK), markdown(&found), csv(&found)] {
         assert!(one_line(&text).contains(reason), "{text}");

@@ -260,7 +260,7 @@ fn one_probe_that_says_nothing_is_made_again() {
 fn disturbed(limit: f64, share: f64, seed: u64) -> impl FnMut(&Probe) -> Verdict {
     let mut random = Random::new(seed);
     move |probe| match (random.below(1_000_000) as f64) < 1e6 * share {
-        true => Verdict::Unknown("the generator stood still for 80 ms".to_owned()),
+        true => Verdict::Unknown("the generator stalled for 80 ms".to_owned()),
         false => holds(probe.rate <= limit),
     }
 }

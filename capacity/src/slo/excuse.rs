@@ -145,8 +145,7 @@ impl Excuse {
 }
 
 fn stood_still(stall: Stall) -> String {
-    let ms = stall.length_us / 1e3;
-    format!("the generator stood still for {ms:.0} ms, which alone may have failed it")
+    format!("{stall}, which alone may have failed it")
 }
 
 /// Exchanges that fell due in the window.

@@ -130,7 +130,7 @@ fn a_stall_that_alone_may_have_broken_a_condition_spoils_the_probe() {
     let Verdict::Unknown(why) = after(behind.clone(), 150_000.0) else {
         panic!("the subject has not failed");
     };
-    assert!(why.contains("stood still for 150 ms"), "{why}");
+    assert!(why.contains("stalled for 150 ms"), "{why}");
     assert_eq!(after(behind.clone(), 200.0), Verdict::Fail);
     // Half a second is missing, which a stall of 150 ms does not explain.
     let far_behind = Record {
@@ -323,7 +323,10 @@ fn what_was_due_and_not_answered_was_not_served() {
     };
     let judgement = judge(&["errors<1%".parse().expect("a condition")], &behind);
     assert_eq!(judgement.verdict, Verdict::Fail);
-    assert_eq!(judgement.why, "98.0 % of what was due was answered");
+    assert_eq!(
+        judgement.why,
+        "only 98.0 % of the requests that were due were answered"
+    );
 }
 
 #[test]

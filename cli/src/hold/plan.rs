@@ -105,7 +105,7 @@ mod tests {
             ("--heartbeat-timeout soon", "duration"),
             ("--open-rate 0", "rate"),
             ("--back-off 1s", "100ms..30s"),
-            ("--back-off 1m..1s", "longer than its longest"),
+            ("--back-off 1m..1s", "longer than the longest"),
             ("--retries=-1", "--retries"),
             ("--threshold p99<5ms", "survival>=99.5%"),
             ("--threshold survival>=0.99", "percent"),
@@ -122,6 +122,6 @@ mod tests {
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
         assert!(text.contains("already sets the protocol"), "{text}");
         let text = planned("gopher://127.0.0.1/").unwrap_err();
-        assert!(text.contains("no scheme"), "{text}");
+        assert!(text.contains("doesn't know gopher"), "{text}");
     }
 }

@@ -114,7 +114,7 @@ fn a_lower_bound_is_called_one_and_is_enough_for_what_it_reaches() {
     ];
     let refused = ringside(&few);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert_says(&refused.stderr, "takes 6 to 64 different numbers");
+    assert_says(&refused.stderr, "needs 6 to 64 different numbers");
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn ctrl_c_ends_a_search_with_130_and_what_was_found() {
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert_says(&ended.stdout, "somebody asked to stop");
+    assert_says(&ended.stdout, "it was interrupted");
     let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
     let found: Value = serde_json::from_str(&found).unwrap();
-    assert_eq!(found["ended_early"], "somebody asked to stop");
+    assert_eq!(found["ended_early"], "it was interrupted");
 }
 
 #[test]
@@ -199,9 +199,9 @@ fn what_cannot_be_searched_is_said_before_anything_is_written() {
         (
             vec!["http://127.0.0.1:1/", slo, "--precision", "0.1%"],
             2,
-            "expected 0.5 %",
+            "use 0.5 %",
         ),
-        (vec!["nowhere.toml", slo], 2, "cannot be read"),
+        (vec!["nowhere.toml", slo], 2, "can't be read"),
         (vec!["nowhere.toml", slo, "-c", "7"], 2, "[workload]"),
     ] {
         let mut all = vec!["capacity", "-o", &out];

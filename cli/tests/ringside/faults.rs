@@ -144,7 +144,10 @@ fn stopped_meanwhile(arguments: &[&str]) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
     let stall_us = record["generator"]["longest_stall"]["length_us"].as_f64();
     assert!(stall_us.unwrap() > 2_300_000.0, "{arguments:?}: {record}");
-    assert_says(&record["warnings"].to_string(), "stood still for 2.");
+    assert_says(
+        &record["warnings"].to_string(),
+        "the generator stalled for 2.",
+    );
     record
 }
 

@@ -162,22 +162,22 @@ fn what_cannot_be_called_is_refused_before_the_load_and_says_what_can() {
             None,
             "no service peers.v1.Greter; there is peers.v1.Greeter",
         ),
-        ("", None, "with a service out of "),
+        ("", None, "with one of these services: "),
         (
             "peers.v1.Greeter/Greet",
             Some("{\"nam\": 1}"),
-            "nam is no field of peers.v1.Greeting",
+            "nam isn't a field of peers.v1.Greeting",
         ),
         (
             "peers.v1.Greeter/Greet",
             Some("{\"times\": 1.5}"),
             "times must be a whole number",
         ),
-        ("peers.v1.Greeter/Greet", Some("{"), "-b is not JSON"),
+        ("peers.v1.Greeter/Greet", Some("{"), "-b isn't valid JSON"),
         (
             "peers.v1.Greeter/Greet",
             Some("[{}, {}]"),
-            "takes one message and not a stream",
+            "takes one message, not a stream",
         ),
     ];
     for (path, body, part) in table {
@@ -267,15 +267,15 @@ fn a_server_without_reflection_is_told_from_one_that_has_no_such_service() {
     let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Greet");
     fails(
         &[&url],
-        "does not offer reflection: describe its services with --proto",
+        "doesn't support reflection: describe its services with --proto",
     );
 }
 
 #[test]
 fn a_server_that_does_not_speak_grpc_is_told_so() {
     let dead = format!("grpc://127.0.0.1:{}/peers.v1.Greeter/Greet", free_port());
-    fails(&[&dead], "nobody listens there");
-    fails(&[&dead, "--proto", &proto()], "nobody listens there");
+    fails(&[&dead], "nothing is listening there");
+    fails(&[&dead, "--proto", &proto()], "nothing is listening there");
     if !installed("nghttpd", "--version") {
         return;
     }
@@ -312,7 +312,7 @@ fn a_server_of_http1_is_told_from_one_of_grpc() {
         words.extend(more);
         fails(
             &words,
-            "does not speak HTTP/2: check that the port is the gRPC server's",
+            "doesn't speak HTTP/2: check that this is the gRPC server's port",
         );
     }
 }

@@ -175,7 +175,8 @@ fn a_hold_that_is_interrupted_while_it_opens_says_that_it_held_nothing() {
         running.signal(Signal::INT);
         let ended = running.end();
         assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-        let said = "nothing was held: it was interrupted while connections were still being opened";
+        let said = "nothing was held: the run was interrupted while connections were still being \
+                    opened";
         if format == "text" {
             assert_says(&ended.stdout, "Held nothing @ ");
             assert_says(&ended.stdout, "\nInterrupted by SIGINT after ");
@@ -228,7 +229,7 @@ fn a_server_that_closes_idle_connections_is_given_up_in_the_end() {
     assert_eq!(record["losses"]["idle_close"], 15, "{}", record["losses"]);
     assert_eq!(record["connections"]["reconnects"], 10);
     assert_eq!(record["heartbeats"]["sent"], 0);
-    assert_says(&ended.stdout, "given up after 2 retries");
+    assert_says(&ended.stdout, "given up after 2 consecutive retries");
 }
 
 #[test]
@@ -345,7 +346,7 @@ fn a_refused_upgrade_is_said_before_anything_is_held() {
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_says(
         &ended.stderr,
-        "refuses the WebSocket upgrade with status 200",
+        "refused the WebSocket upgrade with status 200",
     );
 }
 
@@ -356,7 +357,7 @@ fn nobody_there_is_said_before_anything_is_held() {
     drop(gone);
     let ended = ringside(&["hold", "-c5", "-d1s", &url]);
     assert_eq!(ended.code, Some(1));
-    assert_says(&ended.stderr, "nobody listens there");
+    assert_says(&ended.stderr, "nothing is listening there");
 }
 
 #[test]

@@ -292,7 +292,7 @@ fn nginx_is_loaded_over_tls() {
         let never = [&words[..], &["--no-keepalive", "--no-session-resumption"]].concat();
         assert_eq!(handshakes(&record(&run(&never, &url))).1, 0);
         let http2 = [&words[..], &["--http2"]].concat();
-        cannot_be_loaded(&http2, &url, "does not offer HTTP/2");
+        cannot_be_loaded(&http2, &url, "doesn't offer HTTP/2");
     }
 }
 
@@ -359,7 +359,7 @@ fn go_takes_the_clients_certificate_and_nobody_without_one() {
     certificates.authority("other");
     let (cert, key) = (path("other.pem"), path("other.key"));
     let words = ["--cacert", &ca, "--cert", &cert, "--key", &key];
-    cannot_be_loaded(&words, &url, "does not accept the certificate");
+    cannot_be_loaded(&words, &url, "doesn't accept the certificate");
 }
 
 #[track_caller]

@@ -35,11 +35,11 @@ fn words_about_tls_must_fit_together() {
     refused("run -k http://127.0.0.1/", clear);
     refused("run --sni a.example http://127.0.0.1/", clear);
     refused("run --no-session-resumption http://127.0.0.1/", clear);
-    refused("run --cert a.pem https://127.0.0.1/", "give --key too");
-    refused("run --key a.pem https://127.0.0.1/", "give --cert too");
+    refused("run --cert a.pem https://127.0.0.1/", "add --key");
+    refused("run --key a.pem https://127.0.0.1/", "add --cert");
     refused(
         "run -k --cacert a.pem https://127.0.0.1/",
-        "give one of them",
+        "give only one of them",
     );
     refused(
         "run --cacert /nowhere.pem https://127.0.0.1/",
@@ -85,7 +85,7 @@ fn a_file_that_cannot_be_written_is_found_before_the_run() {
 fn nobody_listening_is_a_failure_that_says_so() {
     let ended = ringside(&["run", "-d", "1s", "http://127.0.0.1:1/"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
-    assert_says(&ended.stderr, "nobody listens there");
+    assert_says(&ended.stderr, "nothing is listening there");
 }
 
 #[test]
@@ -110,5 +110,5 @@ fn what_is_not_there_is_named_with_what_to_give() {
         "diff /nowhere /nowhere",
         "give a directory of ringside compare",
     );
-    refused("report /nowhere", "/nowhere holds no report");
+    refused("report /nowhere", "/nowhere has no records");
 }

@@ -142,6 +142,6 @@ fn a_hold_that_was_stopped_itself_is_not_held_against_the_server() {
     let ended = ended_after_a_stop(running, 3.0);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert_says(&ended.stderr, "threshold heartbeat_p90<1500ms not judged");
-    assert_says(&ended.stderr, "ringside itself stood still for ");
+    assert_says(&ended.stderr, "the generator stalled for ");
     assert_eq!(record(&ended)["connections"]["survived"], 20);
 }

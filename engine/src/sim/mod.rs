@@ -28,6 +28,7 @@
 //! reset. Ports never run out.
 
 mod driver;
+mod listeners;
 mod peer;
 mod world;
 

@@ -14,7 +14,7 @@ use rustls::{
 };
 
 use super::fault::is_authority;
-use super::pem::certificates_in;
+use super::settings::certificates_in;
 
 /// Whose signature makes a server's certificate good.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -64,7 +64,7 @@ impl Counting {
             _ if progress.phase == Phase::WarmUp => return,
             State::Over { .. } | State::Failed(_) => return,
             State::Waiting | State::Ready if over => {
-                Err("perf was not ready before the load was over".to_owned())
+                Err("perf wasn't ready before the load ended".to_owned())
             }
             State::Waiting => turn(Wish::Ready).map(|()| State::Ready),
             State::Ready => turn(Wish::Count).map(|()| State::On {
@@ -84,7 +84,7 @@ impl Counting {
     /// The exchanges that completed while it counted.
     pub(super) fn exchanges(self) -> Result<u64, String> {
         match self.state {
-            State::Over { exchanges: 0 } => Err("no exchange completed meanwhile".to_owned()),
+            State::Over { exchanges: 0 } => Err("no exchange completed in that time".to_owned()),
             State::Over { exchanges } => Ok(exchanges),
             State::Failed(why) => Err(why),
             State::Waiting | State::Ready | State::On { .. } => {
@@ -115,7 +115,7 @@ impl Switch {
                 Mode::empty(),
             )
         };
-        let complain = |error| format!("{}: no pipe can be made: {error}", folder.display());
+        let complain = |error| format!("can't create the pipe {}: {error}", folder.display());
         Ok(Switch {
             control: File::from(pipe(&paths[0]).map_err(complain)?),
             answers: File::from(pipe(&paths[1]).map_err(complain)?),
@@ -137,7 +137,7 @@ impl Switch {
             Wish::Count => "enable\n",
         };
         let told = self.control.write_all(word.as_bytes());
-        told.map_err(|error| format!("perf can't be told to {}: {error}", word.trim()))?;
+        told.map_err(|error| format!("can't tell perf to {}: {error}", word.trim()))?;
         let deadline = Time::now() + ANSWER_MAX;
         let mut answer = [0; 64];
         while Time::now() < deadline {
@@ -147,7 +147,7 @@ impl Switch {
                 _ => sleep_until(Time::now() + LOOK_AGAIN),
             }
         }
-        Err("perf did not answer; one that takes --control is needed (Linux 5.9)".to_owned())
+        Err("perf didn't answer; it must support --control (Linux 5.9 or newer)".to_owned())
     }
 }
 
@@ -223,8 +223,9 @@ mod tests {
 
     #[test]
     fn pipes_carry_what_is_told_and_what_is_answered() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut switch = Switch::make(folder.path()).expect("pipes");
+        let folder = std::env::temp_dir().join(format!("lab-counting-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a directory");
+        let mut switch = Switch::make(&folder).expect("pipes");
         let [control, answers] = switch.paths.clone();
         let both_ways = |path: &Path| File::options().read(true).write(true).open(path);
         let (mut told, mut back) = (both_ways(&control).unwrap(), both_ways(&answers).unwrap());
@@ -238,5 +239,6 @@ mod tests {
         assert_eq!(&peer.join().expect("it only answers"), b"enable\n");
         drop(switch);
         assert!(!control.exists() && !answers.exists());
+        fs::remove_dir_all(folder).expect("our directory");
     }
 }

@@ -274,7 +274,7 @@ fn spoilt(entry: &Entry, expected: &Entry) -> Option<String> {
     );
     (expected.row.question == entry.row.question && right != found).then(|| {
         format!(
-            "{} answers with another body than {} ({} bytes, not {}), which is other work",
+            "{} answers with a different body than {} ({} bytes, not {}), which is different work",
             entry.row.name,
             expected.row.name,
             found.len(),

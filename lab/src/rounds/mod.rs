@@ -99,7 +99,7 @@ impl Rounds<'_> {
         let out = self.manifest.spent_s + longest.as_secs_f64() > budget.as_secs_f64();
         if out {
             self.manifest.stopped = Some(format!(
-                "the budget of {} s was used up after {} of {} rounds",
+                "the budget of {} s ran out after {} of {} rounds",
                 budget.as_secs_f64(),
                 round - 1,
                 self.comparison.rounds
@@ -224,8 +224,7 @@ impl Rounds<'_> {
         });
         if enough && round < self.comparison.rounds {
             self.manifest.stopped = Some(format!(
-                "at look {} of {}, after {round} of {} rounds, every interval reached no further \
-                 than {} % to either side",
+                "at look {} of {}, after {round} of {} rounds, every interval was within ±{} %",
                 index + 1,
                 of,
                 self.comparison.rounds,

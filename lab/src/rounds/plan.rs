@@ -46,15 +46,15 @@ pub fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Vec<String>) {
             Role::Again,
             again,
             comparison.aa,
-            "The baseline is not measured against itself",
-            "how much two equal subjects differ here is not known. --aa measures that, too.",
+            "The baseline isn't measured against itself",
+            "we don't know how much two identical subjects differ here; --aa measures that anyway.",
         ),
         (
             Role::Ceiling,
             ceiling,
             comparison.ceiling,
-            "Our own server is not measured under the same load",
-            "what the generator can do at most is not known. --ceiling measures that, too.",
+            "Our own server isn't measured under the same load",
+            "we don't know the most the generator can do; --ceiling measures that anyway.",
         ),
     ];
     for (role, row, asked, what, unknown) in further {
@@ -68,7 +68,7 @@ pub fn rows(comparison: &Comparison) -> (Vec<(Role, Row)>, Vec<String>) {
         }
         rows.pop();
         left_out.push(format!(
-            "{what}, since the measuring would take {} s with it: {unknown}",
+            "{what}, because the measurement would then take {} s: {unknown}",
             time.as_secs()
         ));
     }

@@ -31,7 +31,7 @@ pub(crate) fn warm_up(
     plan.warm_up_s = 0.0;
     plan.duration_s = Some(length.as_secs_f64());
     let run = load::run(&plan, setting.stop, &mut |_| ());
-    check(live, run, "while it was warmed up").map(|_| ())
+    check(live, run, "during its warm-up").map(|_| ())
 }
 
 /// What one round of one row brought.
@@ -220,7 +220,7 @@ fn check(live: &mut Live, run: Result<Record, RunError>, when: &str) -> Result<R
         Ok(record) => Ok(record),
         Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
         Err(error) => {
-            let what = format!("could not be measured {when}: {error}");
+            let what = format!("couldn't be measured {when}: {error}");
             Err(Trouble::Failed(what, live.process.last_lines()))
         }
     }

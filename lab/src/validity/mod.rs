@@ -77,31 +77,31 @@ impl Check {
             Check::Record => "the generator's record is valid",
             Check::Generator => "the generator was not the limit",
             Check::LittlesLaw => "Little's law holds",
-            Check::GeneratorBusy => "the generator had processor time left",
-            Check::RunQueue => "the generator had its processors to itself",
-            Check::Lateness => "requests were sent when they were due",
-            Check::OfferedRate => "the rate asked for was reached",
-            Check::Ceiling => "far below what the generator can do",
+            Check::GeneratorBusy => "the generator had CPU time to spare",
+            Check::RunQueue => "the generator had its CPUs to itself",
+            Check::Lateness => "requests were sent on time",
+            Check::OfferedRate => "the offered rate was achieved",
+            Check::Ceiling => "well below what the generator can do",
             Check::Status => "the same statuses",
-            Check::Bytes => "as many bytes",
-            Check::ContentType => "the same type of content",
-            Check::Cores => "subject and generator on cores of their own",
-            Check::Unattributed => "nobody else used processors",
-            Check::Elsewhere => "the work is done by the subject's own processes",
+            Check::Bytes => "the same number of bytes",
+            Check::ContentType => "the same content type",
+            Check::Cores => "subject and generator on separate cores",
+            Check::Unattributed => "nothing else used the CPUs",
+            Check::Elsewhere => "the subject's own processes did the work",
             Check::LeftBehind => "no process was left behind",
             Check::IdleSubjects => "the other subjects were idle",
-            Check::PressureBefore => "an idle host before the load",
-            Check::Pressure => "nobody else waited for a processor",
-            Check::Steal => "the hypervisor took no time",
-            Check::Quota => "no quota held anybody back",
-            Check::Retransmits => "TCP sent nothing twice",
-            Check::ListenDrops => "no connection was refused for a full queue",
+            Check::PressureBefore => "the host was idle before the load",
+            Check::Pressure => "nothing else waited for a CPU",
+            Check::Steal => "the hypervisor stole no time",
+            Check::Quota => "no CPU quota was hit",
+            Check::Retransmits => "no TCP retransmissions",
+            Check::ListenDrops => "no connection was refused because of a full queue",
             Check::PacketDrops => "no packet was dropped",
-            Check::Ports => "ports enough",
-            Check::Mtu => "packets over loopback are as large as usual",
-            Check::Queueing => "packets over loopback are not held back",
-            Check::CongestionControl => "no pacing by TCP",
-            Check::Governor => "a steady clock of the processor",
+            Check::Ports => "enough free ports",
+            Check::Mtu => "the loopback MTU is the default",
+            Check::Queueing => "loopback packets aren't delayed",
+            Check::CongestionControl => "TCP doesn't pace packets",
+            Check::Governor => "the CPU clock is steady",
         }
     }
 }
@@ -196,12 +196,12 @@ fn cores(setup: &Setup) -> Looked {
 
 fn pressure(before: Option<f64>) -> Looked {
     match before {
-        None => Looked::Unknown("the kernel keeps no account of pressure (psi=1)".to_owned()),
+        None => Looked::Unknown("the kernel doesn't account for pressure (psi=1)".to_owned()),
         Some(share) if share > PRESSURE_MAX => Looked::Found(
             Severity::Caution,
             format!(
-                "before the start, processes of this host waited for a processor {} of the time: \
-                 something else is running, and it is in the figures",
+                "before the start, processes on this host waited for a CPU {} of the time: \
+                 something else is running, and it affects the figures",
                 percent(share)
             ),
         ),
@@ -211,13 +211,13 @@ fn pressure(before: Option<f64>) -> Looked {
 
 fn mtu(host: &Host) -> Looked {
     match host.loopback_mtu {
-        None => Looked::Unknown("the kernel does not show it".to_owned()),
+        None => Looked::Unknown("the kernel doesn't show it".to_owned()),
         Some(LOOPBACK_MTU) => Looked::Passed(format!("{LOOPBACK_MTU} bytes")),
         Some(other) => Looked::Found(
             Severity::Caution,
             format!(
-                "the loopback interface takes {other} bytes at once, not {LOOPBACK_MTU} as usual: \
-                 larger answers cost more packets here than elsewhere"
+                "the loopback MTU is {other} bytes instead of the usual {LOOPBACK_MTU}: larger \
+                 answers take more packets here than elsewhere"
             ),
         ),
     }
@@ -225,7 +225,7 @@ fn mtu(host: &Host) -> Looked {
 
 fn queueing(host: &Host) -> Looked {
     let Some(kinds) = host.loopback_queueing() else {
-        return Looked::Unknown("the kernel does not show it".to_owned());
+        return Looked::Unknown("the kernel doesn't show it".to_owned());
     };
     match host.loopback_shaper() {
         None => Looked::Passed(kinds.join(", ")),
@@ -233,8 +233,8 @@ fn queueing(host: &Host) -> Looked {
             Severity::Caution,
             format!(
                 "the loopback interface has the queueing discipline {kind}, which delays packets \
-                 or limits their rate: every figure is partly its; take it away with `tc qdisc del \
-                 dev lo root`, unless it is meant"
+                 or limits their rate, and affects every figure; remove it with `tc qdisc del dev \
+                 lo root`, unless it's intended"
             ),
         ),
     }
@@ -242,12 +242,12 @@ fn queueing(host: &Host) -> Looked {
 
 fn congestion_control(host: &Host) -> Looked {
     match host.congestion_control.as_deref() {
-        None => Looked::Unknown("the kernel does not show it".to_owned()),
+        None => Looked::Unknown("the kernel doesn't show it".to_owned()),
         Some("bbr") => Looked::Found(
             Severity::Caution,
-            "the congestion control of this host is bbr, which paces packets even over loopback: \
-             the figures are partly its; change it with `sysctl -w \
-             net.ipv4.tcp_congestion_control=cubic` and compare again"
+            "this host's congestion control is bbr, which paces packets even over loopback and \
+             affects the figures; change it with `sysctl -w net.ipv4.tcp_congestion_control=cubic` \
+             and compare again"
                 .to_owned(),
         ),
         Some(other) => Looked::Passed(other.to_owned()),
@@ -256,13 +256,13 @@ fn congestion_control(host: &Host) -> Looked {
 
 fn governor(host: &Host) -> Looked {
     match host.governor.as_deref() {
-        None => Looked::Unknown("the machine does not show how its clock is governed".to_owned()),
+        None => Looked::Unknown("the machine doesn't show its CPU frequency governor".to_owned()),
         Some("performance") => Looked::Passed("performance".to_owned()),
         Some(other) => Looked::Found(
             Severity::Caution,
             format!(
-                "the processor's clock is governed by `{other}` and may change between rounds; fix \
-                 it with `cpupower frequency-set -g performance`"
+                "the CPU frequency governor is `{other}`, so the clock may change between rounds; \
+                 fix it with `cpupower frequency-set -g performance`"
             ),
         ),
     }

@@ -113,7 +113,7 @@ fn unknown(why: impl Into<String>) -> Looked {
 
 /// The round's record; or what is said of a command that was timed.
 fn record(round: Seen<'_>) -> Result<&Record, Looked> {
-    let none = || unknown("a command was timed: nothing was asked of it");
+    let none = || unknown("a timed command gets no requests");
     round.record.ok_or_else(none)
 }
 
@@ -129,7 +129,9 @@ fn of_record(round: Seen<'_>, look: impl FnOnce(&Record) -> Looked) -> Looked {
 /// At a fixed rate it spoils the times, however busy the server was.
 fn bound(round: Seen<'_>, record: &Record, sentence: String) -> Looked {
     match round.sample.server_busy >= SERVER_FULL && record.offered_rate.is_none() {
-        true => passed(format!("{sentence}; so were the server's cores")),
+        true => passed(format!(
+            "{sentence}, but the server's cores were fully busy, too"
+        )),
         false => Looked::Found(Severity::Bound, sentence),
     }
 }
@@ -148,9 +150,7 @@ fn errors(round: Seen<'_>) -> Looked {
         None => passed(format!("{} of {}", sample.completed, lost.of)),
         Some(_) if share > LOST_SHARE_MAX => {
             let (share, told) = (percent(share), lost.told().join(", "));
-            void(format!(
-                "{share} of the load came to nothing: {told}{kinds}"
-            ))
+            void(format!("{share} of the load was lost: {told}{kinds}"))
         }
         Some(words) => caution(words),
     }
@@ -167,10 +167,10 @@ fn valid_record(round: Seen<'_>) -> Looked {
             .map_or("no reason given", String::as_str);
         match (record.generator.limited, round.sample.completed) {
             // Both have checks of their own.
-            (true, _) | (_, 0) => passed("but for what other checks say"),
+            (true, _) | (_, 0) => passed("apart from what other checks found"),
             _ => Looked::Found(
                 Severity::Void,
-                format!("the generator calls its record invalid: {why}"),
+                format!("the generator marked its record invalid: {why}"),
             ),
         }
     })
@@ -193,10 +193,10 @@ fn generator(round: Seen<'_>) -> Looked {
 fn littles_law(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         let Some(gap) = record.generator.littles_law_gap else {
-            return unknown("it tells something in a closed loop without failures only");
+            return unknown("it applies only to a closed loop without failures");
         };
         let sentence = format!(
-            "{} of the connections' time went by outside of any exchange",
+            "connections spent {} of their time outside any exchange",
             percent(gap)
         );
         match gap {
@@ -210,16 +210,16 @@ fn littles_law(round: Seen<'_>) -> Looked {
 fn generator_busy(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         let Some(share) = record.generator.cpu_share_max else {
-            return unknown("the kernel does not show the generator's processor time");
+            return unknown("the kernel doesn't show the generator's CPU time");
         };
         if record.offered_rate.is_some() {
-            return passed("an open loop waits for the next request awake");
+            return passed("an open loop stays awake between requests");
         }
         let sentence = format!("the busiest worker used {} of its core", percent(share));
         match share {
             _ if share > GENERATOR_BUSY.1 => bound(round, record, sentence),
             _ if share > GENERATOR_BUSY.0 && round.sample.server_busy < SERVER_FULL => {
-                caution(format!("{sentence}, close to being the limit"))
+                caution(format!("{sentence}, which is close to the limit"))
             }
             _ => passed(sentence),
         }
@@ -229,10 +229,10 @@ fn generator_busy(round: Seen<'_>) -> Looked {
 fn run_queue(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         let Some(share) = record.generator.run_queue_share_max else {
-            return unknown("the kernel does not show it");
+            return unknown("the kernel doesn't show it");
         };
         let sentence = format!(
-            "a worker was ready and waited for its core {} of the time",
+            "a worker was ready but waited for its core {} of the time",
             percent(share)
         );
         match share {
@@ -259,15 +259,15 @@ fn lateness(round: Seen<'_>) -> Looked {
             .collect();
         if !spoiled.is_empty() {
             return caution(format!(
-                "the generator sent late, which could have moved {}: what of these is compared is \
-                 left out of this round",
+                "the generator sent requests late, which could have moved {}; any of these that is \
+                 compared is left out of this round",
                 spoiled.join(", ")
             ));
         }
         match late > LATENESS_MAX_US.max(median / 20.0) {
             true => caution(format!(
-                "1 % of the requests were sent {late:.0} µs late or more, for want of a free \
-                 connection or by the generator's fault; that is in the response times"
+                "1 % of the requests were sent at least {late:.0} µs late, because no connection \
+                 was free or because of the generator; the response times include that"
             )),
             false => passed(format!("99 % within {late:.0} µs")),
         }
@@ -277,15 +277,15 @@ fn lateness(round: Seen<'_>) -> Looked {
 fn offered_rate(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         let Some(offered) = record.offered_rate else {
-            return passed("none was asked for");
+            return passed("there is none in a closed loop");
         };
         let share = record.achieved_rate / offered.max(f64::MIN_POSITIVE);
         // Arrivals are random: so is their number in a window.
         let chance = 3.0 / (offered * record.duration_s).max(1.0).sqrt();
         match share < ACHIEVED_MIN.min(1.0 - chance) {
             true => caution(format!(
-                "{:.0} of {offered:.0} requests a second were served: the times are those of an \
-                 overload",
+                "only {:.0} of {offered:.0} requests per second were served: the times are those \
+                 of an overloaded server",
                 record.achieved_rate
             )),
             false => passed(format!("{} of it", percent(share))),
@@ -296,24 +296,24 @@ fn offered_rate(round: Seen<'_>) -> Looked {
 fn cores(round: Seen<'_>) -> Looked {
     let (subject, busy) = (&round.watched.subject, round.sample.server_busy);
     if subject.wall_ns == 0 {
-        return unknown("it was not watched");
+        return unknown("it wasn't watched");
     }
     let threads = subject.threads_on_generator_cores;
     match (threads, busy > SERVER_OVERFULL) {
         (0, false) => passed(format!("its cores were {} busy", percent(busy))),
         (0, true) => Looked::Found(
             Severity::Void,
-            format!("it used {} of the cores that it was given", percent(busy)),
+            format!("it used {} of its assigned cores", percent(busy)),
         ),
         (_, true) => Looked::Found(
             Severity::Void,
             format!(
-                "{threads} of its threads left the cores that it was given, and it used {} of them",
+                "{threads} of its threads left its assigned cores, and it used {} of them",
                 percent(busy)
             ),
         ),
         (_, false) => caution(format!(
-            "{threads} of its threads may run on the generator's cores, which it was not given"
+            "{threads} of its threads may run on the generator's cores, which aren't assigned to it"
         )),
     }
 }
@@ -321,14 +321,14 @@ fn cores(round: Seen<'_>) -> Looked {
 fn unattributed(round: Seen<'_>) -> Looked {
     let host = &round.watched.host;
     let Some(share) = host.unattributed else {
-        return unknown("the host's processor time could not be read");
+        return unknown("the host's CPU time couldn't be read");
     };
     let share = (share - round.watched.subject.others_busy).max(0.0);
     if share <= UNATTRIBUTED_MAX {
         return passed(format!("{} of a core", percent(share)));
     }
     caution(format!(
-        "{} of a core was used by others{}",
+        "something else used {} of a core{}",
         percent(share),
         names(&host.others)
     ))
@@ -341,7 +341,7 @@ fn names(others: &[Other]) -> String {
         .map(|other| format!("`{}` {}", other.name, percent(other.share)))
         .collect();
     match named.is_empty() {
-        true => ", the kernel's deferred work or processes that ended".to_owned(),
+        true => ": deferred kernel work, or processes that have ended".to_owned(),
         false => format!(", {}", named.join(", ")),
     }
 }
@@ -350,7 +350,7 @@ fn idle_subjects(round: Seen<'_>) -> Looked {
     let share = round.sample.others_busy;
     match share > IDLE_SUBJECTS_MAX {
         true => caution(format!(
-            "the subjects that waited for their turn used {} of a core",
+            "the subjects waiting for their turn used {} of a core",
             percent(share)
         )),
         false => passed(format!("{} of a core", percent(share))),
@@ -360,7 +360,7 @@ fn idle_subjects(round: Seen<'_>) -> Looked {
 fn pressure(round: Seen<'_>) -> Looked {
     let host = &round.watched.host;
     let Some(share) = host.pressure else {
-        return unknown("the kernel keeps no account of pressure (psi=1)");
+        return unknown("the kernel doesn't account for pressure (psi=1)");
     };
     let generator = round
         .record
@@ -369,7 +369,7 @@ fn pressure(round: Seen<'_>) -> Looked {
     let others = share - own.min(share);
     match others > PRESSURE_MAX {
         true => caution(format!(
-            "somebody else waited for a processor {} of the time",
+            "something else waited for a CPU {} of the time",
             percent(others)
         )),
         false => passed(format!("{} of the time", percent(others))),
@@ -379,12 +379,12 @@ fn pressure(round: Seen<'_>) -> Looked {
 fn steal(round: Seen<'_>) -> Looked {
     let host = &round.watched.host;
     let Some((steal, busy)) = host.steal_ns.zip(host.busy_ns) else {
-        return unknown("the host's processor time could not be read");
+        return unknown("the host's CPU time couldn't be read");
     };
     let share = steal as f64 / (steal + busy).max(1) as f64;
     match share > STEAL_MAX {
         true => caution(format!(
-            "the hypervisor took {} of the time that this host wanted to run",
+            "the hypervisor stole {} of the CPU time this host asked for",
             percent(share)
         )),
         false => passed(percent(share)),
@@ -396,14 +396,20 @@ fn quota(round: Seen<'_>) -> Looked {
     let Some(throttled) = host.throttled_ns else {
         return match &host.quota {
             Some(Quota::Unlimited) => passed("none is set"),
-            Some(Quota::Millicpus(_)) => unknown("one is set, and the kernel keeps no account"),
+            Some(Quota::Millicpus(_)) => unknown(
+                "one is set, but the kernel doesn't account for \
+                                                  it",
+            ),
             Some(Quota::Unknown(why)) => unknown(why.clone()),
-            None => unknown("the version that measured this looked at one control group only"),
+            None => unknown(
+                "the ringside version that measured this looked at only one control \
+                             group",
+            ),
         };
     };
     let share = throttled as f64 / host.wall_ns.max(1) as f64;
     let sentence = format!(
-        "a quota kept processes from their cores for {}",
+        "a CPU quota kept processes off their cores for {}",
         percent(share)
     );
     match share {
@@ -413,10 +419,10 @@ fn quota(round: Seen<'_>) -> Looked {
             Some(Quota::Unknown(why)) => unknown(why.clone()),
             Some(Quota::Unlimited) => passed("none is set"),
             Some(Quota::Millicpus(milli)) => passed(format!(
-                "the smallest is {:.2} CPUs, and it was not reached",
+                "the smallest is {:.2} CPUs, and it wasn't hit",
                 *milli as f64 / 1000.0
             )),
-            None => passed("none was reached"),
+            None => passed("none was hit"),
         },
     }
 }
@@ -434,12 +440,12 @@ fn moved(round: Seen<'_>, names: &[&str]) -> Option<u64> {
 fn retransmits(round: Seen<'_>) -> Looked {
     let (Some(again), Some(sent)) = (moved(round, &["RetransSegs"]), moved(round, &["OutSegs"]))
     else {
-        return unknown("the counters of TCP could not be read");
+        return unknown("the TCP counters couldn't be read");
     };
     let share = again as f64 / sent.max(1) as f64;
     match again > RETRANSMITTED_MAX.0 && share > RETRANSMITTED_MAX.1 {
         true => caution(format!(
-            "TCP sent {again} of {sent} segments of this host again"
+            "TCP retransmitted {again} of this host's {sent} segments"
         )),
         false => passed(format!("{again} of {sent} segments")),
     }
@@ -450,13 +456,13 @@ fn listen_drops(round: Seen<'_>) -> Looked {
     // Every overflow is a drop, too, but not every drop an overflow.
     let (overflows, drops) = (moved(round, &names), moved(round, &["ListenDrops"]));
     let Some(count) = overflows.max(drops) else {
-        return unknown("the counters of TCP could not be read");
+        return unknown("the TCP counters couldn't be read");
     };
     match count {
         0 => passed("none"),
         _ => caution(format!(
-            "connections were refused {count} times because a listener's queue was full, which \
-             costs them a second or more each"
+            "{count} connections were refused because a listener's queue was full; each costs a \
+             second or more"
         )),
     }
 }
@@ -470,12 +476,12 @@ fn packet_drops(round: Seen<'_>) -> Looked {
     ];
     let network = &round.watched.host.network;
     let (Some(tcp), Some(below)) = (moved(round, &names), network.softnet_dropped) else {
-        return unknown("the counters of the network could not be read");
+        return unknown("the network counters couldn't be read");
     };
     match tcp + below {
         0 => passed("none"),
         count => caution(format!(
-            "this host dropped {count} packets for want of room"
+            "this host dropped {count} packets because buffers were full"
         )),
     }
 }
@@ -483,14 +489,14 @@ fn packet_drops(round: Seen<'_>) -> Looked {
 fn ports(round: Seen<'_>) -> Looked {
     let range = round.record.and_then(|record| record.host.port_range);
     let Some((sockets, (first, last))) = round.watched.host.network.sockets.zip(range) else {
-        return unknown("the sockets of this host could not be counted");
+        return unknown("this host's sockets couldn't be counted");
     };
     let ports = u64::from(last.saturating_sub(first)) + 1;
     match sockets as f64 > PORTS_TAKEN_MAX * ports as f64 {
         true => caution(format!(
-            "{sockets} sockets of TCP stand or wait for their time to be over, and there are \
-             {ports} ports for outgoing connections: more of them with `sysctl -w \
-             net.ipv4.ip_local_port_range='1024 65535'`"
+            "{sockets} TCP sockets are open or in TIME_WAIT, and there are only {ports} ports for \
+             outgoing connections; add more with `sysctl -w net.ipv4.ip_local_port_range='1024 \
+             65535'`"
         )),
         false => passed(format!("{sockets} sockets, {ports} ports")),
     }

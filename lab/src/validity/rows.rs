@@ -88,7 +88,7 @@ fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
         closed.then_some(round.sample.requests_per_second)
     };
     let Some(own) = row.median(rate) else {
-        return Looked::Passed("a fixed rate says nothing about the most that is possible".into());
+        return Looked::Passed("a fixed rate doesn't show the maximum".into());
     };
     let ours = |other: &&Rows<'_>| {
         (other.facts.role == Role::Ceiling || other.facts.own_server)
@@ -99,7 +99,7 @@ fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
         .filter(ours)
         .filter_map(|other| other.median(rate));
     let Some(limit) = limits.reduce(f64::max) else {
-        let why = "our own server was not measured under the same load (--ceiling)";
+        let why = "our own server wasn't measured under the same load (--ceiling)";
         return Looked::Unknown(why.to_owned());
     };
     let share = own / limit.max(f64::MIN_POSITIVE);
@@ -113,8 +113,8 @@ fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
         .median(|round| round.sample.generator_busy)
         .unwrap_or(1.0);
     let sentence = format!(
-        "{} of what our own server reaches under the same load (allowed: {:.0} %), with its cores \
-         {} and the generator's {} busy",
+        "it reached {} of what our own server reaches under the same load (at most {:.0} % is \
+         allowed), with its cores {} busy and the generator's {}",
         percent(share),
         100.0 * CEILING_SHARE_MAX,
         percent(full),
@@ -134,13 +134,13 @@ fn beside(
 ) -> Looked {
     match baseline {
         Some(baseline) if baseline.rounds.is_empty() => {
-            Looked::Unknown(format!("{} was not measured", baseline.facts.name))
+            Looked::Unknown(format!("{} wasn't measured", baseline.facts.name))
         }
         Some(baseline) if baseline.facts.name == row.facts.name => {
-            Looked::Passed("the others are compared with it".to_owned())
+            Looked::Passed("it is the baseline".to_owned())
         }
         Some(baseline) if baseline.facts.asked == row.facts.asked => look(row, baseline),
-        _ => Looked::Passed("it is asked something of its own".to_owned()),
+        _ => Looked::Passed("it gets different requests".to_owned()),
     }
 }
 
@@ -164,7 +164,7 @@ fn status(row: &Rows<'_>, baseline: &Rows<'_>) -> Looked {
         false => Looked::Found(
             Severity::Void,
             format!(
-                "it answers with status {}, and {} with {}, which is other work",
+                "it answers with status {}, but {} with {}, which is different work",
                 list(&own),
                 baseline.facts.name,
                 list(&others)
@@ -183,11 +183,11 @@ fn bytes(row: &Rows<'_>, baseline: &Rows<'_>) -> Looked {
         true => Looked::Found(
             Severity::Caution,
             format!(
-                "it answers with {own:.0} bytes an exchange, and {} with {others:.0}",
+                "it answers with {own:.0} bytes per exchange, but {} with {others:.0}",
                 baseline.facts.name
             ),
         ),
-        false => Looked::Passed(format!("{own:.0} and {others:.0} bytes an exchange")),
+        false => Looked::Passed(format!("{own:.0} and {others:.0} bytes per exchange")),
     }
 }
 
@@ -203,7 +203,7 @@ fn content_type(row: &Rows<'_>, baseline: &Rows<'_>) -> Looked {
             Looked::Found(
                 Severity::Caution,
                 format!(
-                    "it answers as {}, and {} as {}",
+                    "it answers as {}, but {} as {}",
                     word(own),
                     baseline.facts.name,
                     word(others)
@@ -235,11 +235,11 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
         .first()
         .filter(|round| round.watched.host.wall_ns > 0)
     else {
-        return Looked::Unknown("the host was not watched".to_owned());
+        return Looked::Unknown("the host wasn't watched".to_owned());
     };
     if others.is_empty() {
         return Looked::Unknown(
-            "there is no other subject to tell its helpers from everybody else".to_owned(),
+            "without another subject, its helpers can't be told from everything else".to_owned(),
         );
     }
     for name in first.watched.host.others.iter().map(|other| &other.name) {
@@ -260,8 +260,8 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
             Some(subject.cpu_ns as f64 / subject.wall_ns.max(1) as f64)
         });
         let sentence = format!(
-            "a part of its work is done outside of its own processes: `{name}` used {} of a core \
-             or more in each of its rounds and was idle in those of the others",
+            "some of its work happens outside its own processes: `{name}` used at least {} of a \
+             core in each of its rounds, and was idle in the others'",
             percent(least)
         );
         return match least > ELSEWHERE_SHARE_MAX * own.unwrap_or(0.0) {
@@ -269,7 +269,7 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
             false => Looked::Found(Severity::Caution, sentence),
         };
     }
-    Looked::Passed("no stranger is busy in its rounds only".to_owned())
+    Looked::Passed("no foreign process is busy in its rounds only".to_owned())
 }
 
 fn left_behind(row: &Rows<'_>) -> Looked {
@@ -284,8 +284,8 @@ pub fn left(behind: &BTreeSet<String>) -> Option<String> {
     let names: Vec<String> = behind.iter().map(|name| format!("`{name}`")).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "processes of it, or of what it needs beside it, were still there when it had ended, \
-             and had to be ended one by one: {}",
+            "some of its processes, or its companions', were still running after it had ended, and \
+             we had to kill them one by one: {}",
             names.join(", ")
         )
     })

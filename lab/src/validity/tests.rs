@@ -123,7 +123,7 @@ fn rounds_without_a_success_or_with_many_failures_count_for_nothing() {
         dead(&mut round);
         round
     }));
-    let expected = "30.0 % of the load came to nothing: 4 failed, 6 failed attempts to connect, no \
+    let expected = "30.0 % of the load was lost: 4 failed, 6 failed attempts to connect, no \
                     answers for 30.0 % of the time";
     assert_eq!(said[0].sentence, expected);
     let unanswered = |round: &mut Round| {
@@ -325,7 +325,7 @@ fn strangers_are_named_and_the_idle_subjects_are_none() {
     let sentence = &findings[0].sentence;
     assert_eq!(
         sentence,
-        "30.0 % of a core was used by others, `rustc` 20.0 %, `sshd` 2.0 %"
+        "something else used 30.0 % of a core, `rustc` 20.0 %, `sshd` 2.0 %"
     );
     // What the subjects that waited for their turn used has a check of its own.
     round.watched.subject.others_busy = 0.28;

@@ -67,8 +67,8 @@ impl Metric {
             Metric::ResponseTimeP99 => "p99 response time",
             Metric::ResponseTimeP50 => "median response time",
             Metric::ResponseTimeMean => "mean response time",
-            Metric::ServerCpuPerExchange => "processor time per exchange",
-            Metric::Seconds => "time from start to end",
+            Metric::ServerCpuPerExchange => "CPU time per exchange",
+            Metric::Seconds => "elapsed time",
             Metric::MemoryPeak => "peak memory",
             Metric::Capacity => "capacity",
         }
@@ -229,8 +229,11 @@ impl Basis<'_> {
         let percent = trimmed(100.0 * self.needed(), 1);
         Some(match (self.floor > Some(self.smallest), self.apart) {
             (true, false) => format!("the baseline differs from itself by up to {percent} %"),
-            (true, true) => format!("two such sessions differ by up to {percent} % by themselves"),
-            (false, _) => format!("less than {percent} % is not called one"),
+            (true, true) => format!(
+                "two sessions like these differ by up to {percent} % on their \
+                                     own"
+            ),
+            (false, _) => format!("differences below {percent} % don't count"),
         })
     }
 }
@@ -303,12 +306,15 @@ pub fn noise(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -> 
     let name = again.name;
     let sentence = match ratio.zip(noise_floor(again, baseline, metric, seed)) {
         Some((ratio, floor)) => format!(
-            "{name} is the baseline once more, as processes of its own: {} %, so that a difference \
-             up to {} % may be noise",
+            "{name} is the baseline measured a second time, with its own processes: {} %, so \
+             differences up to {} % may be noise",
             signed_range(ratio),
             trimmed(100.0 * floor, 1)
         ),
-        None => format!("{name} is the baseline once more, and of too few rounds to show noise"),
+        None => format!(
+            "{name} is the baseline measured a second time, but with too few rounds to \
+                         show the noise"
+        ),
     };
     Judgement {
         metric,
@@ -347,12 +353,15 @@ fn unmeasured(
     let both = both(subject, baseline);
     for side in [subject, baseline] {
         if let Some(why) = side.spoilt {
-            let sentence = format!("void: {both}, because {why}");
+            let sentence = format!("void: {both} can't be compared, because {why}");
             return Err(Verdict::new(Kind::Void, sentence));
         }
         if let Some((round, why)) = void_rounds(side) {
             let name = side.name;
-            let sentence = format!("void: {both}, because in round {round} of {name} {why}");
+            let sentence = format!(
+                "void: {both} can't be compared, because in round {round} of \
+                                    {name} {why}"
+            );
             return Err(Verdict::new(Kind::Void, sentence));
         }
     }
@@ -360,10 +369,10 @@ fn unmeasured(
         let (found, what) = (pairs.len(), metric.name());
         let why = match found < ROUNDS_MIN {
             true => format!(
-                "{found} {} in common, and {ROUNDS_MIN} are needed",
+                "they have only {found} {} in common, but {ROUNDS_MIN} are needed",
                 if found == 1 { "round" } else { "rounds" }
             ),
-            false => "a round without one has no ratio".to_owned(),
+            false => "a round without it has no ratio".to_owned(),
         };
         let sentence = format!("no interval for the {what} of {both}: {why}");
         Verdict::new(Kind::Void, sentence)
@@ -425,7 +434,7 @@ fn bounded_rate(
         (Some(limit), None) => (subject.name, baseline.name, ratio, limit),
         (None, Some(limit)) => (baseline.name, subject.name, ratio.inverse(), limit),
     };
-    let room = format!("{open} had room left when the generator had none: {limit}");
+    let room = format!("{open} might serve more than the generator could ask for: {limit}");
     let undecided = |why: String| Verdict::new(Kind::Undecided, format!("undecided: {why}"));
     if above.high < 1.0 {
         let below = times(above.inverse().high);
@@ -460,7 +469,7 @@ fn bounded_time(subject: Side<'_>, baseline: Side<'_>) -> Option<Verdict> {
     [subject, baseline].into_iter().find_map(|side| {
         let limit = limit(side)?;
         let sentence = format!(
-            "undecided: {}: the times of {} are also the generator's: {limit}",
+            "undecided: {}: the times of {} include the generator's own delays: {limit}",
             both(subject, baseline),
             side.name
         );
@@ -513,10 +522,10 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
         (Metric::RequestsPerSecond, false) => {
             format!("{high} serves {times} the requests of {low}")
         }
-        (Metric::Capacity, true) => format!("{high} holds a rate {percent} above that of {low}"),
+        (Metric::Capacity, true) => format!("{high} holds a rate {percent} higher than {low}"),
         (Metric::Capacity, false) => format!("{high} holds {times} the rate of {low}"),
         (_, true) => format!(
-            "the {} of {high} is {percent} more than that of {low}",
+            "the {} of {high} is {percent} higher than that of {low}",
             metric.name()
         ),
         (_, false) => format!("the {} of {high} is {times} that of {low}", metric.name()),
@@ -546,8 +555,11 @@ fn rests_on(ratio: Ratio, basis: &Basis<'_>) -> String {
     }
     if (ratio.confidence - (1.0 - ALPHA)).abs() > 1e-4 {
         words.push(match ratio.confidence > 0.9999 {
-            true => "interval of more than 99.99 %".to_owned(),
-            false => format!("interval of {} %", trimmed(100.0 * ratio.confidence, 2)),
+            true => "confidence interval above 99.99 %".to_owned(),
+            false => format!(
+                "{} % confidence interval",
+                trimmed(100.0 * ratio.confidence, 2)
+            ),
         });
     }
     words.join(", ")
@@ -567,7 +579,7 @@ pub fn limit(side: Side<'_>) -> Option<String> {
     let server = 100.0 * sample.server_busy;
     Some(match sample.generator_busy {
         Some(busy) if busy >= 0.9 => format!(
-            "its core was {:.0} % busy while the server's was {server:.0} %",
+            "its core was {:.0} % busy, the server's {server:.0} %",
             100.0 * busy
         ),
         _ => format!(

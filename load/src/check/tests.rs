@@ -180,7 +180,7 @@ fn a_percentile_of_too_few_requests_tells_nothing() {
     assert_eq!(told.outcome, Met::NotJudged);
     let reason = told.reason.unwrap();
     assert!(
-        reason.contains("60 samples are too few for p99, which takes 299"),
+        reason.contains("60 samples are too few for p99, which needs 299"),
         "{reason}"
     );
     assert_eq!(judged("p90<5ms", &few).outcome, Met::Holds);
@@ -257,7 +257,7 @@ fn availability_is_judged_unless_lateness_explains_the_gap() {
     late.void = vec![moved("p50", 150_000.0)];
     let told = judged("availability>=99%", &late);
     assert_eq!(told.outcome, Met::NotJudged);
-    assert!(told.reason.unwrap().contains("late by up to 150.00ms"));
+    assert!(told.reason.unwrap().contains("up to 150.00ms late"));
     assert_eq!(met(&late, "availability>=80%"), Met::Holds);
 }
 
@@ -310,7 +310,10 @@ fn what_a_stall_of_our_own_may_account_for_is_not_judged() {
         let told = judged(rule, &stalled);
         assert_eq!(told.outcome, Met::NotJudged, "{rule}");
         let reason = told.reason.unwrap();
-        assert!(reason.contains("stood still for 2.00 s"), "{reason}");
+        assert!(
+            reason.contains("the generator stalled for 2.00 s"),
+            "{reason}"
+        );
     }
     for rule in ["max<100us", "mean<500us", "rate>=400", "p50<100us"] {
         assert_eq!(met(&stalled, rule), Met::Crossed, "{rule}");
@@ -362,9 +365,9 @@ fn limits_that_can_mean_nothing_are_refused() {
     for (rule, why) in [
         ("errors<101%", "never above 100%"),
         ("availability>=101%", "never above 100%"),
-        ("availability>100%", "`>=` is meant"),
+        ("availability>100%", "use `>=`"),
         ("errors<=100%", "always holds"),
-        ("errors<0%", "`<=` is meant"),
+        ("errors<0%", "use `<=`"),
         ("errors<-1%", "can't be negative"),
         ("errors>=0", "always holds"),
     ] {
@@ -395,6 +398,17 @@ fn a_time_without_a_unit_is_refused_with_what_to_write() {
 }
 
 #[test]
+fn several_conditions_in_one_are_refused_and_a_time_is_told_to_need_a_unit() {
+    let two = refusal("p99<5ms,errors<1%");
+    assert!(two.contains("more than one condition"), "{two}");
+    let comma = refusal("p99<1,5ms");
+    assert!(comma.contains("isn't a time"), "{comma}");
+    for text in [two, comma] {
+        assert!(!text.contains("bare number"), "{text}");
+    }
+}
+
+#[test]
 fn conditions_that_say_nothing_are_refused_with_an_example() {
     for text in [
         "p99",
@@ -407,7 +421,7 @@ fn conditions_that_say_nothing_are_refused_with_an_example() {
         "rate>x",
     ] {
         assert!(
-            refusal(text).contains("write for example"),
+            refusal(text).contains("write it like"),
             "{text}: {}",
             refusal(text)
         );

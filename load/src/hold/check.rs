@@ -119,7 +119,7 @@ impl Figure for OfHold {
         let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
         let opened = record.connections.opened > 0;
         let why = match self.0 {
-            _ if !opened && stopped => "it was interrupted before any connection was open",
+            _ if !opened && stopped => "the hold was interrupted before any connection was open",
             // Where no connection came about that is crossed, whatever it is about.
             _ if !opened => return None,
             _ if !record.valid => "the figures are void",
@@ -197,9 +197,7 @@ fn of_heartbeats(
         let plan = &record.plan;
         let share = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s) / count;
         range.least = earlier(what, times, share.min(1.0), stall_s * 1e9, measured);
-        why.push(format!(
-            "ringside itself stood still for {stall_s:.2} s, which may account for it"
-        ));
+        why.push(check::stood_still(stall));
     }
     let heartbeats = &record.heartbeats;
     let behind = match heartbeats.unfinished {
@@ -216,8 +214,8 @@ fn of_heartbeats(
             OfTimes::Quantile(_) | OfTimes::Mean | OfTimes::Max => f64::INFINITY,
         };
         why.push(format!(
-            "{behind} heartbeats were not sent because the one before was never answered, so how \
-             long they would have taken isn't known"
+            "{behind} heartbeats weren't sent because the one before was never answered, so we \
+             don't know how long they would have taken"
         ));
     }
     range.why = why.join("; ");
@@ -255,7 +253,7 @@ fn share(limit: &str) -> Result<Option<f64>, String> {
 fn per_hour(limit: &str) -> Result<Option<f64>, String> {
     let number = limit
         .strip_suffix("/h")
-        .ok_or("the limit is a rate: write it as so many /h")?;
+        .ok_or("the limit is a rate: write it per hour, like 1/h")?;
     Ok(number.trim().parse().ok())
 }
 
@@ -347,7 +345,7 @@ mod tests {
         record.heartbeats.skipped_in_vain = 100;
         let (met, why) = judged("heartbeat_p95<3s", &record);
         assert_eq!(met, Met::NotJudged);
-        assert!(why.contains("100 heartbeats were not sent"), "{why}");
+        assert!(why.contains("100 heartbeats weren't sent"), "{why}");
         assert_eq!(judged("heartbeat_p95<2s", &record).0, Met::Crossed);
         assert_eq!(judged("heartbeat_p75<1s", &record).0, Met::Holds);
     }
@@ -371,7 +369,7 @@ mod tests {
         record.generator.longest_stall = stall(2e6);
         let (met, why) = judged("heartbeat_p99<1s", &record);
         assert_eq!(met, Met::NotJudged, "{why}");
-        assert!(why.contains("stood still for 2.00 s"), "{why}");
+        assert!(why.contains("the generator stalled for 2.00 s"), "{why}");
     }
 
     #[test]
@@ -420,7 +418,7 @@ mod tests {
             "standing>=0",
         ] {
             let refusal = text.parse::<Threshold>().unwrap_err().0;
-            assert!(refusal.contains("write for example"), "{text}: {refusal}");
+            assert!(refusal.contains("write it like"), "{text}: {refusal}");
         }
     }
 }

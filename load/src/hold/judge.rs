@@ -49,7 +49,7 @@ pub(super) fn record(
     let generator = Generator {
         threads,
         limited: late.is_some(),
-        limited_reason: late.unwrap_or_else(|| "heartbeats left when they were due".into()),
+        limited_reason: late.unwrap_or_else(|| "heartbeats were sent on time".into()),
         run_queue_share_max,
         longest_stall,
         ..generator(ground, whole_s, &outcomes)
@@ -102,7 +102,7 @@ fn generator(ground: &Ground, whole_s: f64, outcomes: &[Outcome]) -> Generator {
 /// The first violation of the protocol, in words.
 fn broken(outcomes: &[Outcome]) -> Option<String> {
     let first = outcomes.iter().find_map(|one| one.violation.as_ref())?;
-    Some(format!("the server broke the protocol: {first}"))
+    Some(format!("the server violated the protocol: {first}"))
 }
 
 /// The longest stall of all workers, from the first attempt on.
@@ -124,14 +124,14 @@ fn lateness(tally: &Tally, kept: Option<&Kept>, threads: u32) -> Option<String> 
     let p99 = tally.lateness.quantile(0.99);
     if p99 > LATENESS_P99_MAX_NS {
         signs.push(format!(
-            "1 % of the heartbeats left {:.0} ms late or more; hold fewer connections with this \
-             process, or send heartbeats less often",
+            "1 % of the heartbeats were sent at least {:.0} ms late; hold fewer connections with \
+             this process, or send heartbeats less often",
             p99 as f64 / 1e6
         ));
     }
     if let Some(Kept::TooLong(sentence)) = kept {
         signs.push(format!(
-            "{sentence}, which is in the round trips; {}",
+            "{sentence}, and the round trips include that; {}",
             Room::here(threads).own_cpus()
         ));
     }
@@ -147,16 +147,21 @@ fn void<'a>(
 ) -> Vec<String> {
     let mut void = Vec::new();
     if tally.counts.opened == 0 {
-        void.push("not one connection came about, so nothing was held".to_owned());
+        void.push("no connection could be opened, so nothing was held".to_owned());
     } else if held_s <= 0.0 {
         void.push(format!(
-            "nothing was held: it was interrupted while connections were still being opened ({} \
-             of {asked} stood); let it run until all have been tried, or open faster (--open-rate)",
+            "nothing was held: the run was interrupted while connections were still being opened \
+             ({} of {asked} were open); let it run until all have been tried, or open them faster \
+             (--open-rate)",
             tally.standing
         ));
     }
     if outcomes.any(|outcome| outcome.counters.overflows > 0) {
-        void.push("the completion queue overflowed; hold fewer connections per worker (-t)".into());
+        void.push(
+            "the completion queue overflowed; hold fewer connections per worker (more \
+                   threads, -t)"
+                .into(),
+        );
     }
     void.extend(unbalanced(tally));
     void
@@ -187,9 +192,9 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
     let never = asked.saturating_sub(counts.opened - counts.reconnects);
     let what = match (not_again > 0, never > 0) {
         _ if down == 0 => return None,
-        (true, false) => "had been lost and were not open again at the end",
+        (true, false) => "were lost and hadn't been reopened by the end",
         (false, _) => "never opened",
-        (true, true) => "were not open at the end: some had been lost, others never opened",
+        (true, true) => "weren't open at the end: some were lost, others never opened",
     };
     let not_counted = match not_again {
         0 => "",
@@ -223,14 +228,13 @@ fn busy(plan: &Plan, tally: &Tally, stall: Option<&Stall>) -> Option<String> {
     });
     Some(match own {
         Some(stall) => format!(
-            "{busy} heartbeats were not sent; ringside's own stall of {:.2} s is long enough to \
-             explain that, so don't put it down to the server",
-            stall.length_us / 1e6
+            "{busy} heartbeats weren't sent, but {stall}, which is long enough to explain that, so \
+             don't blame the server"
         ),
         None => {
             format!(
-                "{busy} heartbeats were not sent because the one before was still unanswered; the \
-                 heartbeat times include how long they waited for that"
+                "{busy} heartbeats weren't sent because the one before was still unanswered; the \
+                 heartbeat times include that wait"
             )
         }
     })
@@ -240,35 +244,35 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<Strin
     let mut warnings = Vec::new();
     if plan.heartbeat_s > plan.duration_s {
         warnings.push(format!(
-            "heartbeats come every {} s and the hold is {} s long: a connection that dies without \
-             a word in between is not noticed; shorten --heartbeat or lengthen -d",
+            "heartbeats come every {} s and the hold lasts {} s: a connection that dies silently \
+             in between goes unnoticed; shorten --heartbeat or lengthen -d",
             plan.heartbeat_s, plan.duration_s
         ));
     }
     let asked_s = f64::from(plan.connections) / plan.open_rate;
     if opening_s > asked_s * OPENING_SLACK + 1.0 {
         warnings.push(format!(
-            "opening took {opening_s:.1} s where the rate asks for {asked_s:.1} s: the server or \
-             this process did not keep up"
+            "opening took {opening_s:.1} s instead of the {asked_s:.1} s set by --open-rate: the \
+             server or this process couldn't keep up"
         ));
     }
     if tally.given_up > 0 {
         warnings.push(format!(
-            "{} connections were given up after {} retries in a row",
+            "{} connections were given up after {} consecutive retries",
             tally.given_up, plan.retries
         ));
     }
     warnings.extend(down(plan, tally).filter(|_| held));
     if tally.skipped_down > 0 {
         warnings.push(format!(
-            "{} heartbeats were due while their connection was down; they count as write failures",
+            "{} heartbeats fell due while their connection was down; they count as write failures",
             tally.skipped_down
         ));
     }
     if tally.skipped_in_vain > 0 {
         warnings.push(format!(
-            "{} heartbeats were due while one before them was unanswered that then failed; they \
-             count as write failures",
+            "{} heartbeats fell due while waiting for one that then failed; they count as write \
+             failures",
             tally.skipped_in_vain
         ));
     }
@@ -291,7 +295,7 @@ mod tests {
         assert_eq!(said(0, 2e6), None);
         // Of ten connections that beat every second.
         let own = said(20, 2e6).unwrap();
-        assert!(own.contains("own stall of 2.00 s"), "{own}");
+        assert!(own.contains("stalled for 2.00 s"), "{own}");
         for (skipped, length_us) in [(31, 2e6), (20, 50e3)] {
             let theirs = said(skipped, length_us).unwrap();
             assert!(
@@ -313,7 +317,7 @@ mod tests {
         assert_eq!(late, None);
         assert!(warning.unwrap().contains("for 5.0 % of the time"));
         let (late, warning) = judged(0.12);
-        assert!(late.unwrap().contains("which is in the round trips"));
+        assert!(late.unwrap().contains("the round trips include that"));
         assert_eq!(warning, None);
     }
 
@@ -333,15 +337,15 @@ mod tests {
         assert_eq!(
             told(11, 2, 1, 9),
             said(
-                "1 of 10 connections had been lost and were not open again at the end; \
-                 re-establish times don't include them"
+                "1 of 10 connections were lost and hadn't been reopened by the end; re-establish \
+                 times don't include them"
             )
         );
         assert_eq!(
             told(8, 1, 0, 7),
             said(
-                "3 of 10 connections were not open at the end: some had been lost, others never \
-                 opened; re-establish times don't include them"
+                "3 of 10 connections weren't open at the end: some were lost, others never opened; \
+                 re-establish times don't include them"
             )
         );
     }

@@ -55,8 +55,8 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
     if let Some(loopback) = loopback_sources(&plan, &ground.addresses, &host) {
         if let (Some(first), Some(last)) = (loopback.first(), loopback.last()) {
             says.push(format!(
-                "{} connections come from {} addresses, {first} to {last}, so that each finds a \
-                 port at once",
+                "{} connections use {} source addresses, {first} to {last}, so that each gets a \
+                 port right away",
                 plan.connections,
                 loopback.len()
             ));
@@ -71,7 +71,7 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
     let threads = threads(&plan, ground.kind, limit)?;
     if plan.threads.is_none() && threads > 1 {
         says.push(format!(
-            "{threads} workers, since the limit of open files lets each hold {} of the {} \
+            "using {threads} workers, because the open-files limit lets each hold {} of the {} \
              connections",
             room(limit),
             plan.connections
@@ -110,9 +110,9 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
         let wanted = connections + DESCRIPTORS_SPARE;
         if wanted > limit {
             return Err(RunError::Limits(format!(
-                "{connections} connections need {wanted} descriptors, and with epoll the limit of \
-                 {limit} holds for all workers together: raise it with `ulimit -n {wanted}` (as \
-                 root: `prlimit --nofile={wanted}`), use io_uring, or ask for fewer (-c)"
+                "{connections} connections need {wanted} file descriptors, but with epoll all \
+                 workers share the limit of {limit}: raise it with `ulimit -n {wanted}` (as root: \
+                 `prlimit --nofile={wanted}`), use io_uring, or use fewer connections (-c)"
             )));
         }
         return Ok(plan.threads.unwrap_or(1));
@@ -121,8 +121,8 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
     let most = u64::from(THREADS_MAX);
     if needed > most {
         return Err(RunError::Limits(format!(
-            "{connections} connections need {needed} workers of {} connections each, and {most} is \
-             the most: raise the limit of open files (`ulimit -n`), or ask for fewer (-c)",
+            "{connections} connections need {needed} workers of {} connections each, but {most} is \
+             the maximum: raise the open-files limit (`ulimit -n`), or use fewer connections (-c)",
             room(limit)
         )));
     }
@@ -130,9 +130,8 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
         None => Ok(needed as u32),
         Some(threads) if u64::from(threads) >= needed => Ok(threads),
         Some(threads) => Err(RunError::Limits(format!(
-            "-t {threads}: the limit of open files, {limit}, lets each worker hold {} connections, \
-             so {connections} need {needed} workers: leave -t out, or raise the limit with \
-             `ulimit -n`",
+            "-t {threads}: the open-files limit of {limit} lets each worker hold {} connections, \
+             so {connections} need {needed} workers: drop -t, or raise the limit with `ulimit -n`",
             room(limit)
         ))),
     }

@@ -543,7 +543,7 @@ fn a_stall_of_our_own_is_no_timeout_of_the_server() {
     assert_eq!(record.heartbeats.failed, 0, "{:?}", record.heartbeats);
     let stall = record.generator.longest_stall.unwrap();
     assert!((1.9e6..2.1e6).contains(&stall.length_us), "{stall:?}");
-    let said = |warning: &String| warning.starts_with("ringside itself stood still for 2.00 s");
+    let said = |warning: &String| warning.starts_with("the generator stalled for 2.00 s");
     assert!(record.warnings.iter().any(said), "{:?}", record.warnings);
     assert!(record.generator.counters["timeouts_put_off"] > 0);
 }

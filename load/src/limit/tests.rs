@@ -70,8 +70,8 @@ fn a_server_that_fails_is_told_from_one_that_falls_behind() {
     let behind = told(900, 0, 80, 20).unwrap();
     assert_eq!(
         behind,
-        "the server didn't reach the rate asked for: of 1000 requests that were due, 900 were \
-         completed (80 never sent, 20 unanswered at the end)"
+        "the server couldn't keep up with the offered rate: of 1000 requests that were due, 900 \
+         were completed (80 never sent, 20 unanswered at the end)"
     );
     let both = told(500, 400, 100, 0).unwrap();
     assert!(both.ends_with("(400 failed, 100 never sent)"), "{both}");
@@ -104,7 +104,7 @@ fn waits_of_our_own_make_the_generator_the_limit_from_a_twentieth_of_the_respons
         ("for connections to be closed", |waits| {
             &mut waits.closing_ns
         }),
-        ("before failed connections were tried again", |waits| {
+        ("before failed connections were retried", |waits| {
             &mut waits.back_off_ns
         }),
     ];
@@ -182,7 +182,7 @@ fn why_late(
 #[test]
 fn whoever_kept_the_generator_from_its_schedule_is_named() {
     let nobody = Disturbance::default();
-    let unknown = "nothing on this machine says why";
+    let unknown = "nothing on this machine explains it";
     assert_eq!(why_late(None, None, nobody), unknown);
     let traces = Disturbance {
         steal_share: Some(0.001),
@@ -220,7 +220,7 @@ fn whoever_kept_the_generator_from_its_schedule_is_named() {
     };
     assert_eq!(
         why_late(None, None, quota),
-        "a CPU quota stopped it for 120 ms"
+        "a CPU quota paused it for 120 ms"
     );
     let all = Disturbance {
         steal_share: Some(0.034),
@@ -229,7 +229,7 @@ fn whoever_kept_the_generator_from_its_schedule_is_named() {
     assert_eq!(
         why_late(Some(stall), Some(0.25), all),
         "its longest stall took 12.3 ms, until second 1.3, other processes had its CPU for 25.0 % \
-         of the time, the hypervisor took 3.4 % of the machine's time, a CPU quota stopped it for \
+         of the time, the hypervisor took 3.4 % of the machine's time, a CPU quota paused it for \
          120 ms"
     );
 }

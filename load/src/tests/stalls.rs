@@ -59,9 +59,7 @@ fn a_stall_of_our_own_is_no_timeout_of_the_server() {
         assert_eq!(availability.gaps, []);
         let said = |word: &str| record.warnings.iter().any(|warning| warning.contains(word));
         if record.offered_rate.is_none() {
-            assert!(said(
-                "ringside itself stood still for 2.00 s until second 5.0"
-            ));
+            assert!(said("the generator stalled for 2.00 s until second 5.0"));
             assert!(record.generator.counters["timeouts_put_off"] > 0);
         } else {
             // What was due meanwhile waited for the worker, whatever its connections did.

@@ -163,7 +163,7 @@ fn waits_behind_the_last_failed_attempt_are_the_generators() {
     let generator = &record.generator;
     let reason = &generator.limited_reason;
     assert!(generator.limited && !record.valid, "{reason}");
-    let back_off = "% before failed connections were tried again";
+    let back_off = "% before failed connections were retried";
     assert!(reason.contains(back_off), "{reason}");
 }
 

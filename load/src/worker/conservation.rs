@@ -66,13 +66,13 @@ impl Account {
             && due != begun + waiting + given_up
         {
             return Some(format!(
-                "of {due} requests that were due {begun} were begun, {waiting} waited and \
-                 {given_up} were given up"
+                "{due} requests were due, but {begun} were begun, {waiting} waited and {given_up} \
+                 were given up"
             ));
         }
         if begun != ended + under_way + again {
             return Some(format!(
-                "of {begun} requests that were begun {ended} had ended, {under_way} were under way \
+                "{begun} requests were begun, but {ended} had ended, {under_way} were under way \
                  and {again} waited to be sent again"
             ));
         }
@@ -98,8 +98,8 @@ impl<D: Driver> Worker<'_, D> {
             let due = u64::from(self.due.is_some());
             self.breach.get_or_insert_with(|| {
                 format!(
-                    "{due} requests that were due and {again} that were to be sent again waited, \
-                     and no connection stood or was to be opened"
+                    "{due} due requests and {again} to be sent again were waiting, but no \
+                     connection was open or about to be opened"
                 )
             });
         }
@@ -126,8 +126,9 @@ impl<D: Driver> Worker<'_, D> {
         if (found, told) != (total, total) || fullest > depth {
             self.breach.get_or_insert_with(|| {
                 format!(
-                    "{total} requests were under way, {told} by the count of their connections and \
-                     {found} by their places, and {fullest} of at most {depth} on one connection"
+                    "{total} requests were under way, but {told} by the count of their connections \
+                     and {found} by their places, with {fullest} of at most {depth} on one \
+                     connection"
                 )
             });
         }
@@ -179,8 +180,8 @@ fn uneven(tally: &Tally) -> Option<String> {
     } = *tally;
     (intended != completed + failed + unfinished).then(|| {
         format!(
-            "of {intended} requests that were due in the window {completed} were answered, \
-             {failed} failed and {unfinished} were unfinished"
+            "{intended} requests were due in the window, but {completed} were answered, {failed} \
+             failed and {unfinished} were unfinished"
         )
     })
 }
@@ -209,17 +210,9 @@ mod tests {
             given_up: 1,
             ..EVEN
         };
-        assert!(
-            lost.broken()
-                .unwrap()
-                .starts_with("of 10 requests that were due")
-        );
+        assert!(lost.broken().unwrap().starts_with("10 requests were due"));
         let lost = Account { ended: 3, ..EVEN };
-        assert!(
-            lost.broken()
-                .unwrap()
-                .starts_with("of 7 requests that were begun")
-        );
+        assert!(lost.broken().unwrap().starts_with("7 requests were begun"));
         let overrun = Account { overrun: 1, ..EVEN };
         assert!(overrun.broken().unwrap().contains("no room for them"));
     }

@@ -119,20 +119,20 @@ fn what_a_peer_refuses_is_told_with_its_status_or_code() {
         (
             "http2",
             "/h2/reset/REFUSED_STREAM",
-            "REFUSED_STREAM, and did nothing for it",
+            "REFUSED_STREAM, without having processed it",
         ),
         (
             "http2",
             "/h2/reset/CANCEL",
-            "reset the stream of the request with CANCEL",
+            "reset the request's stream with CANCEL",
         ),
-        ("http2", "/h2/starve", "no whole answer came in time"),
-        ("http", "/stall", "no whole answer came in time"),
+        ("http2", "/h2/starve", "the answer wasn't complete in time"),
+        ("http", "/stall", "the answer wasn't complete in time"),
         ("http", "/garbage", "RFC 9112"),
         (
             "ws",
             "/status/503",
-            "refuses the WebSocket upgrade with status",
+            "refused the WebSocket upgrade with status",
         ),
         (
             "ws",
@@ -140,7 +140,7 @@ fn what_a_peer_refuses_is_told_with_its_status_or_code() {
             "closed the WebSocket with code 1011",
         ),
         ("ws", "/ws/drop", "the connection broke"),
-        ("ws", "/ws/stall", "no whole answer came in time"),
+        ("ws", "/ws/stall", "the answer wasn't complete in time"),
     ];
     for (speaks, path, part) in table {
         let timeout = if part.contains("in time") {

@@ -113,11 +113,14 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn read(path: &Path) -> io::Result<Key> {
     let refused = |what: &str| Err(io::Error::other(what.to_owned()));
     if !fs::symlink_metadata(path)?.is_file() {
-        return refused("the key is not a regular file");
+        return refused("the key isn't a regular file");
     }
     let file = File::open(path)?;
     if !is_private(&file.metadata()?) {
-        return refused("others may read the key, or own it: `chmod 600` it if it is yours");
+        return refused(
+            "others can read the key, or it belongs to someone else: `chmod 600` it if \
+                        it's yours",
+        );
     }
     let mut bytes = Vec::new();
     file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -144,20 +147,21 @@ mod tests {
 
     #[test]
     fn a_key_is_kept_for_its_owner_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let first = Key::in_folder(folder).unwrap();
-        let again = Key::in_folder(folder).unwrap();
+        let folder = std::env::temp_dir().join(format!("ringside-key-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let first = Key::in_folder(&folder).unwrap();
+        let again = Key::in_folder(&folder).unwrap();
         assert_eq!(first.0, again.0);
         assert_ne!(first.0, Key::random().0);
         let path = folder.join(KEY_FILE);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let refused = Key::in_folder(folder).err().unwrap().to_string();
-        assert!(refused.contains("others may read"), "{refused}");
+        let refused = Key::in_folder(&folder).err().unwrap().to_string();
+        assert!(refused.contains("others can read"), "{refused}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"short").unwrap();
-        assert!(Key::in_folder(folder).is_err());
+        assert!(Key::in_folder(&folder).is_err());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

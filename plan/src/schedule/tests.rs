@@ -110,7 +110,7 @@ fn profiles_that_make_no_sense_are_refused_by_name() {
         ("10", "`@TIME` is missing"),
         ("x@1s", "x"),
         ("10@soon", "soon"),
-        ("10@0s", "longer than nothing"),
+        ("10@0s", "longer than zero"),
         ("0@1s,0:0@2s", "rate zero"),
         ("-5@1s", "-5"),
     ];

@@ -33,7 +33,7 @@ pub(super) fn compile(
     for file in files {
         if !file.exists() {
             return Err(Invalid(format!(
-                "--proto {}: there is no such file: check the path",
+                "--proto {}: no such file; check the path",
                 file.display()
             )));
         }
@@ -52,12 +52,12 @@ fn unfit(file: &Path, error: &protox::Error) -> Invalid {
         text = format!("{name}: {text}");
     }
     let advice = if text.contains("import '") {
-        "; give the folder that it lies in with --import-path"
+        "; give its directory with --import-path"
     } else {
         ""
     };
     Invalid(format!(
-        "--proto {} does not compile: {text}{advice}",
+        "--proto {} doesn't compile: {text}{advice}",
         file.display()
     ))
 }
@@ -67,21 +67,21 @@ pub(super) fn read_set(file: &Path) -> Result<DescriptorPool, Invalid> {
     let unfit = |why: &dyn std::fmt::Display, advice: &str| {
         Invalid(format!("--protoset {}: {why}; {advice}", file.display()))
     };
-    let make = "write one with `protoc --include_imports -o FILE`";
+    let make = "create one with `protoc --include_imports -o FILE`";
     let length = fs::metadata(file).map_err(|error| unfit(&error, "check the path"))?;
     if length.len() > SET_BYTES_MAX {
-        let why = format!("it is longer than {SET_BYTES_MAX} bytes, which is the limit");
+        let why = format!("it's longer than the limit of {SET_BYTES_MAX} bytes");
         return Err(unfit(&why, make));
     }
     let bytes = fs::read(file).map_err(|error| unfit(&error, "check the path"))?;
     let set = FileDescriptorSet::decode(&*bytes)
-        .map_err(|error| unfit(&format!("it is no set of descriptors ({error})"), make))?;
+        .map_err(|error| unfit(&format!("it isn't a descriptor set ({error})"), make))?;
     let files = set.file.into_iter();
     let mut files: BTreeMap<String, FileDescriptorProto> =
         files.map(|file| (file.name().to_owned(), file)).collect();
     add_built_in(&mut files);
     if let Some(name) = missing(&files).first() {
-        return Err(unfit(&format!("it lacks the import {name}"), make));
+        return Err(unfit(&format!("the import {name} is missing"), make));
     }
     pool(files).map_err(|Invalid(why)| unfit(&why, make))
 }

@@ -23,7 +23,9 @@ pub(super) fn encode(
         Err(why) => {
             let misfit = misfit(message, value, place);
             let text = misfit.unwrap_or_else(|| format!("{}: {why}", shown_place(place)));
-            Err(Invalid(format!("-b does not fit: {text}")))
+            Err(Invalid(format!(
+                "-b doesn't match the request message: {text}"
+            )))
         }
     }
 }
@@ -39,7 +41,7 @@ fn misfit(message: &MessageDescriptor, value: &Value, place: &str) -> Option<Str
     let name = message.full_name();
     let wrong = |expected: &str| {
         format!(
-            "{} must be {expected}, and not {}",
+            "{} must be {expected}, not {}",
             shown_place(place),
             shown(value)
         )
@@ -76,7 +78,7 @@ fn unknown_field(message: &MessageDescriptor, key: &str, place: &str) -> String 
         format!("it has {}", nearest_first(key, fields))
     };
     let name = message.full_name();
-    format!("{} is no field of {name}; {has}", joined(place, key))
+    format!("{} isn't a field of {name}; {has}", joined(place, key))
 }
 
 /// The same for one field of `message`; `None` where the value fits.
@@ -89,18 +91,13 @@ fn misfit_in_field(
     let alone = |value: Value| read(message, &json!({ field.name(): value })).err();
     alone(value.clone())?;
     let kind = field.kind();
-    let wrong = |expected: &str| {
-        Some(format!(
-            "{place} must be {expected}, and not {}",
-            shown(value)
-        ))
-    };
+    let wrong = |expected: &str| Some(format!("{place} must be {expected}, not {}", shown(value)));
     if field.is_map() {
         let Kind::Message(entry) = kind else {
             unreachable!("the entries of a map are messages")
         };
         let Value::Object(members) = value else {
-            return wrong("an object, for the field is a map");
+            return wrong("an object, because the field is a map");
         };
         let (key, inner) = (entry.map_entry_key_field(), entry.map_entry_value_field());
         return members.iter().find_map(|(name, value)| {
@@ -110,7 +107,7 @@ fn misfit_in_field(
                 Kind::Message(inner) => misfit(&inner, value, &place),
                 kind => read(&entry, &json!({ "value": value })).err().map(|_| {
                     format!(
-                        "{place} must be {}, and not {}",
+                        "{place} must be {}, not {}",
                         noun(&kind, value),
                         shown(value)
                     )
@@ -123,7 +120,7 @@ fn misfit_in_field(
     if field.is_list() {
         let Value::Array(items) = value else {
             return wrong(&format!(
-                "an array, for the field is repeated, of {}",
+                "an array, because the field is repeated, of {}",
                 noun(&kind, value)
             ));
         };
@@ -139,7 +136,7 @@ fn misfit_in_field(
 fn misfit_in_value(kind: &Kind, value: &Value, place: &str) -> Option<String> {
     let simple = || {
         format!(
-            "{place} must be {}, and not {}",
+            "{place} must be {}, not {}",
             noun(kind, value),
             shown(value)
         )
@@ -154,17 +151,15 @@ fn misfit_in_value(kind: &Kind, value: &Value, place: &str) -> Option<String> {
 fn noun(kind: &Kind, found: &Value) -> String {
     match kind {
         Kind::Double | Kind::Float => "a number".into(),
-        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => "a whole number of 32 bits".into(),
-        Kind::Uint32 | Kind::Fixed32 => "a whole number of 32 bits, zero or more".into(),
+        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => "a 32-bit integer".into(),
+        Kind::Uint32 | Kind::Fixed32 => "an unsigned 32-bit integer".into(),
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
-            "a whole number of 64 bits, which may stand in quotes".into()
+            "a 64-bit integer, optionally in quotes".into()
         }
-        Kind::Uint64 | Kind::Fixed64 => {
-            "a whole number of 64 bits, zero or more, which may stand in quotes".into()
-        }
+        Kind::Uint64 | Kind::Fixed64 => "an unsigned 64-bit integer, optionally in quotes".into(),
         Kind::Bool => "true or false".into(),
         Kind::String => "a string".into(),
-        Kind::Bytes => "a string in base64".into(),
+        Kind::Bytes => "a base64 string".into(),
         Kind::Enum(choices) => {
             let names = choices.values().map(|value| value.name().to_owned());
             format!(
@@ -185,15 +180,15 @@ fn well_known(name: &str) -> Option<&'static str> {
         "Any" => "an object with \"@type\": \"type.googleapis.com/package.Message\"",
         "Timestamp" => "a time such as \"2026-01-31T12:00:00Z\"",
         "Duration" => "a duration in seconds such as \"1.5s\"",
-        "FieldMask" => "field names in one string, separated by commas",
+        "FieldMask" => "a string of comma-separated field names",
         "Struct" => "an object",
         "ListValue" => "an array",
         "DoubleValue" | "FloatValue" => "a number",
-        "Int32Value" | "Int64Value" => "a whole number",
-        "UInt32Value" | "UInt64Value" => "a whole number, zero or more",
+        "Int32Value" | "Int64Value" => "an integer",
+        "UInt32Value" | "UInt64Value" => "an unsigned integer",
         "BoolValue" => "true or false",
         "StringValue" => "a string",
-        "BytesValue" => "a string in base64",
+        "BytesValue" => "a base64 string",
         "Empty" => "an empty object",
         _ => return None,
     })

@@ -101,8 +101,8 @@ impl Method {
             }
             Some(Value::Array(items)) if input.full_name() != json::LIST_VALUE => {
                 return Err(Invalid(format!(
-                    "{} takes one message and not a stream: give -b one JSON object, and not an \
-                     array of {}",
+                    "{} takes one message, not a stream: give -b one JSON object, not an array of \
+                     {}",
                     self.0.full_name(),
                     items.len()
                 )));
@@ -124,16 +124,16 @@ impl Method {
         let output = self.0.output();
         let name = output.full_name().to_owned();
         let decoded = DynamicMessage::decode(output, message)
-            .map_err(|why| Invalid(format!("the answer is no {name}: {why}")))?;
+            .map_err(|why| Invalid(format!("the answer isn't a {name}: {why}")))?;
         serde_json::to_value(&decoded)
-            .map_err(|why| Invalid(format!("the answer has no JSON form as {name}: {why}")))
+            .map_err(|why| Invalid(format!("can't show the answer ({name}) as JSON: {why}")))
     }
 }
 
 fn parse(json: &str) -> Result<Value, Invalid> {
     serde_json::from_str(json).map_err(|why| {
         Invalid(format!(
-            "-b is not JSON: {why}; write an object such as {{\"name\": \"value\"}}, or @FILE"
+            "-b isn't valid JSON: {why}; write an object such as {{\"name\": \"value\"}}, or @FILE"
         ))
     })
 }
@@ -169,16 +169,16 @@ fn find(contact: &Contact, pool: &DescriptorPool) -> Result<MethodDescriptor, In
 fn no_service(contact: &Contact, known: Vec<String>) -> Invalid {
     let path = contact.target.path.trim_start_matches('/');
     if known.is_empty() {
-        return Invalid("no service is described there: give another file with --proto".into());
+        return Invalid("it doesn't define any services: give another file with --proto".into());
     }
     Invalid(match split(&contact.target.path) {
         Some((service, _)) => format!(
-            "there is no service {service}; there is {}",
+            "there's no service {service}; there is {}",
             nearest_first(service, known)
         ),
         None => format!(
-            "{} names no method: write {}://HOST:PORT/package.Service/Method, with a service out \
-             of {}",
+            "{} doesn't name a method: write {}://HOST:PORT/package.Service/Method, with one of \
+             these services: {}",
             contact.url(),
             contact.target.scheme,
             nearest_first(path, known)

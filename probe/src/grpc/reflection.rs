@@ -53,8 +53,8 @@ impl Reflection {
             }
         }
         Err(RunError::Probe(format!(
-            "{url}: the server does not offer reflection: describe its services with \
-             --proto FILE or --protoset FILE"
+            "{url}: the server doesn't support reflection: describe its services with --proto FILE \
+             or --protoset FILE"
         )))
     }
 
@@ -74,7 +74,7 @@ impl Reflection {
             questions = missing.into_iter().map(Question::FileByFilename).collect();
         }
         Err(self.unfit(&format!(
-            "describes {service} by files whose imports lie more than {ROUNDS_MAX} deep"
+            "describes {service} in files whose imports are nested more than {ROUNDS_MAX} deep"
         )))
     }
 
@@ -87,22 +87,22 @@ impl Reflection {
         let count = questions.len();
         let answers = (self.ask)(questions)?.unwrap_or_default();
         if answers.len() < count {
-            return Err(self.unfit("left a question without an answer"));
+            return Err(self.unfit("left a request unanswered"));
         }
         for answer in answers {
             match answer {
                 Answer::Files(found) => {
                     for bytes in found.file_descriptor_proto {
                         let file = FileDescriptorProto::decode(&*bytes)
-                            .map_err(|why| self.unfit(&format!("sent a broken file ({why})")))?;
+                            .map_err(|why| self.unfit(&format!("sent a malformed file ({why})")))?;
                         files.insert(file.name().to_owned(), file);
                     }
                 }
                 Answer::Refusal(refusal) => {
-                    let why = format!("describes no such thing ({})", refusal.error_message);
+                    let why = format!("doesn't describe it ({})", refusal.error_message);
                     return Err(self.unfit(&why));
                 }
-                Answer::Services(_) => return Err(self.unfit("answers another question")),
+                Answer::Services(_) => return Err(self.unfit("answered a different request")),
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>
         ))
     };
     let Some(end) = answer.grpc else {
-        return Err(failed("the answer is not gRPC"));
+        return Err(failed("the answer isn't gRPC"));
     };
     match end.status {
         Status::Ok => {}
@@ -153,11 +153,9 @@ fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>
         .messages
         .iter()
         .map(|message| Response::decode(&**message));
-    let responses: Vec<Response> = responses.collect::<Result<_, _>>().map_err(|why| {
-        failed(&format!(
-            "an answer that is no answer of reflection ({why})"
-        ))
-    })?;
+    let responses: Vec<Response> = responses
+        .collect::<Result<_, _>>()
+        .map_err(|why| failed(&format!("can't decode its response ({why})")))?;
     let answers = responses.into_iter().filter_map(|response| response.answer);
     Ok(Some(answers.collect()))
 }
@@ -296,33 +294,25 @@ mod tests {
         let mut contradiction = file(0, &[]);
         contradiction.message_type = vec![Default::default(), Default::default()];
         let table = [
-            (
-                server(&chain(2)),
-                "p9",
-                "describes no such thing (not here)",
-            ),
+            (server(&chain(2)), "p9", "doesn't describe it (not here)"),
             (
                 server(&chain(2)[..1]),
                 "p0",
-                "describes no such thing (not here)",
+                "doesn't describe it (not here)",
             ),
             (
                 server(&chain(ROUNDS_MAX + 1)),
                 "p0",
-                "imports lie more than 64 deep",
+                "imports are nested more than 64 deep",
             ),
             (
                 server(&[contradiction]),
                 "p0",
                 "describes p0, but its descriptors contradict each other",
             ),
-            (answering(broken), "p0", "sent a broken file"),
-            (answering(other), "p0", "answers another question"),
-            (
-                answering(|_| Vec::new()),
-                "p0",
-                "left a question without an answer",
-            ),
+            (answering(broken), "p0", "sent a malformed file"),
+            (answering(other), "p0", "answered a different request"),
+            (answering(|_| Vec::new()), "p0", "left a request unanswered"),
         ];
         for (server, service, part) in table {
             let text = server.describe(service).unwrap_err().to_string();

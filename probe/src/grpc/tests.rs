@@ -1,7 +1,6 @@
 use std::fs;
 
 use prost::Message as _;
-use tempfile::TempDir;
 
 use super::*;
 
@@ -116,57 +115,54 @@ fn the_bytes_are_those_of_the_encoding() {
 const MISFITS: [(&str, &str); 26] = [
     (
         r#"{"smal": 1}"#,
-        "smal is no field of zoo.v1.Visit; it has small, ",
+        "smal isn't a field of zoo.v1.Visit; it has small, ",
     ),
     (
         r#"{"small": "x"}"#,
-        r#"small must be a whole number of 32 bits, and not "x""#,
+        r#"small must be a 32-bit integer, not "x""#,
     ),
     (
         r#"{"small": 3000000000}"#,
-        "small must be a whole number of 32 bits, and not 3000000000",
+        "small must be a 32-bit integer, not 3000000000",
     ),
-    (
-        r#"{"large": 1.5}"#,
-        "large must be a whole number of 64 bits",
-    ),
+    (r#"{"large": 1.5}"#, "large must be a 64-bit integer"),
     (
         r#"{"count": -1}"#,
-        "count must be a whole number of 64 bits, zero or more",
+        "count must be an unsigned 64-bit integer",
     ),
     (
         r#"{"open": "yes"}"#,
-        r#"open must be true or false, and not "yes""#,
+        r#"open must be true or false, not "yes""#,
     ),
-    (r#"{"name": 5}"#, "name must be a string, and not 5"),
-    (r#"{"picture": "%"}"#, "picture must be a string in base64"),
+    (r#"{"name": 5}"#, "name must be a string, not 5"),
+    (r#"{"picture": "%"}"#, "picture must be a base64 string"),
     (
         r#"{"animal": []}"#,
-        "animal must be an object of zoo.v1.Animal, and not []",
+        "animal must be an object of zoo.v1.Animal, not []",
     ),
     (
         r#"{"animal": {"kind": "LION"}}"#,
-        r#"animal.kind must be one of KIND_LION, KIND_UNKNOWN, KIND_GOOSE, and not "LION""#,
+        r#"animal.kind must be one of KIND_LION, KIND_UNKNOWN, KIND_GOOSE, not "LION""#,
     ),
     (
         r#"{"herd": {}}"#,
-        "herd must be an array, for the field is repeated",
+        "herd must be an array, because the field is repeated",
     ),
     (
         r#"{"herd": [{}, {"young": [{"name": 1}]}]}"#,
-        "herd[1].young[0].name must be a string, and not 1",
+        "herd[1].young[0].name must be a string, not 1",
     ),
     (
         r#"{"ages": [1]}"#,
-        "ages must be an object, for the field is a map",
+        "ages must be an object, because the field is a map",
     ),
     (
         r#"{"ages": {"a": 1, "b": "c"}}"#,
-        r#"ages["b"] must be a whole number of 32 bits"#,
+        r#"ages["b"] must be a 32-bit integer"#,
     ),
     (
         r#"{"cages": {"1": {"nam": ""}}}"#,
-        r#"cages["1"].nam is no field of zoo.v1.Animal"#,
+        r#"cages["1"].nam isn't a field of zoo.v1.Animal"#,
     ),
     (
         r#"{"cages": {"x": {}}}"#,
@@ -192,16 +188,13 @@ const MISFITS: [(&str, &str); 26] = [
     (r#"{"guide": 5}"#, "guide must be a string"),
     (
         r#"{"steps": [1, "a"]}"#,
-        "steps[1] must be a whole number of 32 bits",
+        "steps[1] must be a 32-bit integer",
     ),
-    (
-        "5",
-        "the message must be an object of zoo.v1.Visit, and not 5",
-    ),
-    ("{", "-b is not JSON"),
+    ("5", "the message must be an object of zoo.v1.Visit, not 5"),
+    ("{", "-b isn't valid JSON"),
     (
         "[{}, {}]",
-        "zoo.v1.Zoo.Feed takes one message and not a stream",
+        "zoo.v1.Zoo.Feed takes one message, not a stream",
     ),
 ];
 
@@ -239,7 +232,7 @@ fn an_answer_is_shown_as_json() {
     let shown = zoo("Feed").answer(b"\x0a\x01a\x10\x02").unwrap();
     assert_eq!(shown.to_string(), r#"{"kind":"KIND_GOOSE","name":"a"}"#);
     let Invalid(text) = zoo("Feed").answer(b"\x0a\x05a").unwrap_err();
-    assert!(text.contains("no zoo.v1.Animal"), "{text}");
+    assert!(text.contains("isn't a zoo.v1.Animal"), "{text}");
 }
 
 #[test]
@@ -251,21 +244,21 @@ fn what_does_not_exist_is_answered_with_what_does_the_nearest_first() {
         ),
         (
             "zoo.v1.Zo/Feed",
-            "there is no service zoo.v1.Zo; there is zoo.v1.Zoo, zoo.v1.Gate",
+            "there's no service zoo.v1.Zo; there is zoo.v1.Zoo, zoo.v1.Gate",
         ),
         (
             "Gate/Open",
-            "there is no service Gate; there is zoo.v1.Gate, zoo.v1.Zoo",
+            "there's no service Gate; there is zoo.v1.Gate, zoo.v1.Zoo",
         ),
         (
             "",
-            "names no method: write grpc://HOST:PORT/package.Service/Method",
+            "doesn't name a method: write grpc://HOST:PORT/package.Service/Method",
         ),
         (
             "zoo.v1.Gate",
-            "with a service out of zoo.v1.Gate, zoo.v1.Zoo",
+            "with one of these services: zoo.v1.Gate, zoo.v1.Zoo",
         ),
-        ("zoo.v1.Gate/", "names no method"),
+        ("zoo.v1.Gate/", "doesn't name a method"),
         ("zoo.v1.Gate/Open/Wide", "no service zoo.v1.Gate/Open"),
     ];
     for (path, part) in table {
@@ -273,7 +266,7 @@ fn what_does_not_exist_is_answered_with_what_does_the_nearest_first() {
         assert!(text.contains(part), "{path}: {text}");
     }
     let text = found("a.B/C", &proto("animal.proto")).unwrap_err();
-    assert!(text.contains("no service is described there"), "{text}");
+    assert!(text.contains("doesn't define any services"), "{text}");
 }
 
 #[test]
@@ -302,7 +295,7 @@ fn a_file_that_does_not_compile_is_told_line_and_column() {
 
 #[test]
 fn imports_are_looked_for_in_the_given_folders_too() {
-    let folder = Folder::new();
+    let folder = Folder::new("imports");
     let text = "syntax = \"proto3\"; import \"animal.proto\"; service S { rpc M(zoo.v1.Animal) \
                 returns (zoo.v1.Animal); }";
     let file = folder.write("far.proto", text.as_bytes());
@@ -323,7 +316,7 @@ fn imports_are_looked_for_in_the_given_folders_too() {
 
 #[test]
 fn a_set_of_descriptors_serves_as_well_and_a_broken_one_says_how_to_make_it() {
-    let folder = Folder::new();
+    let folder = Folder::new("protoset");
     let pool = zoo("Feed").0.parent_pool().clone();
     let whole = Source::Protoset(folder.write("whole", &pool.encode_to_vec()));
     let by_proto = zoo("Feed").call(Some(r#"{"name": "a"}"#)).unwrap();
@@ -343,9 +336,9 @@ fn a_set_of_descriptors_serves_as_well_and_a_broken_one_says_how_to_make_it() {
     let table = [
         (
             &lacking,
-            "it lacks the import animal.proto; write one with `protoc --include_imports",
+            "the import animal.proto is missing; create one with `protoc --include_imports",
         ),
-        (&garbage, "it is no set of descriptors"),
+        (&garbage, "it isn't a descriptor set"),
         (&Source::Protoset("/nonexistent".into()), "check the path"),
     ];
     for (source, part) in table {
@@ -356,16 +349,24 @@ fn a_set_of_descriptors_serves_as_well_and_a_broken_one_says_how_to_make_it() {
 }
 
 /// A folder for one test, gone at its end.
-struct Folder(TempDir);
+struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("ringside-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.path().join(name);
+        let path = self.0.join(name);
         fs::write(&path, bytes).unwrap();
         path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

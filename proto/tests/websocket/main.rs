@@ -6,5 +6,5 @@ mod choppings;
 mod frames;
 mod handshake;
 mod harness;
-
-use measure::random; // For `choppings`, which fuzz targets share.
+#[path = "../support/random.rs"]
+mod random;

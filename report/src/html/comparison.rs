@@ -74,8 +74,8 @@ fn lead(report: &Report) -> Markup {
         (trust_in_short(report))
         div.notes {
             @if let Some(why) = &setup.ended_early {
-                (note(Tone::Warn, "Ended early:", &format!("{why}. What is here is of the rounds \
-                    before.")))
+                (note(Tone::Warn, "Ended early:", &format!("{why}. This report covers the rounds \
+                                                            before that.")))
             }
             @if let Some(why) = &report.stopped {
                 (note(Tone::Calm, "Fewer rounds, as asked for:", why))
@@ -118,7 +118,7 @@ fn said(report: &Report, verdict: &Verdict, ratio: Option<&Ratio>) -> Found {
         Kind::Void => (Tone::Void, "∅"),
         Kind::NotMeasured => (Tone::Void, "–"),
     };
-    let (says, why) = divided(&as_sentence(verdict));
+    let (says, why) = divided(&as_sentence(verdict, &report.subjects));
     let rests = ratio.map(|ratio| rests(report, ratio)).unwrap_or_default();
     let parts = [why, rests].into_iter().filter(|part| !part.is_empty());
     Found {
@@ -174,15 +174,15 @@ fn figures(report: &Report) -> Option<Section> {
         .zip(&report.subjects)
         .map(|(at, row)| cells(report, at, row, &columns))
         .collect();
-    let lead = "The median of the rounds; under it half the distance from the lowest to the \
-                highest. Response times count from when a request was due.";
+    let lead = "The median of the rounds; below it, half the range from the lowest to the highest. \
+                Response times count from when a request was due.";
     Some(Section::new("Figures", lead, table("", &headings, &rows)))
 }
 
 fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell> {
     let under = match row.facts.role {
         Role::Subject => row.facts.version.clone().unwrap_or_default(),
-        Role::Again => "the baseline once more, to see what is noise".to_owned(),
+        Role::Again => "the baseline measured again, to see what is noise".to_owned(),
         Role::Ceiling => "our own server, to see what the generator can do".to_owned(),
     };
     let mut cells = vec![Cell::of(swatch(at, &row.facts.name)).under(under)];
@@ -313,15 +313,15 @@ fn ratios(report: &Report) -> Option<Section> {
         .max(setup.smallest_difference);
     let floor = match report.noise_floor {
         Some(floor) => format!(
-            ", and the baseline measured twice seems to differ from itself by up to {} %",
+            ", and the baseline differed from itself by up to {} % when measured twice",
             digits(100.0 * floor)
         ),
         None => String::new(),
     };
     let more = format!(
-        "Dot: the ratio. Whiskers: its interval. One that crosses the dotted line shows no \
-         difference. Nothing inside the grey band is called one: less than {} % does not \
-         matter{floor}.",
+        "Dot: the ratio. Whiskers: its confidence interval. An interval that crosses the dotted \
+         line shows no difference. Nothing within the grey band counts as a difference: less than \
+         {} % doesn't matter{floor}.",
         digits(100.0 * setup.smallest_difference)
     );
     let picture = intervals(
@@ -364,8 +364,8 @@ fn phases(report: &Report) -> Option<Section> {
         cells
     };
     let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
-    let lead = "Each phase is a run of its own, back to back with the one before. It passes if \
-                every condition was met in every round.";
+    let lead = "Each phase is a run of its own, right after the one before. It passes if every \
+                condition was met in every round.";
     Some(Section::new("Phases", lead, table("", &headings, &rows)))
 }
 
@@ -408,20 +408,20 @@ fn distributions(report: &Report) -> Option<Section> {
         time_us,
     );
     let picture = percentiles(
-        "The response time within which a share of exchanges was done",
-        "All rounds that count, their histograms merged. A curve ends where fewer than three \
-         exchanges are left beyond it.",
+        "Share of exchanges done within a response time",
+        "All valid rounds, with their histograms merged. A curve ends where fewer than three \
+         exchanges lie beyond it.",
         &y,
         &series,
     );
     let lead = match report.setup.rate {
         Some(_) => {
-            "From when each request was due to its answer, at the same rate for all: what a user \
-             waits."
+            "From when each request was due to its answer, at the same rate for all: what users \
+             wait."
         }
         None => {
-            "From sending to the answer, in a closed loop: what a connection waits at the most \
-             that its server can do. Not what users see at a lower load."
+            "From sending to the answer, in a closed loop: what a connection waits while its \
+             server works at its limit. Users see other times at a lower load."
         }
     };
     Some(Section::new("Response times", lead, picture))
@@ -453,7 +453,7 @@ fn course(report: &Report) -> Option<Section> {
     );
     let y = Axis::new(
         format!(
-            "{}, from the middle of its rounds",
+            "{}, relative to the median of its rounds",
             report.setup.metric.name()
         ),
         Scale::Linear,
@@ -465,14 +465,14 @@ fn course(report: &Report) -> Option<Section> {
     let y = y.holding(&[-0.02, 0.02]);
     let picture = multiples(
         "Every round, by when it was measured",
-        "Filled shapes count, hollow ones do not. Lines are what happened within a round, where \
-         its window is longer than a second.",
+        "Filled shapes count, hollow ones don't. Lines show what happened within a round, if its \
+         window is longer than a second.",
         (&x, &y),
         &series,
         &[Line::Level(0.0, String::new())],
     );
-    let lead = "Rounds are interleaved: what slows the whole machine down moves all rows at \
-                once. A slope is drift, a lonely point an outlier.";
+    let lead = "Rounds are interleaved, so whatever slows the whole machine moves all rows at \
+                once. A slope is drift; a lone point is an outlier.";
     Some(Section::new("Every round", lead, picture))
 }
 
@@ -517,7 +517,7 @@ fn flames(report: &Report, enclosed: &Enclosed) -> Option<Section> {
             Some(file) => format!("as it saw itself ({})", file.display()),
             None => "as perf saw it".to_owned(),
         };
-        let name = format!("Where the processor time of {} went, {by}", row.facts.name);
+        let name = format!("Where the CPU time of {} went, {by}", row.facts.name);
         Some(html! {
             figure.plot {
                 figcaption { (name) }
@@ -526,8 +526,8 @@ fn flames(report: &Report, enclosed: &Enclosed) -> Option<Section> {
         })
     };
     let pictures: Vec<Markup> = report.subjects.iter().filter_map(picture).collect();
-    let lead = "One extra round of each, which is in no figure above. As wide as the share of \
-                samples in which a function was on the stack.";
+    let lead = "From one extra round of each, which is in no figure above. The wider a box, the \
+                more samples had that function on the stack.";
     let body = html! { @for picture in pictures { (picture) } };
     Some(Section::new("Where the time went", lead, body))
 }
@@ -586,7 +586,7 @@ fn single(report: &Report) -> Option<Section> {
                     Outcome::Failed { what, log } => {
                         (note(Tone::Bad, "Failed:", what))
                         @if !log.is_empty() {
-                            p.small { "The last lines that it wrote:" }
+                            p.small { "The last lines of its output:" }
                             (code(&log.join("\n")))
                         }
                     }
@@ -595,12 +595,12 @@ fn single(report: &Report) -> Option<Section> {
             }
         }
     };
-    Some(Section::new("About single subjects", "", body))
+    Some(Section::new("Notes on individual subjects", "", body))
 }
 
 fn limits(report: &Report) -> Option<Section> {
     let body = sentences(&report.limits);
-    Some(Section::new("What this does not show", "", body))
+    Some(Section::new("What this doesn't show", "", body))
 }
 
 fn setup(report: &Report) -> Option<Section> {
@@ -622,16 +622,16 @@ fn setup(report: &Report) -> Option<Section> {
         .collect();
     let headings = [
         ("round", Stand::Wide),
-        ("measured after each other", Stand::Wide),
+        ("measured one after another", Stand::Wide),
     ];
     let body = html! {
         h3 { "The machine" }
         (facts(&text(machine(&report.host))))
-        h3 { "The measuring" }
+        h3 { "The measurement" }
         (facts(&text(procedure(&report.setup))))
         h3 { "The subjects" }
         (facts(&subjects))
-        (details("The order within the rounds", table("", &headings, &order)))
+        (details("The order within each round", table("", &headings, &order)))
     };
     Some(Section::new("Setup", "", body))
 }
@@ -656,11 +656,11 @@ fn again(report: &Report, enclosed: &Enclosed) -> Option<Section> {
     let body = html! {
         (code(&command))
         p.small {
-            "With the file below as comparison.toml, beside the folder of subjects, on this kind \
-             of machine; the seed is in the file. " code { "ringside report DIR" }
-            " makes this page again from the records in DIR."
+            "Save the file below as comparison.toml next to the subjects folder, and run it on \
+             this kind of machine; the seed is in the file. " code { "ringside report DIR" }
+            " writes this page again from the records in DIR."
         }
         @if !enclosed.file.is_empty() { (details("comparison.toml", code(&enclosed.file))) }
     };
-    Some(Section::new("Do it again", "", body))
+    Some(Section::new("Repeat it", "", body))
 }

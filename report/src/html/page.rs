@@ -350,6 +350,6 @@ fn sign(state: &State) -> (Tone, &'static str, &'static str) {
             Tone::Bad => (Tone::Bad, "✕", "failed"),
             _ => (*tone, "!", "found"),
         },
-        State::Unknown => (Tone::Calm, "?", "not known here"),
+        State::Unknown => (Tone::Calm, "?", "unknown here"),
     }
 }

@@ -30,9 +30,9 @@ pub(super) fn resources(report: &Report) -> Option<Section> {
             .collect()
     };
     let rows: Vec<Vec<Cell>> = whole.lines.iter().map(line).collect();
-    let lead = "Of the whole process tree, in the measured windows only; system calls in an extra \
-                round that is never timed (compare --profile). This is where a difference comes \
-                from.";
+    let lead = "Totals of the whole process tree, in the measured windows only; system calls come \
+                from an extra round that is never timed (compare --profile). This shows where a \
+                difference comes from.";
     let body = html! {
         (table("", &headings, &rows))
         @for row in &report.subjects {
@@ -86,14 +86,14 @@ pub(super) fn trust(report: &Report) -> Option<Section> {
         })
         .collect();
     let lead = format!(
-        "{}. What was found and what could not be looked at stand first; what was found is in the \
-         verdicts.",
+        "{}. Checks that found something, or couldn't run, come first; the verdicts take the \
+         findings into account.",
         count_in_words(&summaries)
     );
     let body = html! {
         (checks(&checked))
         @if !report.unseen.is_empty() {
-            (details("What could not be seen here", sentences(&report.unseen)))
+            (details("What we couldn't see here", sentences(&report.unseen)))
         }
     };
     Some(Section::new(TRUST, lead, body))
@@ -105,7 +105,7 @@ pub(super) fn trust_in_short(report: &Report) -> Markup {
         @if !report.checks.is_empty() {
             p.lead.short {
                 (count_in_words(&summaries(&report.checks))) ". "
-                a href={ "#" (super::page::anchor(TRUST)) } { "What was looked at" }
+                a href={ "#" (super::page::anchor(TRUST)) } { "What we checked" }
             }
         }
     }

@@ -116,10 +116,12 @@ fn nothing_is_written_over_and_nothing_left_where_it_fails() {
     assert!(pack(&from, Some(&there)).expect_err("there").contains("-o"));
     assert_eq!(fs::read_to_string(&there).expect("there"), "mine");
     let full = pack(&from, Some(Path::new("/proc/ringside.tar.xz"))).expect_err("no place");
-    assert!(full.contains("can't be written"), "{full}");
+    assert!(full.contains("can't write"), "{full}");
     let empty = tempfile::tempdir().expect("a directory");
     let nothing = pack(empty.path(), None).expect_err("nothing is there");
-    assert!(nothing.contains("holds nothing to pack"), "{nothing}");
+    assert!(nothing.contains("has nothing to pack"), "{nothing}");
+    let absent = pack(&empty.path().join("absent"), None).expect_err("no directory");
+    assert!(absent.contains("give one written by ringside"), "{absent}");
 }
 
 #[test]
@@ -146,12 +148,12 @@ fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
         (file, "rounds/../../evil", "outside its directory"),
         (file, "/tmp/ringside-evil", "outside its directory"),
         (file, "./", "outside its directory"),
-        (EntryType::Symlink, "rounds", "plain"),
-        (EntryType::Link, "rounds", "plain"),
-        (EntryType::Fifo, "rounds", "plain"),
-        (EntryType::Directory, "rounds", "plain"),
-        (EntryType::GNULongName, "rounds", "plain"),
-        (EntryType::XHeader, "rounds", "plain"),
+        (EntryType::Symlink, "rounds", "regular"),
+        (EntryType::Link, "rounds", "regular"),
+        (EntryType::Fifo, "rounds", "regular"),
+        (EntryType::Directory, "rounds", "regular"),
+        (EntryType::GNULongName, "rounds", "regular"),
+        (EntryType::XHeader, "rounds", "regular"),
         (file, "\u{1b}]0;owned\u{7}/../x", "outside its directory"),
     ] {
         let what = refused(&archive(&[LABELLED, (kind, path, "x")]), LIMITS);
@@ -172,8 +174,8 @@ fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
 #[test]
 fn what_is_no_pack_or_a_newer_one_says_so() {
     let other = archive(&[(EntryType::Regular, "a", "1")]);
-    assert!(refused(&other, LIMITS).contains("not a pack of ringside"));
-    assert!(refused(&archive(&[]), LIMITS).contains("not a pack of ringside"));
+    assert!(refused(&other, LIMITS).contains("not a ringside pack"));
+    assert!(refused(&archive(&[]), LIMITS).contains("not a ringside pack"));
     let label = "{\"ringside_pack\": 2, \"ringside\": \"9.0.0\", \"more\": 1}";
     let newer = archive(&[(EntryType::Regular, LABEL, label)]);
     assert!(refused(&newer, LIMITS).contains("packed by ringside 9.0.0"));
@@ -184,8 +186,8 @@ fn more_than_any_pack_holds_is_refused() {
     let file = EntryType::Regular;
     let bytes = archive(&[LABELLED, (file, "a", "123456"), (file, "b", "123456")]);
     let few = |files, bytes| Limits { files, bytes };
-    assert!(refused(&bytes, few(2, 1 << 20)).contains("holds more than"));
-    assert!(refused(&bytes, few(3, 50)).contains("holds more than"));
+    assert!(refused(&bytes, few(2, 1 << 20)).contains("has more than"));
+    assert!(refused(&bytes, few(3, 50)).contains("has more than"));
 }
 
 #[test]
@@ -315,7 +317,7 @@ fn what_is_left_out_without_being_a_page_or_a_key_is_named() {
     let expected = [
         "rounds/a/002.json.tmp: only half written",
         "subjects/a/half.tmp: only half written",
-        "subjects/a/ringside-pack.json: the label of another pack; this one has its own",
+        "subjects/a/ringside-pack.json: this is the label of another pack; a pack has only its own",
     ];
     let left_out: BTreeSet<&str> = packed.left_out.iter().map(String::as_str).collect();
     assert_eq!(left_out, BTreeSet::from(expected));
@@ -342,7 +344,7 @@ fn whatever_is_packed_can_be_read_and_what_cannot_be_is_not_packed() {
     fs::remove_file(&to).expect("its own file");
     for limits in [limits(3, least), limits(4, least - 1), limits(0, 0)] {
         let what = pack_within(&from, None, limits).expect_err("too much");
-        assert!(what.contains("the most that a pack takes"), "{what}");
+        assert!(what.contains("the most a pack can hold"), "{what}");
         let names: Vec<_> = place.path().read_dir().expect("there").flatten().collect();
         assert_eq!(names.len(), 1, "something was left: {names:?}");
     }

@@ -247,7 +247,7 @@ impl Claim {
             Some(id) => id,
             None => {
                 let what = format!(
-                    "`{}` is no name of a claim; expected a letter and a number such as \"E1\"",
+                    "`{}` isn't the name of a claim; expected a letter and a number such as \"E1\"",
                     written.id.get_ref()
                 );
                 return fault(written.id.span(), what);
@@ -255,10 +255,7 @@ impl Claim {
         };
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         if stem != id.file_stem() {
-            let what = format!(
-                "{id} stands in {stem}.toml; expected {}.toml",
-                id.file_stem()
-            );
+            let what = format!("{id} is in {stem}.toml; expected {}.toml", id.file_stem());
             return fault(written.id.span(), what);
         }
         let beside = file.parent().unwrap_or(Path::new(""));
@@ -297,7 +294,7 @@ fn test(
     let run = match (cannot, run) {
         (Some(why), None) if judges.is_empty() => return Ok(Err(why.get_ref().clone())),
         (Some(why), _) => {
-            let what = "`cannot` says that there is nothing to run and nothing to judge";
+            let what = "with `cannot`, there can be nothing to run and nothing to judge";
             return Err(document.fault(Some(why.span()), what));
         }
         (None, None) => {
@@ -359,10 +356,10 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
     };
     match (&judge, run) {
         (Judge::Ratio(ratio), _) if (ratio.published == 1.0) != ratio.within.is_some() => {
-            Err("`within` belongs to a published ratio of 1, and only to that".into())
+            Err("`within` goes with a published ratio of 1, and only with that".into())
         }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
-            Err("an order of fewer than two rows is none".into())
+            Err("an order needs at least two rows".into())
         }
         (Judge::Printed(printed), _) if printed.published[0] > printed.published[1] => {
             Err("expected `published = [least, most]`".into())
@@ -373,7 +370,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
             match read.find_map(Result::err) {
                 Some(invalid) => Err(invalid.to_string()),
                 None if pass.conditions.is_empty() || pass.of.is_some() => {
-                    Err("of held connections `pass` expects `conditions` and nothing else".into())
+                    Err("for held connections, `pass` takes `conditions` and nothing else".into())
                 }
                 None => Ok(judge),
             }
@@ -422,7 +419,7 @@ pub(super) fn above_zero<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::E
     let number = f64::deserialize(from)?;
     match number.is_finite() && number > 0.0 {
         true => Ok(number),
-        false => Err(D::Error::custom(format!("{number} is not above zero"))),
+        false => Err(D::Error::custom(format!("{number} isn't above zero"))),
     }
 }
 

@@ -59,7 +59,7 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     };
     let read = pass.conditions.iter().map(|text| text.parse());
     let Ok(conditions) = read.collect::<Result<Vec<Threshold>, _>>() else {
-        return Judgement::of(Word::Void, "a condition means nothing");
+        return Judgement::of(Word::Void, "one of the conditions can't be read");
     };
     let outcomes = evaluate(&conditions, record);
     let words: Vec<String> = outcomes
@@ -82,8 +82,7 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
         Some(claimed) => {
             let (held, claimed) = (number(held.into()), number(claimed.into()));
             let sentence = format!(
-                "{held} of {claimed} connections were held here, and so few cannot show the \
-                 claim: {words}"
+                "we held {held} of {claimed} connections here, too few to test the claim: {words}"
             );
             Judgement::of(Word::CannotBeTested, sentence)
         }
@@ -115,7 +114,7 @@ pub(super) fn run(
     let subject =
         Subject::read(&subjects.join(&asked.subject)).map_err(|fault| fault.to_string())?;
     if subject.kind != Kind::Server {
-        return Err(format!("{} is no server", subject.name));
+        return Err(format!("{} isn't a server", subject.name));
     }
     let placement = Placement::decide(&Choice::Auto, &Choice::Auto)?;
     let setting = Setting {
@@ -144,7 +143,7 @@ pub(super) fn run(
                 .map_err(|error| failed(&error));
         }
         Err(Unbuilt::Failed(what, _)) => {
-            return Err(format!("{} could not be built: {what}", subject.name));
+            return Err(format!("{} can't be built: {what}", subject.name));
         }
         Err(Unbuilt::Stopped) => return Ok(Done::Now(Vec::new())),
     };

@@ -156,7 +156,9 @@ impl<'a> Rounds<'a> {
         let void = |sentence: String| Judgement::of(Word::Void, sentence);
         let rows = &evidence.kept.manifest.rows;
         let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
-            return Err(void(format!("{name} is no row of what was measured")));
+            return Err(void(format!(
+                "there's no row called {name} in what was measured"
+            )));
         };
         let all = evidence.kept.rounds.iter();
         let samples: Vec<Sample> = all
@@ -170,7 +172,7 @@ impl<'a> Rounds<'a> {
             }
             Outcome::Failed { what, .. } => return Err(void(format!("{name} {what}"))),
             Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
-                return Err(void(format!("{name} was not measured")));
+                return Err(void(format!("{name} wasn't measured")));
             }
             Outcome::Measured | Outcome::NotReached => {}
         }
@@ -234,7 +236,7 @@ fn measure(
     let pairs = verdict::pairs(a.side(), b.side(), metric);
     let Some(ratio) = statistics::Ratio::of(&pairs, 1.0 - ALPHA, seed) else {
         return Err(void(format!(
-            "{of} and {to} have too few rounds in common with a figure of {}",
+            "{of} and {to} have too few rounds in common with a {}",
             metric.name()
         )));
     };
@@ -243,7 +245,7 @@ fn measure(
         (Some(_), None, true) => Bound::AtLeast,
         (None, Some(_), true) => Bound::AtMost,
         (Some(why), _, false) | (_, Some(why), false) if metric.is_the_generators() => {
-            let sentence = format!("the times are also the generator's ({why})");
+            let sentence = format!("the times include the generator's own delays ({why})");
             return Err(Judgement::of(Word::Undecided, sentence));
         }
         (_, _, false) => Bound::Exact,
@@ -279,7 +281,7 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
     };
     let amount = bound.words();
     let sentence = format!(
-        "{} of {of} is {amount}{} times that of {to}; {} was published",
+        "{} of {of} is {amount}{} times that of {to}; published: {}",
         asked.metric.name(),
         interval.words(),
         shown(published)
@@ -414,7 +416,7 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         .collect();
     figures.sort_unstable_by(f64::total_cmp);
     let (Some(&low), Some(&high)) = (figures.first(), figures.last()) else {
-        let sentence = format!("{} has no figure of {}", asked.of, asked.metric.name());
+        let sentence = format!("{} has no {}", asked.of, asked.metric.name());
         return Err(Judgement::of(Word::Void, sentence));
     };
     let interval = Interval {
@@ -430,7 +432,7 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
     let word = figure(best, worst, limited.is_some());
     let each = match asked.per {
         Per::Subject => "",
-        Per::Core => " for each core",
+        Per::Core => " per core",
     };
     let bound = match &limited {
         Some(why) => {
@@ -438,12 +440,12 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
                 true => "least",
                 false => "most",
             };
-            format!(" (at {end}: the generator was the limit, {why})")
+            format!(" (at {end}, because the generator was the limit: {why})")
         }
         None => String::new(),
     };
     let sentence = format!(
-        "{} of {}{each}: the rounds lie between {} and {}{bound}; {} was published",
+        "{} of {}{each}: between {} and {} in our rounds{bound}; published: {}",
         asked.metric.name(),
         asked.of,
         number(low),
@@ -481,7 +483,7 @@ fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, 
             .map(String::as_str)
             .unwrap_or_default();
         number_after(output, &asked.word).ok_or_else(|| {
-            let sentence = format!("{row} writes no number after `{}`", asked.word);
+            let sentence = format!("{row} prints no number after `{}`", asked.word);
             Judgement::of(Word::Void, sentence)
         })
     };
@@ -497,7 +499,7 @@ fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, 
         false => format!("{} to {}", shown(least), shown(most)),
     };
     let sentence = format!(
-        "{} of {}: {} against {} of {}, {} times; {range} was published",
+        "{} of {}: {} against {} of {}, a ratio of {}; published: {range}",
         asked.word,
         asked.of,
         number(a),

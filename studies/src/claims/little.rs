@@ -52,8 +52,8 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
     let Some(connections) = row.connections else {
         let mean_ms = row.mean_ms?;
         let sentence = format!(
-            "{}: {} a second at a mean of {} are {} in flight; how many were asked for was not \
-             said",
+            "{}: {} per second at a mean of {} means {} in flight; the post doesn't say how many \
+             connections it used",
             row.name,
             number(row.rate),
             millis(mean_ms),
@@ -71,7 +71,7 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
         depth => format!("{} connections, {depth} deep,", number(connections.into())),
     };
     let must = format!(
-        "{}: {load} at {} a second make a mean of {}",
+        "{}: {load} at {} per second imply a mean of {}",
         row.name,
         number(row.rate),
         millis(mean_ms)
@@ -80,9 +80,9 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
         (Some(told), _) => {
             let agrees = (told / mean_ms - 1.0).abs() <= APART_MAX;
             let rest = match agrees {
-                true => format!("; {} was published, which agrees", millis(told)),
+                true => format!("; the published {} agrees", millis(told)),
                 false => format!(
-                    "; {} was published, which at that rate is {} in flight and not {}",
+                    "; the published {} would mean {} in flight at that rate, not {}",
                     millis(told),
                     number(row.rate * told / 1e3),
                     number(outstanding)
@@ -96,7 +96,10 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
         (None, Some(p99)) => {
             let agrees = mean_ms <= p99;
             let rest = match agrees {
-                true => format!("; the published P99 of {} allows that", millis(p99)),
+                true => format!(
+                    "; the published P99 of {} is consistent with that",
+                    millis(p99)
+                ),
                 false => format!("; the published P99 of {} is below that mean", millis(p99)),
             };
             Some(Check {
@@ -164,8 +167,8 @@ mod tests {
         let check = check(&row(Some(1_000), 9_600.0, Some(12.0))).expect("all three");
         assert_eq!(
             check.sentence,
-            "x: 1,000 connections at 9,600 a second make a mean of 104 ms; 12 ms was published, \
-             which at that rate is 115 in flight and not 1,000"
+            "x: 1,000 connections at 9,600 per second imply a mean of 104 ms; the published 12 ms \
+             would mean 115 in flight at that rate, not 1,000"
         );
     }
 
@@ -174,7 +177,7 @@ mod tests {
         let check = check(&row(None, 8_200.0, Some(12.4))).expect("two of three");
         assert_eq!(check.agrees, None);
         assert!(
-            check.sentence.contains("are 102 in flight"),
+            check.sentence.contains("means 102 in flight"),
             "{}",
             check.sentence
         );

@@ -160,7 +160,7 @@ fn recorded(file: &Path, records: &Source) -> Result<Option<Kept>, String> {
     match fs::read_to_string(file) {
         Ok(now) if is_kept_of(&then, &now) => Ok(Some(kept)),
         _ => Err(format!(
-            "{} was measured with another {}: take another folder of records, or remove that one",
+            "{} was measured with a different {}: use another directory, or remove that one",
             records,
             file.display()
         )),

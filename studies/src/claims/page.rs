@@ -88,7 +88,7 @@ pub fn summary(entries: &[Entry]) -> String {
             Some(format!("{count} {}", if count == 1 { one } else { many }))
         })
         .collect();
-    format!("Of {} claims {}.", entries.len(), parts.join(", "))
+    format!("Of {} claims, {}.", entries.len(), parts.join(", "))
 }
 
 /// The machines that it was measured on.
@@ -99,23 +99,25 @@ fn machines(entries: &[Entry]) -> Vec<String> {
 }
 
 /// How a page says what its words mean.
-const RULE: &str = "A claim holds where the published ratio lies in the interval that was measured \
-    here, and is stronger where the whole interval is above it. It is weaker where the direction \
-    is proven and the whole interval is below. Where the interval leaves out what was published \
-    and no difference in that direction is shown, it does not hold. It is undecided where what was \
-    published and no difference at all are both possible, also because of the noise floor or \
-    because the generator was the limit. Void: what was measured counts for nothing, and the \
-    sentence says why. A claim with several findings has the word of the weakest, in this order: \
-    does not hold, cannot be tested here, void, undecided, weaker, holds, stronger. Ratios, orders \
-    and shapes carry from one machine to another; figures do so only roughly.";
+const RULE: &str = "A claim holds if the published ratio lies within the interval we measured \
+                    here, and is stronger if the whole interval lies above it. It is weaker if we \
+                    can show the direction, but the whole interval lies below the published ratio. \
+                    It does not hold if the interval excludes the published ratio and shows no \
+                    difference in that direction. It is undecided if both the published ratio and \
+                    no difference at all are possible, whether because of the noise floor or \
+                    because the generator was the limit. Void means that the measurement doesn't \
+                    count; the sentence says why. A claim with several findings gets the weakest \
+                    word, in this order: does not hold, cannot be tested here, void, undecided, \
+                    weaker, holds, stronger. Ratios, orders and shapes carry over from one machine \
+                    to another; absolute figures do so only roughly.";
 
 /// The page in Markdown. `command` is what writes it, `records` where the records are.
 pub fn markdown(entries: &[Entry], command: &str) -> String {
     let mut text = format!(
-        "# Claims\n\nFive published posts compare servers under high concurrency. Each of their \
-         claims is run here, scaled to this machine, and judged.\n\n**{}**\n\n{RULE}\n\n\
-         Measured on: {}.\n\nWritten by `{command}`; do not edit.\n\n\
-         | claim | what is claimed | found |\n|---|---|---|\n",
+        "# Claims\n\nFive published posts compare servers under high concurrency. We ran each of \
+         their claims here, scaled to this machine, and judged it.\n\n**{}**\n\n{RULE}\n\nMeasured \
+         on: {}.\n\nWritten by `{command}`; do not edit.\n\n| claim | what it says | what we found \
+         |\n|---|---|---|\n",
         summary(entries),
         machines(entries).join("; ")
     );
@@ -175,11 +177,11 @@ fn facts(entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
     let all = vec![
         ("source", one(&claim.source)),
         ("published", one(&claim.published)),
-        ("workload then", one(&claim.as_published)),
+        ("workload there", one(&claim.as_published)),
         ("workload here", one(&claim.as_here)),
         ("found", found.collect()),
         (
-            "why the published figure",
+            "why that published figure",
             claim.artefact.iter().cloned().collect(),
         ),
         ("arithmetic", arithmetic.collect()),
@@ -195,7 +197,7 @@ fn facts(entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
 pub fn html(entries: &[Entry], command: &str) -> String {
     let lead = html! {
         (page::kicker(&[vec![command.to_owned()], machines(entries)].concat()))
-        h1 { "What was published about servers under high concurrency, run again here" }
+        h1 { "Published claims about servers under high concurrency, repeated here" }
         (page::verdicts(&[Found {
             tone: Tone::Calm,
             sign: "§",
@@ -206,7 +208,7 @@ pub fn html(entries: &[Entry], command: &str) -> String {
     let mut sections = vec![Section::new("Ledger", "", ledger(entries))];
     let plot = multiples(entries);
     if !plot.0.is_empty() {
-        sections.push(Section::new("Against what was published", "", plot));
+        sections.push(Section::new("Compared with what was published", "", plot));
     }
     sections.extend(entries.iter().map(section));
     page::page("Claims", lead, &sections)
@@ -215,7 +217,7 @@ pub fn html(entries: &[Entry], command: &str) -> String {
 fn ledger(entries: &[Entry]) -> Markup {
     let headings = [
         ("claim", Column::Words),
-        ("what is claimed", Column::Wide),
+        ("what it says", Column::Wide),
         ("found", Column::Words),
         ("measured", Column::Wide),
     ];
@@ -265,7 +267,7 @@ fn multiples(entries: &[Entry]) -> Markup {
     }
     let write = |number: f64| format!("{number}");
     let axis = Axis::new(
-        "measured, as a multiple of what was published",
+        "measured, as a multiple of the published figure",
         Scale::Log,
         write,
     );

@@ -64,13 +64,13 @@ impl<'a> Anchors<'a> {
                 .iter()
                 .any(|row| row.counting() < ROUNDS_MIN);
             let why = match before.changed(after) {
-                None if few => Some("too few of its rounds count".to_owned()),
+                None if few => Some("too few of its rounds are valid".to_owned()),
                 why => why,
             };
             match why {
                 None => rows.push(Both { before, after }),
                 Some(why) => changed.push(format!(
-                    "{} does not tie the two sessions: {why}",
+                    "{} can't serve as a reference between the two sessions: {why}",
                     after.name
                 )),
             }
@@ -83,8 +83,8 @@ impl<'a> Anchors<'a> {
             false if rows.is_empty() => (),
             false => {
                 caution = Some(
-                    "the generator was the limit for every row that is the same in both: what \
-                     changed for the servers alone does not show there"
+                    "the generator was the limit for every row that didn't change, so they don't \
+                     show what changed for the servers"
                         .to_owned(),
                 );
             }

@@ -236,10 +236,13 @@ impl Sessions<'_> {
         let mut sentence = "unchanged: the same program in both sessions".to_owned();
         if let Some(ratio) = ratio {
             let (name, by) = (metric.name(), range(ratio));
-            sentence += &format!("; its {name} is now {by} what it was, which is the host's doing");
+            sentence += &format!(
+                "; its {name} is now {by} what it was, which must come from the \
+                                  host"
+            );
         }
         if !self.anchors.holds(row.name()) {
-            sentence += " (nothing is held against it)";
+            sentence += " (not used as a reference)";
         }
         Judgement {
             metric,
@@ -260,13 +263,13 @@ impl Sessions<'_> {
         let raw = moved(row, metric).ok_or_else(|| (None, without_interval(row, metric)))?;
         let cannot = |why: String| {
             let (name, by) = (metric.name(), range(raw));
-            let sentence = format!("can't tell: its {name} is {by} what it was, and {why}");
+            let sentence = format!("can't tell: its {name} is {by} what it was, but {why}");
             (Some(raw), sentence)
         };
         let floor = floor.clone().map_err(cannot)?;
         let ratio = beside(&self.anchors, row, metric, 1.0 - level).ok_or_else(|| {
             cannot(format!(
-                "fewer than {ROUNDS_MIN} rounds have it beside {}",
+                "fewer than {ROUNDS_MIN} rounds have both it and {}",
                 self.anchors.names()
             ))
         })?;
@@ -299,18 +302,14 @@ impl Sessions<'_> {
     /// known.
     fn floor(&self, metric: Metric) -> Result<f64, String> {
         if self.anchors.is_empty() {
-            return Err(
-                "no row that is the same program in both shows how much of that is the \
-                        host's doing"
-                    .to_owned(),
-            );
+            return Err("no unchanged row shows how much of that comes from the host".to_owned());
         }
         let (before, after) = (self.old.floor(metric), self.new.floor(metric));
         let (Some(before), Some(after)) = (before, after) else {
             let which = if before.is_none() { "first" } else { "second" };
             return Err(format!(
-                "how much the {which} session differs from itself is not known, since its \
-                 baseline was not measured again (compare --aa does)"
+                "the {which} session has no noise floor, because its baseline wasn't measured \
+                 twice (compare --aa)"
             ));
         };
         let floor = (1.0 + before) * (1.0 + after) - 1.0;
@@ -322,8 +321,8 @@ impl Sessions<'_> {
             let far = |ratio: &Ratio| ratio.low > needed || ratio.high < needed.recip();
             if let Some(ratio) = ratio.filter(far) {
                 return Err(format!(
-                    "the host did not treat alike what is the same in both: the {} of {} is {} \
-                     what it was beside {}",
+                    "the host didn't affect the unchanged rows equally: the {} of {} is {} what it \
+                     was, relative to {}",
                     metric.name(),
                     one.name(),
                     range(ratio),
@@ -382,7 +381,7 @@ fn without_interval(row: Both<'_>, metric: Metric) -> String {
         return format!("can't tell: on at least one side no valid round measured {name}");
     }
     format!(
-        "can't tell: {name} is {:.3} × what it was, but an interval takes {ROUNDS_MIN} rounds on \
+        "can't tell: {name} is {:.3} × what it was, but an interval needs {ROUNDS_MIN} rounds on \
          each side ({} before, {} now)",
         mean(&after) / mean(&before),
         before.len(),

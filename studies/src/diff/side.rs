@@ -60,7 +60,7 @@ impl MeasuredRow {
     /// Why it is not known to be the same program `after`, if it is not.
     pub(super) fn changed(&self, after: &MeasuredRow) -> Option<String> {
         let (Some(old), Some(new)) = (&self.program, &after.program) else {
-            return Some("its program was not recorded".to_owned());
+            return Some("its executable wasn't recorded".to_owned());
         };
         let hashes = |facts: &RowFacts| -> Vec<String> {
             let binaries = facts.binaries.iter();
@@ -70,11 +70,11 @@ impl MeasuredRow {
             _ if old.subject != new.subject => "it's a different subject",
             _ if old.version != new.version => "its version changed",
             _ if old.command != new.command => "its command changed",
-            _ if hashes(old) != hashes(new) => "its program changed",
-            _ if hashes(new).is_empty() => "its program was not recorded",
+            _ if hashes(old) != hashes(new) => "its executable changed",
+            _ if hashes(new).is_empty() => "its executable wasn't recorded",
             // All that our own server does is in its program and its command.
             _ if new.own_server => return None,
-            _ if old.source.is_none() || new.source.is_none() => "its source was not recorded",
+            _ if old.source.is_none() || new.source.is_none() => "its source wasn't recorded",
             _ if old.source != new.source => "its source changed",
             _ => return None,
         };
@@ -99,14 +99,14 @@ impl Measured {
         let named = |what: String| format!("{}: {what}", path.display());
         let text = fs::read_to_string(path).map_err(|error| {
             named(format!(
-                "{error}; give a directory of ringside compare, or what ringside run --format json \
-                 wrote"
+                "{error}; give a directory of ringside compare, or the output of ringside run \
+                 --format json"
             ))
         })?;
         let kind = serde_json::from_str::<Kind>(&text);
         let kind = kind.map_err(|error| {
             named(format!(
-                "neither a round nor a record ({error}); give the JSON of ringside run --format \
+                "neither a round nor a record ({error}); give the output of ringside run --format \
                  json, or a directory of ringside compare"
             ))
         })?;
@@ -158,8 +158,8 @@ impl Measured {
     fn of_round(round: Round) -> Result<Measured, String> {
         let Some(record) = &round.record else {
             return Err(
-                "a round of a timed command doesn't say what was run; give the \
-                        comparison's directory"
+                "a single round of a timed command doesn't say what ran; give the comparison's \
+                 directory"
                     .to_owned(),
             );
         };
@@ -290,7 +290,7 @@ impl Measured {
                 self.host.cpu_model.clone(),
                 after.host.cpu_model.clone(),
             ),
-            ("number of processors", cpus(&self.host), cpus(&after.host)),
+            ("number of CPUs", cpus(&self.host), cpus(&after.host)),
             (
                 "architecture",
                 self.host.architecture.clone(),
@@ -338,8 +338,8 @@ impl Measured {
         if self.workload != after.workload {
             // Only their hashes differ, or they could not be compared at all.
             cautions.push(
-                "secrets and bodies are hidden under different keys, or differ: there's no way to \
-                 tell whether both sent the same"
+                "secrets and bodies differ or are hidden with different keys, so we can't tell \
+                 whether both sent the same"
                     .to_owned(),
             );
         }
@@ -354,7 +354,7 @@ fn no_comparison(folder: &Path) -> Option<String> {
     let others = [
         (SWEEP, "a sweep; give the directory of one of its points"),
         (TRIALS, "a series of trials; give the directory of one"),
-        (CAPACITY, "a capacity search, and diff compares comparisons"),
+        (CAPACITY, "a capacity search, but diff works on comparisons"),
     ];
     let other = others.into_iter().find(|(file, _)| holds(file));
     let nothing = "no comparison in it (no comparison.json); give a directory of ringside compare";

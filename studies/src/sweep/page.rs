@@ -48,13 +48,13 @@ pub fn page(sweep: &Sweep) -> String {
             (plot(sweep, title, name, write, figure))
         }
     };
-    let read = "Each point is the median of its rounds, the band reaches from the lowest to the \
-                highest. Hollow points are the generator's as much as the subject's, or void.";
+    let read = "Each point is the median of its rounds; the band goes from the lowest to the \
+                highest. Hollow points are void, or limited by the generator.";
     let mut sections = vec![
         Section::new("Curves", read, plots),
         Section::new(
             "Figures",
-            "Each value was a comparison of its own.",
+            "Each value was measured in a comparison of its own.",
             table(sweep),
         ),
     ];

@@ -222,7 +222,7 @@ impl Sweep {
             parts.push(format!("undecided at {}", open.join(", ")));
         }
         let says = format!(
-            "{name} beside {}, {} over {}: {}.",
+            "{name} compared with {}, {} over {}: {}.",
             self.baseline,
             self.metric.name(),
             self.key.name(),
@@ -241,23 +241,27 @@ impl Law {
             values => {
                 let values: Vec<String> = values.iter().map(ToString::to_string).collect();
                 let values = values.join(", ");
-                format!(" The points at {values} are left out: they are not the subject's alone.")
+                format!(
+                    " The points at {values} are left out, because the generator was the limit \
+                         or they are void."
+                )
             }
         };
         let Some(law) = &self.law else {
-            let why = self.refused.as_deref().unwrap_or("it was not fitted");
-            return format!("{row}: no scalability law, since {why}.{left_out}");
+            let why = self.refused.as_deref().unwrap_or("it wasn't fitted");
+            return format!("{row}: the scalability law couldn't be fitted: {why}.{left_out}");
         };
         let peak = match law.peak {
             Some((n, x)) => format!(
-                "most is served with about {n:.0} {}, {} requests/s",
+                "throughput peaks at about {n:.0} {}, with {} requests/s",
                 key.name(),
                 format::count(x)
             ),
-            None => "no peak within twice of what was measured".to_owned(),
+            None => "no peak within twice the measured range".to_owned(),
         };
         format!(
-            "{row}: {} requests/s by one, {:.1} % contention, {:.3} % coherency; {peak}.{left_out}",
+            "{row}: {} requests/s for one, {:.1} % contention, {:.3} % coherency; \
+             {peak}.{left_out}",
             format::count(law.lambda.value),
             100.0 * law.sigma.value,
             100.0 * law.kappa.value,

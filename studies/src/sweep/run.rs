@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use lab::compare::{Place, metric, one, read};
 use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
-use lab::store::{MANIFEST, SWEEP, Source, Store, read_with};
+use lab::store::{MANIFEST, SWEEP, Source, Store, read_with, time_of_day};
 use lab::{CannotBegin, End, Options, resume};
 use load::{Signal, Stop};
-use measure::time::{unix_seconds, utc_stamp};
+use measure::time::{unix_seconds, utc_date};
 use statistics::Random;
 
 use super::record::{SCHEMA_VERSION, Sweep};
@@ -88,7 +88,7 @@ pub fn sweep(
     }
     found.ended_early = stop
         .requested()
-        .map(|_| "somebody asked to stop (--resume goes on with it)".to_owned());
+        .map(|_| "it was interrupted (continue with --resume)".to_owned());
     for (file, text) in files(&found) {
         store.put(file.name().as_ref(), text.into_bytes());
     }
@@ -111,7 +111,7 @@ fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store
     };
     if !folder.join(SWEEP).is_file() {
         let folder = folder.display();
-        return Err(format!("{folder} holds no sweep that could be resumed"));
+        return Err(format!("{folder} has no sweep to resume"));
     }
     let begun = read_with(&Source::of(folder).join(SWEEP), Sweep::from_json)?;
     let before = begun.file_hash.as_deref();
@@ -128,14 +128,14 @@ fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
         schema_version: SCHEMA_VERSION,
         name: comparison.name.clone(),
         question: comparison.question.clone(),
-        began: utc_stamp(seconds),
+        began: format!("{}T{}Z", utc_date(seconds), time_of_day(seconds)),
         key,
         baseline: comparison.baseline.clone(),
         metric: metric(comparison),
         order,
         points: Vec::new(),
         laws: Vec::new(),
-        ended_early: Some("the program that measured was ended (--resume goes on with it)".into()),
+        ended_early: Some("ringside was killed (continue with --resume)".into()),
         file_hash: None,
     }
 }

@@ -15,7 +15,7 @@ pub fn terminal(trials: &Trials) -> String {
 
 /// The same as Markdown.
 pub fn markdown(trials: &Trials) -> String {
-    let mut text = format!("# {}, tried often\n\n", escape(&trials.comparison));
+    let mut text = format!("# {}, repeated\n\n", escape(&trials.comparison));
     list(&mut text, "What was found", &trials.words());
     text
 }
@@ -52,7 +52,7 @@ pub fn html(trials: &Trials) -> String {
         ("trial", Column::Figures),
         ("subject", Column::Words),
         ("ratio", Column::Figures),
-        ("what it said", Column::Wide),
+        ("verdict", Column::Wide),
     ];
     let row = |(trial, finding): (&Trial, &Finding)| {
         let folder = super::folder(trial.number);
@@ -68,7 +68,7 @@ pub fn html(trials: &Trials) -> String {
         ]
     };
     let rows: Vec<Vec<Cell>> = findings(trials).map(row).collect();
-    let lead_of_table = "Each is a comparison of its own, with new processes.";
+    let lead_of_table = "Each trial is a comparison of its own, with new processes.";
     let sections = [Section::new(
         "Every trial",
         lead_of_table,
@@ -80,7 +80,7 @@ pub fn html(trials: &Trials) -> String {
 /// What the trials ask.
 pub(crate) fn question(trials: &Trials) -> &'static str {
     match trials.against_itself {
-        true => "How often is a subject called different from itself?",
+        true => "How often does a subject seem to differ from itself?",
         false => "How often is a difference found?",
     }
 }

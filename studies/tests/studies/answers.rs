@@ -42,7 +42,7 @@ fn a_program_that_is_there_but_not_as_needed_is_missing() {
     };
     assert_eq!(
         install,
-        "`sh` is installed, but not as it is needed here. Do so."
+        "`sh` is installed, but doesn't pass the subject's check. Do so."
     );
 }
 

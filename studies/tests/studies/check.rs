@@ -61,7 +61,7 @@ fn a_wrong_answer_a_missing_program_and_an_early_end_are_told_apart() {
     }
     match checked(&arena, "mute") {
         Found::Failed(what, log) => {
-            assert!(what.contains("ended before it was ready"), "{what}");
+            assert!(what.contains("exited before it was ready"), "{what}");
             assert!(log.iter().any(|line| line.contains("0 passed")), "{log:?}");
         }
         other => panic!("{other:?}"),
@@ -80,7 +80,10 @@ fn an_answer_says_its_length_or_is_declared_to_come_in_chunks() {
     assert_eq!(checked(&arena, "chunks"), Found::Good(None));
     for (name, words) in [
         ("silent", "write `chunked = true` into its [[answer]]"),
-        ("says", "with a Content-Length; it is declared as `chunked"),
+        (
+            "says",
+            "with a Content-Length, although it's declared as `chunked",
+        ),
     ] {
         match checked(&arena, name) {
             Found::Failed(what, _) => assert!(what.contains(words), "{what}"),
@@ -169,7 +172,7 @@ fn a_build_can_be_that_of_another_subject() {
     let lost = Subject::read(&arena.folder.join("subjects/lost"));
     let message = lost.expect_err("`of` an `of`").to_string();
     assert!(
-        message.contains("names a subject that has commands"),
+        message.contains("must name a subject that has some"),
         "{message}"
     );
 }

@@ -99,18 +99,18 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
         ),
         ("ratio = {", "ration = {", "did you mean `ratio`?"),
         ("\"seconds\"", "\"second\"", "did you mean `seconds`?"),
-        ("published = 5 }", "published = 0 }", "0 is not above zero"),
+        ("published = 5 }", "published = 0 }", "0 isn't above zero"),
         (
             "published = 5 }",
             "published = 1 }",
-            "`within` belongs to a published ratio of 1",
+            "`within` goes with a published ratio of 1",
         ),
         (
             "[[judge]]\nratio",
             "[[judge]]\npass = {}\nratio",
             "expected one of `ratio`",
         ),
-        ("rate = 10", "rate = -1", "-1 is not above zero"),
+        ("rate = 10", "rate = -1", "-1 isn't above zero"),
     ] {
         assert!(GOOD.contains(from), "nothing to replace: {from}");
         let file = write(&arena, "a1.toml", &GOOD.replacen(from, to, 1));
@@ -167,7 +167,10 @@ fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
     // A comparison that says something else now is not what was measured.
     arena.comparison(&COMPARISON.replace("rounds = 3", "rounds = 4"));
     let refused = claims::find(&ledger[0], &Source::of(&records), None).expect_err("another file");
-    assert!(refused.contains("was measured with another"), "{refused}");
+    assert!(
+        refused.contains("was measured with a different"),
+        "{refused}"
+    );
     assert_eq!(run(&arena, &ledger).failed.len(), 2);
 }
 

@@ -131,7 +131,7 @@ fn a_server_has_companions_too_and_one_that_fails_is_named() {
     let How::Failed { what, .. } = &row(&outcome, "bad").facts.outcome else {
         panic!("{:?}", row(&outcome, "bad").facts.outcome);
     };
-    let expected = "store, which it needs, ended before it was ready: it exited with status 4";
+    let expected = "store, which it needs, exited before it was ready: it exited with status 4";
     assert_eq!(what, expected);
 }
 
@@ -172,7 +172,7 @@ fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
     let left = left_of(&outcome, "leaves").expect("it left somebody");
     assert!(left.ends_with("`sleep`"), "{left}");
     let left = left_of(&outcome, "needs").expect("its companion left somebody");
-    assert!(left.contains("of what it needs beside it"), "{left}");
+    assert!(left.contains("or its companions'"), "{left}");
     for row in &outcome.report.subjects {
         assert_eq!(
             row.samples.len(),
@@ -192,12 +192,12 @@ fn what_a_command_or_a_companion_lacks_is_said() {
         (
             "output = \"x\"\n",
             "",
-            "expected `output`, all that it writes",
+            "expected `output` (everything it prints)",
         ),
         (
             "[start]",
             "[ready]\npath = \"/\"\n[start]",
-            "a command serves nothing",
+            "a command doesn't serve",
         ),
         ("\"command\"", "\"server\"", "expected `kind = \"command\"`"),
         (
@@ -208,12 +208,12 @@ fn what_a_command_or_a_companion_lacks_is_said() {
         (
             "{ path = \"/\" }",
             "{}",
-            "expects one of `ready.path` and `ready.command`",
+            "needs either `ready.path` or `ready.command`",
         ),
         (
             "name = \"one\"",
             "name = \"o/e\"",
-            "a companion called `o/e`",
+            "the companion's name is `o/e`",
         ),
     ] {
         assert!(good.contains(from), "nothing to replace: {from}");
@@ -247,7 +247,7 @@ fn servers_and_commands_are_not_compared_with_each_other() {
             "",
             "missing field `workload`: server is a server",
         ),
-        ("[\"timed\"]", workload, "timed is a command that is timed"),
+        ("[\"timed\"]", workload, "timed is a timed command"),
         (
             "[\"timed\"]",
             "[sweep]\nconnections = [1, 2]\n",

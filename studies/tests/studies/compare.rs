@@ -138,7 +138,7 @@ fn a_round_in_which_a_subject_goes_away_counts_for_nothing() {
     let sample = row.samples.first().expect("one round");
     assert!(sample.completed > 0, "{sample:?}");
     let why = sample.void().expect("most of the time nobody answered");
-    assert!(why.contains("of the load came to nothing"), "{why}");
+    assert!(why.contains("of the load was lost"), "{why}");
     assert!(why.contains("no answers for"), "{why}");
     let lost = sample.lost();
     assert!(lost.outage_share > 0.01 && lost.attempts > 0, "{lost:?}");
@@ -179,13 +179,13 @@ fn each_kind_of_trouble_is_a_sentence_in_its_row_and_the_others_are_measured() {
         ),
         (
             "unbuildable",
-            "could not be built: ",
+            "can't be built: ",
             "status 2",
             "tiny.c: missing semicolon",
         ),
-        ("ends", "ended before it was ready: ", "status 0", ""),
-        ("mute", "was not ready within 1 s: ", "", ""),
-        ("family", "ended before it was ready: ", "status 3", "left"),
+        ("ends", "exited before it was ready: ", "status 0", ""),
+        ("mute", "wasn't ready within 1 s: ", "", ""),
+        ("family", "exited before it was ready: ", "status 3", "left"),
     ];
     arena
         .tiny("good", "")
@@ -262,7 +262,7 @@ fn a_subject_whose_body_differs_from_the_baselines_is_void() {
     assert!(
         row.verdict
             .sentence
-            .contains("other answers with another body than good (7 bytes, not 13)"),
+            .contains("other answers with a different body than good (7 bytes, not 13)"),
         "{}",
         row.verdict.sentence
     );

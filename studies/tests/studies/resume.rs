@@ -100,7 +100,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
         round.start == if again { 2 } else { 1 } && round.sample.start == round.start
     }));
     assert_eq!(after.manifest.setup.ended_early, None);
-    for part in ["was interrupted, and went on at", "rounds_per_start"] {
+    for part in ["was interrupted and continued at", "rounds_per_start"] {
         let mut cautions = after.manifest.cautions.iter();
         assert!(cautions.any(|what| what.contains(part)), "{part}");
     }
@@ -151,7 +151,7 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
             "\"cpu_model\":\"6502\",\"was\":",
             "another machine or kernel",
         ),
-        ("\"sha256\":\"", "\"sha256\":\"0", "is another program"),
+        ("\"sha256\":\"", "\"sha256\":\"0", "isn't the same program"),
         (
             "\"ringside_sha256\":\"",
             "\"ringside_sha256\":\"0",
@@ -160,14 +160,14 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
         (
             "\"ringside_sha256\":",
             "\"was\":",
-            "older build of ringside, which kept no hash of itself",
+            "older build of ringside, which didn't record its own hash",
         ),
         (
             "\"schema_version\":1",
             "\"schema_version\":99",
             "newer ringside",
         ),
-        ("\"tiny_server", "\"tiny-server", "another command"),
+        ("\"tiny_server", "\"tiny-server", "its command has changed"),
     ] {
         let bad = match from {
             "\"tiny_server" => good.replace(" tiny_server ", " other_server "),
@@ -180,7 +180,7 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
     }
     fs::write(&manifest, good).expect("writable");
     let none = refused(&resuming(&options, &arena.folder));
-    assert!(none.contains("holds no comparison"), "{none}");
+    assert!(none.contains("has no comparison"), "{none}");
     let outcome = compare(&resumed).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.end().exit_code(), 0);
 }
@@ -269,7 +269,7 @@ fn no_round_begins_that_would_be_beyond_the_budget() {
         manifest.spent_s
     );
     let stopped = manifest.stopped.expect("it says why");
-    let whole = format!("the budget of 0.7 s was used up after {rounds} of 1000 rounds");
+    let whole = format!("the budget of 0.7 s ran out after {rounds} of 1000 rounds");
     assert_eq!(stopped, whole);
     assert_eq!(outcome.end().exit_code(), 0, "it did what was asked for");
 }
@@ -362,7 +362,7 @@ fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
     );
     let options = arena.comparison(&text);
     let refused = compare(&options).map(|_| ()).expect_err("it is a sweep");
-    assert!(refused.to_string().contains("holds a [sweep]"), "{refused}");
+    assert!(refused.to_string().contains("has a [sweep]"), "{refused}");
     let stop = Stop::new();
     let asker = stop.clone();
     let first = studies::sweep(&options, &stop, &mut |event: &Event<'_>| {

@@ -79,5 +79,5 @@ fn no_trials_are_refused() {
     };
     let options = arena.comparison(&quick(&["one"], 3));
     let refused = trials(&options, &wanted, &Stop::new(), &mut |_: &Event<'_>| ());
-    assert!(refused.is_err_and(|error| error.to_string().contains("expected 1 to")));
+    assert!(refused.is_err_and(|error| error.to_string().contains("use 1 to")));
 }

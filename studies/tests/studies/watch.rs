@@ -153,7 +153,7 @@ fn a_subject_that_a_quota_stops_is_said_to_be_throttled() {
     let outcome = compare(&arena, &["plain", "stopped"], 1);
     let finding = found(&outcome, "stopped", Check::Quota).expect("a fifth is not enough for it");
     assert_eq!(finding.severity, Severity::Void, "{finding:?}");
-    let said = "a quota kept processes from their cores for";
+    let said = "a CPU quota kept processes off their cores for";
     assert!(finding.sentence.starts_with(said), "{finding:?}");
     let host = first_round(&outcome, "stopped").watched.host;
     // The smallest of all: another one may be smaller still on this machine.
@@ -265,7 +265,7 @@ fn work_that_is_done_outside_of_the_subjects_processes_is_found() {
     let finding = found(&outcome, "leaky", Check::Elsewhere).expect("it has a helper");
     assert!(finding.severity >= Severity::Caution, "{finding:?}");
     assert!(
-        finding.sentence.contains("outside of its own processes"),
+        finding.sentence.contains("outside its own processes"),
         "{finding:?}"
     );
     assert_eq!(found(&outcome, "plain", Check::Elsewhere), None);

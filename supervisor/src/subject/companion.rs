@@ -75,7 +75,7 @@ pub(crate) fn check(companions: &[Companion]) -> Result<(), String> {
         let name = &companion.name;
         if !is_plain_name(name) {
             return Err(format!(
-                "a companion called `{name}`; expected a name of letters, digits, `.`, `_` and `-`"
+                "the companion's name is `{name}`; expected letters, digits, `.`, `_` and `-`"
             ));
         }
         if !seen.insert(name) {
@@ -84,7 +84,7 @@ pub(crate) fn check(companions: &[Companion]) -> Result<(), String> {
         let sign = &companion.ready;
         if sign.path.is_some() == sign.command.is_some() {
             return Err(format!(
-                "the companion `{name}` expects one of `ready.path` and `ready.command`"
+                "the companion `{name}` needs either `ready.path` or `ready.command`"
             ));
         }
         let commands = [&companion.command].into_iter().chain(&companion.prepare);
@@ -115,8 +115,8 @@ pub(crate) fn known<'a>(
                 None => String::new(),
             };
             return Err(format!(
-                "{{companion.{word}}} is the port or the folder of no companion that was started \
-                 before{hint}"
+                "{{companion.{word}}} isn't the port or folder of a companion listed before this \
+                 one{hint}"
             ));
         }
     }

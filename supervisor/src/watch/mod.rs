@@ -377,25 +377,19 @@ fn reset_memory_peaks(pids: &[u32]) {
 /// What this kernel or container does not show.
 fn missing(subject: &SubjectUse, group: Option<&GroupUse>, host: &HostUse) -> Vec<String> {
     let facts = [
-        (
-            host.busy_ns.is_none(),
-            "the host's processor time (/proc/stat)",
-        ),
+        (host.busy_ns.is_none(), "the host's CPU time (/proc/stat)"),
         (
             host.pressure.is_none(),
-            "pressure (/proc/pressure/cpu; the kernel wants psi=1)",
+            "pressure (/proc/pressure/cpu; the kernel needs psi=1)",
         ),
-        (
-            host.network.tcp.is_empty(),
-            "the counters of TCP (/proc/net/snmp)",
-        ),
+        (host.network.tcp.is_empty(), "TCP counters (/proc/net/snmp)"),
         (
             host.network.softnet_dropped.is_none(),
             "dropped packets (/proc/net/softnet_stat)",
         ),
         (
             group.is_none(),
-            "an account of its own by the kernel: no control group could be made",
+            "the kernel's accounting per subject: we couldn't create a control group",
         ),
         (
             subject.memory_peak_bytes.is_none(),
@@ -403,12 +397,13 @@ fn missing(subject: &SubjectUse, group: Option<&GroupUse>, host: &HostUse) -> Ve
         ),
         (
             subject.processes > 1 && subject.shared_pages == SharedPages::Repeated,
-            "how processes share pages (/proc/PID/smaps_rollup): they count in each",
+            "how processes share pages (/proc/PID/smaps_rollup), so shared pages count in each \
+             process",
         ),
     ];
     let hidden = facts.iter().filter(|(missing, _)| *missing);
     hidden
-        .map(|(_, what)| format!("not seen here: {what}"))
+        .map(|(_, what)| format!("not visible here: {what}"))
         .collect()
 }
 

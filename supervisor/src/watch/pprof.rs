@@ -92,7 +92,7 @@ struct Function {
 /// sent it.
 pub fn fold(bytes: &[u8]) -> Result<Folded, String> {
     let profile = Profile::decode(unpacked(bytes)?.as_slice())
-        .map_err(|error| format!("sent no profile in the format of pprof ({error})"))?;
+        .map_err(|error| format!("sent something that isn't a pprof profile ({error})"))?;
     if profile.sample.len() > SAMPLES_MAX {
         let what = format!("sent a profile of more than {SAMPLES_MAX} stacks");
         return Err(what);
@@ -108,7 +108,7 @@ pub fn fold(bytes: &[u8]) -> Result<Folded, String> {
         };
         total = total
             .checked_add(count)
-            .ok_or("sent a profile with more samples than can be counted")?;
+            .ok_or("sent a profile with more samples than we can count")?;
         let functions = sample
             .location_id
             .iter()
@@ -137,7 +137,7 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
             .read_to_end(&mut plain),
         false => bytes.take(BYTES_MAX + 1).read_to_end(&mut plain),
     };
-    read.map_err(|error| format!("sent a profile that is damaged or was cut off ({error})"))?;
+    read.map_err(|error| format!("sent a profile that is damaged or truncated ({error})"))?;
     match plain.len() as u64 > BYTES_MAX {
         true => Err(format!("sent a profile of more than {BYTES_MAX} bytes")),
         false => Ok(plain),
@@ -312,10 +312,7 @@ mod tests {
             .iter_mut()
             .for_each(|sample| sample.value = vec![i64::MAX]);
         let error = fold(&profile.encode_to_vec()).expect_err("they cannot be added up");
-        assert!(
-            error.contains("more samples than can be counted"),
-            "{error}"
-        );
+        assert!(error.contains("more samples than we can count"), "{error}");
         profile
             .sample
             .iter_mut()

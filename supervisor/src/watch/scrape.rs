@@ -45,7 +45,7 @@ impl Scrape {
 
     /// Asks for them. The error is a sentence.
     pub(crate) fn fetch(&self) -> Result<Metrics, String> {
-        let failed = |what: String| format!("the subject's metrics could not be read: {what}");
+        let failed = |what: String| format!("the subject's metrics couldn't be read: {what}");
         let answer = load::probe(&self.plan, TIMEOUT).map_err(|error| failed(error.to_string()))?;
         if !answer.is_success() {
             return Err(failed(format!("answered with {}", answer.ending())));
@@ -54,7 +54,7 @@ impl Scrape {
         let metrics = parse(&text);
         match metrics.is_empty() {
             true => Err(failed(
-                "the answer is not in the text format of Prometheus".to_owned(),
+                "the answer isn't in the Prometheus text format".to_owned(),
             )),
             false => Ok(metrics),
         }

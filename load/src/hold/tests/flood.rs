@@ -83,7 +83,10 @@ fn a_flood_over_http2_ends_the_connection_with_a_clear_word_and_fills_no_memory(
             record.losses
         );
         let said = record.warnings.join("; ");
-        assert!(said.contains("the server broke the protocol: "), "{said}");
+        assert!(
+            said.contains("the server violated the protocol: "),
+            "{said}"
+        );
         assert!(said.contains(word), "{said}");
         assert!(most_bytes > 1_000, "{most_bytes}");
         assert!(most_bytes <= UNSENT_BYTES_MAX, "{most_bytes}");

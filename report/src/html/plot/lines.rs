@@ -95,7 +95,7 @@ pub fn lines(
 /// which that share was done. Shapes stand at the percentiles that people ask for.
 pub fn percentiles(title: &str, more: &str, y: &Axis, series: &[Series]) -> Markup {
     let x = Axis::new(
-        "percentile: each nine takes the same room",
+        "percentile (each nine takes the same space)",
         Scale::Percentile,
         percentile,
     );

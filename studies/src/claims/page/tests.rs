@@ -88,13 +88,13 @@ fn the_page_in_html_escapes_and_has_a_place_for_each_claim() {
     ] {
         assert!(page.contains(id), "no {id}");
     }
-    assert!(page.contains("which at that rate is 150 in flight and not 1,000"));
+    assert!(page.contains("would mean 150 in flight at that rate, not 1,000"));
 }
 
 #[test]
 fn the_summary_counts_in_words() {
     assert_eq!(
         summary(&entries()),
-        "Of 3 claims 1 is weaker, 1 cannot be tested here, 1 was not run."
+        "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run."
     );
 }

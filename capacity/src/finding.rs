@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lab::sample::Sample;
 use load::Record;
 use measure::host::Host;
+use measure::time::utc_stamp;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
 use statistics::format::per_second;
@@ -16,7 +17,7 @@ use super::connections::Limited;
 use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
-use super::{Goal, host, words_of_time};
+use super::{Goal, host};
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -209,7 +210,7 @@ impl Capacities {
         Capacities {
             schema_version: SCHEMA_VERSION,
             ringside: env!("CARGO_PKG_VERSION").to_owned(),
-            began: words_of_time(began),
+            began: utc_stamp(began),
             name: name.to_owned(),
             question: None,
             asked: String::new(),

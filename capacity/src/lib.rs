@@ -50,7 +50,7 @@ use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
 use lab::manifest::Role;
 use lab::rounds::Entry;
-use lab::store::{Store, time_of_day};
+use lab::store::Store;
 use lab::{CannotBegin, End};
 use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
@@ -470,12 +470,6 @@ fn load_words(plan: &Plan, connections: u32) -> String {
         true => format!("{connections} connections{depth}"),
         false => format!("{} to {connections} connections{depth}", plan.connections),
     }
-}
-
-/// The UTC time at which something began.
-fn words_of_time(unix_seconds: u64) -> String {
-    let date = measure::time::utc_date(unix_seconds);
-    format!("{date}T{}Z", time_of_day(unix_seconds))
 }
 
 /// The machine, read once.

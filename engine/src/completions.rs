@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::driver::{Completion, Event, Lent, Token};
+use crate::operations::{Completion, Event, Lent, Token};
 use crate::pool::{Pool, Spare};
 
 /// The completions of one turn of one driver, in the order in which they happened.

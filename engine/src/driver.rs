@@ -20,49 +20,19 @@
 //! - A driver stays in the thread that opened it. Only its [`Waker`] goes elsewhere.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 
 use measure::time::Time;
 
 use crate::completions::Completions;
-use crate::tls::{Secured, TlsFault};
+pub use crate::operations::{
+    Address, Close, Completion, Event, Fault, Lent, Listen, Payload, QUIET_BYTES_MAX, Refused,
+    SocketOptions, Template, Token,
+};
+use crate::secured::Secured;
 use crate::waker::Waker;
-
-/// How many unanswered bytes a peer may be owed by quiet sends on one socket.
-///
-/// Linux never lets a send buffer fall below 4,608 bytes (socket(7), `SO_SNDBUF`), so sends that
-/// stay within half of it cannot be short, and their success needs no completion. Each send is also
-/// charged about 1,280 bytes for its `sk_buff`: where [`SocketOptions::send_buffer_bytes`] is set
-/// low, at most three quiet sends may be unanswered. A buffer that the kernel sizes holds many.
-pub const QUIET_BYTES_MAX: usize = 2048;
 
 /// [`Config::linger_ns`] where nobody says otherwise.
 pub const LINGER_NS: u64 = 30_000_000_000;
-
-/// Names one socket: a slot and the generation of its use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Token {
-    slot: u32,
-    generation: u32,
-}
-
-impl Token {
-    /// A token for `slot` in its `generation`-th use.
-    pub(crate) fn new(slot: u32, generation: u32) -> Token {
-        Token { slot, generation }
-    }
-
-    /// The dense index of the socket, below [`Config::sockets`].
-    pub fn slot(self) -> usize {
-        self.slot as usize
-    }
-
-    /// Which use of the slot this is.
-    pub(crate) fn generation(self) -> u32 {
-        self.generation
-    }
-}
 
 /// What a driver needs to know before it opens; everything is allocated then.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,190 +56,6 @@ impl Default for Config {
             linger_ns: LINGER_NS,
         }
     }
-}
-
-/// Where a peer is, or where to listen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// TCP over IPv4 or IPv6 (tcp(7)).
-    Tcp(SocketAddr),
-    /// A stream socket in the file system (unix(7)).
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(address) => write!(f, "{address}"),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-/// Socket options, each left to the kernel where `None`. `TCP_NODELAY` is always on (tcp(7)).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SocketOptions {
-    /// Local address of an outgoing connection; its port is chosen at connect
-    /// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so one address serves many destinations.
-    pub source: Option<IpAddr>,
-    /// `SO_RCVBUF` in bytes.
-    pub receive_buffer_bytes: Option<usize>,
-    /// `SO_SNDBUF` in bytes.
-    pub send_buffer_bytes: Option<usize>,
-    /// Close with a reset and without `TIME_WAIT` (`SO_LINGER` of zero, socket(7)).
-    pub reset_on_close: bool,
-}
-
-/// A listening socket to open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
-    /// Where; port 0 lets the kernel choose, see [`Driver::local_address`].
-    pub address: Address,
-    /// Several listeners share the port, one a thread (`SO_REUSEPORT`, socket(7)).
-    pub share_port: bool,
-    /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
-    pub backlog: u32,
-    /// Options that accepted connections inherit.
-    pub options: SocketOptions,
-}
-
-/// Bytes to be sent, at most once [`Driver::register`]ed, as often as wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Template {
-    /// Index in the driver that registered it.
-    pub(crate) index: u32,
-    /// Length in bytes.
-    pub(crate) length: u32,
-}
-
-impl Template {
-    /// Length in bytes.
-    #[allow(clippy::len_without_is_empty)] // An empty template is refused at registration.
-    pub fn len(self) -> usize {
-        self.length as usize
-    }
-}
-
-/// What `send` is given.
-#[derive(Debug)]
-pub enum Payload {
-    /// A part of a template, by byte offsets. Nothing is copied.
-    Template {
-        /// The registered bytes.
-        template: Template,
-        /// First byte.
-        start: u32,
-        /// One past the last byte.
-        end: u32,
-        /// Report only failure. Allowed while the peer owes answers to at most
-        /// [`QUIET_BYTES_MAX`] bytes on this socket; does not count as an unfinished send.
-        quiet: bool,
-    },
-    /// A buffer from [`Driver::buffer`], which goes back to the driver.
-    Buffer(Vec<u8>),
-}
-
-/// How a socket is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// Everything sent so far is delivered, then FIN. Where bytes of the peer lie in the kernel
-    /// that were never received, TCP sends a reset instead (RFC 1122 §4.2.2.13): read to the end.
-    /// An unfinished send has [`Config::linger_ns`] to end; then it is a reset after all.
-    Graceful,
-    /// RST, and nothing more is delivered.
-    Reset,
-}
-
-/// One thing that happened, on `socket`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// Whom it concerns; for [`Event::Accepted`] the new socket.
-    pub socket: Token,
-    /// What happened.
-    pub event: Event,
-}
-
-/// What happened on a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A connection came in; receiving is armed already.
-    Accepted {
-        /// The listener that took it.
-        listener: Token,
-    },
-    /// An outgoing connection stands; receiving is armed already.
-    Connected,
-    /// Bytes came, see [`Completions::bytes`].
-    Received(Lent),
-    /// The unfinished send has been taken by the kernel whole.
-    Sent,
-    /// The peer will send no more (FIN). Sending still works.
-    Ended,
-    /// The socket is dead; `close` it. On a listener: it takes no more connections.
-    Failed(Fault),
-}
-
-/// Names lent bytes of this turn; only [`Completions::bytes`] reads them. An index into this turn's
-/// loans, so that one kept too long can never reach memory that the kernel writes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lent {
-    pub(crate) index: u32,
-    pub(crate) length: u32,
-}
-
-/// Why a socket died. Counters on the hot path, words only at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// `ECONNREFUSED`: nobody listens there.
-    Refused,
-    /// `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`: no way there.
-    Unreachable,
-    /// `ETIMEDOUT` of the kernel's own: the peer's host does not answer.
-    TimedOut,
-    /// `EADDRNOTAVAIL`: every local port towards this peer is taken (ip(7)).
-    PortsExhausted,
-    /// `ECONNRESET`, `ECONNABORTED`: the peer ended it with RST.
-    Reset,
-    /// `EPIPE`: sent on a connection that the peer had closed.
-    BrokenPipe,
-    /// `EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`: this host gives no more.
-    Exhausted,
-    /// The connection could not be secured, or its security broke.
-    Tls(TlsFault),
-    /// Any other errno.
-    Other(i32),
-}
-
-impl Fault {
-    /// Sorts an errno(3) value.
-    pub fn from_errno(errno: i32) -> Fault {
-        match errno {
-            libc::ECONNREFUSED => Fault::Refused,
-            libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN => Fault::Unreachable,
-            libc::ETIMEDOUT => Fault::TimedOut,
-            libc::EADDRNOTAVAIL => Fault::PortsExhausted,
-            libc::ECONNRESET | libc::ECONNABORTED => Fault::Reset,
-            libc::EPIPE => Fault::BrokenPipe,
-            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => Fault::Exhausted,
-            other => Fault::Other(other),
-        }
-    }
-}
-
-/// The owner asked for something the contract forbids, or that does not fit. Nothing was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// The token names no open socket.
-    Stale,
-    /// A send on this socket has not finished.
-    SendUnfinished,
-    /// [`Config::sockets`] are open, or closing: a slot is free only when the last operation on it
-    /// has ended, which may take a few turns after `close`.
-    SocketsFull,
-    /// A template range that does not exist, or an empty send.
-    EmptyOrOutOfRange,
-    /// The kernel refused to make the socket (errno sorted).
-    Kernel(Fault),
 }
 
 /// Until when [`Driver::wait`] may sleep.

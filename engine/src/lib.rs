@@ -11,9 +11,11 @@ pub mod descriptors;
 pub mod driver;
 pub mod epoll;
 mod lingering;
+pub mod operations;
 mod payloads;
 mod pool;
 pub mod probe;
+pub mod secured;
 pub mod signal;
 pub mod sim;
 #[cfg(test)]

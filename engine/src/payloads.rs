@@ -3,7 +3,7 @@
 //! Bytes never move while they are here, which the driver that lets the kernel read them later
 //! relies on: a template stays until the end, a buffer until its send is finished.
 
-use crate::driver::{Payload, Refused, Template};
+use crate::operations::{Payload, Refused, Template};
 
 /// Buffers kept for reuse; beyond it they are freed.
 const SPARE_MAX: usize = 4096;

@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn an_abandoned_path_is_taken_over_and_a_used_one_is_not() {
-        let name = format!("ringside-socket-{}", std::process::id());
-        let address = Address::Unix(std::env::temp_dir().join(name));
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = Address::Unix(folder.path().join("socket"));
         let (first, _) = listener(&on(address.clone()), Mode::Blocking).expect("a listener");
         assert_eq!(
             listener(&on(address.clone()), Mode::Blocking).err(),
@@ -228,13 +228,12 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_socket_is_never_taken_over() {
-        let name = format!("ringside-no-socket-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
         std::fs::write(&path, "precious").expect("a file");
         let refused = listener(&on(Address::Unix(path.clone())), Mode::Blocking).err();
         assert_eq!(refused, Some(Errno::ADDRINUSE));
         assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
-        std::fs::remove_file(path).expect("still there");
     }
 
     #[test]

@@ -10,7 +10,8 @@
 mod choppings;
 #[path = "../../proto/tests/grpc/harness.rs"]
 mod harness;
-#[path = "../../proto/tests/support/random.rs"]
+#[path = "../../measure/src/random.rs"]
+#[allow(dead_code)] // Other targets use the rest.
 mod random;
 
 use choppings::some_choppings;

@@ -10,7 +10,8 @@ mod choppings;
 #[allow(dead_code, reason = "the tables of the tests use more of it")]
 #[path = "../../proto/tests/websocket/harness.rs"]
 mod harness;
-#[path = "../../proto/tests/support/random.rs"]
+#[path = "../../measure/src/random.rs"]
+#[allow(dead_code)] // Other targets use the rest.
 mod random;
 
 use choppings::some_choppings;

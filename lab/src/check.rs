@@ -3,8 +3,6 @@
 //!
 //! Compares nothing and times nothing.
 
-use std::env;
-use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -18,6 +16,7 @@ use supervisor::live::Serving;
 use supervisor::process::GRACE;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
+use tempfile::TempDir;
 
 use crate::end::End;
 use crate::event::{Event, Observer};
@@ -58,9 +57,9 @@ pub enum Readiness {
 /// # Errors
 /// If the folder of temporary files cannot be written.
 pub fn readiness(subject: &Subject, options: &Options) -> io::Result<Readiness> {
-    let dir = RunDirectory::new(&subject.name)?;
+    let dir = run_directory(&subject.name)?;
     let values = Values {
-        dir: dir.0.clone(),
+        dir: dir.path().to_path_buf(),
         subject: subject.folder.clone(),
         ringside: options.ringside.clone(),
         ..Values::default()
@@ -184,16 +183,16 @@ fn examine(
             ringside: &options.ringside,
             stop,
         };
-        let dir = RunDirectory::new(name).map_err(broken)?;
+        let dir = run_directory(name).map_err(broken)?;
         let mut values = setting.values(subject);
-        values.dir = dir.0.clone();
+        values.dir = dir.path().to_path_buf();
         if look(subject, options, &values) == Readiness::Unbuilt {
             observer.event(&Event::Building { subject: name });
         }
-        let log = dir.0.join("build.log");
+        let log = dir.path().join("build.log");
         values.build = build::build(subject, &options.cache(), &values, &log, stop)?;
         then(subject, &values, &setting, observer)?;
-        Ok(build::version(subject, &values, &dir.0))
+        Ok(build::version(subject, &values, dir.path()))
     };
     run().map_or_else(|found| found, Found::Good)
 }
@@ -222,24 +221,9 @@ impl From<Trouble> for Found {
 }
 
 /// A folder of its own under the system's folder of temporary files, gone with its owner.
-struct RunDirectory(PathBuf);
-
-impl RunDirectory {
-    fn new(name: &str) -> io::Result<RunDirectory> {
-        let own = format!("ringside-{name}-{}", std::process::id());
-        let path = env::temp_dir().join(own);
-        // Something of the same name can only be left of a process that is no more.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path)?;
-        Ok(RunDirectory(path))
-    }
-}
-
-impl Drop for RunDirectory {
-    fn drop(&mut self) {
-        // What stays of it is small, and where temporary files are cleaned away.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn run_directory(name: &str) -> io::Result<TempDir> {
+    let prefix = format!("ringside-{name}-");
+    tempfile::Builder::new().prefix(&prefix).tempdir()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use load::{Signal, Stop};
 use measure::host::Host;
-use measure::time::unix_seconds;
+use measure::time::{unix_seconds, utc_stamp};
 use statistics::sequential::Looks;
 use supervisor::binaries::{self, binaries};
 use supervisor::build::{self, Unbuilt};
@@ -22,7 +22,7 @@ use crate::manifest::{self, Asked, Manifest, Role, Setup};
 use crate::phase::Phase;
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
-use crate::store::{self, Kept, Store};
+use crate::store::{Kept, Store};
 use crate::validity::{self, Looked};
 use crate::verdict::Metric;
 use crate::{CannotBegin, Options, profile, resume};
@@ -405,11 +405,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     Setup {
         name: comparison.name.clone(),
         question: comparison.question.clone(),
-        began: format!(
-            "{}T{}Z",
-            measure::time::utc_date(began),
-            store::time_of_day(began)
-        ),
+        began: utc_stamp(began),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         ringside_sha256: binaries::own(),
         metric: metric(comparison),

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use load::redaction::KEY_FILE;
 use measure::host::Host;
-use measure::time::{unix_seconds, utc_date};
+use measure::time::{unix_seconds, utc_stamp};
 use supervisor::binaries::Binary;
 
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
-use crate::store::{ASKED, Kept, time_of_day};
+use crate::store::{ASKED, Kept};
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;
@@ -136,10 +136,9 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     manifest.cautions.extend(now.cautions);
     if manifest.setup.ended_early.is_some() {
         manifest.cautions.push(format!(
-            "The measurement was interrupted and continued at {}T{}Z with new processes, which \
-             count as a start of their own.",
-            utc_date(seconds),
-            time_of_day(seconds)
+            "The measurement was interrupted and continued at {} with new processes, which count \
+             as a start of their own.",
+            utc_stamp(seconds)
         ));
         manifest.cautions.extend(was_one_start(kept));
     }
@@ -162,9 +161,9 @@ fn was_one_start(kept: &Kept) -> Option<String> {
     let timed = kept.rounds.iter().all(|round| round.record.is_none());
     (starts.len() == 1 && !timed).then(|| {
         "All rounds before the interruption were from one start, so their intervals would have \
-         described only that start. With a second start, intervals also cover the variation between \
-         starts, and are much wider, because two starts say little about it. Start over for a \
-         single start, or set rounds_per_start for several."
+         described only that start. With a second start, intervals also cover the variation \
+         between starts, and are much wider, because two starts say little about it. Start over for \
+         a single start, or set rounds_per_start for several."
             .to_owned()
     })
 }

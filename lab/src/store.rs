@@ -306,39 +306,14 @@ fn free_name(folder: &Path) -> PathBuf {
         .unwrap_or_else(|| folder.to_owned())
 }
 
-/// The UTC time of day, as `20:12:54`.
-pub fn time_of_day(unix_seconds: u64) -> String {
-    let seconds = unix_seconds % 86_400;
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn dates_agree_with_the_calendar() {
-        for (seconds, expected) in [
-            (0, "1970-01-01"),
-            (951_782_400, "2000-02-29"),
-            (951_868_800, "2000-03-01"),
-            (1_795_291_974, "2026-11-21"),
-            (4_107_542_399, "2100-02-28"),
-            (4_107_542_400, "2100-03-01"),
-        ] {
-            assert_eq!(utc_date(seconds), expected);
-        }
-        assert_eq!(time_of_day(1_795_291_974), "20:12:54");
-    }
-
-    #[test]
     fn a_folder_with_a_comparison_is_not_written_over() {
-        let folder = std::env::temp_dir().join(format!("ringside-store-{}", std::process::id()));
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("out");
         let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
         store.put(Path::new("rounds/a/001.json"), b"{}".to_vec());
         assert_eq!(store.unwritten(), Vec::<String>::new());
@@ -358,12 +333,12 @@ mod tests {
             again.contains("holds a comparison") && again.contains("--resume"),
             "{again}"
         );
-        fs::remove_dir_all(&folder).expect("its own folder");
     }
 
     #[test]
     fn what_cannot_be_written_is_written_when_there_is_room() {
-        let folder = std::env::temp_dir().join(format!("ringside-room-{}", std::process::id()));
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("out");
         let mut store = Store::create(Some(&folder), "x", 0).expect("a new folder");
         fs::write(folder.join("rounds"), "in the way").expect("writable");
         let name = Path::new("rounds/a/001.json");
@@ -378,7 +353,6 @@ mod tests {
         store.put(Path::new("other"), Vec::new());
         assert_eq!(store.unwritten(), Vec::<String>::new());
         assert_eq!(fs::read(folder.join(name)).expect("written"), b"{}");
-        fs::remove_dir_all(&folder).expect("its own folder");
     }
 
     #[test]

@@ -668,8 +668,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
         ));
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        let cut = "so many requests were never sent that we couldn't count each one's wait; lower the \
-             rate";
+        let cut = "so many requests were never sent that we couldn't count each one's wait; \
+                   lower the rate";
         void.push(cut.to_owned());
     }
     verdict.valid = void.is_empty();

@@ -28,8 +28,8 @@ pub fn check(connections: u32, addresses: usize, host: &Host) -> Result<(), Inva
     let wanted = connections.div_ceil(ports);
     Err(Invalid(format!(
         "-c {connections}: {addresses} local address(es) with {ports} ports each allow only {most} \
-         connections; give at least {wanted} addresses with --source-ip (such as 127.0.1.0/24 for a \
-         server on this host), or widen net.ipv4.ip_local_port_range",
+         connections; give at least {wanted} addresses with --source-ip (such as 127.0.1.0/24 for \
+         a server on this host), or widen net.ipv4.ip_local_port_range",
     )))
 }
 

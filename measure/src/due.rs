@@ -1,8 +1,10 @@
 //! How many exchanges fell due in each second, by when they were due and not by when anybody saw
 //! to them: a backlog that is sent in the tenth second was due in the seconds before it.
 
-use crate::series::ROWS_MAX;
 use crate::time::Time;
+
+/// The most rows of a run's seconds. One more, and neighbours merge.
+pub const ROWS_MAX: usize = 3600;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -322,8 +322,7 @@ mod tests {
 
     #[test]
     fn mitigations_are_summed_up_and_the_holes_named() {
-        let directory = std::env::temp_dir().join(format!("measure-{}", std::process::id()));
-        fs::create_dir_all(&directory).expect("a directory");
+        let folder = tempfile::tempdir().expect("a folder");
         for (name, state) in [
             (
                 "mds",
@@ -332,14 +331,15 @@ mod tests {
             ("meltdown", "Not affected\n"),
             ("retbleed", "Mitigation: IBPB\n"),
         ] {
-            fs::write(directory.join(name), state).expect("a file");
+            fs::write(folder.path().join(name), state).expect("a file");
         }
-        let told = mitigations(&directory);
-        fs::remove_dir_all(&directory).expect("our directory");
+        let told = mitigations(folder.path());
         assert_eq!(
             told.as_deref(),
             Some("1 mitigated, 1 vulnerable (mds), 1 not affected")
         );
-        assert_eq!(mitigations(&directory), None);
+        let gone = folder.path().to_path_buf();
+        folder.close().expect("our folder");
+        assert_eq!(mitigations(&gone), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Seeded randomness: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), small, fast and the same on
-//! every machine, so that a seed in a record brings the same run back.
+//! every machine and in every version, so that a seed in a record, or in a test that failed, brings
+//! the same run back.
 
 /// A stream of random numbers. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
@@ -33,7 +34,13 @@ impl Random {
 
     /// A number below `bound`, which is not zero.
     pub fn below(&mut self, bound: u64) -> u64 {
+        debug_assert!(bound > 0, "no number is below zero");
         self.next() % bound
+    }
+
+    /// The same for a place in a list.
+    pub fn index(&mut self, bound: usize) -> usize {
+        self.below(bound as u64) as usize
     }
 
     /// Even in [0, 1).
@@ -50,5 +57,22 @@ impl Random {
     pub fn length(&mut self, bits: u64) -> u64 {
         let power = self.below(bits) + 1;
         self.below(1 << power)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_published_generator() {
+        // The first of the reference implementation for this seed.
+        let mut random = Random::seeded(1_234_567);
+        let expected = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+        ];
+        assert_eq!([(); 3].map(|()| random.next()), expected);
     }
 }

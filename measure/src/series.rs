@@ -8,13 +8,11 @@
 //! row is twice as long from then on.
 
 use crate::due::Due;
+pub use crate::due::ROWS_MAX;
 use crate::histogram::{Layout, rank};
 use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// A series has at most this many rows.
-pub const ROWS_MAX: usize = 3600;
 
 const PACKED_BYTES_MAX: usize = 4 << 20;
 const SECOND_NS: u64 = 1_000_000_000;

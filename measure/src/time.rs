@@ -6,6 +6,8 @@
 use std::ops::{Add, Sub};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use time::OffsetDateTime;
+
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC`, or of a simulator's virtual clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
@@ -60,22 +62,26 @@ pub fn unix_nanoseconds() -> u128 {
 
 /// The UTC date of a wall-clock time, as `2026-11-21`.
 pub fn utc_date(unix_seconds: u64) -> String {
-    // Days to a civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-    let days = unix_seconds / 86_400 + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    utc(unix_seconds).date().to_string()
+}
+
+/// The UTC time of day of a wall-clock time, as `20:12:54`.
+pub fn utc_time_of_day(unix_seconds: u64) -> String {
+    let (hour, minute, second) = utc(unix_seconds).time().as_hms();
+    format!("{hour:02}:{minute:02}:{second:02}")
+}
+
+/// A wall-clock time as RFC 3339 has it: `2026-11-21T20:12:54Z`.
+pub fn utc_stamp(unix_seconds: u64) -> String {
+    let (date, time) = (utc_date(unix_seconds), utc_time_of_day(unix_seconds));
+    format!("{date}T{time}Z")
+}
+
+/// The calendar is the `time` crate's. Behind the year 9999 it's always that year's last second.
+fn utc(unix_seconds: u64) -> OffsetDateTime {
+    const LAST_SECOND: u64 = 253_402_300_799;
+    OffsetDateTime::from_unix_timestamp(unix_seconds.min(LAST_SECOND) as i64)
+        .expect("every second to the end of 9999 has a date")
 }
 
 /// Gives the processor away until `until`. Not for the data plane, whose driver does the waiting.
@@ -117,6 +123,24 @@ mod tests {
         assert_eq!(Time(7) - Time::NEVER, Duration::ZERO);
         assert_eq!(Time(7).plus(u64::MAX), Time::NEVER);
         assert_eq!(Time(7) + Duration::MAX, Time::NEVER);
+    }
+
+    #[test]
+    fn dates_and_times_are_those_of_the_calendar() {
+        for (seconds, date, time) in [
+            (0, "1970-01-01", "00:00:00"),
+            (951_782_400, "2000-02-29", "00:00:00"),
+            (951_868_799, "2000-02-29", "23:59:59"),
+            (951_868_800, "2000-03-01", "00:00:00"),
+            (1_795_291_974, "2026-11-21", "20:12:54"),
+            (4_107_542_399, "2100-02-28", "23:59:59"),
+            (4_107_542_400, "2100-03-01", "00:00:00"),
+            (u64::MAX, "9999-12-31", "23:59:59"),
+        ] {
+            assert_eq!(utc_date(seconds), date);
+            assert_eq!(utc_time_of_day(seconds), time);
+            assert_eq!(utc_stamp(seconds), format!("{date}T{time}Z"));
+        }
     }
 
     #[test]

@@ -8,13 +8,9 @@ use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
 use crate::answer::Kept;
-use crate::connection::{self, Incoming, Rpcs};
 use crate::service::{Agenda, Context, Reply, Request, Response, Ticket};
 use crate::services::{self, Route, Routes};
 use crate::summary::Counts;
-
-/// Incoming bodies end up in boxes that are used again; so many wait for that.
-const SPARE_MAX: usize = 16;
 
 /// Memory of a WebSocket message is kept for the next up to so many bytes.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
@@ -27,9 +23,6 @@ pub(crate) struct Site {
     pub(crate) scratch: Scratch,
     /// Memory for the next WebSocket message.
     pub(crate) message: Vec<u8>,
-    /// The same for HTTP/2, and what calls of gRPC need.
-    pub(crate) kept_http2: connection::Kept,
-    pub(crate) rpcs: Rpcs,
     pub(crate) counts: Counts,
     pub(crate) agenda: Agenda,
     /// What a client may ask for.
@@ -43,8 +36,6 @@ pub(crate) struct Site {
     date_until: Time,
     wall: Wall,
     routes: Vec<Route>,
-    #[allow(clippy::vec_box)] // The boxes are what is used again.
-    spare: Vec<Box<Incoming>>,
 }
 
 /// Where the date comes from.
@@ -72,8 +63,6 @@ impl Site {
             kept: Kept::default(),
             scratch: Scratch::default(),
             message: Vec::new(),
-            kept_http2: connection::Kept::default(),
-            rpcs: Rpcs::new(),
             counts: Counts::default(),
             agenda: Agenda::default(),
             limits,
@@ -83,19 +72,20 @@ impl Site {
             date_until: now,
             wall,
             routes: routes.for_worker(),
-            spare: Vec::new(),
         };
         site.turn(now);
         site
     }
 
-    /// A turn begins at `now`.
+    /// A turn begins at `now`. Says whether the date is another one from here on.
     #[inline]
-    pub(crate) fn turn(&mut self, now: Time) {
+    pub(crate) fn turn(&mut self, now: Time) -> bool {
         self.now = now;
-        if now >= self.date_until {
+        let is_over = now >= self.date_until;
+        if is_over {
             self.renew_date();
         }
+        is_over
     }
 
     fn renew_date(&mut self) {
@@ -112,7 +102,6 @@ impl Site {
             "the date would be formatted anew in every turn"
         );
         self.kept.renew(&self.date);
-        self.kept_http2.forget();
     }
 
     /// From now on every answer ends its connection.
@@ -215,18 +204,6 @@ impl Site {
         );
         if memory.capacity() > self.message.capacity() && memory.capacity() <= MESSAGE_BYTES_MAX {
             self.message = memory;
-        }
-    }
-
-    /// A box for an incoming body, perhaps with memory from the last one.
-    pub(crate) fn incoming(&mut self) -> Box<Incoming> {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    /// Takes such a box back.
-    pub(crate) fn recycle(&mut self, mut incoming: Box<Incoming>) {
-        if self.spare.len() < SPARE_MAX && incoming.clear() {
-            self.spare.push(incoming);
         }
     }
 }

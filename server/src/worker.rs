@@ -23,7 +23,7 @@ use measure::time::Time;
 use proto::http1::server::Limits;
 
 use crate::config::Timeouts;
-use crate::connection::{Connection, Ending, Overdue, Step};
+use crate::connection::{Connection, Ending, Overdue, Shared, Step};
 use crate::pattern::{self, Slice};
 use crate::service::Ticket;
 use crate::services::Routes;
@@ -56,7 +56,7 @@ pub(crate) struct Worker<D> {
     driver: D,
     settings: Settings,
     stop: Stop,
-    site: Site,
+    site: Shared,
     listener: Option<Token>,
     /// By slot; as long as the highest slot that was ever used.
     connections: Vec<Option<Connection>>,
@@ -101,7 +101,12 @@ impl<D: Driver> Worker<D> {
             settings.listen.address = address;
         }
         Ok(Worker {
-            site: Site::new(now, settings.wall, settings.limits, &settings.routes),
+            site: Shared::new(Site::new(
+                now,
+                settings.wall,
+                settings.limits,
+                &settings.routes,
+            )),
             settings,
             stop,
             listener: Some(listener),

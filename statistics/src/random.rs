@@ -1,22 +1,20 @@
-//! Random numbers that a seed decides.
+//! What statistics draws from a seed.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, seedable, good enough to draw and to shuffle.
+use measure::random;
+
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(random::Random);
 
 impl Random {
     /// The one that this seed decides.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random(random::Random::seeded(seed))
     }
 
     /// The next number, any of 64 bits.
     pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next()
     }
 
     /// A number below `bound`, by multiplication (Lemire 2019); its bias is below `bound` / 2^64.

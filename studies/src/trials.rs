@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use lab::compare::{self, Place};
 use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
-use lab::store::{self, Store, TRIALS};
+use lab::store::{Store, TRIALS};
 use lab::verdict::Kind;
 use lab::{CannotBegin, End, Options};
 use load::{Signal, Stop};
-use measure::time::{Time, unix_seconds, utc_date};
+use measure::time::{Time, unix_seconds, utc_stamp};
 use report::Report;
 use report::pages::{File, Page};
 use serde::{Deserialize, Serialize};
@@ -163,7 +163,7 @@ pub fn trials(
     let mut trials = Trials {
         schema_version: SCHEMA_VERSION,
         comparison: comparison.name.clone(),
-        began: format!("{}T{}Z", utc_date(began), store::time_of_day(began)),
+        began: utc_stamp(began),
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         wanted: wanted.trials,
         against_itself: wanted.against_itself,

@@ -128,20 +128,20 @@ mod tests {
 
     #[test]
     fn the_started_program_and_every_executable_of_a_build_are_named() {
-        let folder = std::env::temp_dir().join(format!("ringside-binaries-{}", std::process::id()));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = folder.path();
         fs::create_dir_all(folder.join("bin")).expect("a temporary folder");
         for (name, mode) in [("bin/server", 0o755), ("notes", 0o644)] {
             let path = folder.join(name);
             fs::write(&path, "abc").expect("writable");
             fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("its own file");
         }
-        let found = binaries("sh", Some(&folder));
+        let found = binaries("sh", Some(folder));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].path.is_absolute());
         assert_eq!(found[1].path, Path::new("bin/server"));
         assert!(found[1].sha256.starts_with("ba7816bf"), "{found:?}");
         let own = folder.join("bin/server").display().to_string();
-        assert_eq!(binaries(&own, Some(&folder)).len(), 1, "it is named once");
-        fs::remove_dir_all(&folder).expect("its own folder");
+        assert_eq!(binaries(&own, Some(folder)).len(), 1, "it is named once");
     }
 }

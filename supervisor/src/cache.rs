@@ -108,28 +108,19 @@ fn trusted(named: &Path) -> Result<PathBuf, String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use tempfile::TempDir;
 
-    struct Folder(PathBuf);
+    struct Folder(TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Folder {
-            let own = format!("ringside-cache-{name}-{}", std::process::id());
-            let path = env::temp_dir().join(own);
-            DirBuilder::new()
-                .mode(0o700)
-                .create(&path)
-                .expect("a folder");
-            Folder(fs::canonicalize(path).expect("it is there"))
+        /// Under its true name: what a cache trusts is named so.
+        fn new() -> Folder {
+            let all = fs::canonicalize(env::temp_dir()).expect("it is there");
+            Folder(tempfile::tempdir_in(all).expect("a folder"))
         }
 
         fn cache(&self, path: &str) -> Cache {
-            Cache::new(Some(&self.0.join(path)))
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            Cache::new(Some(&self.0.path().join(path)))
         }
     }
 
@@ -156,12 +147,12 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_made_is_for_nobody_else() {
-        let folder = Folder::new("made");
+        let folder = Folder::new();
         let cache = folder.cache("a/b");
         assert_eq!(cache.there(), None);
         let made = cache.open().expect("it can be made");
-        assert_eq!(made, folder.0.join("a/b"));
-        for path in [&made, &folder.0.join("a")] {
+        assert_eq!(made, folder.0.path().join("a/b"));
+        for path in [&made, &folder.0.path().join("a")] {
             let mode = fs::metadata(path).expect("it is there").mode();
             assert_eq!(mode & 0o777, 0o700);
         }
@@ -171,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_may_write_to_is_refused() {
-        let folder = Folder::new("writable");
+        let folder = Folder::new();
         let cache = folder.cache("a/b");
         let made = cache.open().expect("it can be made");
         for others in [0o770, 0o707] {
@@ -183,29 +174,29 @@ mod tests {
         mode(&made, 0o755);
         assert_eq!(cache.there(), Some(made.clone()));
         // Who may write above it can put another in its place, unless the sticky bit forbids it.
-        mode(&folder.0.join("a"), 0o777);
+        mode(&folder.0.path().join("a"), 0o777);
         assert!(cache.open().is_err());
-        mode(&folder.0.join("a"), 0o1777);
+        mode(&folder.0.path().join("a"), 0o1777);
         assert_eq!(cache.open(), Ok(made));
     }
 
     #[test]
     fn what_a_link_leads_to_is_judged() {
-        let folder = Folder::new("link");
+        let folder = Folder::new();
         let behind = folder.cache("behind").open().expect("it can be made");
-        symlink(&behind, folder.0.join("link")).expect("a link");
+        symlink(&behind, folder.0.path().join("link")).expect("a link");
         assert_eq!(folder.cache("link").open(), Ok(behind.clone()));
         mode(&behind, 0o777);
         assert!(folder.cache("link").open().is_err());
         mode(&behind, 0o700);
         // A file is no folder.
-        fs::write(folder.0.join("file"), "").expect("a file");
+        fs::write(folder.0.path().join("file"), "").expect("a file");
         assert!(folder.cache("file").open().is_err());
     }
 
     #[test]
     fn a_folder_of_somebody_else_is_refused() {
-        let folder = Folder::new("theirs");
+        let folder = Folder::new();
         let cache = folder.cache("a");
         let made = cache.open().expect("it can be made");
         if chown(&made, Some(65_534), None).is_err() {

@@ -416,16 +416,15 @@ pub(crate) fn ending(status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
-    struct Folder(PathBuf);
+    struct Folder(TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir()
-                .join(format!("ringside-process-{}-{name}", std::process::id()));
-            fs::create_dir_all(&path).expect("a temporary folder");
-            Folder(path)
+        fn new() -> Folder {
+            Folder(tempfile::tempdir().expect("a temporary folder"))
         }
 
         fn start(&self, script: &str) -> Process {
@@ -433,17 +432,11 @@ mod tests {
                 program: "/bin/sh".into(),
                 arguments: vec!["-c".into(), script.into()],
                 environment: [("PATH".into(), "/usr/bin:/bin".into())].into(),
-                folder: &self.0,
-                log: &self.0.join("log"),
+                folder: self.0.path(),
+                log: &self.0.path().join("log"),
                 cores: &[],
             })
             .expect("/bin/sh starts")
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
         }
     }
 
@@ -467,7 +460,7 @@ mod tests {
 
     #[test]
     fn one_that_ends_when_asked_is_gone_at_once() {
-        let folder = Folder::new("polite");
+        let folder = Folder::new();
         let mut process = folder.start("echo up; exec sleep 1000");
         until_written(&process, "up");
         assert_eq!(process.exited(), None);
@@ -483,7 +476,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_listen_is_killed() {
-        let folder = Folder::new("deaf");
+        let folder = Folder::new();
         let mut process = folder.start("trap '' TERM; echo up; while :; do sleep 1000; done");
         until_written(&process, "up");
         assert_eq!(process.end(Duration::from_millis(100)), Vec::<u32>::new());
@@ -492,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_grandchild_that_left_the_group_and_lost_its_parent_is_gone_too() {
-        let folder = Folder::new("orphan");
+        let folder = Folder::new();
         let script = "setsid sh -c 'echo orphan $$; exec sleep 1000' & sleep 0.2; exit 3";
         let mut process = folder.start(script);
         until_written(&process, "orphan");
@@ -511,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_child_that_outlives_one_that_ends_by_itself_was_left_behind() {
-        let folder = Folder::new("survivor");
+        let folder = Folder::new();
         let mut process = folder.start("sleep 1000 & echo child $!");
         until_written(&process, "child");
         let child = number_after(&process, "child");
@@ -524,7 +517,7 @@ mod tests {
 
     #[test]
     fn dropping_the_owner_ends_the_process() {
-        let folder = Folder::new("dropped");
+        let folder = Folder::new();
         let process = folder.start("echo up; sleep 1000 & wait");
         until_written(&process, "up");
         let pid = process.pid();
@@ -534,7 +527,7 @@ mod tests {
 
     #[test]
     fn all_of_it_ends_when_this_program_is_gone() {
-        let folder = Folder::new("guarded");
+        let folder = Folder::new();
         let script = "setsid sh -c 'echo orphan $$; exec sleep 1000' & sleep 1000 & wait";
         let mut process = folder.start(script);
         until_written(&process, "orphan");
@@ -553,8 +546,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_those_of_this_start_and_fit_for_a_terminal() {
-        let folder = Folder::new("lines");
-        fs::write(folder.0.join("log"), "from before\n").expect("writable");
+        let folder = Folder::new();
+        fs::write(folder.0.path().join("log"), "from before\n").expect("writable");
         let script = r"for i in $(seq 30); do echo line $i; done; printf '\033[31mred\a\n'";
         let mut process = folder.start(script);
         until_written(&process, "red");

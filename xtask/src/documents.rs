@@ -13,7 +13,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::rules::Complaint;
+use crate::complaint::Complaint;
 use crate::tables;
 use crate::workspace::Workspace;
 

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod complaint;
 mod cost;
 mod documents;
 mod instructions;

@@ -222,31 +222,6 @@ pub(crate) struct Circle {
 /// The circles that are still there.
 pub(crate) const CIRCLES: &[Circle] = &[
     Circle {
-        within: "cli::run",
-        modules: &["message", "plan"],
-        arrows: 2,
-    },
-    Circle {
-        within: "engine",
-        modules: &["completions", "driver", "payloads", "tls"],
-        arrows: 7,
-    },
-    Circle {
-        within: "engine::sim",
-        modules: &["listeners", "peer", "world"],
-        arrows: 6,
-    },
-    Circle {
-        within: "engine::tls",
-        modules: &["settings", "trust"],
-        arrows: 2,
-    },
-    Circle {
-        within: "load::session",
-        modules: &["grpc", "http1", "http2", "websocket", "wire"],
-        arrows: 8,
-    },
-    Circle {
         within: "capacity",
         modules: &["course", "finding", "scaling"],
         arrows: 4,
@@ -264,36 +239,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
     Circle {
         within: "studies::sweep",
         modules: &["record", "text"],
-        arrows: 2,
-    },
-    Circle {
-        within: "measure",
-        modules: &["due", "series"],
-        arrows: 2,
-    },
-    Circle {
-        within: "proto::http1",
-        modules: &["chunked", "faults", "head", "memo", "server"],
-        arrows: 10,
-    },
-    Circle {
-        within: "proto::http2",
-        modules: &["connection", "server"],
-        arrows: 2,
-    },
-    Circle {
-        within: "proto::http2",
-        modules: &["list", "message"],
-        arrows: 2,
-    },
-    Circle {
-        within: "server",
-        modules: &["connection", "site"],
-        arrows: 2,
-    },
-    Circle {
-        within: "xtask",
-        modules: &["documents", "rules"],
         arrows: 2,
     },
 ];

@@ -116,33 +116,27 @@ impl Drop for Unfinished {
 mod tests {
     use super::*;
 
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("ringside-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     #[test]
     fn a_file_appears_whole_and_nothing_stays_beside_it() {
-        let folder = folder("whole");
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let path = folder.join("out.json");
         let destination = Destination::open(Some(&path)).unwrap();
         assert!(!path.exists());
         destination.write("data\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "data\n");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }
 
     #[test]
     fn a_file_that_was_there_stays_as_it_was_until_the_end() {
-        let folder = folder("stays");
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let path = folder.join("out.json");
         fs::write(&path, "older").unwrap();
         drop(Destination::open(Some(&path)).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "older");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }
 
     #[test]

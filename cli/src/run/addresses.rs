@@ -1,7 +1,8 @@
 //! Places as people write them: rules of `--connect-to`, lists of source addresses and of CPUs.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use ipnet::IpNet;
 use load::plan::HostPort;
 
 /// The most source addresses of one plan.
@@ -86,60 +87,35 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
 pub(super) fn sources(text: &str) -> Result<Vec<IpAddr>, String> {
     let mut found = Vec::new();
     for part in text.split(',') {
-        let hosts = network(part.trim()).ok_or(format!(
+        let network = network(part.trim()).ok_or(format!(
             "--source-ip {part:?}: give addresses or networks, such as 127.0.0.2,127.0.1.0/24"
         ))?;
-        let total = found.len() as u128 + hosts.len();
+        let total = found.len() as u128 + hosts(&network);
         if total > SOURCES_MAX {
             return Err(format!(
                 "--source-ip {text:?}: that's {total} addresses, but the limit is {SOURCES_MAX}"
             ));
         }
-        found.extend(hosts.addresses());
+        found.extend(network.hosts());
     }
     Ok(found)
 }
 
-/// A run of addresses of one family, as numbers.
-struct Hosts {
-    first: u128,
-    last: u128,
-    v4: bool,
-}
-
-impl Hosts {
-    fn len(&self) -> u128 {
-        (self.last - self.first).saturating_add(1)
-    }
-
-    fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        let v4 = self.v4;
-        (self.first..=self.last).map(move |number| match u32::try_from(number) {
-            Ok(number) if v4 => IpAddr::V4(Ipv4Addr::from(number)),
-            _ => IpAddr::V6(Ipv6Addr::from(number)),
-        })
+/// How many addresses [`IpNet::hosts`] gives: an IPv4 network's own address and its broadcast
+/// address are no hosts, unless there are only two.
+fn hosts(network: &IpNet) -> u128 {
+    let bits = network.max_prefix_len() - network.prefix_len();
+    let all = 1u128.checked_shl(bits.into()).unwrap_or(u128::MAX);
+    match network {
+        IpNet::V4(_) if bits >= 2 => all - 2,
+        _ => all,
     }
 }
 
-fn network(text: &str) -> Option<Hosts> {
-    let (address, prefix) = match text.split_once('/') {
-        Some((address, prefix)) => (address, Some(prefix.parse::<u32>().ok()?)),
-        None => (text, None),
-    };
-    let (number, bits, v4) = match address.parse().ok()? {
-        IpAddr::V4(address) => (u128::from(u32::from(address)), 32, true),
-        IpAddr::V6(address) => (u128::from(address), 128, false),
-    };
-    let prefix = prefix.unwrap_or(bits);
-    let host_bits = bits.checked_sub(prefix)?;
-    let mask = u128::MAX.checked_shr(128 - host_bits).unwrap_or(0);
-    let (first, last) = (number & !mask, number | mask);
-    let own = u128::from(v4 && host_bits >= 2);
-    Some(Hosts {
-        first: first + own,
-        last: last - own,
-        v4,
-    })
+/// Reads a network, or a single address, which is one of itself alone.
+fn network(text: &str) -> Option<IpNet> {
+    let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    text.parse().ok().or_else(alone)
 }
 
 /// Reads a list of CPUs and asks that this process may use them all.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use load::Plan;
 use load::protocol::Protocol;
 
-use super::plan::read_given;
+use super::given::read_given;
 use crate::args::load::Load;
 
 /// Puts what the arguments say about it into the plan.
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn a_message_is_what_the_arguments_say() {
-        let file = std::env::temp_dir().join(format!("ringside-{}", std::process::id()));
-        fs::write(&file, b"\xff").unwrap();
-        let file = file.display();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"\xff").unwrap();
+        let file = file.path().display();
         let table = [
             ("".to_string(), &b"Hello, World!"[..], false, None),
             (
@@ -73,7 +73,6 @@ mod tests {
         }
         let wrong = planned(&format!("--message @{file} ws://localhost/")).unwrap_err();
         assert!(wrong.contains("--binary"), "{wrong}");
-        fs::remove_file(file.to_string()).unwrap();
     }
 
     #[test]

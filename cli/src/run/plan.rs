@@ -1,8 +1,6 @@
 //! From raw arguments to a validated plan. Whatever is wrong is found here, before any socket is
 //! opened, and answered with a sentence that says what to do.
 
-use std::fs;
-
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::Invalid;
@@ -11,6 +9,7 @@ use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
 use measure::host::Host;
 
+use super::given::read_given;
 use super::message::message;
 use super::{addresses, http2, route};
 use crate::args::load::Load;
@@ -18,9 +17,6 @@ use crate::args::run::{Arrivals, Run};
 use crate::args::values;
 use crate::exit::Failure;
 use crate::output::terminal;
-
-/// The longest body that `-b` sends, in bytes: each worker keeps a copy in memory.
-const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// The plan that the arguments ask for, on a host with these limits.
 pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
@@ -194,22 +190,6 @@ pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
         ));
     }
     Ok(body)
-}
-
-/// What an argument says itself, or what is in the file that it names behind an @.
-pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(text.as_bytes().to_vec());
-    };
-    let bytes = fs::read(path).map_err(|error| {
-        format!("{flag} @{path}: can't read it: {error}; give the path of a readable file")
-    })?;
-    if bytes.len() > BODY_BYTES_MAX {
-        return Err(format!(
-            "{flag} @{path}: the file is longer than the limit of {BODY_BYTES_MAX} bytes"
-        ));
-    }
-    Ok(bytes)
 }
 
 /// Each connection over TCP takes a local port of its own on its local address.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use measure::random::Random;
 use rustix::process::Signal;
 
 use super::child::{
@@ -106,13 +107,8 @@ fn a_full_disk_leaves_no_half_of_a_pack() {
     fs::create_dir(&disk).unwrap();
     fs::write(format!("{records}/comparison.json"), "{}").unwrap();
     // What no compression makes small.
-    let mut noise = 1_u64;
-    let bytes = (0..1 << 20).map(|_| {
-        noise = noise
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (noise >> 56) as u8
-    });
+    let mut noise = Random::seeded(1);
+    let bytes = (0..1 << 20).map(|_| noise.next() as u8);
     fs::write(format!("{records}/noise"), bytes.collect::<Vec<u8>>()).unwrap();
     let script = "mount -t tmpfs -o size=256k tmpfs disk || exit 9\n\
                   $ringside pack x -o disk/x.tar.xz 2>said; echo $? >code; ls -A disk >left\n\

@@ -28,7 +28,6 @@
 //! reset. Ports never run out.
 
 mod driver;
-mod listeners;
 mod peer;
 mod world;
 

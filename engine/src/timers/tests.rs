@@ -2,30 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use measure::random::Random;
 use measure::time::Time;
 
 use super::{TimerId, Wheel};
 
-/// xorshift64*, enough to walk through cases; the seed is printed by every failing assertion.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// A length of any magnitude, from a nanosecond to `2^bits` of them.
-    fn length(&mut self, bits: u64) -> u64 {
-        let bits = self.below(bits + 1);
-        self.next() & ((1u64 << bits) - 1)
-    }
+/// A length of any magnitude, from a nanosecond to `2^bits` of them.
+fn length(random: &mut Random, bits: u64) -> u64 {
+    let bits = random.below(bits + 1);
+    random.next() & ((1u64 << bits) - 1)
 }
 
 fn expired(wheel: &mut Wheel<u32>, now: Time) -> Vec<u32> {
@@ -35,8 +20,8 @@ fn expired(wheel: &mut Wheel<u32>, now: Time) -> Vec<u32> {
 }
 
 fn walk(seed: u64) {
-    let mut random = Random(seed);
-    let mut now = Time(random.length(62));
+    let mut random = Random::seeded(seed);
+    let mut now = Time(length(&mut random, 62));
     let mut wheel = Wheel::new(now, 16);
     let mut model: BTreeMap<(Time, u32), TimerId> = BTreeMap::new();
     let mut stale = Vec::new();
@@ -44,8 +29,8 @@ fn walk(seed: u64) {
         match random.below(10) {
             0..=4 => {
                 let at = match random.below(8) {
-                    0 => Time(now.0.saturating_sub(random.length(40))),
-                    _ => now.plus(random.length(44)),
+                    0 => Time(now.0.saturating_sub(length(&mut random, 40))),
+                    _ => now.plus(length(&mut random, 44)),
                 };
                 model.insert((at, value), wheel.insert(at, value));
             }
@@ -63,7 +48,7 @@ fn walk(seed: u64) {
                 // Often to the very deadline, where an error by one would show.
                 now = match wheel.next_deadline() {
                     Some(deadline) if random.below(2) == 0 => deadline.max(now),
-                    _ => now.plus(random.length(42)),
+                    _ => now.plus(length(&mut random, 42)),
                 };
                 let mut got = expired(&mut wheel, now);
                 let later = model.split_off(&(now.plus(1), 0));

@@ -4,32 +4,7 @@ use std::fmt;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// What went wrong in TLS. Counters on the hot path; the words are for the end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TlsFault {
-    /// Nobody who is trusted has signed the peer's certificate.
-    UntrustedIssuer,
-    /// The peer's certificate is not valid any more.
-    Expired,
-    /// The peer's certificate is not valid yet.
-    NotYetValid,
-    /// The peer's certificate is for another name than the one that was asked for.
-    WrongName,
-    /// The peer's certificate cannot be used for another reason: encoding, signature, purpose.
-    BadCertificate,
-    /// No protocol of the ones offered by ALPN is spoken by both (RFC 7301 §3.2).
-    NoCommonProtocol,
-    /// No version of TLS or no cipher suite is spoken by both.
-    NoCommonVersion,
-    /// The peer ended it with this alert (RFC 8446 §6).
-    Alert(u8),
-    /// What came instead of a handshake is not TLS.
-    NotTls,
-    /// The peer ended the connection in the middle of the handshake.
-    Abandoned,
-    /// The peer broke the rules of TLS, or bytes were changed on their way.
-    Broken,
-}
+use crate::secured::TlsFault;
 
 impl TlsFault {
     /// Sorts an error of rustls. Whether it is in a handshake's first bytes only rustls' own

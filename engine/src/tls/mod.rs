@@ -31,63 +31,18 @@ mod connection;
 mod driver;
 mod fault;
 mod machine;
+mod pem;
 mod sessions;
 mod settings;
 mod trust;
 
-use measure::time::Time;
-
 pub use blocking::{Blocking, HandshakeError};
 pub use connection::IDLE_BYTES_MAX;
 pub use driver::{PATIENCE_NS, Tls};
-pub use fault::TlsFault;
 pub use settings::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls};
 pub use trust::Trust;
 
-/// A protocol agreed on by ALPN (RFC 7301).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alpn {
-    /// `http/1.1`.
-    Http11,
-    /// `h2` (RFC 9113 §3.2).
-    H2,
-}
-
-impl Alpn {
-    /// The protocol's registered name; `None` for names that nobody here speaks.
-    pub(crate) fn from_name(name: &[u8]) -> Option<Alpn> {
-        match name {
-            b"http/1.1" => Some(Alpn::Http11),
-            b"h2" => Some(Alpn::H2),
-            _ => None,
-        }
-    }
-
-    /// Its registered name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Alpn::Http11 => "http/1.1",
-            Alpn::H2 => "h2",
-        }
-    }
-}
-
-/// What the handshake of a connection agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Secured {
-    /// The protocol, if ALPN chose one.
-    pub alpn: Option<Alpn>,
-    /// An earlier session was resumed: no certificates, no signature.
-    pub resumed: bool,
-    /// When the connection stood and the handshake began.
-    pub began: Time,
-    /// From then to the end of the handshake.
-    pub handshake_ns: u64,
-    /// `TLS 1.3` or `TLS 1.2`.
-    pub version: &'static str,
-    /// The cipher suite by its IANA name.
-    pub cipher: &'static str,
-}
+pub use crate::secured::{Alpn, Secured, TlsFault};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use super::pem::certificates_in;
 use super::sessions::Sessions;
 use super::{Alpn, Trust};
 
@@ -230,24 +231,6 @@ fn self_signed(
     let certificate = params.self_signed(&key).map_err(failed)?;
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     Ok((vec![certificate.der().clone()], key))
-}
-
-/// All certificates of a PEM file.
-pub(super) fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        format!(
-            "can't read certificates from {} ({why}): give a PEM file with BEGIN CERTIFICATE",
-            path.display()
-        )
-    };
-    let found = CertificateDer::pem_file_iter(path).map_err(|why| unreadable(&why))?;
-    let found: Vec<_> = found
-        .collect::<Result<_, _>>()
-        .map_err(|why| unreadable(&why))?;
-    if found.is_empty() {
-        return Err(unreadable(&"it has none"));
-    }
-    Ok(found)
 }
 
 fn key_in(path: &Path) -> Result<PrivateKeyDer<'static>, String> {

@@ -14,7 +14,7 @@ use rustls::{
 };
 
 use super::fault::is_authority;
-use super::settings::certificates_in;
+use super::pem::certificates_in;
 
 /// Whose signature makes a server's certificate good.
 #[derive(Clone, Debug, PartialEq, Eq)]

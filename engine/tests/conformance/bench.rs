@@ -2,13 +2,13 @@
 //! for every report whatever the case is about.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::{
     Address, Close, Completions, Config, Driver, Event, Fault, Listen, Payload, Refused,
     SocketOptions, Token, Until,
 };
+use measure::random::Random;
+use tempfile::TempDir;
 
 /// No case needs more turns or more time; virtual time in the simulator.
 const TURNS_MAX: usize = 2_000_000;
@@ -339,42 +339,22 @@ impl<D: Driver> Bench<D> {
     }
 }
 
-/// A path for a unix(7) socket that no other case uses.
-pub fn unix_path() -> PathBuf {
-    static USED: AtomicU32 = AtomicU32::new(0);
-    let number = USED.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("ringside-{}-{number}.sock", std::process::id()))
+/// The address of a unix(7) socket in a folder that is gone with the case.
+pub fn unix_address() -> (TempDir, Address) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = Address::Unix(folder.path().join("socket"));
+    (folder, address)
 }
 
 /// Bytes that show a gap, a repetition or an exchange anywhere.
 pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {
         bytes.extend_from_slice(&random.next().to_le_bytes());
     }
     bytes.truncate(length);
     bytes
-}
-
-/// xorshift64*: small, and the same everywhere. Cases print its seed.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
 }
 
 /// Compares long byte strings without printing them.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use engine::{Config, Driver, Event, Payload, Refused, SocketOptions, Token, Until};
 
-use crate::bench::{Bench, Open, Random, assert_same, pattern};
+use measure::random::Random;
+
+use crate::bench::{Bench, Open, assert_same, pattern};
 
 const SIZES: [usize; 12] = [
     1, 2, 63, 1_000, 4_096, 16_383, 16_384, 16_385, 65_536, 100_001, 524_288, 1_048_576,
@@ -32,10 +34,10 @@ pub fn templates_of_any_size_and_parts_of_them_arrive<D: Driver>(open: Open<'_, 
     let whole = pattern(1_048_576, 7);
     let template = bench.driver.register(&whole).expect("a template");
     assert_eq!(template.len(), whole.len());
-    let mut random = Random::new(11);
+    let mut random = Random::seeded(11);
     let mut expected = Vec::new();
     for (count, size) in (1..).zip(SIZES) {
-        let start = random.below(whole.len() - size + 1);
+        let start = random.index(whole.len() - size + 1);
         expected.extend_from_slice(&whole[start..start + size]);
         let (start, end) = (start as u32, (start + size) as u32);
         let payload = Payload::Template {
@@ -249,10 +251,10 @@ pub fn both_directions_at_once_do_not_disturb_each_other<D: Driver>(open: Open<'
 
 pub fn random_traffic_on_many_connections_is_delivered_exactly<D: Driver>(open: Open<'_, D>) {
     for seed in 1..=4 {
-        let mut random = Random::new(seed);
+        let mut random = Random::seeded(seed);
         let config = Config {
             buffers: 4,
-            buffer_bytes: 1 + random.below(3_000),
+            buffer_bytes: 1 + random.index(3_000),
             ..Config::default()
         };
         let mut bench = Bench::with(open, config);
@@ -264,15 +266,15 @@ pub fn random_traffic_on_many_connections_is_delivered_exactly<D: Driver>(open: 
         let mut sent = vec![Vec::new(); ends.len()];
         let mut begun: Vec<usize> = ends.iter().map(|&end| bench.story(end).sent).collect();
         for step in 0..600 {
-            let from = random.below(ends.len());
+            let from = random.index(ends.len());
             if bench.story(ends[from]).sent == begun[from] {
-                let bits = random.below(14);
-                let bytes = pattern(1 + random.below(1 << bits), step);
+                let bits = random.index(14);
+                let bytes = pattern(1 + random.index(1 << bits), step);
                 bench.send(ends[from], &bytes);
                 sent[from].extend_from_slice(&bytes);
                 begun[from] += 1;
             }
-            if random.below(4) == 0 {
+            if random.index(4) == 0 {
                 bench.turn_until(Until::Now);
             }
         }

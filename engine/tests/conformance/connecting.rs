@@ -2,7 +2,7 @@
 
 use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, SocketOptions, Token};
 
-use crate::bench::{Bench, Open, assert_same, unix_path};
+use crate::bench::{Bench, Open, assert_same, unix_address};
 
 pub fn connects_accepts_and_echoes<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
@@ -51,7 +51,7 @@ pub fn a_connect_where_nobody_listens_is_refused<D: Driver>(open: Open<'_, D>) {
 
 pub fn unix_sockets_work_like_tcp<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let address = Address::Unix(unix_path());
+    let (_folder, address) = unix_address();
     let listener = listen_on(&mut bench, &address, 64);
     assert_eq!(bench.driver.local_address(listener), Some(address.clone()));
     let client = bench.connect(&address);
@@ -72,7 +72,7 @@ pub fn unix_sockets_work_like_tcp<D: Driver>(open: Open<'_, D>) {
 
 pub fn a_unix_path_without_listener_fails<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let address = Address::Unix(unix_path());
+    let (_folder, address) = unix_address();
     let early = bench.connect(&address);
     bench.until("the first failure", |bench| {
         bench.story(early).failed.is_some()
@@ -88,7 +88,7 @@ pub fn a_unix_path_without_listener_fails<D: Driver>(open: Open<'_, D>) {
 
 pub fn unix_connects_beyond_the_backlog_stand_in_the_end<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let address = Address::Unix(unix_path());
+    let (_folder, address) = unix_address();
     listen_on(&mut bench, &address, 4);
     let clients: Vec<Token> = (0..50).map(|_| bench.connect(&address)).collect();
     bench.until("all connections stand", |bench| {

@@ -223,9 +223,8 @@ mod tests {
 
     #[test]
     fn pipes_carry_what_is_told_and_what_is_answered() {
-        let folder = std::env::temp_dir().join(format!("lab-counting-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a directory");
-        let mut switch = Switch::make(&folder).expect("pipes");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut switch = Switch::make(folder.path()).expect("pipes");
         let [control, answers] = switch.paths.clone();
         let both_ways = |path: &Path| File::options().read(true).write(true).open(path);
         let (mut told, mut back) = (both_ways(&control).unwrap(), both_ways(&answers).unwrap());
@@ -239,6 +238,5 @@ mod tests {
         assert_eq!(&peer.join().expect("it only answers"), b"enable\n");
         drop(switch);
         assert!(!control.exists() && !answers.exists());
-        fs::remove_dir_all(folder).expect("our directory");
     }
 }

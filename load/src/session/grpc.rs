@@ -8,7 +8,7 @@ use proto::Violation;
 use proto::grpc::{Event, Messages, Status};
 use proto::http2::Fields;
 
-use super::wire::Outcome;
+use super::happening::Outcome;
 use plan::protocol::CallKind;
 
 /// Messages are counted and not kept, so they may be as long as their length can say.

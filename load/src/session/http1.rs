@@ -5,7 +5,7 @@ use proto::Violation;
 use proto::http1::HeadMemo;
 use proto::http1::client::{Answer, Client, Event, Limits};
 
-use super::wire::{Happening, Outcome};
+use super::happening::{Happening, Outcome};
 
 /// The protocol state of one connection.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use proto::http2::client::{Client, Config, Event, Limits, Request};
 use proto::http2::{ErrorCode, Fields};
 
 use super::grpc;
-use super::wire::{Happening, Outcome};
+use super::happening::{Happening, Outcome};
 use plan::protocol::{CallKind, Http2, Protocol};
 use plan::{Contact, Invalid};
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod flights;
 mod grpc;
+mod happening;
 pub(crate) mod http1;
 pub(crate) mod http2;
 #[cfg(test)]
@@ -16,7 +17,8 @@ pub(crate) mod wire;
 use measure::time::Time;
 
 pub(crate) use flights::{Flights, Ring};
-pub(crate) use wire::{Happening, Outcome, Speech, Wire};
+pub(crate) use happening::{Happening, Outcome};
+pub(crate) use wire::{Speech, Wire};
 
 /// One request and what became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use proto::Violation;
 use proto::websocket::client::{Answered, Handshake, Opening};
 use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
 
-use super::wire::{Frozen, Happening, Outcome};
+use super::happening::{Frozen, Happening, Outcome};
 use measure::random::Random;
 use plan::protocol::Message;
 use plan::{Contact, Invalid};

@@ -324,8 +324,8 @@ fn a_stopped_run_reports_what_it_measured() {
 #[test]
 fn a_unix_socket_is_loaded_like_any_other() {
     on_each_engine(|engine| {
-        let name = format!("ringside-load-{}-{engine}.sock", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
         let stop = Stop::new();
         let address = Address::Unix(path.clone());
         let config = server::Config {

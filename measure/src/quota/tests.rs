@@ -2,40 +2,31 @@ use super::*;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use tempfile::TempDir;
 
 /// A made-up machine: files below a directory that is gone with its owner.
-struct Tree(PathBuf);
+struct Tree(TempDir);
 
 impl Tree {
     fn new(own: &str, mountinfo: &str) -> Tree {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("measure-quota-{}-{count}", std::process::id());
-        let tree = Tree(std::env::temp_dir().join(name));
+        let tree = Tree(tempfile::tempdir().expect("a folder"));
         tree.put("proc/self/cgroup", own);
         tree.put("proc/self/mountinfo", mountinfo);
         tree
     }
 
     fn put(&self, path: &str, text: &str) {
-        let path = self.0.join(path);
+        let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().expect("it has a parent")).expect("a directory");
         fs::write(path, text).expect("a file");
     }
 
     fn groups(&self) -> Groups {
-        Groups::find(&self.0, "self")
+        Groups::find(self.0.path(), "self")
     }
 
     fn quota(&self) -> Quota {
         self.groups().quota()
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).expect("our directory");
     }
 }
 
@@ -126,7 +117,7 @@ fn groups_of_two_processes_count_once_each() {
         let stat = format!("throttled_usec {us}\n");
         tree.put(&format!("sys/fs/cgroup/{group}/cpu.stat"), &stat);
     }
-    let both = tree.groups().and(Groups::find(&tree.0, "7"));
+    let both = tree.groups().and(Groups::find(tree.0.path(), "7"));
     assert_eq!(both.throttled_ns(), Some(111_000));
 }
 
@@ -142,8 +133,8 @@ fn what_a_container_hides_is_unknown_unless_a_quota_is_seen() {
     let tree = Tree::new("0::/\n", V2);
     tree.put("sys/fs/cgroup/cpu.max", "max 100000\n");
     assert_eq!(tree.quota(), Quota::Unlimited);
-    fs::create_dir_all(tree.0.join("proc/self/ns")).expect("a directory");
-    let namespace = tree.0.join("proc/self/ns/cgroup");
+    fs::create_dir_all(tree.0.path().join("proc/self/ns")).expect("a directory");
+    let namespace = tree.0.path().join("proc/self/ns/cgroup");
     symlink("cgroup:[4026532418]", &namespace).expect("a link");
     assert!(matches!(tree.quota(), Quota::Unknown(why) if why.contains("container")));
     fs::remove_file(&namespace).expect("our link");
@@ -156,7 +147,7 @@ fn what_cannot_be_read_is_unknown_and_not_unlimited() {
     let nothing = Tree::new("", "");
     assert!(matches!(nothing.quota(), Quota::Unknown(_)));
     assert_eq!(nothing.groups().throttled_ns(), None);
-    fs::remove_file(nothing.0.join("proc/self/cgroup")).expect("our file");
+    fs::remove_file(nothing.0.path().join("proc/self/cgroup")).expect("our file");
     assert!(matches!(nothing.quota(), Quota::Unknown(why) if why.contains("/proc/self/cgroup")));
     let unmounted = Tree::new("3:cpu:/\n", V2);
     assert!(
@@ -164,10 +155,9 @@ fn what_cannot_be_read_is_unknown_and_not_unlimited() {
                                                                              anywhere"))
     );
     let elsewhere = Tree::new("0::/../sibling\n", V2);
-    fs::create_dir_all(elsewhere.0.join("sys/fs/cgroup")).expect("a directory");
+    fs::create_dir_all(elsewhere.0.path().join("sys/fs/cgroup")).expect("a directory");
     assert!(
-        matches!(elsewhere.quota(), Quota::Unknown(why) if why.contains("own control group \
-                                                                             isn't mounted"))
+        matches!(elsewhere.quota(), Quota::Unknown(why) if why.contains("group isn't mounted"))
     );
     for nonsense in ["", "much 100000", "100 0", "100", "100 often"] {
         let tree = Tree::new("0::/a\n", V2);
@@ -176,7 +166,7 @@ fn what_cannot_be_read_is_unknown_and_not_unlimited() {
     }
     // A directory in the place of the file can't be read by anybody, root included.
     let tree = Tree::new("0::/a/b\n", V2);
-    fs::create_dir_all(tree.0.join("sys/fs/cgroup/a/cpu.max")).expect("a directory");
+    fs::create_dir_all(tree.0.path().join("sys/fs/cgroup/a/cpu.max")).expect("a directory");
     tree.put("sys/fs/cgroup/a/b/cpu.max", "max 100000");
     assert!(matches!(tree.quota(), Quota::Unknown(why) if why.contains("a/cpu.max")));
     tree.put("sys/fs/cgroup/a/b/cpu.max", "50000 100000");
@@ -198,9 +188,9 @@ fn each_hierarchy_has_a_place_of_its_own() {
     let mounts = "33 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
     let tree = Tree::new(own, mounts);
-    let session = tree.0.join("sys/fs/cgroup/cpu,cpuacct/session");
+    let session = tree.0.path().join("sys/fs/cgroup/cpu,cpuacct/session");
     fs::create_dir_all(&session).expect("a directory");
-    let found = |controller| Place::find(&tree.0, own, mounts, controller);
+    let found = |controller| Place::find(tree.0.path(), own, mounts, controller);
     let place = |folder, path: &str| {
         Some(Place {
             folder,
@@ -209,7 +199,7 @@ fn each_hierarchy_has_a_place_of_its_own() {
     };
     assert_eq!(found("cpuacct"), place(session, "/session"));
     // Of a container, which sees the host's path: the mount is all that it has.
-    let unified = tree.0.join("sys/fs/cgroup/unified");
+    let unified = tree.0.path().join("sys/fs/cgroup/unified");
     assert_eq!(found(UNIFIED), place(unified, "/user.slice"));
     assert_eq!(found("memory"), None, "not mounted");
     assert_eq!(found("pids"), None);

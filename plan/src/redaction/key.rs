@@ -147,21 +147,20 @@ mod tests {
 
     #[test]
     fn a_key_is_kept_for_its_owner_alone() {
-        let folder = std::env::temp_dir().join(format!("ringside-key-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let first = Key::in_folder(&folder).unwrap();
-        let again = Key::in_folder(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let first = Key::in_folder(folder).unwrap();
+        let again = Key::in_folder(folder).unwrap();
         assert_eq!(first.0, again.0);
         assert_ne!(first.0, Key::random().0);
         let path = folder.join(KEY_FILE);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let refused = Key::in_folder(&folder).err().unwrap().to_string();
+        let refused = Key::in_folder(folder).err().unwrap().to_string();
         assert!(refused.contains("others can read"), "{refused}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"short").unwrap();
-        assert!(Key::in_folder(&folder).is_err());
-        fs::remove_dir_all(folder).unwrap();
+        assert!(Key::in_folder(folder).is_err());
     }
 }

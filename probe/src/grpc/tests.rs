@@ -1,6 +1,7 @@
 use std::fs;
 
 use prost::Message as _;
+use tempfile::TempDir;
 
 use super::*;
 
@@ -295,7 +296,7 @@ fn a_file_that_does_not_compile_is_told_line_and_column() {
 
 #[test]
 fn imports_are_looked_for_in_the_given_folders_too() {
-    let folder = Folder::new("imports");
+    let folder = Folder::new();
     let text = "syntax = \"proto3\"; import \"animal.proto\"; service S { rpc M(zoo.v1.Animal) \
                 returns (zoo.v1.Animal); }";
     let file = folder.write("far.proto", text.as_bytes());
@@ -316,7 +317,7 @@ fn imports_are_looked_for_in_the_given_folders_too() {
 
 #[test]
 fn a_set_of_descriptors_serves_as_well_and_a_broken_one_says_how_to_make_it() {
-    let folder = Folder::new("protoset");
+    let folder = Folder::new();
     let pool = zoo("Feed").0.parent_pool().clone();
     let whole = Source::Protoset(folder.write("whole", &pool.encode_to_vec()));
     let by_proto = zoo("Feed").call(Some(r#"{"name": "a"}"#)).unwrap();
@@ -349,24 +350,16 @@ fn a_set_of_descriptors_serves_as_well_and_a_broken_one_says_how_to_make_it() {
 }
 
 /// A folder for one test, gone at its end.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("ringside-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         fs::write(&path, bytes).unwrap();
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -3,8 +3,24 @@
 //! Both roles refer to these by address, so a poisoned machine keeps eight bytes and an error on
 //! the hot path formats nothing. The client role ignores the status.
 
-use super::server::Rejection;
 use crate::Violation;
+
+/// A request that is refused. The connection cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The status to answer with before the connection is closed: 400, 413, 414, 431, 501 or 505.
+    pub status: u16,
+    /// What the client did.
+    pub violation: Violation,
+}
+
+impl Rejection {
+    /// Whether the client speaks another protocol than HTTP, such as a broken preface of HTTP/2. An
+    /// answer in HTTP would mean nothing to it.
+    pub fn is_foreign(&self) -> bool {
+        self.violation == FOREIGN.violation
+    }
+}
 
 /// What the readers of this module fail with.
 pub(super) type Fault = &'static Rejection;

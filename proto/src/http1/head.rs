@@ -10,8 +10,16 @@
 //! `httparse` for a second opinion on every kind of head that is accepted.
 
 use super::faults::{self, Fault};
-use super::server::BodyLength;
 use super::{Version, take};
+
+/// What a request head says about the length of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyLength {
+    /// So many bytes; 0 when there is no body.
+    Known(u64),
+    /// Chunks, as long as they come.
+    Chunked,
+}
 
 /// A connection keeps the memory of a cut head for the next one, up to this size.
 const KEPT_BYTES_MAX: usize = 4096;

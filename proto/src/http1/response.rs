@@ -1,5 +1,10 @@
 //! Writing responses (RFC 9112 §4, §6, §7.1).
 
+use std::io::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use httpdate::HttpDate;
+
 use super::Version;
 use super::head::{is_field_value, is_token};
 use crate::Misuse;
@@ -103,23 +108,10 @@ pub fn last_chunk(out: &mut Vec<u8>) {
 /// time given in seconds since 1970. Times after the year 9999 become its last second.
 pub fn date(unix_seconds: u64) -> [u8; 29] {
     const LAST_SECOND: u64 = 253_402_300_799;
-    const WEEKDAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
-    const MONTHS: [&[u8; 3]; 12] = [
-        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
-        b"Dec",
-    ];
-    let seconds = unix_seconds.min(LAST_SECOND);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    text[..3].copy_from_slice(WEEKDAYS[(days % 7) as usize]);
-    two_digits(&mut text[5..7], day);
-    text[8..11].copy_from_slice(MONTHS[month as usize - 1]);
-    two_digits(&mut text[12..14], year / 100);
-    two_digits(&mut text[14..16], year % 100);
-    two_digits(&mut text[17..19], second / 3600);
-    two_digits(&mut text[20..22], second / 60 % 60);
-    two_digits(&mut text[23..25], second % 60);
+    let since = Duration::from_secs(unix_seconds.min(LAST_SECOND));
+    let mut text = [b' '; 29];
+    // A date of these years has 29 bytes, so that all of it is written.
+    let _ = write!(&mut text[..], "{}", HttpDate::from(UNIX_EPOCH + since));
     text
 }
 
@@ -226,28 +218,4 @@ fn decimal(out: &mut Vec<u8>, mut number: u64) {
         }
     }
     out.extend_from_slice(&digits[start..]);
-}
-
-fn two_digits(text: &mut [u8], number: u64) {
-    text[0] = b'0' + (number / 10) as u8;
-    text[1] = b'0' + (number % 10) as u8;
-}
-
-/// Year, month and day of a count of days since 1970. Years are counted from March, so that the
-/// leap day is the last of a year, and in eras of 400 years, which all have the same 146,097 days.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let since_era_start = days + 719_468;
-    let (era, day_of_era) = (since_era_start / 146_097, since_era_start % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
 }

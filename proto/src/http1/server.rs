@@ -1,10 +1,11 @@
 //! The server role: bytes from a client become requests.
 
 use super::chunked::{Chunked, Piece};
+pub use super::faults::Rejection;
 use super::faults::{self, Fault};
+pub use super::head::BodyLength;
 use super::head::{Bounds, Kept, Place, RequestHead, TOKEN, authority_start};
 use super::{HeadMemo, Version, take};
-use crate::Violation;
 
 /// Bounds on what a client may send, each with the status that answers its breach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,32 +89,6 @@ impl<'a> Request<'a> {
             Some(at) => (&path[..at], Some(&path[at + 1..])),
             None => (path, None),
         }
-    }
-}
-
-/// What a request head says about the length of the body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyLength {
-    /// So many bytes; 0 when there is no body.
-    Known(u64),
-    /// Chunks, as long as they come.
-    Chunked,
-}
-
-/// A request that is refused. The connection cannot be read any further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejection {
-    /// The status to answer with before the connection is closed: 400, 413, 414, 431, 501 or 505.
-    pub status: u16,
-    /// What the client did.
-    pub violation: Violation,
-}
-
-impl Rejection {
-    /// Whether the client speaks another protocol than HTTP, such as a broken preface of HTTP/2. An
-    /// answer in HTTP would mean nothing to it.
-    pub fn is_foreign(&self) -> bool {
-        self.violation == faults::FOREIGN.violation
     }
 }
 

@@ -3,6 +3,9 @@
 use super::ErrorCode;
 use super::faults::{self, Fault};
 
+/// The 24 bytes a client starts a connection with (RFC 9113 §3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// Bytes of the header of a frame.
 pub(super) const HEADER_BYTES: usize = 9;
 

@@ -1,50 +1,13 @@
 //! Lists of fields that were read, and the memory of the last one.
 
 use super::faults::{self, Fault};
+use super::fields::{Fields, Span};
 use super::hpack::{self, Decoder};
 use super::message::{self, Kind, Meaning};
 use crate::Violation;
 
 /// Longer blocks are not remembered, and not more memory than this is kept for a list.
 const KEPT_BYTES_MAX: usize = 4096;
-
-/// The fields of a head or of trailers that an event lends, pseudo-header fields first.
-#[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
-    bytes: &'a [u8],
-    spans: &'a [Span],
-}
-
-impl<'a> Fields<'a> {
-    /// The value of the first field called `name`, which is written in lower case.
-    pub fn get(&self, name: &[u8]) -> Option<&'a [u8]> {
-        self.iter()
-            .find(|(found, _)| *found == name)
-            .map(|(_, v)| v)
-    }
-
-    /// Names and values, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        let bytes = self.bytes;
-        self.spans.iter().map(move |span| span.of(bytes))
-    }
-}
-
-/// Where a field lies among the bytes of all.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    name_start: u32,
-    value_start: u32,
-    value_end: u32,
-}
-
-impl Span {
-    fn of(self, bytes: &[u8]) -> (&[u8], &[u8]) {
-        let [start, middle, end] =
-            [self.name_start, self.value_start, self.value_end].map(|at| at as usize);
-        (&bytes[start..middle], &bytes[middle..end])
-    }
-}
 
 /// A list of fields that owns its bytes, all in one piece.
 #[derive(Debug, Default)]

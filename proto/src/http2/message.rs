@@ -2,8 +2,8 @@
 //!
 //! One judgement serves both directions: what we send is held to what we demand.
 
-use super::Fields;
 use super::faults::{self, Fault};
+use super::fields::Fields;
 use crate::http1::{is_host, is_token, number};
 
 /// What a list of fields is.

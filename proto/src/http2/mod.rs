@@ -18,6 +18,7 @@ pub mod client;
 mod connection;
 mod error;
 mod faults;
+mod fields;
 mod flow;
 mod frame;
 mod head;
@@ -29,8 +30,8 @@ mod settings;
 mod streams;
 
 pub use error::ErrorCode;
+pub use fields::Fields;
 pub use head::Head;
-pub use list::Fields;
 
 /// Which side of a connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::connection::{Connection, Incoming};
+pub use super::frame::PREFACE;
 use super::message::Kind;
 pub use super::{Config, Limits};
 use super::{ErrorCode, Fields, Head, Role};
 use crate::{Misuse, Violation};
-
-/// The 24 bytes a client starts a connection with (RFC 9113 §3.4).
-pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What was read.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,6 @@ mod calls;
 mod choppings;
 mod harness;
 mod messages;
-#[path = "../support/random.rs"]
-mod random;
 mod statuses;
+
+use measure::random; // For `choppings`, which fuzz targets share.

@@ -4,7 +4,7 @@ use proto::grpc::{Event, Messages, Status, encode, prefix};
 
 use crate::choppings::every_chopping;
 use crate::harness::read_chopped;
-use crate::random::Random;
+use measure::random::Random;
 
 const SEED: u64 = 0x5eed_0005;
 const LIMIT: u32 = 1000;
@@ -69,10 +69,10 @@ fn a_stream_that_goes_on_is_not_judged_by_its_unfinished_message() {
 #[test]
 fn what_is_encoded_is_read() {
     for seed in 0..50 {
-        let mut random = Random(seed);
+        let mut random = Random::seeded(seed);
         let (mut input, mut expected) = (Vec::new(), Vec::new());
-        for _ in 0..random.below(4) {
-            let message = vec![b'x'; random.below(LIMIT as usize + 1)];
+        for _ in 0..random.index(4) {
+            let message = vec![b'x'; random.index(LIMIT as usize + 1)];
             encode(&message, &mut input).expect("a message of some bytes");
             expected.push(format!("{} bytes", message.len()));
             if !message.is_empty() {

@@ -2,7 +2,7 @@
 
 use proto::http2::hpack::{Decoder, Encoder, Error, Field, Indexing, TABLE_BYTES_DEFAULT};
 
-use crate::random::Random;
+use measure::random::Random;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -10,14 +10,14 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 fn what_is_encoded_is_decoded_whatever_the_tables_do() {
     let mut sent_again = 0;
     for seed in 0..200 {
-        let mut random = Random(seed);
-        let mut encoder = Encoder::new(random.below(8192) as u32);
+        let mut random = Random::seeded(seed);
+        let mut encoder = Encoder::new(random.index(8192) as u32);
         let mut decoder = Decoder::new(TABLE_BYTES_DEFAULT);
         // A block that may be sent again while the generation is this.
         let mut kept: Option<(u64, Vec<u8>, Pairs)> = None;
         for _ in 0..100 {
-            for _ in 0..random.below(8).saturating_sub(5) {
-                let size = random.below(6000) as u32;
+            for _ in 0..random.index(8).saturating_sub(5) {
+                let size = random.index(6000) as u32;
                 encoder.set_peer_max(size);
                 decoder.set_table_max(size);
             }
@@ -61,7 +61,7 @@ fn what_is_encoded_is_decoded_whatever_the_tables_do() {
 
 #[test]
 fn repeated_fields_cost_a_byte_or_two_each_and_no_memory() {
-    let mut random = Random(1);
+    let mut random = Random::seeded(1);
     let fields = random_fields(&mut random);
     let mut encoder = Encoder::new(TABLE_BYTES_DEFAULT);
     let mut decoder = Decoder::new(TABLE_BYTES_DEFAULT);
@@ -88,10 +88,10 @@ fn repeated_fields_cost_a_byte_or_two_each_and_no_memory() {
 #[test]
 fn no_bytes_make_a_decoder_panic_or_grow() {
     for seed in 0..20_000 {
-        let mut random = Random(seed);
+        let mut random = Random::seeded(seed);
         let mut decoder = Decoder::new(256);
         for _ in 0..4 {
-            let length = random.below(120);
+            let length = random.index(120);
             let block: Vec<u8> = (0..length).map(|_| random_octet(&mut random)).collect();
             let mut bytes = 0;
             let decoded = decoder.decode(&block, 1000, &mut |name, value| {
@@ -124,18 +124,18 @@ fn random_fields(random: &mut Random) -> Vec<(Vec<u8>, Vec<u8>, Indexing)> {
         b"accept",
     ];
     const VALUES: [&[u8]; 6] = [b"GET", b"200", b"", b"gzip, deflate", b"a\0b\xff", b"12345"];
-    let count = random.below(10) + 1;
+    let count = random.index(10) + 1;
     (0..count)
         .map(|_| {
-            let name = NAMES[random.below(NAMES.len())].to_vec();
-            let value = match random.below(3) {
-                0 => (0..random.below(200))
-                    .map(|_| random.below(256) as u8)
+            let name = NAMES[random.index(NAMES.len())].to_vec();
+            let value = match random.index(3) {
+                0 => (0..random.index(200))
+                    .map(|_| random.index(256) as u8)
                     .collect(),
-                1 => format!("value-{}", random.below(20)).into_bytes(),
-                _ => VALUES[random.below(VALUES.len())].to_vec(),
+                1 => format!("value-{}", random.index(20)).into_bytes(),
+                _ => VALUES[random.index(VALUES.len())].to_vec(),
             };
-            let indexing = match random.below(4) {
+            let indexing = match random.index(4) {
                 0 => Indexing::No,
                 1 => Indexing::Never,
                 _ => Indexing::Yes,
@@ -147,12 +147,12 @@ fn random_fields(random: &mut Random) -> Vec<(Vec<u8>, Vec<u8>, Indexing)> {
 
 /// Often one that starts a field which is possible, else a block would hardly get anywhere.
 fn random_octet(random: &mut Random) -> u8 {
-    match random.below(5) {
-        0 => 0x80 | random.below(64) as u8,
-        1 => [0x40, 0x00, 0x10, 0x3e, 0x20, 0x7f, 0xff][random.below(7)],
-        2 => random.below(8) as u8,
-        3 => 0x80 | random.below(8) as u8,
-        _ => random.below(256) as u8,
+    match random.index(5) {
+        0 => 0x80 | random.index(64) as u8,
+        1 => [0x40, 0x00, 0x10, 0x3e, 0x20, 0x7f, 0xff][random.index(7)],
+        2 => random.index(8) as u8,
+        3 => 0x80 | random.index(8) as u8,
+        _ => random.index(256) as u8,
     }
 }
 

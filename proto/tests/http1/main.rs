@@ -7,6 +7,6 @@ mod client;
 mod encoders;
 mod harness;
 mod oracle;
-#[path = "../support/random.rs"]
-mod random;
 mod server;
+
+use measure::random; // For `choppings`, which fuzz targets share.

@@ -8,7 +8,7 @@ mod frames;
 mod harness;
 mod limits;
 mod messages;
-#[path = "../support/random.rs"]
-mod random;
 mod server;
 mod together;
+
+use measure::random; // For `choppings`, which fuzz targets share.

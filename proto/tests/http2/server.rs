@@ -408,7 +408,7 @@ fn streams_that_wait_for_the_connection_go_on_in_turn() {
     let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 5000), &mut out);
     assert_eq!(writable, [1, 5], "the stream that was reset waits no more");
     let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 5000), &mut out);
-    assert_eq!(writable, [], "told once");
+    assert!(writable.is_empty(), "told once");
     assert_eq!(server.data(1, &body[65_535..], true, &mut out), Ok(4465));
     assert_eq!(server.data(5, &body, true, &mut out), Ok(5535));
     let (writable, _) = feed(&mut server, &number(WINDOW_UPDATE, 0, 1), &mut out);

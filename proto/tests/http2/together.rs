@@ -6,7 +6,7 @@ use proto::http2::client::{self, Client, Request};
 use proto::http2::server::{self, Server, Unsent};
 use proto::http2::{Config, ErrorCode, Head};
 
-use crate::random::Random;
+use measure::random::Random;
 
 /// Bytes on their way from one side to the other.
 #[derive(Default)]
@@ -18,10 +18,10 @@ impl Wire {
     /// Takes a random piece, sometimes all there is.
     fn piece(&mut self, random: &mut Random) -> Vec<u8> {
         let all = self.bytes.len();
-        let bytes = match random.below(4) {
+        let bytes = match random.index(4) {
             0 => all,
-            1 => random.below(10),
-            _ => random.below(3000),
+            1 => random.index(10),
+            _ => random.index(3000),
         };
         self.bytes.drain(..bytes.min(all)).collect()
     }
@@ -71,7 +71,7 @@ fn every_request_is_answered_whatever_the_windows_and_choppings() {
 }
 
 fn run(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::seeded(seed);
     let (client_config, server_config) = (config(&mut random), config(&mut random));
     let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
     let client = Client::new(client_config, &mut to_server);
@@ -120,7 +120,7 @@ fn run(seed: u64) {
 
 /// Windows from tiny to large, tables from none to large, few streams or many.
 fn config(random: &mut Random) -> Config {
-    let pick = |random: &mut Random, values: &[u32]| values[random.below(values.len())];
+    let pick = |random: &mut Random, values: &[u32]| values[random.index(values.len())];
     Config {
         streams: pick(random, &[1, 2, 7, 50]),
         stream_window: pick(random, &[1, 2, 10, 1000, 65_535, 1 << 20]),
@@ -134,7 +134,7 @@ impl Caller {
     fn act(&mut self, random: &mut Random, streams: u32) {
         let out = &mut self.out.bytes;
         let may = self.client.ready() && self.client.capacity() > 0;
-        if self.left > 0 && may && random.below(3) > 0 {
+        if self.left > 0 && may && random.index(3) > 0 {
             let free = (0..streams).find(|place| !self.under_way.contains_key(place));
             let place = free.expect("a place for the capacity");
             let (request, expected) = some_request(random);
@@ -142,10 +142,10 @@ impl Caller {
             self.under_way.insert(place, expected);
             self.left -= 1;
         }
-        if random.below(60) == 0 {
+        if random.index(60) == 0 {
             self.client.ping([7; 8], out);
         }
-        if random.below(200) == 0
+        if random.index(200) == 0
             && let Some(&place) = self.under_way.keys().min()
         {
             self.client.cancel(place, ErrorCode::CANCEL, out);
@@ -203,16 +203,16 @@ impl Caller {
 
 /// A request with a body that wants it back.
 fn some_request(random: &mut Random) -> (Request, Expected) {
-    let bytes = [0, 1, 13, 1000, 5000, 70_000][random.below(6)];
+    let bytes = [0, 1, 13, 1000, 5000, 70_000][random.index(6)];
     let body: Vec<u8> = (0..bytes).map(|at| (at * 7 + bytes) as u8).collect();
-    let number = random.below(30).to_string();
-    let trailers = random.below(2) == 0;
+    let number = random.index(30).to_string();
+    let trailers = random.index(2) == 0;
     let fields = [
         (":method", "POST"),
         (":scheme", "http"),
         (
             ":path",
-            if random.below(2) == 0 {
+            if random.index(2) == 0 {
                 "/same"
             } else {
                 &number
@@ -270,7 +270,7 @@ impl Callee {
                 server::Event::Writable { stream } => stream,
                 _ => continue,
             };
-            let eager = random.below(2) == 0;
+            let eager = random.index(2) == 0;
             self.go_on(stream, eager);
         }
     }

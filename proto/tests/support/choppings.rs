@@ -23,12 +23,12 @@ pub(crate) fn some_choppings(input: &[u8], seed: u64) -> Vec<Chopping<'_>> {
 }
 
 fn random_chopping(mut input: &[u8], seed: u64) -> Chopping<'_> {
-    let mut random = Random(seed);
+    let mut random = Random::seeded(seed);
     let mut pieces = Vec::new();
     while !input.is_empty() {
         // Mostly short pieces, now and then a long one, now and then none.
-        let longest = if random.below(8) == 0 { 64 } else { 6 };
-        let (piece, rest) = input.split_at(input.len().min(random.below(longest)));
+        let longest = if random.index(8) == 0 { 64 } else { 6 };
+        let (piece, rest) = input.split_at(input.len().min(random.index(longest)));
         pieces.push(piece);
         input = rest;
     }

@@ -6,7 +6,7 @@ use proto::websocket::{
 };
 
 use crate::harness::{BINARY, KEY, LAST, MORE, PING, TEXT, TEXT_BEGIN, frame, read};
-use crate::random::Random;
+use measure::random::Random;
 
 /// RFC 6455 §5.7.
 #[test]
@@ -168,11 +168,11 @@ fn a_connection_ends_in_order_only_after_a_close_frame() {
 #[test]
 fn what_the_encoder_writes_the_reader_reads() {
     for seed in 0..40 {
-        let mut random = Random(seed);
+        let mut random = Random::seeded(seed);
         let role = [Role::Client, Role::Server][(seed % 2) as usize];
         let (mut input, mut expected) = (Vec::new(), Vec::new());
         for _ in 0..3 {
-            let letters = (0..random.below(300)).map(|_| b'a' + random.below(26) as u8);
+            let letters = (0..random.index(300)).map(|_| b'a' + random.index(26) as u8);
             let text: Vec<u8> = letters.collect();
             write_in_fragments(&mut random, role, &text, &mut input, &mut expected);
         }
@@ -190,9 +190,9 @@ fn write_in_fragments(
 ) {
     let (mut rest, mut opcode) = (text, Opcode::Text);
     loop {
-        let key = (random.below(1 << 32) as u32).to_be_bytes();
+        let key = (random.index(1 << 32) as u32).to_be_bytes();
         let key = (role == Role::Server).then_some(key);
-        let (piece, left) = rest.split_at(random.below(rest.len() + 1));
+        let (piece, left) = rest.split_at(random.index(rest.len() + 1));
         let before = out.len();
         encode(out, opcode, left.is_empty(), key, piece);
         assert!(out.len() - before - piece.len() <= HEADER_BYTES_MAX);

@@ -6,5 +6,5 @@ mod choppings;
 mod frames;
 mod handshake;
 mod harness;
-#[path = "../support/random.rs"]
-mod random;
+
+use measure::random; // For `choppings`, which fuzz targets share.

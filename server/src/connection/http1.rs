@@ -15,8 +15,8 @@ use super::websocket::WebSocket;
 use super::{Arrival, Ending, Phase, TOO_MUCH};
 use crate::answer::{self, Beat, Dribble, Form};
 use crate::config::Timeouts;
+use crate::connection::Shared;
 use crate::service::{Dialogue, Reply, Response};
-use crate::site::Site;
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Http1 {
 
     /// Bytes came on `socket`.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], socket: Token, site: &mut Site) {
+    pub(super) fn receive(&mut self, input: &[u8], socket: Token, site: &mut Shared) {
         if self.held.is_empty() {
             self.read(input, socket, site);
         } else {
@@ -69,7 +69,7 @@ impl Http1 {
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, socket: Token, site: &mut Site) -> bool {
+    pub(super) fn resume(&mut self, socket: Token, site: &mut Shared) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
@@ -78,7 +78,7 @@ impl Http1 {
         true
     }
 
-    fn read(&mut self, mut input: &[u8], socket: Token, site: &mut Site) {
+    fn read(&mut self, mut input: &[u8], socket: Token, site: &mut Shared) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
             if talk.out.is_heavy() && !input.is_empty() {
@@ -149,19 +149,19 @@ impl Http1 {
     }
 
     /// The request under way came too slowly.
-    pub(super) fn time_out(&mut self, site: &mut Site) {
+    pub(super) fn time_out(&mut self, site: &mut Shared) {
         self.head_since = Time::NEVER;
         let text = "the request took too long to arrive\n";
         self.talk.refuse(408, text.into(), site);
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(super) fn complete(&mut self, number: u32, response: &Response, site: &mut Site) {
+    pub(super) fn complete(&mut self, number: u32, response: &Response, site: &mut Shared) {
         self.talk.complete(number, response, site);
     }
 
     /// How the connection is to be closed, if it is time.
-    pub(super) fn finished(&self, site: &Site) -> Option<Ending> {
+    pub(super) fn finished(&self, site: &Shared) -> Option<Ending> {
         let Talk {
             ref out,
             peer_ended,
@@ -228,7 +228,7 @@ impl Http1 {
     }
 
     /// Gives up the request whose body is coming. False if there is none.
-    pub(super) fn relieve(&mut self, site: &mut Site) -> bool {
+    pub(super) fn relieve(&mut self, site: &mut Shared) -> bool {
         if self.talk.body.is_none() || self.talk.out.waits() {
             return false;
         }
@@ -254,7 +254,7 @@ impl Talk {
     }
 
     #[inline]
-    fn request(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
+    fn request(&mut self, request: &Request<'_>, socket: Token, site: &mut Shared) {
         site.counts.requests += 1;
         if request.body != BodyLength::Known(0) {
             return self.begin(request, site);
@@ -265,7 +265,7 @@ impl Talk {
         }
     }
 
-    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, site: &mut Site) {
+    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, site: &mut Shared) {
         let form = form(request, site);
         self.number = self.number.wrapping_add(1);
         let content_type = content_type(request.head);
@@ -284,7 +284,13 @@ impl Talk {
     }
 
     /// Grants an upgrade or refuses it (RFC 6455 §4.2).
-    fn upgrade(&mut self, dialogue: Dialogue, request: &Request<'_>, form: Form, site: &mut Site) {
+    fn upgrade(
+        &mut self,
+        dialogue: Dialogue,
+        request: &Request<'_>,
+        form: Form,
+        site: &mut Shared,
+    ) {
         let refusal = match upgrade::accept(request) {
             Ok(_) if site.draining => (503, "the server is shutting down\n".to_owned()),
             // Its answer could only wait behind the others, and no frame may come before it.
@@ -306,7 +312,7 @@ impl Talk {
         self.say(&response, form, None, site);
     }
 
-    fn begin(&mut self, request: &Request<'_>, site: &mut Site) {
+    fn begin(&mut self, request: &Request<'_>, site: &mut Shared) {
         let form = form(request, site);
         let content_type = content_type(request.head);
         let mut incoming = site.incoming();
@@ -342,7 +348,7 @@ impl Talk {
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
-    fn end(&mut self, socket: Token, site: &mut Site) {
+    fn end(&mut self, socket: Token, site: &mut Shared) {
         if let Some(mut incoming) = self.body.take() {
             self.number = self.number.wrapping_add(1);
             let reply = incoming.answer(socket, self.number, site);
@@ -353,7 +359,7 @@ impl Talk {
         }
     }
 
-    fn reply(&mut self, reply: Reply, form: Form, site: &mut Site) {
+    fn reply(&mut self, reply: Reply, form: Form, site: &mut Shared) {
         let ending = match reply {
             Reply::Now(response) | Reply::Always(response) => {
                 return self.say(&response, form, None, site);
@@ -412,7 +418,8 @@ impl Talk {
     }
 
     /// Appends an answer. With the head it answers, it is kept for every request with this head.
-    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, site: &mut Site) {
+    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, site: &mut Shared) {
+        let site = &mut **site;
         let (date, kept) = (&site.date, &mut site.kept);
         let form = form.fitting(response);
         let rest = self.out.append(|out| {
@@ -431,7 +438,7 @@ impl Talk {
         }
     }
 
-    fn complete(&mut self, number: u32, response: &Response, site: &Site) {
+    fn complete(&mut self, number: u32, response: &Response, site: &Shared) {
         let Some((form, last)) = self.out.awaited(number) else {
             return;
         };
@@ -450,7 +457,7 @@ impl Talk {
         });
     }
 
-    fn reject(&mut self, rejection: Rejection, site: &mut Site) {
+    fn reject(&mut self, rejection: Rejection, site: &mut Shared) {
         if rejection.is_foreign() {
             site.counts.rejections.count(rejection.status);
             self.body = None;
@@ -460,7 +467,7 @@ impl Talk {
         self.refuse(rejection.status, format!("{}\n", rejection.violation), site);
     }
 
-    fn refuse(&mut self, status: u16, text: String, site: &mut Site) {
+    fn refuse(&mut self, status: u16, text: String, site: &mut Shared) {
         site.counts.rejections.count(status);
         let version = http1::Version::Http11;
         let form = Form {
@@ -475,7 +482,7 @@ impl Talk {
     }
 }
 
-fn form(request: &Request<'_>, site: &Site) -> Form {
+fn form(request: &Request<'_>, site: &Shared) -> Form {
     Form {
         version: request.version,
         head_only: request.method == b"HEAD",

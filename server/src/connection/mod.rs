@@ -14,6 +14,8 @@ mod outgoing;
 mod tests;
 mod websocket;
 
+use std::ops::{Deref, DerefMut};
+
 use engine::Token;
 use engine::timers::TimerId;
 use measure::time::Time;
@@ -25,8 +27,8 @@ use crate::service::Response;
 use crate::site::Site;
 use http1::Http1;
 use http2::Http2;
-pub(crate) use http2::{Kept, Rpcs};
-pub(crate) use incoming::Incoming;
+use http2::{Kept, Rpcs};
+use incoming::Incoming;
 pub(crate) use outgoing::Step;
 use websocket::WebSocket;
 
@@ -41,6 +43,69 @@ const BODY_BYTES_PER_SECOND: u64 = 1000;
 
 /// The refusal of what would take more memory than all clients may.
 const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
+
+/// Incoming bodies end up in boxes that are used again; so many wait for that.
+const SPARE_MAX: usize = 16;
+
+/// What the connections of one worker share: the site, and what each of them uses again. It reads
+/// as its site.
+pub(crate) struct Shared {
+    site: Site,
+    /// Answers of HTTP/2 that are made already.
+    kept_http2: Kept,
+    /// What calls of gRPC need.
+    rpcs: Rpcs,
+    #[allow(clippy::vec_box)] // The boxes are what is used again.
+    spare: Vec<Box<Incoming>>,
+}
+
+impl Shared {
+    pub(crate) fn new(site: Site) -> Shared {
+        Shared {
+            site,
+            kept_http2: Kept::default(),
+            rpcs: Rpcs::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A turn begins at `now`.
+    #[inline]
+    pub(crate) fn turn(&mut self, now: Time) {
+        if self.site.turn(now) {
+            // What is kept has the date in it.
+            self.kept_http2.forget();
+        }
+    }
+
+    /// A box for an incoming body, perhaps with memory from the last one.
+    fn incoming(&mut self) -> Box<Incoming> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes such a box back.
+    fn recycle(&mut self, mut incoming: Box<Incoming>) {
+        if self.spare.len() < SPARE_MAX && incoming.clear() {
+            self.spare.push(incoming);
+        }
+    }
+}
+
+impl Deref for Shared {
+    type Target = Site;
+
+    #[inline]
+    fn deref(&self) -> &Site {
+        &self.site
+    }
+}
+
+impl DerefMut for Shared {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Site {
+        &mut self.site
+    }
+}
 
 /// Something that is coming in pieces, and when it began.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +264,7 @@ impl Connection {
     }
 
     /// Both sides have agreed on HTTP/2 before the first byte.
-    pub(crate) fn speak_http2(&mut self, site: &Site) {
+    pub(crate) fn speak_http2(&mut self, site: &Shared) {
         self.preface = DECIDED;
         debug_assert!(
             matches!(self.protocol, Protocol::Http1(_)),
@@ -217,7 +282,7 @@ impl Connection {
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Site) {
+    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) if self.preface == DECIDED => {
                 http.receive(input, self.socket, site);
@@ -231,7 +296,7 @@ impl Connection {
 
     /// Bytes came that may be the preface of HTTP/2 (RFC 9113 §3.3). It is no request of HTTP/1, so
     /// that one byte that differs decides.
-    fn receive_first(&mut self, input: &[u8], site: &mut Site) {
+    fn receive_first(&mut self, input: &[u8], site: &mut Shared) {
         let seen = self.preface as usize;
         debug_assert!(
             seen < PREFACE.len(),
@@ -255,7 +320,7 @@ impl Connection {
     }
 
     /// No more is waited for: what came of the preface begins a request of HTTP/1.
-    fn settle_on_http1(&mut self, site: &mut Site) {
+    fn settle_on_http1(&mut self, site: &mut Shared) {
         if let Protocol::Http1(http) = &mut self.protocol
             && self.preface != DECIDED
         {
@@ -267,7 +332,7 @@ impl Connection {
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(crate) fn resume(&mut self, site: &mut Site) -> bool {
+    pub(crate) fn resume(&mut self, site: &mut Shared) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => {
                 http.resume(self.socket, site) && {
@@ -282,7 +347,7 @@ impl Connection {
 
     /// Goes on as another protocol, if the last request asked for that and was granted it.
     #[inline]
-    fn switch(&mut self, site: &mut Site) {
+    fn switch(&mut self, site: &mut Shared) {
         let Protocol::Http1(http) = &mut self.protocol else {
             return;
         };
@@ -293,7 +358,7 @@ impl Connection {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended(&mut self, site: &mut Site) {
+    pub(crate) fn peer_ended(&mut self, site: &mut Shared) {
         self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(),
@@ -303,7 +368,7 @@ impl Connection {
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain(&mut self, site: &mut Site) {
+    pub(crate) fn drain(&mut self, site: &mut Shared) {
         self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
@@ -313,7 +378,7 @@ impl Connection {
     }
 
     /// What was under way came too slowly.
-    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Site) {
+    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Shared) {
         self.settle_on_http1(site);
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(site),
@@ -323,7 +388,7 @@ impl Connection {
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(crate) fn complete(&mut self, number: u32, response: Response, site: &mut Site) {
+    pub(crate) fn complete(&mut self, number: u32, response: Response, site: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.complete(number, &response, site),
             Protocol::Http2(http) => http.complete(number, response, site),
@@ -334,7 +399,7 @@ impl Connection {
 
     /// Takes the next thing to do off its output.
     #[inline]
-    pub(crate) fn step(&mut self, site: &mut Site) -> Step {
+    pub(crate) fn step(&mut self, site: &mut Shared) -> Step {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().step(),
             Protocol::WebSocket(websocket) => websocket.out().step(),
@@ -343,7 +408,7 @@ impl Connection {
     }
 
     /// The time of a [`Step::Sleep`] is over, or of [`Overdue::Wake`] has come.
-    pub(crate) fn wake(&mut self, site: &mut Site) {
+    pub(crate) fn wake(&mut self, site: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
@@ -419,7 +484,7 @@ impl Connection {
 
     /// How it is to be closed, if it is time.
     #[inline]
-    pub(crate) fn finished(&self, site: &Site) -> Option<Ending> {
+    pub(crate) fn finished(&self, site: &Shared) -> Option<Ending> {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(site),
             Protocol::WebSocket(websocket) => websocket.finished(),
@@ -461,7 +526,7 @@ impl Connection {
 
     /// Gives up what takes memory, and says so. False where there is nothing to say it to: the
     /// client does not even take what was said before.
-    pub(crate) fn relieve(&mut self, site: &mut Site) -> bool {
+    pub(crate) fn relieve(&mut self, site: &mut Shared) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => http.relieve(site),
             Protocol::WebSocket(websocket) => websocket.relieve(),

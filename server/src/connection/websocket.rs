@@ -10,8 +10,8 @@ use proto::websocket::{self, Event, Failure, Kind, Limits, Opcode, Reader, Role,
 use super::outgoing::Outgoing;
 use super::{Arrival, Ending, Phase};
 use crate::config::Timeouts;
+use crate::connection::Shared;
 use crate::service::Dialogue;
-use crate::site::Site;
 
 /// What a server says that is too busy (IANA's registry of close codes).
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -69,7 +69,7 @@ impl WebSocket {
 
     /// Bytes came.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], site: &mut Site) {
+    pub(super) fn receive(&mut self, input: &[u8], site: &mut Shared) {
         if self.held.is_empty() {
             self.read(input, site);
         } else {
@@ -78,7 +78,7 @@ impl WebSocket {
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, site: &mut Site) -> bool {
+    pub(super) fn resume(&mut self, site: &mut Shared) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
@@ -87,7 +87,7 @@ impl WebSocket {
         true
     }
 
-    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+    fn read(&mut self, mut input: &[u8], site: &mut Shared) {
         let talk = &mut self.talk;
         if talk.message.is_empty() {
             std::mem::swap(&mut talk.message, &mut site.message);
@@ -131,7 +131,7 @@ impl WebSocket {
     }
 
     /// Nothing came for too long, or not all of a message.
-    pub(super) fn time_out(&mut self, site: &mut Site) {
+    pub(super) fn time_out(&mut self, site: &mut Shared) {
         if self.talk.message.is_empty() {
             site.counts.idle += 1;
             self.talk

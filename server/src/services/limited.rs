@@ -123,6 +123,8 @@ impl Service for Limited {
 
 #[cfg(test)]
 mod tests {
+    use measure::random::Random;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -168,15 +170,11 @@ mod tests {
 
     #[test]
     fn of_random_arrivals_little_is_refused_just_below_the_rate_and_much_just_above() {
-        // The same exponential steps for both, from a generator that is good enough for that.
+        // The same exponential steps for both.
         let refused = |rate: f64| {
-            let (mut state, mut time) = (1u64, SECOND as f64);
+            let (mut random, mut time) = (Random::seeded(1), SECOND as f64);
             let steps = (0..400_000).map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                let unit = ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-                time -= unit.ln() / rate * 1e9;
+                time += random.exponential() / rate * 1e9;
                 time as u64
             });
             1.0 - taken(&Buckets::default(), 20_000.0, steps) as f64 / 400_000.0

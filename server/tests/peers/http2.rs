@@ -1,9 +1,9 @@
 //! HTTP/2 as curl, nghttp, h2load and h2spec speak it.
 
-use std::fs::File;
 use std::process::Output;
 
 use server::Limits;
+use tempfile::NamedTempFile;
 
 use super::{ENGINES, Server, curl, run, run_go_peer};
 
@@ -80,19 +80,17 @@ fn curl_notices_every_fault_over_http2() {
 
 #[test]
 fn a_body_that_is_too_long_is_refused_over_http2() {
-    let file = std::env::temp_dir().join(format!("ringside-long-body-{}", std::process::id()));
+    let file = NamedTempFile::new().expect("a file");
     let longer = Limits::default().body_bytes + 1;
-    let made = File::create(&file).and_then(|file| file.set_len(longer));
-    made.expect("a file of zeroes");
+    file.as_file().set_len(longer).expect("zeroes");
     // Not curl: some versions drop an answer that ends before their upload does.
     let asked = |server: Server| {
-        let (path, url) = (file.to_string_lossy(), server.url("/echo"));
+        let (path, url) = (file.path().to_string_lossy(), server.url("/echo"));
         let words = ["-v", "--null-out", "--timeout=10", "-d", &path, &url];
         run("nghttp", "nghttp2-client", &words)
     };
     let servers = ENGINES.into_iter().filter_map(Server::with);
     let answers: Vec<Option<Output>> = servers.map(asked).collect();
-    std::fs::remove_file(&file).expect("our file");
     for output in answers.into_iter().flatten() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains(":status: 413"), "{text}");

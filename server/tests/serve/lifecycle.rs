@@ -108,8 +108,8 @@ fn several_workers_share_one_port_and_add_up() {
 #[test]
 fn a_unix_socket_is_served_and_its_file_removed() {
     each_engine(|engine| {
-        let name = format!("ringside-test-{}-{engine}.sock", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
         let mut config = config(engine);
         config.address = Address::Unix(path.clone());
         let server = Server::start(&config);

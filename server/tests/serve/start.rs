@@ -85,15 +85,13 @@ fn unix_sockets_say_what_is_wrong_with_them() {
         config.threads = 2;
         assert_eq!(refused(&config), StartError::UnixThreads(2));
 
-        let name = format!("ringside-test-{}-{engine}.taken", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, "").expect("a file");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().to_path_buf();
         config.address = Address::Unix(path.clone());
         config.threads = 1;
         let error = refused(&config);
         assert_eq!(error, StartError::Taken(Address::Unix(path.clone())));
         assert!(path.exists(), "what is not ours is not removed");
-        std::fs::remove_file(path).expect("still there");
     });
 }
 

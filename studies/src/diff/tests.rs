@@ -8,6 +8,7 @@ use lab::round::{Round, Watched};
 use lab::sample::Sample;
 use lab::store::Store;
 use supervisor::binaries::Binary;
+use tempfile::TempDir;
 
 use super::*;
 use crate::made_up::{kept, record, rounds, row, setup};
@@ -18,12 +19,11 @@ fn diff(before: &Path, after: &Path, smallest: Option<f64>) -> Result<Diff, Stri
 }
 
 /// A folder that is gone after the test.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
-    fn new(name: &str) -> Place {
-        let name = format!("ringside-diff-{}-{name}", std::process::id());
-        Place(std::env::temp_dir().join(name))
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a folder"))
     }
 
     /// Keeps a comparison of a server that serves `rate` requests a second, another program each
@@ -52,7 +52,7 @@ impl Place {
         manifest.rows[2].role = Role::Again;
         manifest.rows[2].subject = "base".into();
         change(&mut manifest, &mut rounds);
-        let folder = self.0.join(name);
+        let folder = self.0.path().join(name);
         let mut store = Store::create(Some(&folder), name, 0).expect("writable");
         store.describe(&manifest);
         rounds.iter().for_each(|round| store.keep(round));
@@ -98,19 +98,13 @@ fn scale(rounds: &mut [Round], by: f64, is_one: impl Fn(&str) -> bool) {
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn refused(before: &Path, after: &Path) -> String {
     diff(before, after, None).expect_err("they cannot be compared")
 }
 
 #[test]
 fn a_server_that_became_slower_is_a_regression_and_one_that_became_faster_is_none() {
-    let place = Place::new("slower");
+    let place = Place::new();
     let (fast, slow) = (
         place.comparison("fast", 300e3),
         place.comparison("slow", 270e3),
@@ -137,7 +131,7 @@ fn a_server_that_became_slower_is_a_regression_and_one_that_became_faster_is_non
 
 #[test]
 fn the_same_twice_and_differences_that_do_not_matter_are_no_regression() {
-    let place = Place::new("same");
+    let place = Place::new();
     let (one, two) = (
         place.comparison("one", 300e3),
         place.comparison("two", 299e3),
@@ -151,7 +145,7 @@ fn the_same_twice_and_differences_that_do_not_matter_are_no_regression() {
 
 #[test]
 fn what_the_host_did_to_all_alike_is_no_regression_and_hides_none() {
-    let place = Place::new("drift");
+    let place = Place::new();
     let before = place.comparison("before", 300e3);
     for drift in [1.0 / 1.2, 1.2] {
         let drifted = |name: &str, own: f64| {
@@ -175,10 +169,13 @@ fn what_the_host_did_to_all_alike_is_no_regression_and_hides_none() {
 
 #[test]
 fn without_anything_that_is_the_same_in_both_it_cannot_tell_and_says_what_would() {
-    let place = Place::new("anchors");
+    let place = Place::new();
     let before = place.comparison("before", 300e3);
     let all = |what: &dyn Fn(&mut RowFacts)| {
-        let name = format!("after-{}", fs::read_dir(&place.0).expect("there").count());
+        let name = format!(
+            "after-{}",
+            fs::read_dir(place.0.path()).expect("there").count()
+        );
         place.changed(&name, 200e3, |manifest, _| {
             manifest.rows.iter_mut().for_each(what);
         })
@@ -236,7 +233,7 @@ fn without_anything_that_is_the_same_in_both_it_cannot_tell_and_says_what_would(
 
 #[test]
 fn a_session_that_does_not_know_its_noise_cannot_tell() {
-    let place = Place::new("unknown");
+    let place = Place::new();
     let known = place.comparison("known", 300e3);
     let unknown = place.changed("unknown", 200e3, |manifest, rounds| {
         manifest.rows.truncate(2);
@@ -252,7 +249,7 @@ fn a_session_that_does_not_know_its_noise_cannot_tell() {
 
 #[test]
 fn what_either_of_them_differs_from_itself_is_no_regression() {
-    let place = Place::new("noise");
+    let place = Place::new();
     let quiet = |name, rate| place.comparison(name, rate);
     let noisy = |name, rate| {
         place.changed(name, rate, |_, rounds| {
@@ -283,7 +280,7 @@ fn what_either_of_them_differs_from_itself_is_no_regression() {
 
 #[test]
 fn an_interval_that_reaches_into_what_does_not_matter_is_no_regression() {
-    let place = Place::new("reaches");
+    let place = Place::new();
     // Ratios before to now of 1.01 to 1.23 in the rounds, 1.11 in the middle.
     let spread = [1.0, 0.94, 1.07, 0.97, 1.03];
     let before = place.comparison("before", 300e3);
@@ -308,7 +305,7 @@ fn an_interval_that_reaches_into_what_does_not_matter_is_no_regression() {
 
 #[test]
 fn at_a_fixed_rate_what_costs_more_is_a_regression() {
-    let place = Place::new("rate");
+    let place = Place::new();
     let at_a_rate = |name, cost: f64| {
         place.changed(name, 1000.0, |manifest, rounds| {
             manifest.setup.rate = Some(1000.0);
@@ -338,7 +335,7 @@ fn at_a_fixed_rate_what_costs_more_is_a_regression() {
 
 #[test]
 fn another_workload_another_host_and_a_newer_schema_are_refused_with_the_reason() {
-    let place = Place::new("refused");
+    let place = Place::new();
     let base = place.comparison("base", 300e3);
     let load = place.changed("load", 300e3, |manifest, _| {
         manifest.setup.load = "64 connections, pipeline 1".into();
@@ -388,12 +385,12 @@ fn another_workload_another_host_and_a_newer_schema_are_refused_with_the_reason(
         }
     });
     assert!(refused(&base, &other).ends_with("they have no subject in common"));
-    assert!(refused(&base, &place.0.join("nowhere")).contains("nowhere: "));
+    assert!(refused(&base, &place.0.path().join("nowhere")).contains("nowhere: "));
 }
 
 #[test]
 fn another_kernel_and_rows_of_one_side_only_are_said() {
-    let place = Place::new("kernel");
+    let place = Place::new();
     let base = place.comparison("base", 300e3);
     let newer = place.changed("newer", 300e3, |manifest, rounds_of| {
         manifest.host.kernel = Some("Linux 7.0.0".into());
@@ -418,12 +415,12 @@ fn another_kernel_and_rows_of_one_side_only_are_said() {
 
 #[test]
 fn two_records_of_runs_and_two_rounds_are_compared_and_prove_nothing() {
-    let place = Place::new("records");
+    let place = Place::new();
     let folder = place.comparison("base", 300e3);
     let round = folder.join("rounds/ours/001.json");
     let (fast, slow) = (rounds(300e3, 0.99), rounds(200e3, 0.99));
     let write = |name: &str, text: String| {
-        let file = place.0.join(name);
+        let file = place.0.path().join(name);
         fs::write(&file, text).expect("writable");
         file
     };

@@ -3,6 +3,7 @@
 use std::fs;
 
 use lab::manifest::Outcome;
+use tempfile::TempDir;
 
 use super::*;
 use crate::made_up::{kept, rounds, row, setup};
@@ -10,25 +11,23 @@ use crate::searched::{capacities, searched};
 use crate::sweep::Key;
 
 /// A folder of its own that is gone after the test.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
-    fn new(name: &str) -> Place {
-        let own = format!("ringside-folder-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(own);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Place(path)
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a folder"))
     }
 
     /// Writes a file inside, and the folders that lead to it.
     fn put(&self, name: &str, text: &str) {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
         fs::write(path, text).expect("writable");
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        fs::read_to_string(self.0.path().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// The record of a comparison in this folder, in which `rate` is what one of two serves.
@@ -82,22 +81,16 @@ impl Place {
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn again(place: &Place, folder: &str) -> Rebuilt {
     let rebuilt =
-        rebuild(&place.0.join(folder), &Stop::new()).unwrap_or_else(|what| panic!("{what}"));
+        rebuild(&place.0.path().join(folder), &Stop::new()).unwrap_or_else(|what| panic!("{what}"));
     assert_eq!(rebuilt.unwritten, Vec::<String>::new());
     rebuilt
 }
 
 #[test]
 fn a_search_for_capacities_is_concluded_anew_from_its_probes() {
-    let place = Place::new("capacity");
+    let place = Place::new();
     let found = capacities(vec![searched("slow", 10_000.0), searched("fast", 30_000.0)]);
     let mut bare = found.clone();
     bare.conclusions.clear();
@@ -122,7 +115,7 @@ fn a_search_for_capacities_is_concluded_anew_from_its_probes() {
 
 #[test]
 fn a_sweep_is_made_again_from_the_records_of_its_points() {
-    let place = Place::new("sweep");
+    let place = Place::new();
     place.sweep(".");
     let rebuilt = again(&place, ".");
     let Model::Sweep(sweep) = &rebuilt.model else {
@@ -147,7 +140,7 @@ fn a_sweep_is_made_again_from_the_records_of_its_points() {
 
 #[test]
 fn trials_are_judged_again_from_the_records_of_each() {
-    let place = Place::new("trials");
+    let place = Place::new();
     place.compare("trial-001", 200_000.0);
     let compared = again(&place, "trial-001");
     let Model::Comparison(report) = &compared.model else {
@@ -173,14 +166,14 @@ fn trials_are_judged_again_from_the_records_of_each() {
 
 #[test]
 fn folders_of_every_kind_stand_on_one_page() {
-    let place = Place::new("kinds");
+    let place = Place::new();
     place.trials("tried", Vec::new());
     place.compare("compared", 200_000.0);
     place.sweep("swept");
     let found = capacities(vec![searched("alone", 10_000.0)]);
     place.put("searched/capacity.json", &found.json());
     let rebuilt = ["compared", "swept", "searched", "tried"].map(|folder| again(&place, folder));
-    let page = index(&rebuilt, &place.0.join("index.html"));
+    let page = index(&rebuilt, &place.0.path().join("index.html"));
     for part in [
         "href=\"compared/report.html\"",
         "href=\"swept/report.html\"",
@@ -195,26 +188,27 @@ fn folders_of_every_kind_stand_on_one_page() {
 
 #[test]
 fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() {
-    let place = Place::new("refused");
+    let place = Place::new();
     let newer = |text: String| text.replace("\"schema_version\": 1", "\"schema_version\": 99");
     let found = capacities(vec![searched("a", 10_000.0)]);
     place.put("capacity/capacity.json", &newer(found.json()));
     place.sweep("sweep");
     place.put("sweep/sweep.json", &newer(place.read("sweep/sweep.json")));
     for folder in ["capacity", "sweep"] {
-        let refused = rebuild(&place.0.join(folder), &Stop::new()).expect_err("newer");
+        let refused = rebuild(&place.0.path().join(folder), &Stop::new()).expect_err("newer");
         let file = format!("{folder}/{folder}.json: this {folder} has schema version 99");
         assert!(refused.contains(&file), "{refused}");
         assert!(refused.ends_with("use a newer ringside"));
     }
-    let refused = rebuild(&place.0.join("nowhere"), &Stop::new()).expect_err("nothing is there");
+    let refused =
+        rebuild(&place.0.path().join("nowhere"), &Stop::new()).expect_err("nothing is there");
     assert!(refused.contains("nowhere has no records"), "{refused}");
 }
 
 /// What is said of a pack of this folder, which may not name where it was unpacked.
 fn said_of_a_pack(place: &Place) -> String {
-    let file = place.0.join("x.tar.xz");
-    report::pack::pack(&place.0.join("x"), Some(&file)).expect("packed");
+    let file = place.0.path().join("x.tar.xz");
+    report::pack::pack(&place.0.path().join("x"), Some(&file)).expect("packed");
     let what = rebuild(&file, &Stop::new()).expect_err("not readable");
     fs::remove_file(&file).expect("its own file");
     let shown = file.display().to_string();
@@ -227,7 +221,7 @@ fn said_of_a_pack(place: &Place) -> String {
 
 #[test]
 fn of_a_pack_messages_name_the_pack_and_not_where_it_was_unpacked() {
-    let place = Place::new("shown");
+    let place = Place::new();
     place.put("x/A6/hold.json", "{}");
     let what = said_of_a_pack(&place);
     assert!(what.starts_with(" has no records: none of "), "{what}");

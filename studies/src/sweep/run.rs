@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use lab::compare::{Place, metric, one, read};
 use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
-use lab::store::{MANIFEST, SWEEP, Source, Store, read_with, time_of_day};
+use lab::store::{MANIFEST, SWEEP, Source, Store, read_with};
 use lab::{CannotBegin, End, Options, resume};
 use load::{Signal, Stop};
-use measure::time::{unix_seconds, utc_date};
+use measure::time::{unix_seconds, utc_stamp};
 use statistics::Random;
 
 use super::record::{SCHEMA_VERSION, Sweep};
@@ -128,7 +128,7 @@ fn new(comparison: &Comparison, key: Key, order: Vec<f64>) -> Sweep {
         schema_version: SCHEMA_VERSION,
         name: comparison.name.clone(),
         question: comparison.question.clone(),
-        began: format!("{}T{}Z", utc_date(seconds), time_of_day(seconds)),
+        began: utc_stamp(seconds),
         key,
         baseline: comparison.baseline.clone(),
         metric: metric(comparison),

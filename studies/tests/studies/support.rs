@@ -15,6 +15,7 @@ use std::time::Duration;
 use lab::Options;
 use lab::round::Watched;
 use measure::time::{Time, sleep_until};
+use tempfile::TempDir;
 
 /// Serves until it is killed, if the environment says so. Called by a test of that name.
 pub(crate) fn tiny_server() {
@@ -150,15 +151,19 @@ pub(crate) fn free_port() -> u16 {
 /// A folder with subjects and comparisons that is gone after the test.
 pub(crate) struct Arena {
     pub(crate) folder: PathBuf,
+    _own: TempDir,
 }
 
 impl Arena {
     pub(crate) fn new(name: &str) -> Arena {
-        let folder =
-            std::env::temp_dir().join(format!("ringside-lab-{}-{name}", std::process::id()));
+        let own = tempfile::Builder::new()
+            .prefix(&format!("ringside-{name}-"))
+            .tempdir()
+            .expect("a temporary folder");
+        let folder = own.path().to_path_buf();
         fs::create_dir_all(folder.join("subjects")).expect("a temporary folder");
         fs::create_dir_all(folder.join("comparisons")).expect("a temporary folder");
-        Arena { folder }
+        Arena { folder, _own: own }
     }
 
     /// Adds a subject with this description.
@@ -217,12 +222,6 @@ pub(crate) fn assert_companions_are_known(seen: &Watched) {
         strangers.iter().all(|one| one.name != BURNS),
         "{strangers:?}"
     );
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }
 
 /// The description of the tiny server with a fault; `top` goes before the first section.

@@ -1,29 +1,25 @@
-//! Seeded randomness: SplitMix64 (Steele, Lea, Flood 2014), the same on every machine.
+//! What nonsense draws from its seeds.
+
+use measure::random;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(random::Random);
 
 impl Random {
     /// The `stream`-th independent stream of a seed.
     pub(super) fn new(seed: u64, stream: u64) -> Random {
-        let mut random = Random(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
-        random.next();
-        random
+        Random(random::Random::new(seed, stream))
     }
 
     /// 64 random bits.
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next()
     }
 
     /// A number below `bound`; zero where there is none.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        self.0.index(bound.max(1))
     }
 
     /// True once in `times`.

@@ -14,7 +14,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, UseTree};
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::tables::Circle;
 use crate::workspace::{File, Workspace};
 

@@ -1,6 +1,6 @@
 //! The clock is read in one file, and nobody sleeps: time is an argument everywhere else.
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::workspace::{File, Workspace};
 
 /// Calls that read a clock or sleep, as runs of tokens.

@@ -2,7 +2,7 @@
 //!
 //! The manifests are the truth: a crate cannot name what its manifest does not list.
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::tables::Crate;
 use crate::workspace::{File, Workspace};
 

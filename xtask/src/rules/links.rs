@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::workspace::{File, Workspace};
 
 /// The pages of the book, and the one that lists them.

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::tables::Exception;
 use crate::workspace::{File, Workspace};
 

@@ -1,6 +1,6 @@
 //! `unsafe` stands in listed files only, and every crate root says so to the compiler.
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::workspace::{File, Workspace};
 
 /// Checks the keyword in every file, and the lint in every crate root.

@@ -1,6 +1,6 @@
 //! Words that say a thing is not finished. What is not finished is not landed.
 
-use super::Complaint;
+use crate::complaint::Complaint;
 use crate::workspace::{File, Workspace};
 
 /// The words, put together so that this file does not hold them itself.

@@ -13,6 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use tempfile::TempDir;
 
 use crate::Completions;
 use crate::driver::{
@@ -24,28 +25,17 @@ use crate::tls::{
 };
 
 /// Files that are gone with the test.
-pub(super) struct Files(PathBuf);
+pub(super) struct Files(TempDir);
 
 impl Files {
     pub(super) fn new() -> Files {
-        static USED: AtomicU32 = AtomicU32::new(0);
-        let number = USED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ringside-tls-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).unwrap();
-        Files(folder)
+        Files(tempfile::tempdir().unwrap())
     }
 
     pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         fs::write(&path, text).unwrap();
         path
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -10,11 +10,10 @@ mod control;
 
 use super::faults::{self, Fault};
 use super::flow::{WINDOW_DEFAULT, Window};
-use super::frame::{self, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, flag, kind};
+use super::frame::{self, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, PREFACE, flag, kind};
 use super::head::Sender;
 use super::hpack::{Decoder, TABLE_BYTES_DEFAULT};
 use super::list::Memo;
-use super::server::PREFACE;
 use super::streams::{Stream, Streams};
 use super::{Config, ErrorCode, Role, settings};
 use crate::Violation;

@@ -26,8 +26,8 @@ use proto::http2::{self, Config, ErrorCode};
 
 use super::{Ending, Phase, Step, TOO_MUCH};
 use crate::config::Timeouts;
+use crate::connection::Shared;
 use crate::service::{Http2Fault, Reply, Response, TEXT};
-use crate::site::Site;
 use answering::{Progress, Source};
 pub(crate) use calls::Rpcs;
 pub(crate) use kept::Kept;
@@ -87,7 +87,7 @@ impl Http2 {
 
     /// Bytes came.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], site: &mut Site) {
+    pub(super) fn receive(&mut self, input: &[u8], site: &mut Shared) {
         if self.held.is_empty() || self.ending.is_some() {
             self.read(input, site);
         } else {
@@ -96,7 +96,7 @@ impl Http2 {
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, site: &mut Site) -> bool {
+    pub(super) fn resume(&mut self, site: &mut Shared) -> bool {
         if self.held.is_empty() || self.is_heavy() {
             return false;
         }
@@ -105,7 +105,7 @@ impl Http2 {
         true
     }
 
-    fn read(&mut self, mut input: &[u8], site: &mut Site) {
+    fn read(&mut self, mut input: &[u8], site: &mut Shared) {
         while self.ending.is_none() {
             if self.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
@@ -131,7 +131,7 @@ impl Http2 {
     }
 
     #[inline]
-    fn act(&mut self, next: Next, site: &mut Site) {
+    fn act(&mut self, next: Next, site: &mut Shared) {
         match next {
             Next::Nothing => {}
             Next::Kept(stream, place) => {
@@ -181,7 +181,7 @@ impl Http2 {
     }
 
     /// Has a call say what it has to say.
-    fn speak(&mut self, id: u32, site: &mut Site) {
+    fn speak(&mut self, id: u32, site: &mut Shared) {
         let Some(stream) = self.talk.streams.find(id) else {
             return;
         };
@@ -207,7 +207,7 @@ impl Http2 {
         }
     }
 
-    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, site: &mut Site) {
+    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, site: &mut Shared) {
         let (machine, out) = (&mut self.machine, &mut self.out);
         match reply {
             Reply::Now(response) | Reply::Always(response) => {
@@ -266,7 +266,7 @@ impl Http2 {
         }
     }
 
-    fn say(&mut self, stream: u32, response: Response, head_only: bool, site: &Site) {
+    fn say(&mut self, stream: u32, response: Response, head_only: bool, site: &Shared) {
         let (machine, out) = (&mut self.machine, &mut self.out);
         let end = !answering::has_body(&response, head_only);
         let begun = answering::head(stream, &response, end, &site.date, machine, out);
@@ -301,7 +301,7 @@ impl Http2 {
     }
 
     /// The server stops: the connection ends with the last of its streams.
-    pub(super) fn drain(&mut self, site: &mut Site) {
+    pub(super) fn drain(&mut self, site: &mut Shared) {
         if self.ending.is_some() {
             return;
         }
@@ -321,7 +321,7 @@ impl Http2 {
     }
 
     /// What was under way came too slowly, or nothing came for too long.
-    pub(super) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Site) {
+    pub(super) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Shared) {
         match self.phase(timeouts) {
             Phase::Head(_) => {
                 site.counts.rejections.count(408);
@@ -345,7 +345,7 @@ impl Http2 {
     }
 
     /// Ends a stream for which the client has not done in time what it would have to.
-    fn give_up(&mut self, id: u32, site: &mut Site) {
+    fn give_up(&mut self, id: u32, site: &mut Shared) {
         let Some(stream) = self.talk.streams.find(id) else {
             return;
         };
@@ -370,7 +370,7 @@ impl Http2 {
     }
 
     /// Answers a request before it is complete, and takes no more of it.
-    fn refuse(&mut self, id: u32, status: u16, text: String, site: &mut Site) {
+    fn refuse(&mut self, id: u32, status: u16, text: String, site: &mut Shared) {
         let head_only = self.talk.streams.find(id).is_some_and(|s| s.head_only);
         self.talk.drop(id, site);
         self.say(id, Response::sentence(status, text), head_only, site);
@@ -380,7 +380,7 @@ impl Http2 {
 
     /// Gives up every stream that takes memory. False where that is none, or what is said is not
     /// taken.
-    pub(super) fn relieve(&mut self, site: &mut Site) -> bool {
+    pub(super) fn relieve(&mut self, site: &mut Shared) -> bool {
         if self.is_heavy() || !self.held.is_empty() {
             return false;
         }
@@ -433,7 +433,7 @@ impl Http2 {
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(super) fn complete(&mut self, stream: u32, response: Response, site: &mut Site) {
+    pub(super) fn complete(&mut self, stream: u32, response: Response, site: &mut Shared) {
         let waits = |found: &mut Stream| matches!(found.state, State::Waiting);
         if self.talk.streams.find(stream).is_some_and(waits)
             && let Some(Stream { head_only, .. }) = self.talk.streams.remove(stream)
@@ -443,7 +443,7 @@ impl Http2 {
     }
 
     /// The time of [`Http2::due`] has come.
-    pub(super) fn wake(&mut self, site: &mut Site) {
+    pub(super) fn wake(&mut self, site: &mut Shared) {
         self.talk.due = Time::NEVER;
         let now = site.now;
         let due = |stream: &Stream| stream.due() <= now;
@@ -490,7 +490,7 @@ impl Http2 {
 
     /// Takes the next thing to do off.
     #[inline]
-    pub(super) fn step(&mut self, site: &mut Site) -> Step {
+    pub(super) fn step(&mut self, site: &mut Shared) -> Step {
         if !self.talk.turns.is_empty() && self.ending.is_none() {
             self.take_turns(site);
         }
@@ -501,7 +501,7 @@ impl Http2 {
     }
 
     /// Has the streams fill the output, one after the other.
-    fn take_turns(&mut self, site: &mut Site) {
+    fn take_turns(&mut self, site: &mut Shared) {
         while self.out.len() < FILL_BYTES
             && let Some(id) = self.talk.turns.pop_front()
         {
@@ -573,7 +573,7 @@ impl Http2 {
 
     /// How the connection is to be closed, if it is time.
     #[inline]
-    pub(super) fn finished(&self, site: &Site) -> Option<Ending> {
+    pub(super) fn finished(&self, site: &Shared) -> Option<Ending> {
         if !self.out.is_empty() || !self.held.is_empty() && self.ending.is_none() {
             return None;
         }
@@ -588,7 +588,7 @@ impl Http2 {
         }
     }
 
-    fn nothing_is_under_way(&self, site: &Site) -> bool {
+    fn nothing_is_under_way(&self, site: &Shared) -> bool {
         let (draining, ended) = (site.draining, self.peer_ended);
         let mut streams = self.talk.streams.iter();
         streams.all(|(_, stream)| match &stream.state {

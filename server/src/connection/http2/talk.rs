@@ -12,9 +12,9 @@ use proto::http2::server::Event;
 
 use super::streams::{State, Stream, Streams};
 use crate::connection::Arrival;
+use crate::connection::Shared;
 use crate::grpc;
 use crate::service::{Reply, Response};
-use crate::site::Site;
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …
 const MEMORY_BYTES_MAX: usize = 32 << 20;
@@ -124,7 +124,7 @@ impl Talk {
     }
 
     #[inline]
-    pub(super) fn happened(&mut self, event: Event<'_>, site: &mut Site) -> Next {
+    pub(super) fn happened(&mut self, event: Event<'_>, site: &mut Shared) -> Next {
         match event {
             Event::Request {
                 stream,
@@ -163,7 +163,7 @@ impl Talk {
         }
     }
 
-    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, site: &mut Site) -> Next {
+    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, site: &mut Shared) -> Next {
         let Request {
             stream,
             method,
@@ -178,7 +178,9 @@ impl Talk {
         if end {
             let reply = site.answer(method, route, content_type, self.socket, stream);
             if let Reply::Always(response) = &reply
-                && let Some(place) = site.kept_http2.keep(method, path, response, &site.date)
+                && let Some(place) = site
+                    .kept_http2
+                    .keep(method, path, response, &site.site.date)
             {
                 return Next::Kept(stream, place);
             }
@@ -224,7 +226,7 @@ impl Talk {
         request: Request<'_>,
         wanted: &Wanted<'_>,
         fields: Fields<'_>,
-        site: &mut Site,
+        site: &mut Shared,
     ) -> Next {
         let Request {
             stream,
@@ -274,7 +276,7 @@ impl Talk {
     }
 
     #[inline]
-    fn data(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Site) -> Next {
+    fn data(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Shared) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
@@ -294,7 +296,7 @@ impl Talk {
         }
     }
 
-    fn body(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Site) -> Next {
+    fn body(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Shared) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
@@ -350,7 +352,7 @@ impl Talk {
     }
 
     /// A stream is over. What it kept goes back to its store.
-    pub(super) fn drop(&mut self, id: u32, site: &mut Site) {
+    pub(super) fn drop(&mut self, id: u32, site: &mut Shared) {
         match self.streams.remove(id).map(|stream| stream.state) {
             Some(State::Receiving(incoming)) => site.recycle(incoming),
             Some(State::Calling(rpc)) => site.rpcs.recycle(rpc),
@@ -359,7 +361,7 @@ impl Talk {
     }
 
     /// Whether the streams hold more memory than they may, and this one its share of it.
-    pub(super) fn is_full(&mut self, id: u32, site: &Site) -> bool {
+    pub(super) fn is_full(&mut self, id: u32, site: &Shared) -> bool {
         let mine = self.streams.find(id).map_or(0, |stream| stream.memory());
         if mine <= MEMORY_FREE_BYTES {
             return false;
@@ -370,7 +372,7 @@ impl Talk {
     }
 }
 
-fn too_long(stream: u32, head_only: bool, site: &mut Site) -> Next {
+fn too_long(stream: u32, head_only: bool, site: &mut Shared) -> Next {
     site.counts.rejections.count(413);
     let text = "the body is longer than this server accepts\n";
     Next::Early {

@@ -4,15 +4,29 @@
 //! slots. An *end* is one side of a connection. Its number is never used again, so whatever
 //! arrives for one that is gone finds nothing.
 
+mod listeners;
+mod peers;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
+use measure::random::Random;
 use measure::time::Time;
 
 use super::Faults;
-use super::listeners::Listener;
 use super::peer::{Connection, Deed, Peer};
 use crate::driver::{Address, Broken, Fault, SocketOptions, Token};
+
+/// Somebody listens.
+pub(super) struct Listener {
+    pub(super) address: Address,
+    pub(super) owner: Owner,
+    pub(super) shared: bool,
+    pub(super) backlog: usize,
+    pub(super) options: SocketOptions,
+    /// Connections that stand and wait to be accepted.
+    pub(super) waiting: VecDeque<EndId>,
+}
 
 /// Buffer sizes where the options leave them to the system.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
@@ -27,7 +41,7 @@ pub(super) struct World {
     pub(super) drivers: Vec<Attendance>,
     /// How often any driver waited.
     pub(super) turns: u64,
-    random: u64,
+    random: Random,
     under_way: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
     pub(super) ends: HashMap<EndId, End>,
@@ -170,7 +184,7 @@ impl World {
             faults,
             drivers: Vec::new(),
             turns: 0,
-            random: seed,
+            random: Random::seeded(seed),
             under_way: BinaryHeap::new(),
             scheduled: 0,
             ends: HashMap::new(),
@@ -528,32 +542,23 @@ impl World {
     pub(super) fn delay(&mut self) -> u64 {
         let jitter = match self.faults.jitter_ns {
             0 => 0,
-            jitter => self.random() % (jitter + 1),
+            jitter => self.random.below(jitter + 1),
         };
         self.faults.latency_ns + jitter
     }
 
     /// Whether something of this probability happens now.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
-        // 53 bits are what an f64 holds. Nothing is drawn for what never happens.
-        probability > 0.0 && ((self.random() >> 11) as f64) < probability * (1u64 << 53) as f64
+        // Nothing is drawn for what never happens.
+        probability > 0.0 && self.random.unit() < probability
     }
 
     pub(super) fn below(&mut self, bound: usize) -> usize {
         if bound < 2 {
             0
         } else {
-            (self.random() % bound as u64) as usize
+            self.random.index(bound)
         }
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood 2014): any seed will do.
-    fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
     }
 }
 

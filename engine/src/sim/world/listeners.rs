@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use measure::time::Time;
 
-use super::peer::Connection;
-use super::world::{BUFFER_BYTES, EndId, Happening, Note, Owner, World};
+use super::super::peer::Connection;
+use super::{BUFFER_BYTES, EndId, Happening, Listener, Note, Owner, World};
 use crate::driver::{Address, Fault, Listen, SocketOptions};
 
 /// How long a connect waits before it knocks again at a full listener.
@@ -13,20 +13,9 @@ const KNOCK_NS: u64 = 1_000_000;
 /// The first port that is given out.
 const PORT_FIRST: u16 = 32_768;
 
-/// Somebody listens.
-pub(super) struct Listener {
-    pub(super) address: Address,
-    pub(super) owner: Owner,
-    pub(super) shared: bool,
-    pub(super) backlog: usize,
-    pub(super) options: SocketOptions,
-    /// Connections that stand and wait to be accepted.
-    pub(super) waiting: VecDeque<EndId>,
-}
-
 impl World {
     /// Opens a listener of a driver; says where, or `None` if the address is taken.
-    pub(super) fn listen(&mut self, listen: &Listen, owner: Owner) -> Option<Address> {
+    pub(in crate::sim) fn listen(&mut self, listen: &Listen, owner: Owner) -> Option<Address> {
         let address = match &listen.address {
             Address::Tcp(address) if address.port() == 0 => {
                 let mut address = *address;
@@ -48,7 +37,7 @@ impl World {
     }
 
     /// Adds a listener unless its address is taken.
-    pub(super) fn add_listener(&mut self, new: Listener) -> bool {
+    pub(in crate::sim) fn add_listener(&mut self, new: Listener) -> bool {
         let mut others = self
             .listeners
             .iter()
@@ -61,7 +50,7 @@ impl World {
     }
 
     /// Closes a listener; who waits there is reset.
-    pub(super) fn close_listener(&mut self, owner: Owner) {
+    pub(in crate::sim) fn close_listener(&mut self, owner: Owner) {
         if let Some(position) = self.listeners.iter().position(|other| other.owner == owner) {
             for end in self.listeners.remove(position).waiting {
                 self.reset(end);
@@ -70,7 +59,7 @@ impl World {
     }
 
     /// Takes the next connection that waits at a listener.
-    pub(super) fn take_waiting(&mut self, listener: Owner) -> Option<EndId> {
+    pub(in crate::sim) fn take_waiting(&mut self, listener: Owner) -> Option<EndId> {
         loop {
             let end = self.listener_of(listener)?.waiting.pop_front()?;
             if self.chance(self.faults.accept_failure) {
@@ -84,7 +73,12 @@ impl World {
     }
 
     /// Starts a connection.
-    pub(super) fn connect(&mut self, to: &Address, options: &SocketOptions, owner: Owner) -> EndId {
+    pub(in crate::sim) fn connect(
+        &mut self,
+        to: &Address,
+        options: &SocketOptions,
+        owner: Owner,
+    ) -> EndId {
         let from = self.new_end(owner);
         let (to, options) = (to.clone(), options.clone());
         let delay = self.delay();
@@ -93,7 +87,7 @@ impl World {
     }
 
     /// A connect arrives at an address.
-    pub(super) fn knock(&mut self, from: EndId, to: Address, options: SocketOptions) {
+    pub(in crate::sim) fn knock(&mut self, from: EndId, to: Address, options: SocketOptions) {
         if !self.ends.contains_key(&from) {
             return;
         }
@@ -151,7 +145,7 @@ impl World {
     }
 
     /// The answer to a connect arrives.
-    pub(super) fn answered(&mut self, id: EndId, refused: Option<Fault>) {
+    pub(in crate::sim) fn answered(&mut self, id: EndId, refused: Option<Fault>) {
         let Some(owner) = self.ends.get(&id).map(|end| end.owner) else {
             return;
         };

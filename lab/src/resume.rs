@@ -162,8 +162,8 @@ fn was_one_start(kept: &Kept) -> Option<String> {
     (starts.len() == 1 && !timed).then(|| {
         "All rounds before the interruption were from one start, so their intervals would have \
          described only that start. With a second start, intervals also cover the variation \
-         between starts, and are much wider, because two starts say little about it. Start over for \
-         a single start, or set rounds_per_start for several."
+         between starts, and are much wider, because two starts say little about it. Start over \
+         for a single start, or set rounds_per_start for several."
             .to_owned()
     })
 }

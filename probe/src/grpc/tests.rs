@@ -167,7 +167,7 @@ const MISFITS: [(&str, &str); 26] = [
     ),
     (
         r#"{"cages": {"x": {}}}"#,
-        r#"the key of cages["x"] must be a whole number"#,
+        r#"the key of cages["x"] must be a 32-bit integer"#,
     ),
     (
         r#"{"code": "a", "number": 1}"#,

@@ -342,8 +342,7 @@ impl<'a> Course<'a> {
             Added::Unknown if seeker.connections.is_given() => verdict,
             Added::Unknown => unknown(
                 &mut seeker.points[at],
-                "we don't know whether more would \
-                                                               help",
+                "we don't know whether more would help",
             ),
             Added::Holds => {
                 unknown(&mut seeker.points[at], "the rate holds with more");

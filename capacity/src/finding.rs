@@ -398,8 +398,8 @@ impl RowCapacity {
             (_, Some(held), None) => format!("{name} held {held} when the search ended."),
             (Ending::NotKnown(_), None, _) => {
                 format!(
-                    "The capacity of {name} is unknown: the generator couldn't send enough \
-                         load to find it."
+                    "The capacity of {name} is unknown: the generator couldn't send enough load to \
+                     find it."
                 )
             }
             (Ending::NothingHeld, None, Some(failed)) => {
@@ -568,8 +568,7 @@ impl Limited {
             ),
             (Some(more), None, Some(why)) => {
                 format!(
-                    "{waited}. It {why}, so we don't know whether {more} connections would \
-                         help."
+                    "{waited}. It {why}, so we don't know whether {more} connections would help."
                 )
             }
             (Some(more), None, None) => format!(

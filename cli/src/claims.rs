@@ -123,8 +123,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
     }
     let ringside = std::env::current_exe().map_err(|error| {
         Failure::running(format!(
-            "can't find the path of the running ringside \
-                                                   binary: {error}"
+            "can't find the path of the running ringside binary: {error}"
         ))
     })?;
     let options = Options {

@@ -84,8 +84,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
 fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
         Failure::running(format!(
-            "can't find the path of the running ringside \
-                                                   binary: {error}"
+            "can't find the path of the running ringside binary: {error}"
         ))
     })
 }

@@ -56,10 +56,8 @@ fn chosen(arguments: &Subjects) -> Result<(Vec<Subject>, Vec<String>), Failure> 
     })?;
     let known = |wanted: &String| found.iter().any(|(name, _)| name == wanted);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let what = format!(
-            "there's no subject `{unknown}` in {place}; `ringside subjects` lists \
-                            them"
-        );
+        let what =
+            format!("there's no subject `{unknown}` in {place}; `ringside subjects` lists them");
         return Err(Failure::usage(what));
     }
     found.retain(|(name, _)| names.is_empty() || names.contains(name));

@@ -93,10 +93,8 @@ impl Look<'_> {
                 Some(folded)
             }
             Err(what) => {
-                let what = format!(
-                    "its own profile is missing, so perf's is shown instead: it \
-                                    {what}"
-                );
+                let what =
+                    format!("its own profile is missing, so perf's is shown instead: it {what}");
                 profile.missing.push(what);
                 None
             }

@@ -139,10 +139,7 @@ impl Crew<'_> {
                             end
                         })
                         .map_err(|why| {
-                            RunError::Limits(format!(
-                                "can't start a worker thread: \
-                                                                 {why}"
-                            ))
+                            RunError::Limits(format!("can't start a worker thread: {why}"))
                         })
                 })
                 .collect();
@@ -188,11 +185,7 @@ fn hand_over<O>(worker: usize, outcome: O, sender: &Sender<Brought<O>>) {
 /// What kept the first of the workers that brought nothing from it.
 fn first_error(workers: Vec<ScopedJoinHandle<'_, Result<(), RunError>>>) -> RunError {
     let panicked = || {
-        RunError::Engine(
-            "a worker panicked; this is a bug in ringside: please \
-                                        report it"
-                .into(),
-        )
+        RunError::Engine("a worker panicked; this is a bug in ringside: please report it".into())
     };
     let ends = workers.into_iter().map(|worker| match worker.join() {
         Ok(end) => end,

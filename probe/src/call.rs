@@ -84,8 +84,7 @@ fn messages(body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
                 compressed: true, ..
             } => {
                 return Err(
-                    "the server compressed a message, although we didn't offer to accept \
-                            that"
+                    "the server compressed a message, although we didn't offer to accept that"
                         .into(),
                 );
             }

@@ -30,10 +30,7 @@ pub fn unless_stopped<T: Send + 'static>(
         let _ = sender.send(contact());
     };
     let no_thread = |why: io::Error| {
-        RunError::Limits(format!(
-            "can't start a thread for the first contact: \
-                                                   {why}"
-        ))
+        RunError::Limits(format!("can't start a thread for the first contact: {why}"))
     };
     let builder = thread::Builder::new().name("contact".to_owned());
     let thread = builder.spawn(carry_out).map_err(no_thread)?;

@@ -22,10 +22,10 @@ pub(super) fn exchange(contact: &Contact, mut peer: Conversation) -> Result<Answ
         if !peer.receive(&mut received)? {
             return match client.ended() {
                 Ok(Some(_)) => Ok(answer),
-                _ => Err(peer.broken(
-                    "the server closed the connection before its answer was \
-                                      complete",
-                )),
+                _ => {
+                    Err(peer
+                        .broken("the server closed the connection before its answer was complete"))
+                }
             };
         }
         let mut input = &received[..];

@@ -79,8 +79,7 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
              certificate with --insecure"
         }
         Some(TlsFault::BadCertificate) => {
-            "issue a new one, or accept any certificate with \
-                                           --insecure"
+            "issue a new one, or accept any certificate with --insecure"
         }
         Some(TlsFault::NoCommonProtocol) if contact.protocol.http2().is_some() => {
             "the server doesn't offer HTTP/2 here: check the port, or drop --http2"

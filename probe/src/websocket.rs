@@ -36,17 +36,12 @@ impl WebSocket {
         let mut received = Vec::new();
         loop {
             if !peer.receive(&mut received)? {
-                return Err(peer.broken(
-                    "the server closed the connection instead of answering the \
-                                        upgrade",
-                ));
+                return Err(peer
+                    .broken("the server closed the connection instead of answering the upgrade"));
             }
             let mut input = &received[..];
             let answered = handshake.next(&mut input).map_err(|violation| {
-                peer.broken(format!(
-                    "the WebSocket upgrade failed: \
-                                                          {violation}"
-                ))
+                peer.broken(format!("the WebSocket upgrade failed: {violation}"))
             })?;
             let left = input.len();
             received.drain(..received.len() - left);

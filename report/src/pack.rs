@@ -394,8 +394,7 @@ impl Records {
             let place = std::env::temp_dir();
             let place = place.display();
             format!(
-                "can't create a directory in {place}: {error}; set TMPDIR to one with free \
-                     space"
+                "can't create a directory in {place}: {error}; set TMPDIR to one with free space"
             )
         })?;
         unpack_within(path, unpacked.path(), LIMITS, stop)?;

@@ -78,8 +78,7 @@ impl fmt::Display for Refused {
                  {POINTS_MIN}"
             ),
             Refused::NoThroughput => f.write_str(
-                "the scalability law needs loads of at least 1, and a throughput for \
-                             each",
+                "the scalability law needs loads of at least 1, and a throughput for each",
             ),
             Refused::Unlike => f.write_str("the measurements don't fit the scalability law"),
         }

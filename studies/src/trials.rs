@@ -150,10 +150,7 @@ pub fn trials(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     if !(1..=TRIALS_MAX).contains(&wanted.trials) {
-        let what = format!(
-            "{} trials is out of range: use 1 to {TRIALS_MAX}",
-            wanted.trials
-        );
+        let what = format!("{} trials: use 1 to {TRIALS_MAX}", wanted.trials);
         return Err(CannotBegin::Impossible(what));
     }
     let (comparison, file) = read(options, wanted)?;

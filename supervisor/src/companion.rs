@@ -58,8 +58,7 @@ fn raise_one(
     // Left over from a start before: what a database finds must not depend on which start it is.
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
-    let port =
-        free_port().map_err(|error| broken(format!("there's there's no free port: {error}")))?;
+    let port = free_port().map_err(|error| broken(format!("there's no free port: {error}")))?;
     let cores = match companion.cores {
         Side::Generator => &setting.placement.generator,
         Side::Server => &setting.placement.server,

@@ -88,12 +88,7 @@ impl Serving {
         setting: &Setting<'_>,
     ) -> Result<Serving, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let port = free_port().map_err(|error| {
-            broken(format!(
-                "there's there's no free port: \
-                                                               {error}"
-            ))
-        })?;
+        let port = free_port().map_err(|error| broken(format!("there's no free port: {error}")))?;
         let mut values = Values {
             port,
             dir: dir.to_owned(),

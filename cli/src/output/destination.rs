@@ -84,13 +84,11 @@ impl Destination {
         outcome.map_err(|error| {
             let path = path.display();
             match terminal::print(text) {
-                Ok(()) => format!(
-                    "can't write {path}: {error}; the result is on standard output \
-                                   instead"
-                ),
+                Ok(()) => {
+                    format!("can't write {path}: {error}; the result is on standard output instead")
+                }
                 Err(also) => format!(
-                    "can't write {path}: {error}; can't write to standard output \
-                                      either: {also}"
+                    "can't write {path}: {error}; can't write to standard output either: {also}"
                 ),
             }
         })

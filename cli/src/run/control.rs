@@ -79,10 +79,7 @@ struct OwnServer {
 impl OwnServer {
     fn start(plan: &Plan) -> Result<OwnServer, String> {
         let own = std::env::current_exe().map_err(|error| {
-            format!(
-                "can't find the path of the \
-                                                                   running ringside binary: {error}"
-            )
+            format!("can't find the path of the running ringside binary: {error}")
         })?;
         let mut command = Command::new(own);
         command

@@ -396,15 +396,13 @@ fn quota(round: Seen<'_>) -> Looked {
     let Some(throttled) = host.throttled_ns else {
         return match &host.quota {
             Some(Quota::Unlimited) => passed("none is set"),
-            Some(Quota::Millicpus(_)) => unknown(
-                "one is set, but the kernel doesn't account for \
-                                                  it",
-            ),
+            Some(Quota::Millicpus(_)) => {
+                unknown("one is set, but the kernel doesn't account for it")
+            }
             Some(Quota::Unknown(why)) => unknown(why.clone()),
-            None => unknown(
-                "the ringside version that measured this looked at only one control \
-                             group",
-            ),
+            None => {
+                unknown("the ringside version that measured this looked at only one control group")
+            }
         };
     };
     let share = throttled as f64 / host.wall_ns.max(1) as f64;

@@ -229,10 +229,9 @@ impl Basis<'_> {
         let percent = trimmed(100.0 * self.needed(), 1);
         Some(match (self.floor > Some(self.smallest), self.apart) {
             (true, false) => format!("the baseline differs from itself by up to {percent} %"),
-            (true, true) => format!(
-                "two sessions like these differ by up to {percent} % on their \
-                                     own"
-            ),
+            (true, true) => {
+                format!("two sessions like these differ by up to {percent} % on their own")
+            }
             (false, _) => format!("differences below {percent} % don't count"),
         })
     }
@@ -312,8 +311,8 @@ pub fn noise(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -> 
             trimmed(100.0 * floor, 1)
         ),
         None => format!(
-            "{name} is the baseline measured a second time, but with too few rounds to \
-                         show the noise"
+            "{name} is the baseline measured a second time, but with too few rounds to show the \
+             noise"
         ),
     };
     Judgement {
@@ -358,10 +357,8 @@ fn unmeasured(
         }
         if let Some((round, why)) = void_rounds(side) {
             let name = side.name;
-            let sentence = format!(
-                "void: {both} can't be compared, because in round {round} of \
-                                    {name} {why}"
-            );
+            let sentence =
+                format!("void: {both} can't be compared, because in round {round} of {name} {why}");
             return Err(Verdict::new(Kind::Void, sentence));
         }
     }

@@ -158,8 +158,7 @@ fn void<'a>(
     }
     if outcomes.any(|outcome| outcome.counters.overflows > 0) {
         void.push(
-            "the completion queue overflowed; hold fewer connections per worker (more \
-                   threads, -t)"
+            "the completion queue overflowed; hold fewer connections per worker (more threads, -t)"
                 .into(),
         );
     }

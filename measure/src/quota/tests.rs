@@ -151,8 +151,7 @@ fn what_cannot_be_read_is_unknown_and_not_unlimited() {
     assert!(matches!(nothing.quota(), Quota::Unknown(why) if why.contains("/proc/self/cgroup")));
     let unmounted = Tree::new("3:cpu:/\n", V2);
     assert!(
-        matches!(unmounted.quota(), Quota::Unknown(why) if why.contains("isn't mounted \
-                                                                             anywhere"))
+        matches!(unmounted.quota(), Quota::Unknown(why) if why.contains("isn't mounted anywhere"))
     );
     let elsewhere = Tree::new("0::/../sibling\n", V2);
     fs::create_dir_all(elsewhere.0.path().join("sys/fs/cgroup")).expect("a directory");

@@ -118,8 +118,7 @@ fn read(path: &Path) -> io::Result<Key> {
     let file = File::open(path)?;
     if !is_private(&file.metadata()?) {
         return refused(
-            "others can read the key, or it belongs to someone else: `chmod 600` it if \
-                        it's yours",
+            "others can read the key, or it belongs to someone else: `chmod 600` it if it's yours",
         );
     }
     let mut bytes = Vec::new();

@@ -236,10 +236,8 @@ impl Sessions<'_> {
         let mut sentence = "unchanged: the same program in both sessions".to_owned();
         if let Some(ratio) = ratio {
             let (name, by) = (metric.name(), range(ratio));
-            sentence += &format!(
-                "; its {name} is now {by} what it was, which must come from the \
-                                  host"
-            );
+            sentence +=
+                &format!("; its {name} is now {by} what it was, which must come from the host");
         }
         if !self.anchors.holds(row.name()) {
             sentence += " (not used as a reference)";

@@ -202,8 +202,7 @@ fn without_anything_that_is_the_same_in_both_it_cannot_tell_and_says_what_would(
         );
         assert!(
             words.contains(&format!(
-                "base can't serve as a reference between the two sessions: \
-                                     {why}"
+                "base can't serve as a reference between the two sessions: {why}"
             )),
             "{words}"
         );

@@ -242,8 +242,8 @@ impl Law {
                 let values: Vec<String> = values.iter().map(ToString::to_string).collect();
                 let values = values.join(", ");
                 format!(
-                    " The points at {values} are left out, because the generator was the limit \
-                         or they are void."
+                    " The points at {values} are left out, because the generator was the limit or \
+                     they are void."
                 )
             }
         };

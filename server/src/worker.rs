@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use engine::timers::Wheel;
@@ -26,7 +27,7 @@ use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Shared, Step};
 use crate::pattern::{self, Slice};
 use crate::service::Ticket;
-use crate::services::Routes;
+use crate::services::{Posted, Routes};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -57,6 +58,8 @@ pub(crate) struct Worker<D> {
     settings: Settings,
     stop: Stop,
     site: Shared,
+    /// Where it shows what it has counted.
+    posted: Arc<Posted>,
     listener: Option<Token>,
     /// By slot; as long as the highest slot that was ever used.
     connections: Vec<Option<Connection>>,
@@ -107,6 +110,7 @@ impl<D: Driver> Worker<D> {
                 settings.limits,
                 &settings.routes,
             )),
+            posted: settings.routes.place(),
             settings,
             stop,
             listener: Some(listener),
@@ -184,6 +188,7 @@ impl<D: Driver> Worker<D> {
         if self.stop.requested().is_some() && !self.site.draining {
             self.drain();
         }
+        self.posted.post(&self.site.counts);
         self.settle();
         Ok(())
     }

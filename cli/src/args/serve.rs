@@ -18,6 +18,7 @@ Routes:
   /wait10         an answer after 10 ms (other subjects have this path too)
   /limited/RATE   RATE answers per second across all threads, then 503
   /burn/N         an answer after N turns of an arithmetic loop
+  /metrics        what it has counted, in Prometheus' text format
   /ws             WebSocket: each message comes back
   gRPC            ringside.Echo, health, reflection, grpc.testing.TestService
 Faults, for testing clients:

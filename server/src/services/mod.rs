@@ -15,6 +15,7 @@ mod hello;
 mod http2;
 mod json;
 mod limited;
+mod metrics;
 mod parameter;
 mod reset;
 mod slow;
@@ -24,6 +25,9 @@ mod truncate;
 mod websocket;
 
 use std::sync::Arc;
+
+use metrics::Board;
+pub(crate) use metrics::Posted;
 
 use crate::service::{Context, Dialogue, Request, Response, Service};
 
@@ -44,7 +48,11 @@ type Make = Box<dyn Fn() -> Box<dyn Service> + Send + Sync>;
 
 /// All routes of a server: its workers make theirs of it.
 #[derive(Clone)]
-pub(crate) struct Routes(Arc<[Route<Make>]>);
+pub(crate) struct Routes {
+    all: Arc<[Route<Make>]>,
+    /// Where its workers show what they have counted, for `/metrics`.
+    board: Arc<Board>,
+}
 
 #[derive(Clone, Copy)]
 enum Place {
@@ -57,7 +65,8 @@ enum Place {
 impl Routes {
     /// All routes. Their order only matters to how soon they are found.
     pub(crate) fn new() -> Routes {
-        Routes(Arc::new([
+        let board = Arc::<Board>::default();
+        let all: Arc<[Route<Make>]> = Arc::new([
             Route::at("/", || hello::Hello),
             Route::at("/json", || json::Json),
             Route::below("/bytes/", || bytes::Bytes),
@@ -69,6 +78,7 @@ impl Routes {
             Route::below("/limited/", limited::sharing()),
             Route::below("/burn/", || burn::Burn),
             Route::at("/health", || health::Health),
+            Route::at("/metrics", metrics::showing(&board)),
             Route::at("/stall", || stall::Stall),
             Route::at("/reset", || reset::Reset),
             Route::at("/truncate", || truncate::Truncate),
@@ -84,7 +94,13 @@ impl Routes {
             Route::at("/h2/starve", || http2::Starve)
                 .taking_bodies()
                 .at_once(),
-        ]))
+        ]);
+        Routes { all, board }
+    }
+
+    /// A place for another worker to show what it has counted.
+    pub(crate) fn place(&self) -> Arc<Posted> {
+        self.board.place()
     }
 
     /// The routes of a worker, with services of its own.
@@ -96,13 +112,13 @@ impl Routes {
             at_once: route.at_once,
             service: (route.service)(),
         };
-        self.0.iter().map(served).collect()
+        self.all.iter().map(served).collect()
     }
 }
 
 impl std::fmt::Debug for Routes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} routes", self.0.len())
+        write!(f, "{} routes", self.all.len())
     }
 }
 

@@ -225,3 +225,36 @@ fn long_bodies_are_streamed_and_never_held() {
         assert_eq!(client.exactly(100_000).len(), 100_000);
     });
 }
+
+/// The value of a metric in the text format of Prometheus.
+fn metric(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let value = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+    value.trim().parse().expect("a whole number")
+}
+
+#[test]
+fn whoever_has_an_answer_finds_it_counted_whichever_worker_gave_it() {
+    each_engine(|engine| {
+        let server = Server::start(&Config {
+            threads: 3,
+            ..config(engine)
+        });
+        for asked in 1..=40 {
+            assert_eq!(server.ask(&get("/")).status, 200);
+            let answer = server.ask(&get("/metrics"));
+            let media = answer.field("Content-Type");
+            assert_eq!(media, Some("text/plain; version=0.0.4"));
+            let found = metric(answer.text().as_ref(), "ringside_requests_total ");
+            // Those that asked for the metrics count, but for the last, whose turn is not over.
+            assert_eq!(found, 2 * asked - 1, "{engine}: {}", answer.text());
+        }
+        let text = server.ask(&get("/metrics"));
+        let text = text.text();
+        assert!(metric(text.as_ref(), "ringside_connections_total ") >= 80);
+        assert_eq!(
+            metric(text.as_ref(), "ringside_websocket_messages_total "),
+            0
+        );
+    });
+}

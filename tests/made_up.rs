@@ -114,6 +114,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         content_type: Some("text/plain".into()),
         left_behind: BTreeSet::new(),
         profile: None,
+        generator: None,
     };
     let round = |sample: Sample| Round {
         schema_version: round::SCHEMA_VERSION,
@@ -125,6 +126,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         sample,
         watched: Watched::default(),
         phases: Vec::new(),
+        generated: None,
     };
     (facts, samples.into_iter().map(round).collect())
 }

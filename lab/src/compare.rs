@@ -13,7 +13,7 @@ use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
-use supervisor::setting::Setting;
+use supervisor::setting::{Setting, find_program};
 use supervisor::{subject, watch, workload};
 
 use crate::comparison::{self, Comparison};
@@ -369,6 +369,7 @@ pub fn prepare(
             entry.binaries = binaries(&program, own);
             entry.source = build::source(subject);
             entry.build = build;
+            prepare_generator(&mut entry, setting, observer);
         }
         Err(Unbuilt::Missing(what)) => {
             observer.event(&Event::Missing {
@@ -391,9 +392,35 @@ pub fn prepare(
     entry
 }
 
+/// Looks for the program of a row's generator, and asks for its version.
+fn prepare_generator(entry: &mut Entry, setting: &Setting<'_>, observer: &mut dyn Observer) {
+    let Some(generator) = &entry.row.generator else {
+        return;
+    };
+    let program = generator.program(setting.ringside);
+    if find_program(&program).is_none() {
+        let what = format!(
+            "`{program}` is not installed, or not in PATH: install it, or write its whole path \
+             into the row's `generator`"
+        );
+        observer.event(&Event::Missing {
+            subject: &entry.row.name,
+            what: &what,
+        });
+        entry.state = State::Missing(what);
+        return;
+    }
+    entry.binaries.extend(binaries(&program, None));
+    entry.generator_version = match generator.version() {
+        Some((program, arguments)) => build::first_line(program, arguments, &entry.dir),
+        None => None,
+    };
+}
+
 /// What is compared, by how the subjects are loaded.
 pub fn metric(comparison: &Comparison) -> Metric {
     match comparison.workload.rate {
+        _ if comparison.is_of_generators() => Metric::GeneratorCpuPerExchange,
         _ if comparison.is_timed() => Metric::Seconds,
         None => Metric::RequestsPerSecond,
         Some(_) => Metric::ResponseTimeP99,

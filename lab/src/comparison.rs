@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use supervisor::cores::Choice;
 use supervisor::document::{self, BadFile, Document, nearest};
+use supervisor::generator::{self, Generator};
 use toml::Spanned;
 
 use crate::arrivals;
@@ -84,6 +85,11 @@ impl Comparison {
         self.rows
             .iter()
             .all(|row| row.subject.kind == Kind::Command)
+    }
+
+    /// Whether its rows are generators that load one subject, and not subjects.
+    pub fn is_of_generators(&self) -> bool {
+        self.rows.iter().any(|row| row.generator.is_some())
     }
 }
 
@@ -173,6 +179,7 @@ struct WrittenRow {
     subject: Spanned<String>,
     #[serde(default)]
     workload: Difference,
+    generator: Option<Spanned<generator::Written>>,
 }
 
 fn seed() -> u64 {
@@ -279,6 +286,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn rows(&self, wanted: Vec<Wanted>, common: &Workload) -> Result<Vec<Row>, BadFile> {
         let mut rows = Vec::new();
+        let of_generators = self.check_generators(&wanted, common)?;
         for wanted in wanted {
             let workload = common.with(wanted.difference);
             let subject = read_subject(&wanted.subject, self.document, &self.places)?;
@@ -295,11 +303,21 @@ impl Reader<'_> {
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
             }
+            let generator = match (wanted.generator, of_generators) {
+                (Some(written), _) => Some(Generator::from(written.into_inner())),
+                (None, true) => Some(self.ours(&wanted.name, &question, &workload, subject.tls)?),
+                (None, false) => None,
+            };
+            if generator.is_some() {
+                self.check_counter(&subject, &wanted.subject)?;
+            }
             rows.push(Row {
                 name: wanted.name.into_inner(),
                 subject,
                 workload,
                 question,
+                generator,
+                folder: self.folder(),
             });
         }
         Ok(rows)
@@ -416,12 +434,78 @@ impl Reader<'_> {
     }
 }
 
+impl Reader<'_> {
+    fn folder(&self) -> PathBuf {
+        let folder = match self.beside == Path::new("") {
+            true => Path::new("."),
+            false => self.beside,
+        };
+        std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    }
+
+    /// Whether generators are compared; then all rows load one subject, as fast as they can.
+    fn check_generators(&self, wanted: &[Wanted], common: &Workload) -> Result<bool, BadFile> {
+        let mut written = wanted.iter().filter_map(|row| row.generator.as_ref());
+        let Some(first) = written.next() else {
+            return Ok(false);
+        };
+        let fault = |span, what: String| Err(self.document.fault(Some(span), what));
+        let subject = wanted[0].subject.get_ref();
+        if let Some(other) = wanted.iter().find(|row| row.subject.get_ref() != subject) {
+            let what = format!(
+                "`{}` beside `{subject}`; generators are compared by how they load one subject: \
+                 expected the same in all rows",
+                other.subject.get_ref()
+            );
+            return fault(other.subject.span(), what);
+        }
+        let what = match () {
+            () if !self.phases.is_empty() => "[[phase]] is for servers",
+            () if self.written.capacity.is_some() => "[capacity] is for servers",
+            () if common.rate.is_some() => {
+                "`rate` in [workload] is for servers: write it into the generator's command"
+            }
+            () => return Ok(true),
+        };
+        fault(first.span(), format!("generators are compared, and {what}"))
+    }
+
+    /// Our own generator, beside others.
+    fn ours(
+        &self,
+        row: &Spanned<String>,
+        question: &Question,
+        workload: &Workload,
+        tls: bool,
+    ) -> Result<Generator, BadFile> {
+        let engine = self.written.engine.as_ref();
+        let engine = engine.map_or("auto", |engine| engine.get_ref());
+        Generator::ours(question, workload, tls, engine)
+            .map_err(|what| self.document.fault(Some(row.span()), what))
+    }
+
+    /// What a generator did is what its server counted, so that has to count.
+    fn check_counter(&self, subject: &Subject, named: &Spanned<String>) -> Result<(), BadFile> {
+        let watch = &subject.watch;
+        if watch.metrics.is_some() && !watch.exchanges.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "{} doesn't say how many exchanges it has served, and generators are counted by the \
+             server that they load: add `metrics` and `exchanges` to [watch] in its subject.toml",
+            subject.name
+        );
+        Err(self.document.fault(Some(named.span()), what))
+    }
+}
+
 /// A row that is wanted, from either way of writing it.
 #[derive(Clone)]
 struct Wanted {
     name: Spanned<String>,
     subject: Spanned<String>,
     difference: Difference,
+    generator: Option<Spanned<generator::Written>>,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -438,6 +522,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 name: name.clone(),
                 subject: name.clone(),
                 difference: Difference::default(),
+                generator: None,
             })
             .collect()),
         None => {
@@ -449,6 +534,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 name: row.name,
                 subject: row.subject,
                 difference: row.workload,
+                generator: row.generator,
             });
             Ok(wanted.collect())
         }

@@ -28,6 +28,10 @@ pub enum Check {
     Generator,
     /// Whether the connections' time was spent in exchanges, by Little's law.
     LittlesLaw,
+    /// Whether a generator that is compared says what the server counted.
+    Says,
+    /// Whether the server that is loaded by generators had processor time left.
+    ServerBusy,
     /// How busy the generator's workers were.
     GeneratorBusy,
     /// Whether the generator's workers had to wait for their processors.

@@ -124,11 +124,8 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         verdict::judge(&subjects, baseline.side(), metric, &basis)
     };
     let mut main = by(setup.metric).into_iter();
-    // What a rate costs is the fairest single figure where all serve the same rate, and what a run
-    // costs says more of a command than how long it took.
-    let costs = setup.rate.is_some() || setup.metric == Metric::Seconds;
-    let cost = costs.then(|| by(Metric::ServerCpuPerExchange));
-    let mut cost = cost.unwrap_or_default().into_iter();
+    let further = further(setup).map(by);
+    let mut further = further.unwrap_or_default().into_iter();
     let mut judge = |row: &Measured<'_>| match row.facts.role {
         _ if row.facts.name == setup.baseline => {
             let sentence = format!("{} is the baseline", row.facts.name);
@@ -148,13 +145,23 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         }
         Role::Subject => match main.next() {
             Some(judgement) => Judged {
-                further: cost.next().into_iter().collect(),
+                further: further.next().into_iter().collect(),
                 ..Judged::of(judgement)
             },
             None => Judged::only(Kind::NotMeasured, "it wasn't measured"),
         },
     };
     measured.iter().map(&mut judge).collect()
+}
+
+/// What is judged besides. What a rate costs is the fairest single figure where all serve the same
+/// rate, and what a run costs says more of a command than how long it took.
+fn further(setup: &Setup) -> Option<Metric> {
+    match setup.metric {
+        Metric::GeneratorCpuPerExchange => Some(Metric::RequestsDriven),
+        Metric::Seconds => Some(Metric::ServerCpuPerExchange),
+        _ => setup.rate.map(|_| Metric::ServerCpuPerExchange),
+    }
 }
 
 /// What the baseline seems to differ from itself by.

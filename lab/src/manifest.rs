@@ -208,6 +208,18 @@ pub struct RowFacts {
     /// What was seen of it besides its rounds; null where nobody asked for it.
     #[serde(default)]
     pub profile: Option<Profile>,
+    /// Who loads it, where generators are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<GeneratorFacts>,
+}
+
+/// What is known of a generator that is compared besides its rounds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorFacts {
+    /// How it is started, before placeholders are filled in.
+    pub command: String,
+    /// Its version, as it says.
+    pub version: Option<String>,
 }
 
 /// What was seen of a subject under load besides its rounds.

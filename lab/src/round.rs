@@ -7,6 +7,7 @@ use load::Record;
 use load::check::Outcome;
 use serde::{Deserialize, Serialize};
 use supervisor::document;
+use supervisor::generator::Generated;
 
 use crate::sample::Sample;
 
@@ -32,11 +33,14 @@ pub struct Round {
     pub sample: Sample,
     /// What was seen of the subject and the host meanwhile.
     pub watched: Watched,
-    /// What the generator measured; null where a command was timed.
+    /// What the generator measured; null where a command was timed, or generators are compared.
     pub record: Option<Record>,
     /// The phases that it consisted of, in their order; empty where it is one window.
     #[serde(default)]
     pub phases: Vec<PhaseRun>,
+    /// What the row's generator did, where generators are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
 }
 
 /// One phase of a round.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use measure::record::{Lost, Record};
 use serde::{Deserialize, Serialize};
 use statistics::quantile::exchanges_min;
+use supervisor::generator::Generated;
 use supervisor::watch::subject::SubjectUse;
 
 use crate::finding::{Finding, Severity, first};
@@ -53,8 +54,22 @@ pub struct Sample {
     pub lost: Option<Lost>,
     /// Processor time of the other subjects meanwhile, as a share of one core.
     pub others_busy: f64,
+    /// Of a generator that is compared: what it cost, and what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Generating>,
     /// What was found about the worth of these figures.
     pub findings: Vec<Finding>,
+}
+
+/// One round of a generator that is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Generating {
+    /// Its processor time for each exchange that the server counted, in microseconds.
+    pub cpu_us_per_exchange: Option<f64>,
+    /// Exchanges a second as it says; null where nobody reads that.
+    pub says_per_second: Option<f64>,
+    /// The peak of its resident memory in bytes.
+    pub memory_peak_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -90,6 +105,7 @@ impl Sample {
             errors: record.errors.clone(),
             lost: Some(record.lost()),
             others_busy: server.others_busy,
+            generator: None,
             findings: Vec::new(),
         }
     }
@@ -107,6 +123,34 @@ impl Sample {
             memory_peak_bytes: run.memory_peak_bytes,
             completed: 1,
             others_busy: run.others_busy,
+            ..Sample::default()
+        }
+    }
+
+    /// Of a run of a generator that is compared, and what the server used meanwhile on its `cores`.
+    pub(crate) fn generated(
+        round: u32,
+        run: &Generated,
+        server: SubjectUse,
+        cores: usize,
+    ) -> Sample {
+        let wall_ns = server.wall_ns.max(1) as f64;
+        Sample {
+            round,
+            requests_per_second: run.rate(),
+            server_cpu_us_per_exchange: run.server_cpu_us(&server),
+            server_busy: server.cpu_ns as f64 / wall_ns / cores.max(1) as f64,
+            server_waited: server.wait_ns as f64 / wall_ns,
+            generator_busy: Some(run.busy),
+            memory_peak_bytes: server.memory_peak_bytes,
+            completed: run.counted,
+            failed: run.said.map_or(0, |said| said.failed),
+            others_busy: server.others_busy,
+            generator: Some(Generating {
+                cpu_us_per_exchange: run.cpu_us_per_exchange(),
+                says_per_second: run.said.map(|said| said.rate()),
+                memory_peak_bytes: run.memory_peak_bytes,
+            }),
             ..Sample::default()
         }
     }

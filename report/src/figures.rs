@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::sample::Sample;
+use lab::sample::{Generating, Sample};
 use lab::verdict::Metric;
 use measure::record::Lost;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,35 @@ pub struct Figures {
     /// What of the load came to nothing, all rounds together.
     #[serde(default)]
     pub lost: Lost,
+    /// Of generators that are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generating: Option<GeneratingFigures>,
+}
+
+/// The rounds of a generator that is compared put together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GeneratingFigures {
+    /// Its processor time for each exchange that the server counted, in microseconds.
+    pub cpu_us_per_exchange: Option<Spread>,
+    /// Exchanges a second as it says.
+    pub says_per_second: Option<Spread>,
+    /// Peak resident memory in bytes.
+    pub memory_peak_bytes: Option<Spread>,
+}
+
+impl GeneratingFigures {
+    fn of(samples: &[Sample]) -> Option<GeneratingFigures> {
+        let rounds: Vec<Generating> = samples.iter().filter_map(|one| one.generator).collect();
+        let known = |figure: fn(&Generating) -> Option<f64>| {
+            let values: Option<Vec<f64>> = rounds.iter().map(figure).collect();
+            Spread::of(values?)
+        };
+        (!rounds.is_empty()).then(|| GeneratingFigures {
+            cpu_us_per_exchange: known(|one| one.cpu_us_per_exchange),
+            says_per_second: known(|one| one.says_per_second),
+            memory_peak_bytes: known(|one| one.memory_peak_bytes.map(|bytes| bytes as f64)),
+        })
+    }
 }
 
 impl Figures {
@@ -76,6 +105,7 @@ impl Figures {
             failed: samples.iter().map(|sample| sample.failed).sum(),
             errors,
             lost: together(samples),
+            generating: GeneratingFigures::of(samples),
         })
     }
 
@@ -117,12 +147,33 @@ pub(super) struct Column {
     pub(super) spreads: bool,
 }
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 12] = [
     Column {
         name: "requests/s",
         short: Some("requests/s"),
         of: |found| Some(found.requests_per_second).filter(|_| found.seconds.is_none()),
         write: count,
+        spreads: true,
+    },
+    Column {
+        name: "requests/s as it says",
+        short: Some("as it says"),
+        of: |found| found.generating.as_ref()?.says_per_second,
+        write: count,
+        spreads: true,
+    },
+    Column {
+        name: "generator CPU per request",
+        short: Some("CPU/req."),
+        of: |found| found.generating.as_ref()?.cpu_us_per_exchange,
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "generator's peak memory",
+        short: Some("memory"),
+        of: |found| found.generating.as_ref()?.memory_peak_bytes,
+        write: bytes,
         spreads: true,
     },
     Column {
@@ -156,7 +207,11 @@ const COLUMNS: [Column; 9] = [
     Column {
         name: "peak memory",
         short: Some("memory"),
-        of: |found| found.memory_peak_bytes,
+        of: |found| {
+            found
+                .memory_peak_bytes
+                .filter(|_| found.generating.is_none())
+        },
         write: bytes,
         spreads: true,
     },
@@ -195,10 +250,11 @@ pub(super) fn columns(rows: &[Row]) -> Vec<&'static Column> {
 /// Writes a figure of this metric with its unit.
 pub(crate) fn written(metric: Metric) -> fn(f64) -> String {
     match metric {
-        Metric::RequestsPerSecond | Metric::Capacity => count,
+        Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count,
         Metric::ResponseTimeP99
         | Metric::ResponseTimeMean
         | Metric::ResponseTimeP50
+        | Metric::GeneratorCpuPerExchange
         | Metric::ServerCpuPerExchange => time_us,
         Metric::MemoryPeak => bytes,
         Metric::Seconds => |seconds| time_us(1e6 * seconds),

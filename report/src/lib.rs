@@ -60,7 +60,7 @@ use lab::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::{Sample, lost_in_words};
 use lab::validity::{self, Line};
-use lab::verdict::{self, Judgement, Kind, Verdict};
+use lab::verdict::{self, Judgement, Kind, Metric, Verdict};
 use statistics::{Ratio, Spread};
 use supervisor::watch::scrape::Change;
 
@@ -328,6 +328,12 @@ fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
             .to_owned(),
     ];
     limits.push(match setup.rate {
+        None if setup.metric == Metric::GeneratorCpuPerExchange => format!(
+            "Each generator ({}) loaded the same server as fast as it could. Requests are counted \
+             by that server, and CPU time is all that the generator used from its start to its \
+             end; what a generator says of itself is only shown.",
+            setup.load
+        ),
         None => format!(
             "Closed loop ({}): each connection sends again when it has its answer. The times are \
              those of a server driven to its limit; users see other times at a lower load.",

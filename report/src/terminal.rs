@@ -142,7 +142,9 @@ fn table(report: &Report, look: Look) -> Vec<String> {
     headings.push(match report.setup.metric {
         Metric::ResponseTimeP99 => "p99 × baseline",
         Metric::Seconds => "time × baseline",
+        Metric::GeneratorCpuPerExchange => "CPU × baseline",
         Metric::RequestsPerSecond
+        | Metric::RequestsDriven
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange

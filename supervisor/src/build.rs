@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::Stop;
+use measure::foreign::Foreign;
 use measure::time::{Time, sleep_until};
 
 use crate::cache::Cache;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
-use crate::setting::{environment, find_program, search_path};
+use crate::setting::{environment, find_program, search_path, surroundings};
 use crate::subject::{Build, Command, Requirement, Subject, Values};
 
 /// The source of a subject may not be larger: it is read whole to be hashed.
@@ -190,6 +191,23 @@ pub fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String>
     process.last_lines().into_iter().next()
 }
 
+/// The first line that a program writes that is no subject's; none where it writes nothing.
+pub fn first_line(program: &str, arguments: &[String], dir: &Path) -> Option<String> {
+    let log = dir.join("generator-version.log");
+    let process = to_its_end(&Launch {
+        program: program.to_owned(),
+        arguments: arguments.to_vec(),
+        environment: surroundings(),
+        folder: dir,
+        log: &log,
+        cores: &[],
+    })?;
+    let written = process.output().ok()?;
+    let text = String::from_utf8_lossy(&written);
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(Foreign::new(first.trim().replace('\t', " ")).to_string())
+}
+
 /// Runs a command that answers a question about a subject, to its end or as long as it may take.
 /// It sees what the subject will see.
 fn ask(command: &Command, subject: &Subject, values: &Values, log: &Path) -> Option<Process> {
@@ -202,7 +220,11 @@ fn ask(command: &Command, subject: &Subject, values: &Values, log: &Path) -> Opt
         log,
         cores: &[],
     };
-    let mut process = Process::start(&launch).ok()?;
+    to_its_end(&launch)
+}
+
+fn to_its_end(launch: &Launch<'_>) -> Option<Process> {
+    let mut process = Process::start(launch).ok()?;
     let deadline = Time::now() + ANSWER_TIME;
     while process.exited().is_none() && Time::now() < deadline {
         sleep_until(Time::now() + LOOK_AGAIN);

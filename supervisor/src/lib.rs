@@ -2,7 +2,9 @@
 //!
 //! A subject is a folder with a `subject.toml`. It is built once ([`build`]), started on its own
 //! cores with its companions ([`live`], [`command`]), verified by what it answers, and watched at
-//! the edges of a window ([`watch`]). What was started ends with whoever started it.
+//! the edges of a window ([`watch`]). Where load generators are compared, each is a command
+//! ([`generator`]) that loads such a subject ([`loading`]). What was started ends with whoever
+//! started it.
 //!
 //! Knows no round and no comparison: who is measured when, and what it came to, is decided above.
 //! Judges nothing that it sees.
@@ -15,7 +17,9 @@ pub mod command;
 pub mod companion;
 pub mod cores;
 pub mod document;
+pub mod generator;
 pub mod live;
+pub mod loading;
 pub mod process;
 pub mod row;
 pub mod setting;

@@ -1,7 +1,9 @@
 //! A subject under a workload: what a comparison measures beside others.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::generator::Generator;
 use crate::subject::Subject;
 use crate::workload::{Question, Workload};
 
@@ -16,6 +18,10 @@ pub struct Row {
     pub workload: Workload,
     /// What it is asked.
     pub question: Question,
+    /// Who asks, where generators are compared; none is this program itself.
+    pub generator: Option<Generator>,
+    /// Where the comparison's file is.
+    pub folder: PathBuf,
 }
 
 impl Row {

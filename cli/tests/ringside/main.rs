@@ -7,6 +7,7 @@ mod compare;
 mod doctor;
 mod faults;
 mod foreign;
+mod generators;
 mod grpc;
 mod help;
 mod hold;

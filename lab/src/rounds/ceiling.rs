@@ -34,7 +34,7 @@ pub(super) fn row(comparison: &Comparison, rows: &[(Role, Row)]) -> Option<Row> 
             && row.question == baseline.question
             && row.workload.words() == baseline.workload.words()
     });
-    if !closed || there || baseline.subject.kind != Kind::Server {
+    if !closed || there || comparison.is_of_generators() || baseline.subject.kind != Kind::Server {
         return None;
     }
     Some(Row {
@@ -42,6 +42,7 @@ pub(super) fn row(comparison: &Comparison, rows: &[(Role, Row)]) -> Option<Row> 
         subject: subject(baseline.subject.tls).ok()?,
         workload: baseline.workload.clone(),
         question: question(baseline)?,
+        ..baseline.clone()
     })
 }
 

@@ -14,8 +14,7 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Kind;
 
 use crate::event::{Event, Observer};
-use crate::manifest::Profile;
-use crate::manifest::{Outcome, Role, RowFacts};
+use crate::manifest::{GeneratorFacts, Outcome, Profile, Role, RowFacts};
 use crate::store::Kept;
 
 use super::run;
@@ -32,6 +31,8 @@ pub struct Entry {
     pub(crate) dir: PathBuf,
     /// What it says its version is.
     pub version: Option<String>,
+    /// The version of the row's generator.
+    pub(crate) generator_version: Option<String>,
     pub(crate) binaries: Vec<Binary>,
     /// A hash of what it is made of, once it is built.
     pub(crate) source: Option<String>,
@@ -83,6 +84,7 @@ impl Entry {
             build: PathBuf::new(),
             dir: PathBuf::new(),
             version: None,
+            generator_version: None,
             binaries: Vec::new(),
             source: None,
             state: State::Waiting,
@@ -263,6 +265,13 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
             .profile
             .clone()
             .or_else(|| entry.before.as_ref()?.profile.clone()),
+        generator: entry.row.generator.as_ref().map(|generator| {
+            let redaction = &entry.row.question.redaction;
+            GeneratorFacts {
+                command: redaction.scrub(&generator.shown()).into_owned(),
+                version: entry.generator_version.clone(),
+            }
+        }),
     };
     entries.iter().map(facts).collect()
 }

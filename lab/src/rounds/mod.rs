@@ -154,7 +154,13 @@ impl Rounds<'_> {
         let ran = match &mut entry.state {
             State::Live(live) => {
                 self.observer.event(&measuring);
-                run::all(live, phases, &self.setting, round)
+                match &entry.row.generator {
+                    Some(generator) => {
+                        let (row, dir) = (&entry.row, &entry.dir);
+                        run::by(generator, row, dir, live, &self.setting, round)
+                    }
+                    None => run::all(live, phases, &self.setting, round),
+                }
             }
             State::Timed(command) => {
                 self.observer.event(&measuring);

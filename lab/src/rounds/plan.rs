@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use statistics::Random;
+use supervisor::loading::load_s;
 use supervisor::row::Row;
 
 use crate::comparison::Comparison;
@@ -98,8 +99,11 @@ pub fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duration {
         Some(each) => comparison.rounds.div_ceil(each.get()),
         None => 1,
     };
-    let each = round_of_one(comparison);
     let one = |(role, row): &(Role, Row)| {
+        let each = match row.generator {
+            Some(_) => Duration::from_secs(load_s(&row.workload)),
+            None => round_of_one(comparison),
+        };
         each * role.rounds(comparison.rounds) + row.warm_up() * starts.min(role.rounds(starts))
     };
     let whole: Duration = rows.iter().map(one).sum();

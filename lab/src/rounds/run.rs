@@ -2,13 +2,17 @@
 //!
 //! Knows nothing of rounds, of their order, or of what becomes of a record.
 
+use std::path::Path;
 use std::time::Duration;
 
 use load::check::evaluate;
 use load::schedule::Schedule;
 use load::{Plan, Progress, Record, RunError};
 use measure::record::EndedBy;
+use supervisor::generator::{Generated, Generator};
 use supervisor::live::Live;
+use supervisor::loading::Order;
+use supervisor::row::Row;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::watch::Watched;
 
@@ -40,6 +44,8 @@ pub struct Ran {
     record: Option<Record>,
     watched: Watched,
     phases: Vec<PhaseRan>,
+    /// Of a generator that is compared.
+    generated: Option<Generated>,
 }
 
 /// What one phase brought.
@@ -57,6 +63,15 @@ impl Ran {
             record: None,
             watched,
             phases: Vec::new(),
+            generated: None,
+        }
+    }
+
+    /// Of a generator that is compared.
+    pub(super) fn generated((watched, generated): (Watched, Generated)) -> Ran {
+        Ran {
+            generated: Some(generated),
+            ..Ran::timed(watched)
         }
     }
 
@@ -64,24 +79,26 @@ impl Ran {
     pub fn of(record: Record, watched: Watched) -> Ran {
         Ran {
             record: Some(record),
-            watched,
-            phases: Vec::new(),
+            ..Ran::timed(watched)
         }
     }
 
     /// The round as it is kept.
     pub fn round(self, at: At<'_>) -> Round {
+        let generated = self.generated;
         let sample = |record: &Option<Record>, watched: &mut Watched| {
             watched.subject.others_busy = at.others_busy;
-            let mut sample = match record {
-                Some(record) => Sample::new(at.round, record, watched.subject, at.cores),
-                None => Sample::timed(at.round, watched.subject, at.cores),
+            let mut sample = match (record, &generated) {
+                (Some(record), _) => Sample::new(at.round, record, watched.subject, at.cores),
+                (None, Some(run)) => Sample::generated(at.round, run, watched.subject, at.cores),
+                (None, None) => Sample::timed(at.round, watched.subject, at.cores),
             };
             sample.start = at.start;
             sample.findings = findings(Seen {
                 sample: &sample,
                 watched,
                 record: record.as_ref(),
+                generated: generated.as_ref(),
             });
             sample
         };
@@ -112,6 +129,7 @@ impl Ran {
             watched,
             phases: self.phases.into_iter().map(phase).collect(),
             record: self.record,
+            generated,
         }
     }
 }
@@ -131,6 +149,25 @@ pub struct At<'a> {
     pub others_busy: f64,
     /// How many cores the subject has.
     pub cores: usize,
+}
+
+/// One round of a row's generator.
+pub(super) fn by(
+    generator: &Generator,
+    row: &Row,
+    dir: &Path,
+    live: &mut Live,
+    setting: &Setting<'_>,
+    round: u32,
+) -> Result<Ran, Trouble> {
+    let order = Order {
+        row,
+        generator,
+        dir,
+        setting,
+        when: &format!("in round {round}"),
+    };
+    order.carry_out(live).map(Ran::generated)
 }
 
 /// One round on a subject that serves: one window, or the phases one after the other.

@@ -77,6 +77,8 @@ impl Check {
             Check::Record => "the generator's record is valid",
             Check::Generator => "the generator was not the limit",
             Check::LittlesLaw => "Little's law holds",
+            Check::Says => "the generator says what the server counted",
+            Check::ServerBusy => "the server had CPU time to spare",
             Check::GeneratorBusy => "the generator had CPU time to spare",
             Check::RunQueue => "the generator had its CPUs to itself",
             Check::Lateness => "requests were sent on time",

@@ -2,6 +2,8 @@
 
 use load::Record;
 use measure::quota::Quota;
+use statistics::format::per_second;
+use supervisor::generator::Generated;
 use supervisor::watch::Watched;
 use supervisor::watch::host::Other;
 
@@ -15,6 +17,10 @@ const LOST_SHARE_MAX: f64 = 0.01;
 /// The share of the connections' time that may go by outside of exchanges: mentioned above the
 /// first, a bound above the second.
 const LITTLES_LAW_GAP: (f64, f64) = (0.02, 0.05);
+/// What a generator says may differ from what its server counted by this share of it…
+const SAYS_SHARE_MAX: f64 = 0.01;
+/// …and the time that it says it took may be longer than it was alive by this share.
+const ALIVE_SHARE_MAX: f64 = 0.01;
 /// A worker of a closed loop that is busier: mentioned above the first, a bound above the second.
 const GENERATOR_BUSY: (f64, f64) = (0.80, 0.95);
 /// The share of the window that a worker may wait for its processor.
@@ -47,6 +53,8 @@ pub struct Seen<'a> {
     pub watched: &'a Watched,
     /// What the generator measured; none where a command was timed.
     pub record: Option<&'a Record>,
+    /// What a generator did that is compared.
+    pub generated: Option<&'a Generated>,
 }
 
 impl<'a> Seen<'a> {
@@ -56,6 +64,7 @@ impl<'a> Seen<'a> {
             sample: &round.sample,
             watched: &round.watched,
             record: round.record.as_ref(),
+            generated: round.generated.as_ref(),
         }
     }
 }
@@ -85,9 +94,29 @@ const RULES: [Rule; 18] = [
     (Check::Ports, ports),
 ];
 
+/// Those that mean something where generators are compared, which keep no record.
+const OF_GENERATORS: [Rule; 12] = [
+    (Check::Errors, errors),
+    (Check::Says, says),
+    (Check::ServerBusy, server_busy),
+    (Check::Cores, cores),
+    (Check::Unattributed, unattributed),
+    (Check::IdleSubjects, idle_subjects),
+    (Check::Pressure, pressure),
+    (Check::Steal, steal),
+    (Check::Quota, quota),
+    (Check::Retransmits, retransmits),
+    (Check::ListenDrops, listen_drops),
+    (Check::PacketDrops, packet_drops),
+];
+
 /// What every check of a round came to.
 pub fn look(round: Seen<'_>) -> Vec<(Check, Looked)> {
-    let looked = RULES.iter().map(|(check, look)| (*check, look(round)));
+    let rules: &[Rule] = match round.generated {
+        Some(_) => &OF_GENERATORS,
+        None => &RULES,
+    };
+    let looked = rules.iter().map(|(check, look)| (*check, look(round)));
     looked.collect()
 }
 
@@ -241,6 +270,54 @@ fn run_queue(round: Seen<'_>) -> Looked {
             _ => passed(format!("{} of the time spent waiting", percent(share))),
         }
     })
+}
+
+/// What a generator says, beside what the server counted over the same time.
+fn says(round: Seen<'_>) -> Looked {
+    let Some(run) = round.generated else {
+        return unknown("no generator was compared");
+    };
+    let Some(said) = run.said else {
+        return unknown("what it says is not read: give its row `reads`");
+    };
+    let seconds = said.seconds;
+    if seconds > run.alive_s * (1.0 + ALIVE_SHARE_MAX) {
+        return caution(format!(
+            "it says that it ran for {seconds:.2} s, and it was alive for {:.2} s",
+            run.alive_s
+        ));
+    }
+    // Some count what failed among the requests, and of that the server has counted a part. Those
+    // under way at its end are counted by the server, and not by it.
+    let allowed = (run.counted as f64 * SAYS_SHARE_MAX) as u64 + run.under_way;
+    let least = said.requests.saturating_sub(said.failed + allowed);
+    let most = said.requests + said.failed + allowed;
+    let counted = run.counted as f64 / seconds.max(f64::MIN_POSITIVE);
+    let rates = format!(
+        "it says {}, and the server counted {}",
+        per_second(said.rate()),
+        per_second(counted)
+    );
+    match !(least..=most).contains(&run.counted) || seconds <= 0.0 {
+        true => caution(format!(
+            "{rates} ({} and {} requests)",
+            said.requests, run.counted
+        )),
+        false => passed(rates),
+    }
+}
+
+/// A server at its limit answers no more to a generator that could send more.
+fn server_busy(round: Seen<'_>) -> Looked {
+    let share = round.sample.server_busy;
+    match share >= SERVER_FULL {
+        true => caution(format!(
+            "the server's cores were {} busy, so the rate is what this server answers when it is \
+             loaded by this generator, and not the most that the generator could send",
+            percent(share)
+        )),
+        false => passed(format!("{} busy", percent(share))),
+    }
 }
 
 fn lateness(round: Seen<'_>) -> Looked {

@@ -45,6 +45,10 @@ pub fn look(manifest: &Manifest, rounds: &[Round]) -> BTreeMap<String, Vec<(Chec
         .iter()
         .find(|row| row.facts.name == manifest.setup.baseline);
     let looked = |row: &Rows<'_>| {
+        if row.facts.generator.is_some() {
+            // They load one subject, which stands beside no other.
+            return vec![(Check::LeftBehind, left_behind(row))];
+        }
         vec![
             (Check::Ceiling, ceiling(row, &all)),
             (Check::Status, beside(row, baseline, status)),

@@ -65,6 +65,7 @@ fn well() -> Round {
         watched,
         record: Some(record),
         phases: Vec::new(),
+        generated: None,
     }
 }
 
@@ -420,6 +421,7 @@ fn facts(name: &str) -> RowFacts {
         content_type: Some("text/plain".into()),
         left_behind: Default::default(),
         profile: None,
+        generator: None,
     }
 }
 

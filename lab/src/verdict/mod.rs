@@ -43,6 +43,10 @@ pub enum Metric {
     MemoryPeak,
     /// The highest rate that meets the objectives: more is better. It is no figure of a round.
     Capacity,
+    /// The requests a second that a generator gets answered, as the server counts: more is better.
+    RequestsDriven,
+    /// The processor time that a request costs a generator, as the server counts: less is better.
+    GeneratorCpuPerExchange,
 }
 
 impl Metric {
@@ -57,6 +61,8 @@ impl Metric {
             Metric::Seconds => sample.seconds,
             Metric::MemoryPeak => sample.memory_peak_bytes.map(|bytes| bytes as f64),
             Metric::Capacity => None,
+            Metric::RequestsDriven => Some(sample.requests_per_second),
+            Metric::GeneratorCpuPerExchange => sample.generator?.cpu_us_per_exchange,
         }
     }
 
@@ -71,18 +77,21 @@ impl Metric {
             Metric::Seconds => "elapsed time",
             Metric::MemoryPeak => "peak memory",
             Metric::Capacity => "capacity",
+            Metric::RequestsDriven => "requests/s",
+            Metric::GeneratorCpuPerExchange => "generator CPU time per request",
         }
     }
 
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
         match self {
-            Metric::RequestsPerSecond | Metric::Capacity => true,
+            Metric::RequestsPerSecond | Metric::Capacity | Metric::RequestsDriven => true,
             Metric::ResponseTimeP99
             | Metric::ResponseTimeP50
             | Metric::ResponseTimeMean
             | Metric::ServerCpuPerExchange
             | Metric::Seconds
+            | Metric::GeneratorCpuPerExchange
             | Metric::MemoryPeak => false,
         }
     }
@@ -95,6 +104,8 @@ impl Metric {
             | Metric::ServerCpuPerExchange
             | Metric::Seconds
             | Metric::MemoryPeak
+            | Metric::RequestsDriven
+            | Metric::GeneratorCpuPerExchange
             | Metric::Capacity => false,
         }
     }
@@ -518,6 +529,12 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
         }
         (Metric::RequestsPerSecond, false) => {
             format!("{high} serves {times} the requests of {low}")
+        }
+        (Metric::RequestsDriven, true) => {
+            format!("{high} gets {percent} more requests out of the server than {low}")
+        }
+        (Metric::RequestsDriven, false) => {
+            format!("{high} gets {times} the requests of {low} out of the server")
         }
         (Metric::Capacity, true) => format!("{high} holds a rate {percent} higher than {low}"),
         (Metric::Capacity, false) => format!("{high} holds {times} the rate of {low}"),

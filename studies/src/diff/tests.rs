@@ -82,6 +82,7 @@ pub(super) fn round(name: &str, sample: Sample) -> Round {
         sample,
         watched: Watched::default(),
         phases: Vec::new(),
+        generated: None,
     }
 }
 

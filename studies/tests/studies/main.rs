@@ -9,6 +9,7 @@ mod command;
 mod compare;
 mod files;
 mod foreign;
+mod generators;
 mod real;
 mod reference;
 mod resume;
@@ -23,4 +24,10 @@ mod watch;
 #[test]
 fn tiny_server() {
     support::tiny_server();
+}
+
+/// Not a test either: the generator that tests compare.
+#[test]
+fn tiny_generator() {
+    generators::tiny_generator();
 }

@@ -40,6 +40,8 @@ rounds = 1
 name = "x"
 subject = "x"
 [rows.workload]
+[rows.generator]
+command = ["x"]
 [cores]
 [sweep]
 [[phase]]

@@ -34,7 +34,7 @@ pub struct HostUse {
     /// Time in interrupts and in what they put off; part of the busy time. Most kernels put the
     /// greater part of it on the account of whoever was interrupted.
     pub interrupt_ns: Option<u64>,
-    /// Time of the program that measures, its generator included.
+    /// Time of the program that measures, and of the generator.
     pub generator_ns: u64,
     /// Busy time that is neither the subject's, nor that of its companions, nor the generator's,
     /// as a share of one processor.
@@ -85,6 +85,8 @@ pub(crate) struct Reading {
 pub(crate) struct Attributed<'a> {
     /// Processor time of the subject and its companions in the window.
     pub(crate) cpu_ns: u64,
+    /// That of a generator that is a process of its own.
+    pub(crate) generator_ns: u64,
     /// Their processes, and ours.
     pub(crate) pids: &'a [u32],
 }
@@ -123,7 +125,8 @@ impl Reading {
             (wall_ns * now.processors).saturating_sub(idle + steal)
         });
         let own = self.own_ns.zip(before.own_ns);
-        let generator_ns = own.map_or(0, |(now, before)| now.saturating_sub(before));
+        let own_ns = own.map_or(0, |(now, before)| now.saturating_sub(before));
+        let generator_ns = own_ns + attributed.generator_ns;
         let known_ns = generator_ns + attributed.cpu_ns;
         let throttled = self.throttled_ns.zip(before.throttled_ns);
         let waited = self.waited_us.zip(before.waited_us);
@@ -259,6 +262,7 @@ mod tests {
         let later = reading(11, ticks_a_second / 2, ticks_a_second / 10);
         let attributed = Attributed {
             cpu_ns: 500_000_000,
+            generator_ns: 0,
             pids: &[],
         };
         let seen = later.since(&reading(10, 0, 0), attributed);

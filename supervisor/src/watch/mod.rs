@@ -47,6 +47,9 @@ pub struct Wanted {
     /// asks for it.
     #[serde(default)]
     pub profile: Option<UrlPath>,
+    /// The counters among its metrics that together say how many exchanges it has served.
+    #[serde(default)]
+    pub exchanges: Vec<String>,
 }
 
 /// What was seen while a round's window was open.
@@ -92,6 +95,16 @@ struct Seen {
     memory: Vec<Memory>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
+    /// Who loads it, where that is a process of its own.
+    generator: Option<Companions>,
+}
+
+impl Seen {
+    /// Processor time until now of a generator that is a process of its own.
+    fn generator_ns(&mut self, listing: &Listing) -> u64 {
+        let generator = self.generator.as_mut();
+        generator.map_or(0, |generator| generator.cpu_ns(listing))
+    }
 }
 
 /// The memory of a tree at one moment, in bytes.
@@ -120,6 +133,7 @@ impl Memory {
 struct Edge {
     subject: subject::Reading,
     companions_ns: u64,
+    generator_ns: u64,
     group: Option<GroupTime>,
     host: host::Reading,
 }
@@ -162,6 +176,11 @@ impl Watch {
         };
     }
 
+    /// The round's load comes from the process `generator` and what it starts.
+    pub(crate) fn beside(&mut self, generator: u32) {
+        self.round.generator = Some(Companions::new(&[generator]));
+    }
+
     /// In a round's window: the first time at its beginning, then as often as one likes to know
     /// the memory.
     pub fn window(&mut self) {
@@ -190,9 +209,11 @@ impl Watch {
         let companions_ns = self.companions.cpu_ns(&listing);
         let group = self.group.as_ref().map(|group| group.time());
         let subject = subject::Reading::before(&mut self.tree, &listing, threads);
+        let generator_ns = self.round.generator_ns(&listing);
         self.round.opened = Some(Edge {
             subject,
             companions_ns,
+            generator_ns,
             group,
             host: host::Reading::take(listing, Some(self.root)),
         });
@@ -213,9 +234,11 @@ impl Watch {
             .iter()
             .map(|pid| measure::process::descriptors(*pid))
             .sum();
+        let generator_ns = self.round.generator_ns(&listing);
         self.round.closed = Some(Edge {
             subject,
             companions_ns,
+            generator_ns,
             group,
             host: host::Reading::take(listing, Some(self.root)),
         });
@@ -245,9 +268,12 @@ impl Watch {
         let listing = &closed.host.listing;
         let companions = self.companions.pids(listing);
         let own = [std::process::id()];
-        let known = [&own[..], &round.pids, &pids, &companions].concat();
+        let generator = round.generator.as_ref();
+        let generator = generator.map_or(Vec::new(), |generator| generator.pids(listing));
+        let known = [&own[..], &round.pids, &pids, &companions, &generator].concat();
         let attributed = Attributed {
             cpu_ns: subject.cpu_ns + subject.companions_ns,
+            generator_ns: closed.generator_ns.saturating_sub(opened.generator_ns),
             pids: &known,
         };
         let host = closed.host.since(&opened.host, attributed);
@@ -353,6 +379,7 @@ impl HostWatch {
         let known = [own, listing.tree(root), companions.pids(&listing)].concat();
         let attributed = Attributed {
             cpu_ns: subject.cpu_ns + subject.companions_ns,
+            generator_ns: 0,
             pids: &known,
         };
         let closed = host::Reading::take(listing, None);

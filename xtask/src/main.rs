@@ -5,12 +5,11 @@
 //! Each rule is a file in `rules/`, a pure function from the files to its complaints. What a rule
 //! lets through is named in `tables.rs`, and a name that is no longer needed is a complaint too.
 //!
-//! `cargo xtask bench` measures ringside beside its peers, and `cargo xtask nonsense` holds whole
-//! programs against peers that make no sense; `bench/` and `nonsense/` say how.
+//! `cargo xtask nonsense` holds whole programs against peers that make no sense; `nonsense/` says
+//! how.
 //! `cargo xtask cost` and `cargo xtask instructions` say what a change costs.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod complaint;
 mod cost;
 mod documents;
@@ -28,7 +27,6 @@ const USAGE: &str = "\
 usage: cargo xtask tidy   check imports, circles, unsafe, sizes, the clock, words, documents
        cargo xtask circles  list the modules that depend on each other in circles
        cargo xtask docs   write the generated documents anew
-       cargo xtask bench  measure ringside beside its peers (--help says how)
        cargo xtask nonsense  hold whole programs against peers that make no sense
        cargo xtask cost OLD NEW
                           compare the processor time of two ringside programs
@@ -40,7 +38,6 @@ fn main() -> ExitCode {
     let outcome = match verbs.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
         ["circles"] => circles(),
-        ["bench", ..] => return bench::run(&verbs[1..]),
         ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
         ["cost", old, new] => cost::run(old, new),
         ["instructions"] => instructions::run(None),

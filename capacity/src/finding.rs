@@ -343,7 +343,7 @@ impl RowCapacity {
     /// The capacity in few words.
     pub fn in_words(&self) -> String {
         let Some(found) = &self.found else {
-            return "not known".to_owned();
+            return "unknown".to_owned();
         };
         let failed = found.failed.map(|edge| per_second(edge.rate));
         match (found.held, failed, &found.ending) {
@@ -352,7 +352,7 @@ impl RowCapacity {
             }
             (Some(held), _, _) => format!("at least {}", per_second(held.rate)),
             (None, Some(failed), _) => format!("below {failed}"),
-            (None, None, _) => "not known".to_owned(),
+            (None, None, _) => "unknown".to_owned(),
         }
     }
 
@@ -688,7 +688,7 @@ impl Point {
         match self.held() {
             Some(true) => "held",
             Some(false) => "failed",
-            None => "not known",
+            None => "unknown",
         }
     }
 }

@@ -216,7 +216,7 @@ fn outcome(held: Option<bool>) -> &'static str {
     match held {
         Some(true) => "held",
         Some(false) => "failed",
-        None => "not known",
+        None => "unknown",
     }
 }
 

@@ -235,10 +235,7 @@ fn probes(found: &Capacities) -> Markup {
 fn setup(found: &Capacities) -> Markup {
     let text = |text: String| markup! { (text) };
     let limits = &found.limits;
-    let engine = found
-        .engine
-        .clone()
-        .unwrap_or_else(|| "not known".to_owned());
+    let engine = found.engine.clone().unwrap_or_else(|| "unknown".to_owned());
     facts(&[
         ("ringside", text(found.ringside.clone())),
         ("began", text(found.began.clone())),

@@ -174,7 +174,7 @@ pub fn markdown(found: &Capacities) -> String {
         text.push_str(&format!("## Every probe of {}\n\n", escape(&row.name)));
         rows(&mut text, &probes(row));
     }
-    let engine = found.engine.as_deref().unwrap_or("not known");
+    let engine = found.engine.as_deref().unwrap_or("unknown");
     text.push_str(&format!(
         "## How it was measured\n\n- ringside {}, began {}, seed {}\n- generator on {}\n- {} \
          probes, whose records are in `rounds/`\n",

@@ -358,7 +358,7 @@ fn a_dead_port_is_told_before_anything_is_sent() {
         panic!("{error:?}")
     };
     assert!(
-        text.contains("start the server or check the port"),
+        text.contains("start the server, or check the port"),
         "{text}"
     );
 }

@@ -85,5 +85,5 @@ fn an_answer_whose_digits_vary_is_right_and_one_of_another_length_is_not() {
     let How::Failed { what, .. } = found else {
         panic!("{found:?}");
     };
-    assert!(what.contains("expected `1234`"), "{what}");
+    assert!(what.contains("instead of `1234`"), "{what}");
 }

@@ -166,7 +166,10 @@ fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
     assert_eq!((again.carried_out, again.there), (0, 1), "{again:?}");
     // A comparison that says something else now is not what was measured.
     arena.comparison(&COMPARISON.replace("rounds = 3", "rounds = 4"));
-    let refused = claims::find(&ledger[0], &Source::of(&records), None).expect_err("another file");
+    let refused = claims::find(&ledger[0], &Source::of(&records), None).expect_err(
+        "a different \
+                                                                                    file",
+    );
     assert!(
         refused.contains("was measured with a different"),
         "{refused}"

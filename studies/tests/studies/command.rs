@@ -69,7 +69,7 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
     assert!(slow.ratio.is_some(), "{}", slow.verdict.sentence);
     assert_ne!(slow.verdict.kind, Kind::Void, "{}", slow.verdict.sentence);
     for (name, expected) in [
-        ("wrong", "wrote `other`; expected `done`"),
+        ("wrong", "printed `other` instead of `done`"),
         ("fails", "it exited with status 3"),
     ] {
         let How::Failed { what, .. } = &row(&outcome, name).facts.outcome else {
@@ -131,7 +131,7 @@ fn a_server_has_companions_too_and_one_that_fails_is_named() {
     let How::Failed { what, .. } = &row(&outcome, "bad").facts.outcome else {
         panic!("{:?}", row(&outcome, "bad").facts.outcome);
     };
-    let expected = "store, which it needs, exited before it was ready: it exited with status 4";
+    let expected = "needs store, which exited before it was ready: it exited with status 4";
     assert_eq!(what, expected);
 }
 

@@ -324,11 +324,11 @@ fn files_that_are_no_toml_files_are_refused() {
         Ok(_) => panic!("{} was accepted", file.display()),
         Err(bad) => bad.to_string(),
     };
-    assert!(read(&arena.folder.join("absent.toml")).contains("cannot be read: No such file"));
+    assert!(read(&arena.folder.join("absent.toml")).contains("can't be read: No such file"));
     assert!(read(&arena.folder).contains("is a folder"));
     let binary = arena.folder.join("binary.toml");
     std::fs::write(&binary, [0xff, 0xfe, 0x00]).expect("writable");
-    assert!(read(&binary).contains("not UTF-8"));
+    assert!(read(&binary).contains("isn't UTF-8"));
     std::fs::write(&binary, "").expect("writable");
     assert!(read(&binary).contains("missing field"));
 }

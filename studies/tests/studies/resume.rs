@@ -133,13 +133,13 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
         ..resumed.clone()
     });
     assert!(
-        what.contains("another --rounds and another --precision"),
+        what.contains("a different --rounds and a different --precision"),
         "{what}"
     );
     arena.comparison(&text.replace("connections = 4", "connections = 5"));
     let what = refused(&resumed);
     assert!(
-        what.contains("another file") && what.contains("comparison.toml"),
+        what.contains("a different file") && what.contains("comparison.toml"),
         "{what}"
     );
     arena.comparison(&text);

@@ -275,6 +275,12 @@ fn of_rows(
              servers",
         );
     }
+    if comparison.is_of_generators() {
+        return impossible(
+            "a comparison of load generators has no rate to search for: give a comparison of \
+             servers",
+        );
+    }
     if !comparison.points.is_empty() || !comparison.phases.is_empty() {
         return impossible(
             "a comparison with [sweep] or [[phase]] has more than one load, so there's no single \

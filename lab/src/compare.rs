@@ -278,6 +278,11 @@ pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
     if options.budget.is_some_and(|budget| budget.is_zero()) {
         return impossible("the budget is zero; write it like 3m".to_owned());
     }
+    if options.profile && comparison.is_of_generators() {
+        let what = "--profile shows what servers do, and this is a comparison of load generators: \
+                    leave it out";
+        return impossible(what.to_owned());
+    }
     overrule(&mut comparison, options);
     Ok((comparison, file))
 }

@@ -4,6 +4,8 @@ use load::{Plan, Record};
 use measure::quota::Quota;
 use measure::record::{Facts, Generator, Lost, Moved};
 use measure::tally::{Loop, Tally};
+use supervisor::generator::Generated;
+use supervisor::generator::said::Said;
 use supervisor::watch::Watched;
 use supervisor::watch::host::Other;
 
@@ -635,4 +637,93 @@ fn every_check_has_a_line_and_the_worst_of_its_rounds_stands_in_it() {
     seen.dedup();
     assert_eq!(seen.len(), 29, "{seen:?}");
     assert!(seen.iter().all(|check| !check.asks().is_empty()));
+}
+
+/// A round of a generator that says what it did, of which the server counted `counted`.
+fn generated(counted: u64, said: Option<Said>) -> Round {
+    let mut round = well();
+    round.record = None;
+    round.generated = Some(Generated {
+        command: "wrk http://127.0.0.1:1/".into(),
+        counted,
+        counted_in_window: counted / 2,
+        window_s: 2.0,
+        alive_s: 5.1,
+        cpu_ns: 4_000_000_000,
+        user_ns: 1_000_000_000,
+        system_ns: 3_000_000_000,
+        busy: 0.8,
+        memory_peak_bytes: None,
+        under_way: 200,
+        said,
+        wrote: Vec::new(),
+    });
+    round
+}
+
+#[test]
+fn what_a_generator_says_is_held_against_what_the_server_counted() {
+    let said = |requests, failed, seconds| {
+        Some(Said {
+            requests,
+            seconds,
+            failed,
+            p50_us: None,
+            p99_us: None,
+        })
+    };
+    let looked = |round: &Round| {
+        let looked = round::look(round::Seen::of(round));
+        let own = looked.into_iter().find(|(check, _)| *check == Check::Says);
+        own.expect("it is asked of generators").1
+    };
+    for (counted, said, expected) in [
+        (100_000, said(100_000, 0, 5.0), None),
+        // Those under way, and one percent.
+        (100_000, said(98_801, 0, 5.0), None),
+        (
+            100_000,
+            said(98_799, 0, 5.0),
+            Some("it says 19,760/s, and the server counted 20,000/s (98799 and 100000 requests)"),
+        ),
+        (100_000, said(102_000, 0, 5.0), Some("it says 20,400/s")),
+        // What failed may have reached the server or not.
+        (100_000, said(90_000, 10_000, 5.0), None),
+        (90_000, said(100_000, 10_000, 5.0), None),
+        (100_000, said(100_000, 0, 0.0), Some("it says 0/s")),
+        (
+            100_000,
+            said(100_000, 0, 6.0),
+            Some("it says that it ran for 6.00 s, and it was alive for 5.10 s"),
+        ),
+    ] {
+        match (looked(&generated(counted, said)), expected) {
+            (Looked::Passed(_), None) => {}
+            (Looked::Found(Severity::Caution, found), Some(expected)) => {
+                assert!(found.starts_with(expected), "{found}");
+            }
+            (other, _) => panic!("{said:?}: {other:?}"),
+        }
+    }
+    let silent = looked(&generated(1, None));
+    assert!(matches!(silent, Looked::Unknown(_)), "{silent:?}");
+}
+
+#[test]
+fn rounds_of_generators_are_asked_what_means_something_there() {
+    let full = generated(100_000, None);
+    let looked = round::look(round::Seen::of(&full));
+    let found = looked.iter().find(|(check, _)| *check == Check::ServerBusy);
+    let (_, Looked::Found(Severity::Caution, sentence)) = found.expect("it is looked at") else {
+        panic!("its cores were 99 % busy: {found:?}");
+    };
+    assert!(sentence.contains("99.0 % busy"), "{sentence}");
+    let asked = |check| looked.iter().any(|(one, _)| *one == check);
+    assert!(!asked(Check::LittlesLaw) && !asked(Check::Lateness));
+    let ours = round::look(round::Seen::of(&well())).into_iter();
+    let of_generators = [Check::Says, Check::ServerBusy];
+    assert!(
+        ours.map(|(check, _)| check)
+            .all(|check| !of_generators.contains(&check))
+    );
 }

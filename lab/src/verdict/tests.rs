@@ -1,5 +1,6 @@
 use super::*;
 use crate::finding::{Check, Finding, Severity};
+use crate::sample::Generating;
 
 fn found(severity: Severity, sentence: &str) -> Finding {
     Finding {
@@ -283,6 +284,10 @@ fn what_costs_more_is_named_with_what_it_costs() {
         for sample in &mut samples {
             sample.server_cpu_us_per_exchange = Some(sample.requests_per_second / 10.0);
             sample.memory_peak_bytes = Some(sample.requests_per_second as u64);
+            sample.generator = Some(Generating {
+                cpu_us_per_exchange: Some(sample.requests_per_second / 20.0),
+                ..Generating::default()
+            });
             sample.findings = vec![found(Severity::Bound, "its worker was busy")];
         }
         samples
@@ -296,6 +301,15 @@ fn what_costs_more_is_named_with_what_it_costs() {
         (
             Metric::MemoryPeak,
             "the peak memory of new is 3 × that of old",
+        ),
+        (
+            Metric::GeneratorCpuPerExchange,
+            "the generator CPU time per request of new is 3 × that of old",
+        ),
+        // That somebody was the limit is no reason to doubt what the server counted.
+        (
+            Metric::RequestsDriven,
+            "new gets 3 × the requests of old out of the server",
         ),
     ] {
         let verdict = verdict(&new, &old, metric);

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use capacity::Whose;
 use lab::finding::{Check, Severity};
 use lab::manifest::Outcome as How;
 use lab::round::Round;
@@ -291,4 +292,32 @@ fn what_cannot_be_a_comparison_of_generators_is_refused_in_its_line() {
         assert!(text.contains(expected), "{text}");
         assert!(text.contains(&format!("test.toml:{line}:")), "{text}");
     }
+}
+
+#[test]
+fn profiles_and_capacities_of_generators_are_refused() {
+    let _alone = alone();
+    let arena = arena("asked-too-much");
+    let options = || arena.comparison(&comparison(&[row("one", "")], 1));
+    let profiled = lab::Options {
+        profile: true,
+        ..options()
+    };
+    let refused = report::compare(&profiled, &Stop::new(), &mut |_: &Event<'_>| ());
+    let refused = refused.expect_err("no server is compared").to_string();
+    assert!(
+        refused.starts_with("--profile shows what servers do"),
+        "{refused}"
+    );
+    let searched = capacity::Options::new(
+        Whose::File(options().file),
+        vec!["p99<1s".parse().expect("an objective")],
+        options().ringside,
+    );
+    let refused = capacity::capacity(&searched, &Stop::new(), &mut |_: &Event<'_>| ());
+    let refused = refused.expect_err("generators have none").to_string();
+    assert!(
+        refused.contains("load generators has no rate to search for"),
+        "{refused}"
+    );
 }

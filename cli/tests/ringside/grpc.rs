@@ -171,7 +171,7 @@ fn what_cannot_be_called_is_refused_before_the_load_and_says_what_can() {
         (
             "peers.v1.Greeter/Greet",
             Some("{\"times\": 1.5}"),
-            "times must be a whole number",
+            "times must be a 32-bit integer",
         ),
         ("peers.v1.Greeter/Greet", Some("{"), "-b isn't valid JSON"),
         (

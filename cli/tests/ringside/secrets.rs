@@ -255,7 +255,7 @@ fn a_comparison_leaves_no_secret_and_goes_on_only_with_the_same_ones() {
     comparison(&folder, "canary-two");
     let refused = ringside(&["compare", &file, "--resume", &out]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_says(&refused.stderr, "another file");
+    assert_says(&refused.stderr, "a different file");
     assert_silent(&refused);
     comparison(&folder, "canary-one");
     let resumed = ringside(&["compare", &file, "--resume", &out]);

@@ -2,6 +2,8 @@
 //!
 //! Which rate is tried and what it means is not decided here.
 
+mod scale;
+
 use std::time::Duration;
 
 use lab::event::{Event, Observer};

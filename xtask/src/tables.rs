@@ -220,25 +220,4 @@ pub(crate) struct Circle {
 }
 
 /// The circles that are still there.
-pub(crate) const CIRCLES: &[Circle] = &[
-    Circle {
-        within: "capacity",
-        modules: &["course", "finding", "scaling"],
-        arrows: 4,
-    },
-    Circle {
-        within: "studies::claims",
-        modules: &["file", "little"],
-        arrows: 2,
-    },
-    Circle {
-        within: "studies::claims",
-        modules: &["held", "run"],
-        arrows: 2,
-    },
-    Circle {
-        within: "studies::sweep",
-        modules: &["record", "text"],
-        arrows: 2,
-    },
-];
+pub(crate) const CIRCLES: &[Circle] = &[];

@@ -10,11 +10,11 @@ use std::time::Duration;
 use lab::verdict::Metric;
 use load::hold;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 use supervisor::document::{self, BadFile, Document};
 use toml::Spanned;
 
-use super::little::PublishedRow;
+use super::little::{PublishedRow, above_zero};
 
 /// A claim as its file says it, validated.
 #[derive(Clone, Debug)]
@@ -412,14 +412,6 @@ impl Id {
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.source, self.number)
-    }
-}
-
-pub(super) fn above_zero<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    let number = f64::deserialize(from)?;
-    match number.is_finite() && number > 0.0 {
-        true => Ok(number),
-        false => Err(D::Error::custom(format!("{number} isn't above zero"))),
     }
 }
 

@@ -21,8 +21,15 @@ use supervisor::subject::{Kind, Subject, Values};
 use super::file::{Hold, Judge};
 use super::judge::{Judgement, Word};
 use super::little::number;
-use super::run::Done;
 use super::{Finding, Options, Test, machine};
+
+/// How one run went.
+pub(super) enum Done {
+    /// It is in the folder of records already.
+    There,
+    /// It was carried out, and this could not be written.
+    Now(Vec<String>),
+}
 
 /// The record, inside its folder.
 const RECORD: &str = "hold.json";

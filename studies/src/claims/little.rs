@@ -4,8 +4,7 @@
 //! give the third, and a row that says all three can contradict itself.
 
 use serde::Deserialize;
-
-use super::file::above_zero;
+use serde::de::{Deserializer, Error as _};
 
 /// Published figures this far apart are still called the same: they were rounded, and wrk's mean
 /// leaves out what was in flight at the end.
@@ -32,6 +31,15 @@ pub struct PublishedRow {
     /// 99th percentile of the response time in milliseconds.
     #[serde(default)]
     pub p99_ms: Option<f64>,
+}
+
+/// Reads a number above zero.
+pub(super) fn above_zero<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(from)?;
+    match number.is_finite() && number > 0.0 {
+        true => Ok(number),
+        false => Err(D::Error::custom(format!("{number} isn't above zero"))),
+    }
 }
 
 fn one() -> u32 {

@@ -11,6 +11,7 @@ use lab::event::{Event, Observer};
 use lab::store::Source;
 use load::{Signal, Stop};
 
+use super::held::Done;
 use super::{Claim, Id, Run, held, recorded};
 
 /// How claims are carried out.
@@ -117,14 +118,6 @@ pub fn run(
         }
     }
     ran
-}
-
-/// How one run went.
-pub(super) enum Done {
-    /// It is in the folder of records already.
-    There,
-    /// It was carried out, and this could not be written.
-    Now(Vec<String>),
 }
 
 /// The claims that rest on one run, for each run, in the order of the first of them.

@@ -9,7 +9,7 @@ use statistics::Spread;
 use statistics::format;
 
 use super::record::Sweep;
-use super::text::written;
+use super::record::written;
 use super::{Key, RowFound};
 
 /// What a curve is drawn of.

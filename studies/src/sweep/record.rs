@@ -11,7 +11,6 @@ use statistics::usl::{self, Usl};
 use supervisor::document;
 
 use super::Key;
-use super::text::written;
 
 /// The version of `sweep.json` that is written and read here.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -275,5 +274,14 @@ fn role(kind: Kind) -> Role {
         Kind::Noise => Role::Again,
         Kind::Ceiling => Role::Ceiling,
         _ => Role::Subject,
+    }
+}
+
+/// A value of the setting.
+pub(super) fn written(key: Key, value: f64) -> String {
+    match key {
+        Key::Payload => format::bytes(value),
+        Key::Rate => format::per_second(value),
+        Key::Connections | Key::Streams | Key::Workers => value.to_string(),
     }
 }

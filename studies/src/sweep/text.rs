@@ -6,10 +6,10 @@ use report::csv::{field, quoted};
 use report::markdown::{escape, list, rows};
 use report::terminal::{aligned, plain, under, wrap};
 use statistics::Spread;
-use statistics::format::{self, per_second, time_us};
+use statistics::format::{self, time_us};
 
-use super::record::Sweep;
-use super::{Key, RowFound};
+use super::RowFound;
+use super::record::{Sweep, written};
 
 /// The figures as a table, a line for each row at each point, and what they make of it together.
 pub fn terminal(sweep: &Sweep, look: Look) -> String {
@@ -82,15 +82,6 @@ fn subjects(sweep: &Sweep) -> impl Iterator<Item = (f64, &RowFound)> {
         let rows = point.rows.iter().filter(|row| row.role == Role::Subject);
         rows.map(|row| (point.value, row))
     })
-}
-
-/// A value of the setting.
-pub(super) fn written(key: Key, value: f64) -> String {
-    match key {
-        Key::Payload => format::bytes(value),
-        Key::Rate => per_second(value),
-        Key::Connections | Key::Streams | Key::Workers => value.to_string(),
-    }
 }
 
 fn beside(sweep: &Sweep, row: &RowFound) -> String {

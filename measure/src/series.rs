@@ -242,6 +242,8 @@ impl<C: Gains> Series<C> {
         if self.open_until == Time::NEVER {
             return;
         }
+        // A window that somebody ended before it began has no length.
+        let now = now.max(self.open_from);
         self.close_due(now, counts);
         let ends_with_row = now <= self.open_from;
         self.close_at(now, counts);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
-use crate::invalid::{Invalid, positive, within};
+use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -209,6 +209,7 @@ impl Plan {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         if let Some(threads) = self.threads {
             within("-t/--threads", threads, THREADS_MAX)?;
+            spread(self.connections, threads)?;
         }
         positive("-d/--duration", self.duration_s)?;
         positive("--heartbeat", self.heartbeat_s)?;
@@ -262,8 +263,12 @@ mod tests {
     #[test]
     fn plans_that_cannot_be_held_are_refused_with_the_flag() {
         type Spoil = fn(&mut Plan);
-        let table: [(Spoil, &str); 8] = [
+        let table: [(Spoil, &str); 9] = [
             (|plan| plan.connections = 0, "-c"),
+            (
+                |plan| (plan.connections, plan.threads) = (2, Some(4)),
+                "at least 4",
+            ),
             (|plan| plan.threads = Some(0), "-t"),
             (|plan| plan.duration_s = 0.0, "-d"),
             (|plan| plan.heartbeat_s = -1.0, "--heartbeat"),

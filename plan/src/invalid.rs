@@ -35,3 +35,14 @@ pub(crate) fn positive(flag: &str, seconds: f64) -> Result<(), Invalid> {
         "{flag} must be above zero and at most a year"
     )))
 }
+
+/// Checks that every thread has a connection.
+pub(crate) fn spread(connections: u32, threads: u32) -> Result<(), Invalid> {
+    if connections >= threads {
+        return Ok(());
+    }
+    Err(Invalid(format!(
+        "{connections} connections can't be spread over {threads} threads: use at least {threads} \
+         connections (-c), or fewer threads (-t)"
+    )))
+}

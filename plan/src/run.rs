@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
-use crate::invalid::{Invalid, positive, within};
+use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -221,13 +221,7 @@ impl Plan {
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
             ));
         }
-        if self.connections < self.threads {
-            return Err(Invalid(format!(
-                "{} connections can't be spread over {} threads: use at least {} connections (-c), \
-                 or fewer threads (-t)",
-                self.connections, self.threads, self.threads
-            )));
-        }
+        spread(self.connections, self.threads)?;
         if !self.keep_alive && self.depth() > 1 {
             let flag = self.protocol.http2().map_or("--pipeline", |_| "-S");
             return Err(Invalid(format!(

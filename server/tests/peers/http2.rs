@@ -30,7 +30,7 @@ fn curl_understands_every_answer_over_http2() {
             ("TOLD SERVER/bytes/30M", "2,200,31457280;"),
             ("TOLD SERVER/chunked/3M", "2,200,3145728;"),
             ("TOLD SERVER/none", "2,404,31;"),
-            ("TOLD -X DELETE SERVER/", "2,405,26;"),
+            ("TOLD -X DELETE SERVER/", "2,405,27;"),
             ("TOLD SERVER/h2/goaway", "2,200,8;"),
         ];
         for (line, expected) in table {

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use file::{Claim, Hold, Id, Judge, Run, Test};
 pub use judge::{Interval, Judgement, Word};
-pub use run::{Begun, Options, Ran, run};
+pub use run::{Ran, run};
 
 use lab::comparison::Comparison;
 use lab::hidden::is_kept_of;
@@ -30,6 +31,35 @@ use measure::host::Host;
 use supervisor::document::BadFile;
 
 use judge::Evidence;
+
+/// How claims are carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The folder of records.
+    pub folder: PathBuf,
+    /// The program that `{ringside}` stands for: usually the one that is running.
+    pub ringside: PathBuf,
+    /// The folder of subjects; none looks beside each comparison, above it and in the current
+    /// folder.
+    pub subjects: Option<PathBuf>,
+    /// Where builds are kept; none is `ringside/builds` in the user's cache.
+    pub cache: Option<PathBuf>,
+    /// Instead of the comparisons' own numbers of rounds.
+    pub rounds: Option<u32>,
+    /// Instead of the comparisons' own windows, and at most as long as connections are held.
+    pub window: Option<Duration>,
+}
+
+/// Something that is about to be carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun<'a> {
+    /// The claims that rest on it.
+    pub claims: &'a [Id],
+    /// How many of the runs have begun, this one included.
+    pub number: usize,
+    /// How many runs there are.
+    pub of: usize,
+}
 
 /// What was found about a claim.
 #[derive(Clone, Debug)]

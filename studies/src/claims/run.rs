@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lab::End;
 use lab::event::{Event, Observer};
@@ -12,36 +11,7 @@ use lab::store::Source;
 use load::{Signal, Stop};
 
 use super::held::Done;
-use super::{Claim, Id, Run, held, recorded};
-
-/// How claims are carried out.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The folder of records.
-    pub folder: PathBuf,
-    /// The program that `{ringside}` stands for: usually the one that is running.
-    pub ringside: PathBuf,
-    /// The folder of subjects; none looks beside each comparison, above it and in the current
-    /// folder.
-    pub subjects: Option<PathBuf>,
-    /// Where builds are kept; none is `ringside/builds` in the user's cache.
-    pub cache: Option<PathBuf>,
-    /// Instead of the comparisons' own numbers of rounds.
-    pub rounds: Option<u32>,
-    /// Instead of the comparisons' own windows, and at most as long as connections are held.
-    pub window: Option<Duration>,
-}
-
-/// Something that is about to be carried out.
-#[derive(Clone, Copy, Debug)]
-pub struct Begun<'a> {
-    /// The claims that rest on it.
-    pub claims: &'a [Id],
-    /// How many of the runs have begun, this one included.
-    pub number: usize,
-    /// How many runs there are.
-    pub of: usize,
-}
+use super::{Begun, Claim, Id, Options, Run, held, recorded};
 
 /// How the runs went.
 #[derive(Clone, Debug, Default)]

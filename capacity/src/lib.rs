@@ -107,7 +107,7 @@ pub struct Options {
     pub scaling: Vec<u32>,
     /// The output folder; none is `ringside-out/<UTC date>-<name>`.
     pub out: Option<PathBuf>,
-    /// The program that `{ringside}` stands for: usually the one that is running.
+    /// The program that `{ringside}` stands for: usually the one running now.
     pub ringside: PathBuf,
     /// The folder of subjects; none looks beside the file, above it and in the current folder.
     pub subjects: Option<PathBuf>,
@@ -166,7 +166,7 @@ pub struct Outcome {
     /// Files that could not be written, with the reasons. If there are any, print
     /// [`Capacities::json`] so that nothing measured is lost.
     pub unwritten: Vec<String>,
-    /// What ended it early, if something did.
+    /// The signal that ended it early, if any.
     pub stopped: Option<Signal>,
 }
 

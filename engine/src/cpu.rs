@@ -1,15 +1,15 @@
 //! Processors: which this process may use, and one worker thread on each.
 //!
-//! A worker that the scheduler moves about loses its caches and, worse, shares a processor with
-//! the subject it measures. So workers are pinned, in the order given or in that of the numbers.
-//! Knows no topology beyond the numbers: who wants sibling threads kept apart lists processors.
+//! A worker that the scheduler moves around loses its caches and, worse, shares a processor with
+//! the subject it measures. So workers are pinned, in the order given or in that of the numbers. It
+//! knows no topology beyond the numbers: to keep sibling threads apart, list the processors.
 
 use std::fmt;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The processors that this thread may run on, ascending (sched_getaffinity(2)). A container or
-/// `taskset` shows here. Where the kernel does not tell, processor 0.
+/// The processors that this thread may run on, ascending (sched_getaffinity(2)). Containers and
+/// `taskset` show up here. If the kernel doesn't say, processor 0.
 pub fn allowed() -> Vec<usize> {
     match sched_getaffinity(None) {
         Ok(set) => (0..CpuSet::MAX_CPU)

@@ -1,4 +1,5 @@
-//! The interface every driver obeys: a completion model that knows sockets and bytes, no protocols.
+//! The interface every driver implements: a completion model that knows sockets and bytes, but no
+//! protocols.
 //!
 //! An owner submits work (`connect`, `send`, `close`, …) and then calls [`Driver::wait`] once a
 //! turn. `wait` hands everything submitted to the kernel, sleeps until something completes or the
@@ -81,7 +82,7 @@ impl Until {
     }
 }
 
-/// The driver itself broke: no more can be done with it. The text says what and what to do.
+/// The driver itself broke and can't be used any more. The text says what happened and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken(pub String);
 
@@ -93,7 +94,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Why a driver cannot be opened here.
+/// Why a driver can't be opened here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
     /// What is missing or forbidden: the kernel feature, sysctl, seccomp rule or limit, by name.
@@ -117,7 +118,7 @@ pub struct Capabilities {
     pub name: &'static str,
     /// What is in use, each by its kernel name, such as `DEFER_TASKRUN`.
     pub features: Vec<String>,
-    /// What this kernel or sandbox lacks, each with what that costs.
+    /// What this kernel or sandbox lacks, and what each costs.
     pub missing: Vec<String>,
 }
 
@@ -130,7 +131,7 @@ pub struct EngineCounters {
     pub sleeps: u64,
     /// Completions reported.
     pub completions: u64,
-    /// Times receiving stopped because every buffer was lent (`ENOBUFS`).
+    /// How often receiving stopped because every buffer was lent out (`ENOBUFS`).
     pub starved: u64,
     /// Completion-queue overflows (io_uring_enter(2), `IORING_SQ_CQ_OVERFLOW`).
     pub overflows: u64,
@@ -138,7 +139,7 @@ pub struct EngineCounters {
     pub short_sends: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// Bytes whose send was asked for.
+    /// Bytes submitted for sending.
     pub bytes_sent: u64,
 }
 

@@ -143,20 +143,20 @@ pub struct Completion {
 /// What happened on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A connection came in; receiving is armed already.
+    /// A connection came in; receiving is already armed.
     Accepted {
         /// The listener that took it.
         listener: Token,
     },
-    /// An outgoing connection stands; receiving is armed already.
+    /// An outgoing connection is open; receiving is already armed.
     Connected,
     /// Bytes came, see `Completions::bytes`.
     Received(Lent),
-    /// The unfinished send has been taken by the kernel whole.
+    /// The kernel has taken all of the unfinished send.
     Sent,
     /// The peer will send no more (FIN). Sending still works.
     Ended,
-    /// The socket is dead; `close` it. On a listener: it takes no more connections.
+    /// The socket is dead; `close` it. A listener that fails accepts no more connections.
     Failed(Fault),
 }
 
@@ -172,11 +172,11 @@ pub struct Lent {
 /// Why a socket died. Counters on the hot path, words only at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// `ECONNREFUSED`: nobody listens there.
+    /// `ECONNREFUSED`: nothing is listening there.
     Refused,
-    /// `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`: no way there.
+    /// `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`: no route there.
     Unreachable,
-    /// `ETIMEDOUT` of the kernel's own: the peer's host does not answer.
+    /// `ETIMEDOUT` from the kernel: the peer's host doesn't answer.
     TimedOut,
     /// `EADDRNOTAVAIL`: every local port towards this peer is taken (ip(7)).
     PortsExhausted,
@@ -184,9 +184,9 @@ pub enum Fault {
     Reset,
     /// `EPIPE`: sent on a connection that the peer had closed.
     BrokenPipe,
-    /// `EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`: this host gives no more.
+    /// `EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`: this host has run out.
     Exhausted,
-    /// The connection could not be secured, or its security broke.
+    /// TLS couldn't be set up, or broke.
     Tls(TlsFault),
     /// Any other errno.
     Other(i32),
@@ -208,7 +208,7 @@ impl Fault {
     }
 }
 
-/// The owner asked for something the contract forbids, or that does not fit. Nothing was done.
+/// The owner asked for something that the contract forbids or that doesn't fit. Nothing was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The token names no open socket.

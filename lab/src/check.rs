@@ -25,7 +25,7 @@ use crate::validity;
 /// With what subjects are built and started.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The program that `{ringside}` stands for: usually the one that is running.
+    /// The program that `{ringside}` stands for: usually the one running now.
     pub ringside: PathBuf,
     /// Where builds are kept; none is `ringside/builds` in the user's cache. A folder that others
     /// could write to is refused.

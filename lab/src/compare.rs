@@ -42,7 +42,7 @@ pub struct Compared {
     pub rounds: Vec<Round>,
     /// Where both were written; it holds what could not be written until now.
     pub store: Store,
-    /// What ended it early, if something did.
+    /// The signal that ended it early, if any.
     pub stopped: Option<Signal>,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! [`compare`] reads a comparison, builds its subjects and starts each on its own cores, verifies
 //! what they answer, measures them in interleaved rounds, ends them, and writes down what was
-//! measured. One subject's trouble is a sentence in its row; the others are measured all the same.
-//! Nothing that was started is alive when [`compare`] returns. What can be concluded is judged here
-//! ([`judged`]), because rounds may end by it, and written up above: nothing here makes a report.
+//! measured. A subject that fails gets a sentence in its row, and the others are still measured.
+//! Nothing that was started is still running when [`compare`] returns. What can be concluded is
+//! judged here ([`judged`]), because rounds may end by it, and written up above: nothing here makes
+//! a report.
 //!
 //! A subject is a folder with a `subject.toml`, a comparison a TOML file: new ones need no Rust.
 //! Knows the generator by its plan and its record only, and no server: ours is a subject like any
@@ -52,30 +53,29 @@ pub struct Options {
     pub file: PathBuf,
     /// The output folder; none is `ringside-out/<UTC date>-<comparison>`.
     pub out: Option<PathBuf>,
-    /// The program that `{ringside}` stands for: usually the one that is running.
+    /// The program that `{ringside}` stands for: usually the one running now.
     pub ringside: PathBuf,
     /// The folder of subjects; none looks beside the file, above it and in the current folder.
     pub subjects: Option<PathBuf>,
     /// Where builds are kept; none is `ringside/builds` in the user's cache.
     pub cache: Option<PathBuf>,
-    /// Instead of the file's number of rounds.
+    /// Overrides the file's number of rounds.
     pub rounds: Option<u32>,
-    /// Instead of the file's window, and of the length of each phase.
+    /// Overrides the file's window, and the length of each phase.
     pub window: Option<Duration>,
-    /// Whether the baseline is measured once more (A/A), instead of what the file says.
+    /// Whether to measure the baseline twice (A/A); overrides the file.
     pub aa: Option<bool>,
-    /// Whether our own server is measured, too, under the same load; none is where that takes no
-    /// long time.
+    /// Whether to measure our own server under the same load, too; none: if that doesn't take long.
     pub ceiling: Option<bool>,
-    /// Whether each subject is loaded once more under a profiler, for a flame graph.
+    /// Whether to load each subject once more under a profiler, for a flame graph.
     pub profile: bool,
-    /// Instead of the file's precision, as a share.
+    /// Overrides the file's precision, as a share.
     pub precision: Option<f64>,
-    /// Instead of the file's budget.
+    /// Overrides the file's budget.
     pub budget: Option<Duration>,
-    /// The folder of an interrupted comparison, to go on with it; `out` counts for nothing then.
+    /// The folder of an interrupted comparison to continue; `out` is then ignored.
     pub resume: Option<PathBuf>,
-    /// What is hidden in all that is written, besides what the file names; it gets to know the
-    /// secrets of the comparison.
+    /// What to hide in everything that is written, besides what the file names; it learns the
+    /// comparison's secrets.
     pub redaction: Redaction,
 }

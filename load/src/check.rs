@@ -94,7 +94,7 @@ pub struct Range {
 /// A threshold held against a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The condition as it was written.
+    /// The threshold as it was written.
     pub threshold: String,
     /// What was measured, in the unit of the condition; `None` where there is nothing to measure,
     /// which fails.

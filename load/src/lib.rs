@@ -1,6 +1,6 @@
 //! The generator: sessions, the one worker loop, hold, recorder, checks.
 //!
-//! A [`plan::Plan`] says all that a run needs; [`run()`] carries it out and brings back a
+//! A [`plan::Plan`] holds everything a run needs; [`run()`] carries it out and returns a
 //! [`Record`]. Inside, each worker is one pinned thread with a driver of its own and one loop for
 //! every kind of load (`worker`). The schedule is a pure function of plan and seed
 //! ([`plan::schedule`]), a session is the client side of one connection (`session`), and what

@@ -13,15 +13,15 @@ pub enum ErrorKind {
     Unreachable,
     /// The peer reset the connection.
     Reset,
-    /// The peer closed the connection before the answer was whole.
+    /// The peer closed the connection before the answer was complete.
     EarlyClose,
-    /// No whole answer within the time limit.
+    /// No complete answer before the timeout.
     Timeout,
-    /// No TCP connection within the time limit.
+    /// No TCP connection before the timeout.
     ConnectTimeout,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     ProtocolViolation,
-    /// The answer was whole, but its status was not the expected one.
+    /// The answer was complete, but its status wasn't an expected one.
     UnexpectedStatus,
     /// No local port was free for a new connection.
     PortsExhausted,
@@ -29,33 +29,33 @@ pub enum ErrorKind {
     DescriptorsExhausted,
     /// The connection was closed while a request was being sent.
     BrokenPipe,
-    /// The peer's certificate is not trusted: its issuer is unknown, it has expired, or it names
-    /// somebody else.
+    /// The peer's certificate isn't trusted: its issuer is unknown, it has expired, or it is for
+    /// another name.
     TlsCertificate,
     /// The TLS handshake broke, or an alert ended the connection.
     TlsFailed,
-    /// The peer does not speak the protocol that was asked for.
+    /// The peer doesn't speak the requested protocol.
     NoCommonProtocol,
-    /// The peer answered the WebSocket upgrade with something else than 101.
+    /// The peer answered the WebSocket upgrade with a status other than 101.
     UpgradeRefused,
     /// The peer reset a single HTTP/2 stream.
     StreamReset,
-    /// The peer did not process an HTTP/2 stream, and the exchange was sent again: it has not
-    /// failed.
+    /// The peer refused an HTTP/2 stream without processing it, and the exchange was sent again: it
+    /// hasn't failed.
     StreamRefused,
-    /// The peer did not process an exchange's HTTP/2 stream, and it was not sent again, or had been
-    /// too often: the exchange has failed.
+    /// The peer refused an exchange's HTTP/2 stream without processing it, and it ran out of
+    /// retries: the exchange has failed.
     StreamGivenUp,
-    /// The peer ended an HTTP/2 connection for an error, by GOAWAY.
+    /// The peer ended an HTTP/2 connection with an error (GOAWAY).
     GoAway,
     /// A gRPC call ended with a status other than OK.
     GrpcStatus,
     /// The peer closed the connection while no answer was pending on it.
     IdleClose,
-    /// The TLS handshake was not over within the time limit.
+    /// The TLS handshake didn't finish before the timeout.
     TlsTimeout,
-    /// TCP and TLS stood, and the peer did not say within the time limit what its protocol begins
-    /// with: the answer to a WebSocket upgrade, or HTTP/2's settings.
+    /// TCP and TLS were connected, but the protocol's first message (the answer to a WebSocket
+    /// upgrade, or HTTP/2's settings) didn't arrive before the timeout.
     GreetingTimeout,
     /// Any other error of the operating system.
     Other,

@@ -23,19 +23,19 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// Number of processors that are online.
     pub cpus_online: Option<u32>,
-    /// How much processor time control groups allow this process: the smallest quota of its own
-    /// group and of all above; null in records of versions that did not look.
+    /// How much CPU time control groups allow this process: the smallest quota of its own group and
+    /// all groups above; null in older records.
     #[serde(default)]
     pub cpu_quota: Option<Quota>,
-    /// Whether processors share cores.
+    /// Whether CPUs share cores (SMT).
     pub smt: Option<bool>,
-    /// How the processor's clock is governed; null where the machine does not show it.
+    /// The CPU frequency governor; null if the machine doesn't show it.
     pub governor: Option<String>,
-    /// Whether a hypervisor runs beneath (the processor's own flag).
+    /// Whether this is a virtual machine (the CPU's own flag).
     pub virtualised: Option<bool>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// What the kernel reads the time from.
+    /// The kernel's clock source.
     pub clocksource: Option<String>,
     /// The state of the processor's known vulnerabilities, whose mitigations cost system calls.
     pub mitigations: Option<String>,
@@ -50,8 +50,8 @@ pub struct Host {
     pub descriptor_limit: Option<u64>,
     /// The largest packet on the loopback interface in bytes.
     pub loopback_mtu: Option<u32>,
-    /// The queueing disciplines of each network interface, as `tc qdisc` names them; null where the
-    /// kernel does not tell.
+    /// The queueing disciplines of each network interface, as `tc qdisc` names them; null if the
+    /// kernel doesn't show them.
     #[serde(default)]
     pub queueing: Option<BTreeMap<String, Vec<String>>>,
     /// kernel.io_uring_disabled: 0 for everyone, 1 for privileged processes, 2 for nobody.

@@ -1,8 +1,8 @@
-//! The record of a run: everything that was measured, what was asked for, and what it ran on.
+//! The record of a run: everything that was measured, what was requested, and what it ran on.
 //!
-//! The names in it are a promise to whoever reads records; [`SCHEMA_VERSION`] counts the times the
-//! promise was broken. `P` is the plan, which this crate only carries. Times are microseconds,
-//! except in the histograms, which say that theirs are nanoseconds.
+//! Its field names are a promise to everyone who reads records; [`SCHEMA_VERSION`] counts how often
+//! the promise was broken. `P` is the plan, which this crate only carries. Times are in
+//! microseconds, except in the histograms, which are in nanoseconds and say so.
 
 mod lost;
 
@@ -27,7 +27,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Record<P> {
     /// The version of this schema.
     pub schema_version: u32,
-    /// What was asked for.
+    /// What was requested.
     pub plan: P,
     /// The machine that generated the load.
     pub host: Host,
@@ -35,17 +35,17 @@ pub struct Record<P> {
     pub generator: Generator,
     /// How the exchanges ended.
     pub exchanges: Exchanges,
-    /// What came after the window's end; null in records from before it was told apart.
+    /// What happened after the window ended; null in older records.
     #[serde(default)]
     pub drain: Option<Drain>,
     /// Length of the measured window in seconds.
     pub duration_s: f64,
-    /// Exchanges per second that the schedule asked for; null in a closed loop.
+    /// Exchanges per second that the schedule offered; null in a closed loop.
     pub offered_rate: Option<f64>,
-    /// Completed exchanges per second, of those that were sent before the window's end.
+    /// Completed exchanges per second, counting only those sent before the window ended.
     pub achieved_rate: f64,
-    /// Whether the server answered over the window; null where that cannot be told: in a short
-    /// window, of few answers, and in older records.
+    /// How much of the window the server was answering; null if there were too few answers or too
+    /// little time to tell, and in older records.
     #[serde(default)]
     pub availability: Option<Availability>,
     /// Bytes on the wire inside the window, as the generator saw them.
@@ -56,7 +56,7 @@ pub struct Record<P> {
     pub service_time_us: Times,
     /// From intended to sent, in microseconds; all null in a closed loop.
     pub lateness_us: Times,
-    /// Whose the time between intended and sent was; null in records from before it was told.
+    /// What exchanges waited for between intended and sent; null in older records.
     #[serde(default)]
     pub waits: Option<Waits>,
     /// Round trips of pings, of a WebSocket or of HTTP/2; all null where there were none.
@@ -81,19 +81,19 @@ pub struct Record<P> {
     pub series: Vec<Row>,
     /// The whole distributions.
     pub histograms: Histograms,
-    /// Whether the figures mean what they say; if not, `warnings` says why.
+    /// Whether the figures can be trusted; if not, `warnings` says why.
     pub valid: bool,
-    /// Figures of `response_time_us` that do not mean what they say, because the generator's own
-    /// lateness could have moved each of them by more than it is precise. `valid` is false where
-    /// the middle of the distribution is among them: p50, p75 or p90.
+    /// Figures of `response_time_us` that can't be trusted, because the generator's own lateness
+    /// could have moved them by more than their precision. `valid` is false if the middle of the
+    /// distribution is among them: p50, p75 or p90.
     #[serde(default)]
     pub void: Vec<Moved>,
-    /// The same load against our own server on this machine; null where it was not asked for.
+    /// The same load against our own server on this machine; null if there was no control.
     #[serde(default)]
     pub control: Option<Control>,
-    /// What a reader of the figures must know.
+    /// What readers of the figures need to know.
     pub warnings: Vec<String>,
-    /// The conditions that the run was to meet, in the order in which they were given.
+    /// The run's thresholds, in the order given.
     #[serde(default)]
     pub thresholds: Vec<Judged>,
     /// What ended the run.
@@ -105,17 +105,17 @@ pub struct Record<P> {
 pub struct Moved {
     /// Its name among the figures of a distribution, such as `p99`.
     pub figure: String,
-    /// How far it was moved at the most, in microseconds.
+    /// How far it was moved at most, in microseconds.
     pub by_us: f64,
-    /// How precise it is, in microseconds: by its share of 5 %, by the number of exchanges behind
-    /// it, or by 10 µs, and 50 µs in the tail, whichever is the most.
+    /// Its precision, in microseconds: 5 % of it, what the number of exchanges allows, or 10 µs (50
+    /// µs in the tail), whichever is largest.
     pub allowed_us: f64,
 }
 
 /// What the same load measured against our own server: what this machine and the generator add.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
-    /// Exchanges per second that the schedule asked for; null in a closed loop.
+    /// Exchanges per second that the schedule offered; null in a closed loop.
     pub offered_rate: Option<f64>,
     /// Completed exchanges per second.
     pub achieved_rate: f64,
@@ -127,15 +127,15 @@ pub struct Control {
     pub lateness_us: Times,
     /// Exchanges that failed or were not finished.
     pub failed: u64,
-    /// Whether the figures mean what they say.
+    /// Whether the figures can be trusted.
     pub valid: bool,
-    /// The figures of response time that do not.
+    /// The figures of response time that can't.
     pub void: Vec<Moved>,
     /// The longest stall of a worker.
     pub longest_stall: Option<Stall>,
 }
 
-/// A time in which a worker did nothing, although it wanted to.
+/// A time during which a worker couldn't run, although it wanted to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
     /// How long it was, in microseconds.
@@ -156,13 +156,13 @@ impl fmt::Display for Stall {
 }
 
 impl<P> Record<P> {
-    /// A figure of the response time by its name, such as `p99`, where lateness did not spoil it.
+    /// A figure of the response time by its name, such as `p99`, unless lateness spoiled it.
     pub fn unspoiled(&self, figure: &str, of: impl FnOnce(&Times) -> Option<f64>) -> Option<f64> {
         let spoiled = self.void.iter().any(|one| one.figure == figure);
         of(&self.response_time_us).filter(|_| !spoiled)
     }
 
-    /// What stands of it beside another record, as its control.
+    /// The part of it that another record keeps as its control.
     pub fn as_control(&self) -> Control {
         Control {
             offered_rate: self.offered_rate,
@@ -178,16 +178,16 @@ impl<P> Record<P> {
     }
 }
 
-/// A condition that was to be met, and whether it was.
+/// A threshold, and whether it was met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
-    /// The condition as it was written.
+    /// The threshold as it was written.
     pub rule: String,
-    /// What was measured, in the unit of the condition; null where there was nothing to measure.
+    /// What was measured, in the threshold's unit; null if there was nothing to measure.
     pub measured: Option<String>,
     /// Whether it is met.
     pub outcome: Met,
-    /// Why it was not judged; null where it was.
+    /// Why it wasn't judged; null if it was.
     pub reason: Option<String>,
 }
 
@@ -197,10 +197,9 @@ pub struct Judged {
 pub enum Met {
     /// It is.
     Holds,
-    /// It is not, or nothing came of what it is about.
+    /// It isn't, or what it's about never happened.
     Crossed,
-    /// The figure does not mean what it says, is of too few samples, or is of none, so nobody can
-    /// tell.
+    /// Can't tell: the figure can't be trusted, or has too few samples, or none.
     NotJudged,
 }
 
@@ -215,51 +214,50 @@ pub struct Generator {
     pub engine_reason: String,
     /// Number of workers.
     pub threads: u32,
-    /// Processor time of all workers in the measured window, in seconds; null if unreadable.
+    /// CPU time of all workers in the measured window, in seconds; null if it can't be read.
     pub cpu_seconds: Option<f64>,
-    /// Of that: what workers of an open loop spun with nothing to do, since waking up would be
-    /// measured as the server's time; 0 in older records.
+    /// Of that: the time workers of an open loop spent spinning with nothing to do, because a
+    /// wake-up would be measured as the server's time; 0 in older records.
     #[serde(default)]
     pub spun_seconds: f64,
-    /// Processor time without spinning per answer, both inside the window, in microseconds.
+    /// CPU time per answer without spinning, both inside the window, in microseconds.
     pub cpu_us_per_exchange: Option<f64>,
     /// Whether the generator, and not what it measured, was the limit.
     pub limited: bool,
-    /// How that is known, in a sentence.
+    /// How we know, in a sentence.
     pub limited_reason: String,
-    /// Processor time of the busiest worker without spinning, as a share of the window, 0 to 1.
+    /// CPU time of the busiest worker without spinning, as a share of the window, 0 to 1.
     pub cpu_share_max: Option<f64>,
-    /// Largest share of the window that a worker was ready to run but waited for a processor.
+    /// Largest share of the window for which a worker was ready to run but waited for a CPU.
     pub run_queue_share_max: Option<f64>,
     /// 1 − throughput × mean response time ÷ connections (closed loop), at least 0: the share of
-    /// the connections' time that went by inside the generator. Null where connections are not
-    /// kept, by us or by the server.
+    /// their time that connections spent inside the generator. Null if connections aren't kept
+    /// open, by us or by the server.
     pub littles_law_gap: Option<f64>,
     /// Peak resident memory of the generator's process in bytes.
     pub memory_peak_bytes: Option<u64>,
-    /// The longest time in the window by which a turn of a worker's loop came later than it was
-    /// meant to; null where that was not looked at.
+    /// How late a turn of a worker's loop came in the window, at most; null if that wasn't
+    /// measured.
     #[serde(default)]
     pub longest_stall: Option<Stall>,
-    /// The share of the machine's processor time in the window that a hypervisor gave to others;
-    /// null where the kernel does not show it.
+    /// The share of the machine's CPU time in the window that a hypervisor gave to others; null if
+    /// the kernel doesn't show it.
     #[serde(default)]
     pub steal_share: Option<f64>,
-    /// Time in the window for which CPU quotas stopped the generator's control groups, summed over
-    /// processors, in microseconds; null where no group has such an account.
+    /// How long CPU quotas throttled the generator's control groups in the window, summed over
+    /// CPUs, in microseconds; null if no group accounts for it.
     #[serde(default)]
     pub throttled_us: Option<f64>,
-    /// The generator's own counters, by name: the engine's; `own_lateness_max_us`, the longest by
-    /// which a request that found a free connection was late; `dropped_in_warm_up`, requests that
-    /// were due in the warm-up and never sent; `timeouts_put_off`, how often a stall kept a time
-    /// limit from expiring.
+    /// The generator's own counters, by name: the engine's; `own_lateness_max_us`, how late a
+    /// request that found a free connection was, at most; `dropped_in_warm_up`, requests due in the
+    /// warm-up that were never sent; `timeouts_put_off`, how often a stall postponed a timeout.
     pub counters: BTreeMap<String, u64>,
 }
 
 /// How the exchanges ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchanges {
-    /// A whole answer of an expected status.
+    /// A complete answer with an expected status.
     pub completed: u64,
     /// Anything else; `errors` tells the kinds apart.
     pub failed: u64,
@@ -268,10 +266,10 @@ pub struct Exchanges {
     /// Of these: never sent, because no connection was free.
     #[serde(default)]
     pub never_sent: u64,
-    /// Of those that failed or are unfinished: in the histograms with a lower bound.
+    /// Of those that failed or are unfinished: the ones in the histograms as lower bounds.
     pub censored: u64,
-    /// Answers that came inside the window, those to requests from before it among them: what the
-    /// processor time and the bytes of the window went into. Null in older records.
+    /// Answers that arrived inside the window, including those to earlier requests: what the
+    /// window's CPU time and bytes were spent on. Null in older records.
     #[serde(default)]
     pub answered_in_window: Option<u64>,
     /// Of these: with a status outside 200 to 399. Null in older records.
@@ -279,15 +277,15 @@ pub struct Exchanges {
     pub not_2xx_or_3xx_in_window: Option<u64>,
 }
 
-/// What came of the window's exchanges after its end, while their answers were awaited. `exchanges`
-/// counts it, too; the rows of `series` do not, so that rows and drain sum to `exchanges`.
+/// What happened to the window's exchanges after it ended, while we waited for their answers.
+/// `exchanges` includes them; the rows of `series` don't, so rows and drain add up to `exchanges`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drain {
-    /// How long answers were awaited, in seconds.
+    /// How long we waited for answers, in seconds.
     pub seconds: f64,
     /// Exchanges that were completed.
     pub completed: u64,
-    /// Of those: sent only after the window's end, so that `achieved_rate` leaves them out.
+    /// Of those: sent only after the window ended, so `achieved_rate` leaves them out.
     pub completed_sent_late: u64,
     /// Exchanges that failed.
     pub failed: u64,
@@ -304,13 +302,13 @@ pub struct Drain {
 /// When answers came, slot by slot of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Availability {
-    /// The share of the slots in which answers came, of these and the slots of `gaps`, 0 to 1.
+    /// The share of slots with answers, out of these and the slots in `gaps`, 0 to 1.
     pub share: f64,
-    /// Seconds of a slot: a tenth, or more where answers are few or slow.
+    /// Length of a slot in seconds: 0.1, or more if answers are few or slow.
     pub slot_s: f64,
     /// The share of the slots that lie in outages: gaps in or around which something failed.
     pub outage_share: f64,
-    /// Where no answer came although some were awaited, or something failed; the longest hundred.
+    /// When no answer came although some were due, or something failed; the hundred longest.
     pub gaps: Vec<Gap>,
 }
 
@@ -337,42 +335,42 @@ pub struct Bytes {
     pub sent: u64,
 }
 
-/// How long the window's exchanges waited between intended and sent (or given up without having
-/// been sent), all together, by what they waited for, in microseconds. The parts sum to `total_us`.
+/// How long the window's exchanges waited between intended and sent (or until they were given up
+/// unsent), all together, by what they waited for, in microseconds. The parts add up to `total_us`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// All of it.
     pub total_us: f64,
-    /// The same as a share of all response times and of the waits of exchanges that failed and so
-    /// have none, 0 to 1; null where there are none.
+    /// The same as a share of all response times (plus the waits of exchanges that failed and so
+    /// have none), 0 to 1; null if there are none.
     pub share_of_response: Option<f64>,
     /// Every connection was in use.
     pub busy_us: f64,
-    /// Connections were being opened: their own where each exchange has one, else lost ones.
+    /// Connections were being opened: the exchange's own if each has one, otherwise lost ones.
     pub connecting_us: f64,
     /// Connections were being closed.
     pub closing_us: f64,
-    /// Connections that had failed were not tried again yet.
+    /// Connections that had failed weren't retried yet.
     pub back_off_us: f64,
-    /// Connections were tried in vain, until the last attempt that failed: the server was away.
+    /// The server was away: connections failed, up to the last failed attempt.
     #[serde(default)]
     pub unreachable_us: f64,
     /// A connection was free, and the generator was late.
     pub late_us: f64,
-    /// The server had refused the exchange, unprocessed, and it was sent again.
+    /// The server refused the exchange without processing it, and it was sent again.
     pub refused_us: f64,
-    /// How many exchanges waited for each of these; null in records from before it was counted.
+    /// How many exchanges waited for each of these; null in older records.
     #[serde(default)]
     pub counts: Option<WaitCounts>,
 }
 
-/// The summary of a distribution of times in microseconds; all null where there are no samples.
-/// Every percentile is given; `count` tells which of them can be relied on.
+/// The summary of a distribution of times in microseconds; all null where there are no samples. All
+/// percentiles are there; `count` tells which of them you can rely on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // The names are the explanation: pN_M is the N.M-th percentile.
 pub struct Times {
-    /// How many samples there are, censored ones included; null in older records. The percentile
-    /// at a share q takes ln 0.05 ÷ ln q of them: 299 for p99, 2,995 for p99_9.
+    /// How many samples there are, censored ones included; null in older records. A percentile at
+    /// the share q needs ln 0.05 ÷ ln q of them: 299 for p99, 2,995 for p99_9.
     #[serde(default)]
     pub count: Option<u64>,
     pub min: Option<f64>,
@@ -400,17 +398,17 @@ pub struct Messages {
 pub struct Connections {
     /// Connections that were set up.
     pub opened: u64,
-    /// Of those: in the place of one that had died.
+    /// Of those: replacing one that broke.
     pub reconnects: u64,
-    /// Of those: in the place of one that the server had closed in good order, such as after each
-    /// answer. Older records count them as `reconnects`.
+    /// Of those: replacing one that the server closed in an orderly way, such as after each answer.
+    /// Older records count them as `reconnects`.
     #[serde(default)]
     pub reopened: u64,
-    /// Attempts that failed in the window or the drain, with no exchange to fail with them.
+    /// Attempts that failed in the window or the drain without failing an exchange.
     #[serde(default)]
     pub failed_attempts: u64,
-    /// How long the set-up took until a connection could be used, in microseconds: TCP, TLS, and
-    /// what the protocol has to say before the first exchange.
+    /// How long set-up took until a connection could be used, in microseconds: TCP, TLS, and
+    /// whatever the protocol exchanges first.
     pub set_up_time_us: Times,
     /// The part of it in which TCP, or a socket in the file system, was connected.
     #[serde(default)]
@@ -456,9 +454,9 @@ pub struct Histograms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
-    /// The time asked for had passed.
+    /// The requested time was over.
     Duration,
-    /// The number of exchanges asked for was reached.
+    /// The requested number of exchanges was reached.
     Count,
     /// SIGINT.
     Interrupt,
@@ -466,14 +464,14 @@ pub enum EndedBy {
     Terminate,
     /// The last stage had ended.
     Stages,
-    /// A counted run could not go on: for a long time no connection could be opened.
+    /// A counted run couldn't continue: no connection could be opened for a long time.
     PeerGone,
 }
 
 /// What a record needs besides the tally.
 #[derive(Clone, Debug)]
 pub struct Facts<P> {
-    /// What was asked for.
+    /// What was requested.
     pub plan: P,
     /// The machine.
     pub host: Host,
@@ -485,7 +483,7 @@ pub struct Facts<P> {
     pub offered_rate: Option<f64>,
     /// gRPC calls by the name of their status, which only their protocol knows.
     pub grpc_status: BTreeMap<String, u64>,
-    /// Whether the figures mean what they say.
+    /// Whether the figures can be trusted.
     pub valid: bool,
     /// Figures of response time that do not.
     pub void: Vec<Moved>,
@@ -496,8 +494,8 @@ pub struct Facts<P> {
 }
 
 impl<P> Facts<P> {
-    /// Of a run whose figures mean what they say and that lasted as long as it should; nothing else
-    /// is known of it.
+    /// Facts of a run whose figures can be trusted and that lasted as long as it should; nothing
+    /// else is known.
     pub fn of(plan: P) -> Facts<P> {
         Facts {
             plan,

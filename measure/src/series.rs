@@ -34,11 +34,11 @@ pub struct Row {
     pub completed: u64,
     /// Exchanges that failed in this row; likewise.
     pub failed: u64,
-    /// Whole answers that came in this row, with any status and whenever their exchange was due;
-    /// null in older records.
+    /// Complete answers that arrived in this row, with any status and no matter when their exchange
+    /// was due; null in older records.
     #[serde(default)]
     pub answered: Option<u64>,
-    /// Exchanges that fell due in this row, whenever they were sent; null in a closed loop.
+    /// Exchanges that fell due in this row, no matter when they were sent; null in a closed loop.
     pub offered: Option<u64>,
     /// Bytes received in this row.
     pub bytes_received: u64,

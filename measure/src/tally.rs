@@ -17,23 +17,23 @@ use crate::time::Time;
 
 pub use waits::{WaitCounts, Waits};
 
-/// Who decides when the next exchange is due.
+/// What decides when the next exchange is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
     /// The answer to the one before: there is no offered rate and no lateness.
     Closed,
-    /// A schedule, whatever the peer does.
+    /// A schedule, no matter what the peer does.
     Open,
 }
 
-/// In whose place a connection was set up.
+/// What a new connection replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// Nobody's: it is the first, or for one exchange.
+    /// Nothing: it is the first, or serves a single exchange.
     Anew,
-    /// Of one that the peer had closed in good order.
+    /// One that the peer closed in an orderly way.
     AfterClose,
-    /// Of one that had died.
+    /// One that broke.
     AfterDeath,
 }
 
@@ -43,9 +43,9 @@ pub const GRPC_CODES: usize = 17;
 /// The TLS handshakes of a run, and what was agreed in them.
 #[derive(Clone, Debug)]
 pub struct Handshakes {
-    /// How long the full ones took.
+    /// How long full handshakes took.
     pub full: Histogram,
-    /// How long those took that resumed an earlier session.
+    /// How long resumed handshakes took.
     pub resumed: Histogram,
     /// What the first of them agreed on.
     pub terms: Terms,

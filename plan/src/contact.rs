@@ -37,7 +37,7 @@ pub struct Contact {
     pub engine: String,
     /// Seed of what is left to chance, such as masks.
     pub seed: u64,
-    /// What of it is shown where it is written or printed.
+    /// What is hidden when it is written or printed.
     pub redaction: Redaction,
 }
 

@@ -1,4 +1,4 @@
-//! The plan of a hold: what is held, for how long, and how one finds out that it stands.
+//! The plan of a hold: what is held, for how long, and how we find out that it's still open.
 
 use std::net::IpAddr;
 
@@ -36,23 +36,22 @@ pub struct Plan {
     pub tls: Option<Tls>,
     /// Connections to hold.
     pub connections: u32,
-    /// Connections that are opened in a second, over all workers.
+    /// Connections opened per second, over all workers.
     pub open_rate: f64,
-    /// Seconds that they are held, from when each of them has been tried.
+    /// Seconds to hold them, counted from when each has been tried.
     pub duration_s: f64,
     /// Seconds between the heartbeats of a connection.
     pub heartbeat_s: f64,
-    /// Seconds after which a connection whose heartbeat is unanswered is lost.
+    /// Seconds after which a connection with an unanswered heartbeat counts as lost.
     pub heartbeat_timeout_s: f64,
-    /// Seconds that an attempt may take until the connection can be used.
+    /// Timeout in seconds of an attempt, until the connection can be used.
     pub connect_timeout_s: f64,
-    /// How a connection that was lost, or did not come about, is tried again.
+    /// How to retry a connection that was lost or couldn't be opened.
     pub back_off: BackOff,
-    /// Attempts again, in a row and without an answered heartbeat between them, before a
-    /// connection is given up.
+    /// Consecutive retries without an answered heartbeat before a connection is given up.
     pub retries: u32,
-    /// Worker threads, each pinned and with a driver of its own; null: as few as the limit of
-    /// descriptors allows.
+    /// Worker threads, each pinned and with a driver of its own; null: the fewest that the
+    /// open-files limit allows.
     pub threads: Option<u32>,
     /// Local addresses that connections take in turn. Empty: the kernel chooses, or, towards this
     /// very host, as many of 127.0.0.0/8 as the connections need.
@@ -67,7 +66,7 @@ pub struct Plan {
     pub engine: String,
     /// Seed of the back-off.
     pub seed: u64,
-    /// What of it is shown where it is written or printed.
+    /// What is hidden when it is written or printed.
     #[serde(skip)]
     pub redaction: Redaction,
 }
@@ -78,8 +77,8 @@ pub struct Recorded(Plan);
 
 crate::run::recorded_like_its_plan!();
 
-/// The waits before a connection is tried again: doubled with each failure in a row, up to a bound,
-/// and each times 0.75 to 1.25 by chance.
+/// Back-off before reconnecting: doubles after each consecutive failure up to a bound, with ±25 %
+/// jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackOff {
@@ -204,7 +203,7 @@ impl Plan {
         self.request.tell_secrets(&self.target, &self.redaction);
     }
 
-    /// Checks that the parts fit together. Says what to change where they do not.
+    /// Checks that the parts fit together, and says what to change if they don't.
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         if let Some(threads) = self.threads {
@@ -238,7 +237,7 @@ impl Plan {
         self.contact().validate()
     }
 
-    /// To whom it speaks, and what it says.
+    /// Whom it contacts, and what it says first.
     pub fn contact(&self) -> Contact {
         Contact {
             target: self.target.clone(),

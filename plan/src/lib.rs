@@ -1,8 +1,8 @@
 //! What a load is: where it goes, what is sent, what is spoken, when, and what of it is secret.
 //!
-//! A [`Plan`] says all that a run needs, a [`hold::Plan`] all that a hold needs; both are validated
-//! here, and [`schedule`] turns a plan and a seed into due times. What a record holds of a plan is
-//! its [`Recorded`] form, in which a [`Redaction`] has hidden the secrets.
+//! A [`Plan`] holds everything a run needs, a [`hold::Plan`] everything a hold needs; both are
+//! validated here, and [`schedule`] turns a plan and a seed into due times. What a record holds of
+//! a plan is its [`Recorded`] form, in which a [`Redaction`] has hidden the secrets.
 //!
 //! Knows no sockets and no clock, nothing of arguments, and not how a plan is carried out.
 #![forbid(unsafe_code)]

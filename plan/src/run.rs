@@ -50,13 +50,13 @@ pub struct Plan {
     pub pipeline: u32,
     /// False: a new connection for each exchange.
     pub keep_alive: bool,
-    /// Length of the measured phase in seconds; null where `count` or the stages end it.
+    /// Length of the measured phase in seconds; null if `count` or the stages end it.
     pub duration_s: Option<f64>,
     /// Stop after this many exchanges; null where time ends it.
     pub count: Option<u64>,
     /// Seconds of load before the measured phase.
     pub warm_up_s: f64,
-    /// Seconds after which an unanswered exchange is given up, counted from its sending.
+    /// Seconds after which an unanswered exchange times out, counted from when it was sent.
     pub timeout_s: f64,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub engine: String,
     /// Seed of arrivals and back-off.
     pub seed: u64,
-    /// What of it is shown where it is written or printed.
+    /// What is hidden when it is written or printed.
     #[serde(skip)]
     pub redaction: Redaction,
 }
@@ -210,7 +210,7 @@ impl Plan {
         self.request.tell_secrets(&self.target, &self.redaction);
     }
 
-    /// Checks that the parts fit together. Says what to change where they do not.
+    /// Checks that the parts fit together, and says what to change if they don't.
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         within("-t/--threads", self.threads, THREADS_MAX)?;
@@ -255,7 +255,7 @@ impl Plan {
         self.schedule.validate()
     }
 
-    /// To whom it speaks, and what it says.
+    /// Whom it contacts, and what it says first.
     pub fn contact(&self) -> Contact {
         Contact {
             target: self.target.clone(),

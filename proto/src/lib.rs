@@ -21,7 +21,7 @@ pub mod http1;
 pub mod http2;
 pub mod websocket;
 
-/// What a peer did that the standard forbids, and where the standard says so.
+/// Something a peer did that the standard forbids, and the clause that forbids it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The clause, such as `RFC 9112 §6.3`.
@@ -38,7 +38,7 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What the caller asked for that cannot be done: a fault on our side, never the peer's.
+/// Something the caller asked for that can't be done: our fault, never the peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misuse {
     what: Cow<'static, str>,

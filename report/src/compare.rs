@@ -8,7 +8,7 @@ use load::{Signal, Stop};
 
 use crate::{Enclosed, Report, files};
 
-/// What a comparison brought.
+/// The outcome of a comparison.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What was found.
@@ -18,7 +18,7 @@ pub struct Outcome {
     /// Files that could not be written, with the reasons. If there are any, print
     /// [`crate::json()`] so that nothing measured is lost.
     pub unwritten: Vec<String>,
-    /// What ended it early, if something did.
+    /// The signal that ended it early, if any.
     pub stopped: Option<Signal>,
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
         }
     }
 
-    /// A part, if a subject failed while others were measured, or a file could not be written.
+    /// Partial if a subject failed while others were measured, or if a file couldn't be written.
     pub fn end(&self) -> End {
         let whole = self.report.complete() && self.unwritten.is_empty();
         End::of(self.stopped, self.report.has_figures(), whole)

@@ -58,7 +58,7 @@ impl PhaseFound {
         words.join("; ")
     }
 
-    /// What was asked for.
+    /// What was requested.
     pub(super) fn asked(&self) -> String {
         match self.rate {
             Some(rate) => format!("{rate}/s over {} connections", self.connections),

@@ -1,8 +1,8 @@
 //! The server: services and connections on the same engine.
 //!
 //! [`start`] opens one worker for each thread: a driver, a listener of its own and the loop that
-//! serves it. Workers share nothing, so nothing is locked. [`Running::join`] ends when the [`Stop`]
-//! is requested and everything that was begun is finished, and tells what was done.
+//! serves it. Workers share nothing, so nothing is locked. [`Running::join`] returns once the
+//! [`Stop`] is requested and everything in flight has finished, and says what was done.
 //!
 //! From the outside in: `worker` knows sockets and no protocol; `connection` knows a protocol and
 //! no sockets; a `service`, or a method in `grpc`, knows what to answer and neither. `site` is what

@@ -1,4 +1,4 @@
-//! Starting the workers, and waiting for their end.
+//! Starts the workers, and waits until they have ended.
 
 use std::fmt;
 use std::io;
@@ -89,7 +89,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
     Ok(running)
 }
 
-/// A server that serves.
+/// A running server.
 #[derive(Debug)]
 pub struct Running {
     address: Address,
@@ -117,18 +117,18 @@ impl Running {
         &self.engine_reason
     }
 
-    /// How its connections are secured, if they are.
+    /// Its TLS settings, if it uses TLS.
     pub fn tls(&self) -> Option<&ServerTls> {
         self.tls.as_ref()
     }
 
-    /// Where it says, once, that a thread has all the connections that it has room for, and how
-    /// many. It ends with the server; there is none for whoever asks again.
+    /// Receives one message, with the number of connections, when a thread reaches its limit of
+    /// connections. It closes with the server; only the first call returns it.
     pub fn take_full(&mut self) -> Option<Receiver<usize>> {
         self.full.take()
     }
 
-    /// Asks for the end, as SIGTERM does: see [`Timeouts::drain`](crate::Timeouts::drain).
+    /// Requests shutdown, as SIGTERM does: see [`Timeouts::drain`](crate::Timeouts::drain).
     pub fn stop(&self) {
         self.stop.request(Signal::Terminate);
     }
@@ -136,7 +136,7 @@ impl Running {
     /// Waits until the server has ended.
     ///
     /// # Errors
-    /// A driver broke while serving. The other workers have ended in order.
+    /// A driver broke while serving. The other workers shut down normally.
     ///
     /// # Panics
     /// If a worker did.
@@ -157,29 +157,29 @@ impl Running {
 /// Why a server did not start. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartError {
-    /// No worker was asked for.
+    /// No worker was requested.
     NoThreads,
-    /// More than one worker was asked for on a Unix socket.
+    /// More than one worker was requested for a Unix socket.
     UnixThreads(usize),
-    /// The memory for all clients is less than a body of each worker, which is so much.
+    /// The memory limit doesn't fit one body per worker, which takes this many bytes.
     Memory(u64),
-    /// Somebody listens there already.
+    /// The address is already in use.
     Taken(Address),
     /// No interface of this host has the address.
     NotLocal(Address),
-    /// Only root may use the port, or the directory of the Unix socket does not let us in.
+    /// The port needs privileges, or we may not write to the Unix socket's directory.
     NotPermitted(Address),
     /// The directory of a Unix socket does not exist.
     NoDirectory(PathBuf),
     /// Listening failed otherwise.
     Listen(Address, String),
-    /// A worker cannot have its processor.
+    /// A worker can't be pinned to its CPU.
     Cpu(PinError),
     /// No engine can be used.
     Engine(OpenError),
     /// The certificate or its key cannot be used.
     Tls(String),
-    /// The system starts no more threads.
+    /// The system can't start another thread.
     Thread(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a server did, to be told at its end.
+//! What a server did, for the summary at its end.
 
 use std::ops::AddAssign;
 
@@ -13,7 +13,7 @@ pub struct Summary {
     pub engine: EngineCounters,
 }
 
-/// Connections, requests, and what ended otherwise than it should.
+/// Counts of connections, of requests, and of what ended badly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections accepted.
@@ -24,13 +24,13 @@ pub struct Counts {
     pub messages: u64,
     /// Requests refused by the protocol, by their status.
     pub rejections: Rejections,
-    /// Connections that died by a fault of the socket, such as a reset by the client.
+    /// Connections that broke, for example because the client reset them.
     pub failed: u64,
-    /// Connections closed because nothing came between two requests.
+    /// Connections closed because they were idle between requests.
     pub idle: u64,
-    /// Connections reset because the client took nothing of its answer.
+    /// Connections reset because the client didn't read its answer.
     pub unread: u64,
-    /// Connections on which something was given up because clients took too much memory.
+    /// Connections cut short because clients took too much memory.
     pub relieved: u64,
     /// Connections cut at the end of the drain, before their answer was complete.
     pub cut: u64,
@@ -51,7 +51,7 @@ pub struct Rejections {
     pub target_too_long: u64,
     /// 431: the head is too long.
     pub head_too_long: u64,
-    /// 501, 505 and whatever else: asked for what this server does not know.
+    /// 501, 505 and so on: the client asked for something this server doesn't support.
     pub unsupported: u64,
 }
 

@@ -71,7 +71,7 @@ pub struct Question {
     pub repeat: NonZeroU32,
     /// The `.proto` file that describes a gRPC message.
     pub proto: Option<PathBuf>,
-    /// What of it is shown where it is written or printed.
+    /// What is hidden when it is written or printed.
     pub redaction: Redaction,
 }
 

@@ -1,5 +1,5 @@
-//! The record of a hold. The names in it are a promise to whoever reads records, as those of a
-//! run's record are; times are microseconds, but nanoseconds in the histograms.
+//! The record of a hold. Its field names are a promise to everyone who reads records, like those of
+//! a run's record; times are in microseconds, but in nanoseconds in the histograms.
 
 use std::collections::BTreeMap;
 
@@ -21,30 +21,31 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Record<P> {
     /// The version of this schema.
     pub schema_version: u32,
-    /// What was asked for.
+    /// What was requested.
     pub plan: P,
     /// The machine that held the connections.
     pub host: Host,
-    /// The process that held them; its exchanges are the heartbeats, its window is the whole time.
+    /// The process that held them; its exchanges are the heartbeats, and its window is the whole
+    /// time.
     pub generator: Generator,
     /// Seconds from the first attempt to connect until every connection had been tried.
     pub opening_s: f64,
     /// Seconds of the hold, which began then; 0 if it never did.
     pub duration_s: f64,
-    /// What became of the connections.
+    /// What happened to the connections.
     pub connections: Connections,
-    /// What became of the heartbeats.
+    /// What happened to the heartbeats.
     pub heartbeats: Heartbeats,
-    /// From the beginning of an attempt to a connection that can be used.
+    /// From the start of an attempt until the connection can be used.
     pub set_up_time_us: Times,
-    /// From the loss of a connection until it stood again.
+    /// From the loss of a connection until it was open again.
     pub re_establish_time_us: Times,
-    /// From a heartbeat's sending to its answer; heartbeats that were given up are in it with how
-    /// long was waited for them.
+    /// From sending a heartbeat to its answer; heartbeats that were given up are included with the
+    /// time spent waiting for them.
     pub heartbeat_time_us: Times,
     /// From when a heartbeat was due until it was sent.
     pub lateness_us: Times,
-    /// Why connections that stood were lost, by kind.
+    /// Why open connections were lost, by kind.
     pub losses: BTreeMap<String, u64>,
     /// Why attempts to connect failed, by kind.
     pub failed_attempts: BTreeMap<String, u64>,
@@ -63,43 +64,43 @@ pub struct Record<P> {
     pub series: Vec<Row>,
     /// The whole distributions.
     pub histograms: Histograms,
-    /// Whether the figures mean what they say; if not, `warnings` says why.
+    /// Whether the figures can be trusted; if not, `warnings` says why.
     pub valid: bool,
-    /// What a reader of the figures must know.
+    /// What readers of the figures need to know.
     pub warnings: Vec<String>,
-    /// The conditions that the hold was to meet, in the order in which they were given.
+    /// The hold's thresholds, in the order given.
     #[serde(default)]
     pub thresholds: Vec<Judged>,
     /// What ended the hold.
     pub ended_by: EndedBy,
 }
 
-/// What became of the connections, from the first attempt on.
+/// What happened to the connections, from the first attempt on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Connections that were asked for.
+    /// Connections requested.
     pub asked: u64,
-    /// Of those: stood when the hold began and were never lost.
+    /// Of those: open when the hold began and never lost.
     pub survived: u64,
     /// `survived` ÷ `asked`, 0 to 1; null if the hold never began.
     pub survival: Option<f64>,
-    /// Connections that stood when the hold ended.
+    /// Connections open when the hold ended.
     pub standing: u64,
-    /// Times that a connection came to stand, reconnects among them.
+    /// How often a connection was opened, reconnects included.
     pub opened: u64,
-    /// Times that a connection which stood was lost.
+    /// How often an open connection was lost.
     pub lost: u64,
-    /// Times that one stood again after it had been lost.
+    /// How often a lost connection was open again.
     pub reconnects: u64,
     /// `reconnects` ÷ `hours`: reconnects per connection and hour; null without any time.
     pub reconnects_per_hour: Option<f64>,
-    /// For all connections together: hours from their first attempt to the end.
+    /// Hours from the first attempt to the end, summed over all connections.
     pub hours: f64,
     /// Connections that were given up after the last retry.
     pub given_up: u64,
 }
 
-/// What became of the heartbeats.
+/// What happened to the heartbeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Heartbeats {
     /// Due: one in each interval on every connection, from the end of its first attempt to the end
@@ -108,18 +109,18 @@ pub struct Heartbeats {
     pub due: u64,
     /// Heartbeats that were sent, or that could not be written.
     pub sent: u64,
-    /// Answered as they should be.
+    /// Answered as expected.
     pub answered: u64,
-    /// Could not be written, were not answered in time, were answered wrongly, or were lost with
+    /// Couldn't be written, weren't answered in time, were answered wrongly, or were lost with
     /// their connection.
     pub failed: u64,
     /// Neither answered nor failed when everything was over.
     pub unfinished: u64,
-    /// Of those that failed, are unfinished or were skipped: in the histogram with a lower bound.
-    /// One that was skipped because the one before was unanswered is there with the time from when
-    /// it was due until that one was answered or given up.
+    /// Of those that failed, are unfinished or were skipped: the ones in the histogram as lower
+    /// bounds. A heartbeat skipped because the one before was unanswered counts with the time from
+    /// when it was due until that one was answered or given up.
     pub censored: u64,
-    /// Due and not sent: the one before was still unanswered, or the connection was down.
+    /// Due but not sent: the one before was still unanswered, or the connection was down.
     pub skipped: u64,
     /// Of those: the connection was down.
     #[serde(default)]
@@ -132,16 +133,16 @@ pub struct Heartbeats {
     pub failure_share: Option<f64>,
 }
 
-/// What holding cost in memory; null where it cannot be read.
+/// The memory cost of holding; null where it can't be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Resident memory of the process before the first connection, in bytes.
     pub before_bytes: Option<u64>,
-    /// The most resident memory that was seen while connections were held.
+    /// The highest resident memory seen while connections were held.
     pub held_bytes: Option<u64>,
-    /// The most connections that stood when it was looked at.
+    /// The most connections open when memory was read.
     pub connections: u64,
-    /// What the process has gained, `held_bytes` − `before_bytes`, ÷ `connections`.
+    /// The growth of the process per connection: (`held_bytes` − `before_bytes`) ÷ `connections`.
     pub bytes_per_connection: Option<f64>,
 }
 
@@ -159,13 +160,13 @@ pub struct Row {
     pub at_s: f64,
     /// The length of this row in seconds.
     pub seconds: f64,
-    /// Connections that stood at its end.
+    /// Connections open at its end.
     pub standing: u64,
-    /// Times that a connection came to stand in it, reconnects among them.
+    /// How often a connection was opened in it, reconnects included.
     pub opened: u64,
-    /// Times that one was lost.
+    /// How often one was lost.
     pub lost: u64,
-    /// Times that one stood again.
+    /// How often a lost one was open again.
     pub reconnects: u64,
     /// Heartbeats that were answered in it.
     pub answered: u64,
@@ -184,19 +185,19 @@ pub struct Row {
 pub struct Histograms {
     /// The unit of the values: always "ns".
     pub unit: String,
-    /// From a heartbeat's sending to its answer; of one that was skipped because the one before was
+    /// From sending a heartbeat to its answer; for one that was skipped because the one before was
     /// unanswered, from when it was due until that one was answered or given up.
     pub heartbeat_time: String,
-    /// From the beginning of an attempt to a connection that can be used.
+    /// From the start of an attempt until the connection can be used.
     pub set_up_time: String,
-    /// From the loss of a connection until it stood again.
+    /// From the loss of a connection until it was open again.
     pub re_establish_time: String,
 }
 
 /// What a record needs besides the tally.
 #[derive(Clone, Debug)]
 pub struct Facts<P> {
-    /// What was asked for.
+    /// What was requested.
     pub plan: P,
     /// How many connections that were.
     pub asked: u64,
@@ -211,7 +212,7 @@ pub struct Facts<P> {
     /// Memory before, while holding, and how many connections stood then;
     /// `bytes_per_connection` is computed.
     pub memory: Memory,
-    /// Whether the figures mean what they say.
+    /// Whether the figures can be trusted.
     pub valid: bool,
     /// What a reader must know.
     pub warnings: Vec<String>,

@@ -8,17 +8,17 @@ use crate::time::Time;
 /// What one worker counted.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// From the beginning of an attempt to a connection that can be used.
+    /// From the start of an attempt until the connection can be used.
     pub set_up: Histogram,
-    /// From the loss of a connection until it stood again.
+    /// From the loss of a connection until it was open again.
     pub re_establish: Histogram,
-    /// From a heartbeat's sending to its answer; a lower bound where it was given up. Of one that
-    /// was skipped because the one before was unanswered: from when it was due until that one was
+    /// From sending a heartbeat to its answer; a lower bound if it was given up. For one that was
+    /// skipped because the one before was unanswered: from when it was due until that one was
     /// answered or given up.
     pub heartbeat: Histogram,
     /// From when a heartbeat was due until it was sent.
     pub lateness: Histogram,
-    /// Why connections that stood were lost.
+    /// Why open connections were lost.
     pub losses: Errors,
     /// Why attempts to connect failed.
     pub attempts: Errors,
@@ -30,9 +30,9 @@ pub struct Tally {
     pub closes: Closes,
     /// Connections that were given up after so many attempts in a row.
     pub given_up: u64,
-    /// Connections that stood when the hold began and were never lost.
+    /// Connections that were open when the hold began and never lost.
     pub survived: u64,
-    /// Connections that stood when the hold ended.
+    /// Connections open when the hold ended.
     pub standing: u64,
     /// For all connections together: from their first attempt to the end.
     pub watched_ns: u128,
@@ -75,13 +75,13 @@ pub enum Skipped {
 /// What the rows of a hold count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Times that a connection came to stand, reconnects among them.
+    /// How often a connection was opened, reconnects included.
     pub opened: u64,
-    /// Times that one was lost.
+    /// How often one was lost.
     pub lost: u64,
-    /// Times that one stood again.
+    /// How often a lost one was open again.
     pub reconnects: u64,
-    /// Heartbeats that were answered as they should be.
+    /// Heartbeats answered as expected.
     pub answered: u64,
     /// Heartbeats that failed.
     pub failed: u64,

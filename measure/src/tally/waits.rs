@@ -13,9 +13,9 @@ pub struct Waits {
     pub connecting_ns: u64,
     /// Connections were being closed.
     pub closing_ns: u64,
-    /// Connections that had failed were not tried again yet.
+    /// Connections that had failed weren't retried yet.
     pub back_off_ns: u64,
-    /// The server was away: until the last attempt that failed, connections were tried in vain.
+    /// The server was away: connections failed, up to the last failed attempt.
     pub unreachable_ns: u64,
     /// A connection was free: the generator was late.
     pub late_ns: u64,

@@ -58,7 +58,7 @@ pub mod code {
     pub const NORMAL: u16 = 1000;
     /// The endpoint goes away: a server stops.
     pub const GOING_AWAY: u16 = 1001;
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: u16 = 1002;
     /// Text that is not UTF-8.
     pub const INVALID_PAYLOAD: u16 = 1007;

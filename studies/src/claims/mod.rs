@@ -37,7 +37,7 @@ use judge::Evidence;
 pub struct Options {
     /// The folder of records.
     pub folder: PathBuf,
-    /// The program that `{ringside}` stands for: usually the one that is running.
+    /// The program that `{ringside}` stands for: usually the one running now.
     pub ringside: PathBuf,
     /// The folder of subjects; none looks beside each comparison, above it and in the current
     /// folder.

@@ -23,7 +23,7 @@ pub struct Swept {
     pub folder: PathBuf,
     /// Files that could not be written, with the reasons.
     pub unwritten: Vec<String>,
-    /// What ended it early, if something did.
+    /// The signal that ended it early, if any.
     pub stopped: Option<Signal>,
     /// Whether every subject that could be measured was, at every point.
     pub complete: bool,

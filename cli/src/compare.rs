@@ -73,7 +73,7 @@ fn run_with(
         drop(talk);
         return tell_sweep(&swept, no_color);
     }
-    let outcome = report::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
+    let outcome = studies::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));

@@ -10,7 +10,6 @@
 #![forbid(unsafe_code)]
 
 mod checks;
-mod compare;
 mod course;
 pub mod csv;
 mod distribution;
@@ -41,7 +40,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::host::Host;
 use serde::Serialize;
 
-pub use compare::{Outcome, compare};
 pub use course::Lap;
 pub use csv::csv;
 pub use distribution::{Distribution, Quantile};

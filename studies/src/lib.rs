@@ -1,5 +1,6 @@
-//! What is asked of many comparisons, each with a model and pages of its own.
+//! What is asked of comparisons, of one and of many, each with a model and pages of its own.
 //!
+//! - [`compare`](mod@compare): one comparison, written up.
 //! - [`sweep`](mod@sweep): the same comparison at several values of one setting.
 //! - [`trials`]: the same comparison again and again, whose outcome is known.
 //! - [`claims`]: what others say of servers, put to the test.
@@ -11,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod claims;
+pub mod compare;
 pub mod diff;
 #[cfg(test)]
 #[path = "../../tests/made_up.rs"]
@@ -25,4 +27,5 @@ mod snapshot;
 pub mod sweep;
 pub mod trials;
 
+pub use compare::{Outcome, compare};
 pub use sweep::{Swept, sweep};

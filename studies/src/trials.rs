@@ -185,7 +185,7 @@ pub fn trials(
             }
         };
         let compared = compare::one(&comparison, &file, place, options, stop, &mut told)?;
-        let outcome = report::Outcome::of(compared);
+        let outcome = crate::Outcome::of(compared);
         if outcome.stopped.is_some() {
             break;
         }

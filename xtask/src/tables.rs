@@ -95,7 +95,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "studies",
-        holds: "what is asked of many comparisons: sweeps, trials, claims, differences",
+        holds: "one comparison written up; sweeps, trials, claims and differences of many",
         imports: &[
             "capacity",
             "lab",

@@ -6,6 +6,8 @@
 //! Debian machine is named here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
 
 use engine::signal::Stop;
 use lab::Event;
@@ -23,6 +25,9 @@ const NOT_IN_DEBIAN: [(&str, &str); 2] = [
         "the extension Swoole of PHP, built with io_uring",
     ),
 ];
+
+/// How many subjects are checked at the same time.
+const AT_ONCE: usize = 3;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../subjects")
@@ -50,19 +55,31 @@ fn every_subject_that_is_built_answers_as_it_declares_and_leaves_nothing_behind(
         ringside: env!("CARGO_BIN_EXE_ringside").into(),
         cache: None,
     };
-    let mut unexpected = Vec::new();
-    for (name, subject) in Subject::all(&folder()).unwrap() {
-        let subject = subject.unwrap_or_else(|bad| panic!("{bad}"));
-        let Some(why) = skipped(&subject, &options) else {
-            continue;
-        };
-        match NOT_IN_DEBIAN.iter().find(|(known, _)| *known == name) {
-            Some((_, what)) => {
-                not_permitted(format!("{name} needs {what}, which Debian has not"));
+    let subjects = Mutex::new(Subject::all(&folder()).unwrap().into_iter());
+    let unexpected = Mutex::new(Vec::new());
+    let check_in_turn = || {
+        loop {
+            let next = subjects.lock().unwrap().next();
+            let Some((name, subject)) = next else { return };
+            let subject = subject.unwrap_or_else(|bad| panic!("{bad}"));
+            let Some(why) = skipped(&subject, &options) else {
+                continue;
+            };
+            match NOT_IN_DEBIAN.iter().find(|(known, _)| *known == name) {
+                Some((_, what)) => {
+                    not_permitted(format!("{name} needs {what}, which Debian has not"));
+                }
+                None => unexpected.lock().unwrap().push(format!("{name}: {why}")),
             }
-            None => unexpected.push(format!("{name}: {why}")),
         }
-    }
+    };
+    // Runtimes take seconds to start, most of them waiting.
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(check_in_turn);
+        }
+    });
+    let unexpected = unexpected.into_inner().unwrap();
     if !unexpected.is_empty() {
         skip(unexpected.join("; "));
     }

@@ -135,7 +135,7 @@ fn compare(
         window: options.window,
         ..lab::Options::default()
     };
-    report::compare(&comparison, stop, observer)
+    crate::compare(&comparison, stop, observer)
         .map(|outcome| Done::Now(outcome.unwritten))
         .map_err(|error| error.to_string())
 }

@@ -30,7 +30,7 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// As that of a comparison, see [`report::Outcome::end`].
+    /// As that of a comparison, see [`crate::Outcome::end`].
     pub fn end(&self) -> End {
         let mut points = self.sweep.points.iter();
         let measured = points.any(|point| !point.rows.is_empty());
@@ -79,7 +79,7 @@ pub fn sweep(
             true => Place::Begun(&folder),
             false => Place::New(Some(&folder)),
         };
-        let outcome = report::Outcome::of(one(comparison, &file, place, options, stop, observer)?);
+        let outcome = crate::Outcome::of(one(comparison, &file, place, options, stop, observer)?);
         complete &= outcome.report.complete();
         let within = |name: &String| format!("{inside}/{name}");
         unwritten.extend(outcome.unwritten.iter().map(within));

@@ -3,9 +3,9 @@
 use lab::Event;
 use lab::manifest::Outcome as How;
 use load::Stop;
-use report::compare;
+use studies::compare;
 
-use crate::support::{Arena, alone, quick, tiny};
+use crate::support::{Arena, beside_others, quick, tiny};
 
 /// How the row `subject` ended, in a comparison of it alone.
 fn outcome(arena: &Arena, comparison: &str, subject: &str) -> How {
@@ -28,7 +28,7 @@ fn requires(check: &str) -> String {
 
 #[test]
 fn a_program_that_is_there_but_not_as_needed_is_missing() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("check");
     arena
         .subject("fits", &tiny("", &requires("test -d {subject}")))
@@ -48,7 +48,7 @@ fn a_program_that_is_there_but_not_as_needed_is_missing() {
 
 #[test]
 fn fields_of_a_request_are_sent_when_answers_are_verified_and_when_they_are_measured() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("fields");
     let fields = "headers = { Authorization = \"Bearer key\" }\n";
     arena.subject("locked", &(tiny("asks for a key", "") + fields));
@@ -66,7 +66,7 @@ fn fields_of_a_request_are_sent_when_answers_are_verified_and_when_they_are_meas
 
 #[test]
 fn an_answer_whose_digits_vary_is_right_and_one_of_another_length_is_not() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("digits");
     let counts = |body: &str| {
         tiny("counts", "").replace(

@@ -6,7 +6,7 @@ use std::path::Path;
 use lab::{Event, Kept};
 use load::{Record, Stop};
 
-use crate::support::{Arena, alone, left_behind, quick};
+use crate::support::{Arena, beside_others, left_behind, quick};
 
 /// The seed of a run, and how it was loaded.
 type Seed = (u64, Option<f64>);
@@ -32,16 +32,16 @@ fn seeds(folder: &Path) -> BTreeMap<u32, BTreeMap<String, Vec<Seed>>> {
 
 #[test]
 fn each_round_has_arrivals_of_its_own_which_all_its_rows_share() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("arrivals");
     arena.tiny("one", "").tiny("two", "");
     let phases = "[[phase]]\nname = \"ramp\"\nrate = \"200\"\nfor = \"50ms\"\n\
          [[phase]]\nname = \"hold\"\nrate = \"300\"\nfor = \"90ms\"\n\n[workload]";
     let text = quick(&["one", "two"], 3).replace("[workload]", phases);
-    let outcome = report::compare(&arena.comparison(&text), &Stop::new(), &mut |_: &Event<
+    let outcome = studies::compare(&arena.comparison(&text), &Stop::new(), &mut |_: &Event<
         '_,
     >| ());
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     let found = seeds(&outcome.expect("it runs").folder);
     assert_eq!(found.len(), 3);
     let mut seen = BTreeSet::new();
@@ -56,7 +56,7 @@ fn each_round_has_arrivals_of_its_own_which_all_its_rows_share() {
 
 #[test]
 fn each_point_of_a_sweep_has_arrivals_of_its_own() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("arrivals-sweep");
     arena.tiny("one", "").tiny("two", "");
     let sweep = "[sweep]\nrate = [\"200\", \"300\"]\n\n[workload]";
@@ -65,7 +65,7 @@ fn each_point_of_a_sweep_has_arrivals_of_its_own() {
         '_,
     >| ());
     let folder = swept.expect("it runs").expect("a sweep").folder;
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     let mut seen = BTreeSet::new();
     for point in ["rate-200", "rate-300"] {
         for (round, rows) in seeds(&folder.join(point)) {

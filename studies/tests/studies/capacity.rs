@@ -10,7 +10,7 @@ use lab::{CannotBegin, Event};
 use load::check::Threshold;
 use load::{Signal, Stop};
 
-use crate::support::{Arena, alone, left_behind, quick};
+use crate::support::{Arena, arena_of, beside_others, left_behind, quick};
 
 fn slo(text: &str) -> Vec<Threshold> {
     vec![text.parse().expect("a condition")]
@@ -36,7 +36,7 @@ fn search(options: &Options) -> Result<Outcome, CannotBegin> {
         println!("{event}")
     });
     assert_eq!(
-        left_behind(),
+        left_behind(arena_of(&options.cache)),
         Vec::<u32>::new(),
         "processes were left behind"
     );
@@ -45,7 +45,7 @@ fn search(options: &Options) -> Result<Outcome, CannotBegin> {
 
 #[test]
 fn every_row_is_searched_and_edges_are_confirmed_on_fresh_starts() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("capacity");
     arena.tiny("one", "").tiny("two", "");
     let section = "\n[capacity]\nslo = [\"errors<5%\"]\n";
@@ -87,7 +87,7 @@ fn every_row_is_searched_and_edges_are_confirmed_on_fresh_starts() {
 
 #[test]
 fn a_row_that_dies_is_given_up_and_the_others_are_searched() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("capacity-dies");
     arena.tiny("good", "").tiny("mortal", "dies");
     let options = Options {
@@ -116,7 +116,7 @@ fn a_row_that_dies_is_given_up_and_the_others_are_searched() {
 
 #[test]
 fn a_stop_leaves_what_was_found_until_then() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("capacity-stop");
     arena.tiny("one", "");
     let options = Options {
@@ -131,7 +131,7 @@ fn a_stop_leaves_what_was_found_until_then() {
     });
     let outcome = outcome.expect("it runs");
     assert_eq!(
-        left_behind(),
+        left_behind(arena_of(&options.cache)),
         Vec::<u32>::new(),
         "processes were left behind"
     );

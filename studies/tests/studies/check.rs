@@ -5,7 +5,7 @@ use lab::{Event, Observer};
 use load::Stop;
 use supervisor::subject::Subject;
 
-use crate::support::{Arena, alone, left_behind, tiny};
+use crate::support::{Arena, beside_others, left_behind, tiny};
 
 fn options(arena: &Arena) -> Options {
     Options {
@@ -26,13 +26,17 @@ fn checked(arena: &Arena, name: &str) -> Found {
         &Stop::new(),
         &mut aloud,
     );
-    assert_eq!(left_behind(), Vec::<u32>::new(), "{name} was left behind");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "{name} was left behind"
+    );
     found
 }
 
 #[test]
 fn a_subject_that_answers_as_declared_is_good_and_gone_afterwards() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("check-good");
     arena.subject("good", &tiny("", "version = [\"echo\", \"tiny 1.0\"]"));
     let version = Some("tiny 1.0".to_owned());
@@ -41,7 +45,7 @@ fn a_subject_that_answers_as_declared_is_good_and_gone_afterwards() {
 
 #[test]
 fn a_wrong_answer_a_missing_program_and_an_early_end_are_told_apart() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("check-bad");
     let needs = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Write it.\"";
     arena
@@ -70,7 +74,7 @@ fn a_wrong_answer_a_missing_program_and_an_early_end_are_told_apart() {
 
 #[test]
 fn an_answer_says_its_length_or_is_declared_to_come_in_chunks() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("check-length");
     let declared = |fault: &str| tiny(fault, "") + "chunked = true\n";
     arena
@@ -94,7 +98,7 @@ fn an_answer_says_its_length_or_is_declared_to_come_in_chunks() {
 
 #[test]
 fn a_subject_that_leaves_somebody_behind_is_not_well() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("check-left");
     let script = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
     let command = format!(

@@ -11,7 +11,7 @@ use studies::claims::page::{self, Entry};
 use studies::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use supervisor::document::BadFile;
 
-use crate::support::{Arena, alone, left_behind, quick};
+use crate::support::{Arena, beside_others, left_behind, quick};
 
 const GOOD: &str = r#"id = "A1"
 statement = "The slow one takes five times as long."
@@ -69,7 +69,11 @@ fn run(arena: &Arena, claims: &[Claim]) -> Ran {
     };
     let tell = &mut |event: &Event<'_>| println!("{event}");
     let ran = claims::run(claims, &options, &Stop::new(), &mut |_| (), tell);
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     ran
 }
 
@@ -131,7 +135,7 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
 
 #[test]
 fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("claims-run");
     sleeper(&arena, "fast", "0.05");
     sleeper(&arena, "slow", "0.3");
@@ -179,7 +183,7 @@ fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
 
 #[test]
 fn a_server_that_is_missing_makes_a_claim_one_that_cannot_be_tested() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("claims-missing");
     let requires = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Install it so.\"\n";
     arena
@@ -202,7 +206,7 @@ fn a_server_that_is_missing_makes_a_claim_one_that_cannot_be_tested() {
 
 #[test]
 fn a_stopped_run_goes_on_where_it_was() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("claims-stop");
     sleeper(&arena, "fast", "0.01");
     sleeper(&arena, "slow", "0.05");
@@ -228,7 +232,11 @@ fn a_stopped_run_goes_on_where_it_was() {
         &mut |_| (),
         tell,
     );
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     let records = arena.folder.join("records");
     let find = || claims::find(&claim, &Source::of(&records), None).expect("a record");
     assert!(find().is_none(), "it was not run to its end");

@@ -7,11 +7,11 @@ use lab::round::Round;
 use lab::validity::Looked;
 use lab::verdict::{Kind, Metric};
 use load::Stop;
-use report::Outcome;
 use report::Row;
+use studies::Outcome;
 use supervisor::subject::Subject;
 
-use crate::support::{Arena, alone, assert_companions_are_known, left_behind, tiny};
+use crate::support::{Arena, assert_companions_are_known, beside_others, left_behind, tiny};
 
 /// A command that runs this script and is expected to write `output`.
 fn command(script: &str, output: &str, more: &str) -> String {
@@ -37,8 +37,12 @@ fn compare(arena: &Arena, subjects: &[&str]) -> Outcome {
     );
     let options = arena.comparison(&toml);
     let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = report::compare(&options, &Stop::new(), tell).expect("it can be read");
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    let outcome = studies::compare(&options, &Stop::new(), tell).expect("it can be read");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     outcome
 }
 
@@ -49,7 +53,7 @@ fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
 
 #[test]
 fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("commands");
     arena
         .subject("quick", &command("echo done", "done\n", ""))
@@ -81,7 +85,7 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
 
 #[test]
 fn a_companion_is_up_before_its_subject_and_gone_after_it() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("companions");
     let second = "[[companion]]\nname = \"second\"\n\
                   prepare = [[\"/bin/sh\", \"-c\", \"echo made > made\"]]\n\
@@ -103,7 +107,7 @@ fn a_companion_is_up_before_its_subject_and_gone_after_it() {
 
 #[test]
 fn what_a_companion_of_a_command_uses_is_nobody_elses() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("busy-companion");
     let script = command("sleep 0.2; echo done", "done\n", &arena.burning_companion());
     arena.subject("busy", &script);
@@ -116,7 +120,7 @@ fn what_a_companion_of_a_command_uses_is_nobody_elses() {
 
 #[test]
 fn a_server_has_companions_too_and_one_that_fails_is_named() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("broken-companion");
     let dies = "[[companion]]\nname = \"store\"\ncommand = [\"/bin/sh\", \"-c\", \"exit 4\"]\n\
                 ready = { path = \"/\" }\n";
@@ -125,8 +129,12 @@ fn a_server_has_companions_too_and_one_that_fails_is_named() {
         .subject("bad", &(tiny("", "") + dies));
     let options = arena.comparison(&crate::support::quick(&["good", "bad"], 3));
     let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = report::compare(&options, &Stop::new(), tell).expect("it can be read");
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    let outcome = studies::compare(&options, &Stop::new(), tell).expect("it can be read");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     assert_eq!(row(&outcome, "good").samples.len(), 3);
     let How::Failed { what, .. } = &row(&outcome, "bad").facts.outcome else {
         panic!("{:?}", row(&outcome, "bad").facts.outcome);
@@ -148,7 +156,7 @@ fn left_of(outcome: &Outcome, name: &str) -> Option<String> {
 
 #[test]
 fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("leaves");
     let daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
     // Has a process of its own do the work, as a daemon does, and is gone itself.

@@ -4,17 +4,17 @@
 use lab::manifest::Outcome as How;
 use lab::{CannotBegin, Event};
 use load::{Signal, Stop};
-use report::Outcome;
 use report::{Look, Row};
+use studies::Outcome;
 
-use crate::support::{Arena, alone, left_behind, quick, tiny};
+use crate::support::{Arena, arena_of, beside_others, left_behind, quick, tiny};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
 fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
     let stop = Stop::new();
-    let outcome = report::compare(options, &stop, &mut |event: &Event<'_>| println!("{event}"));
+    let outcome = studies::compare(options, &stop, &mut |event: &Event<'_>| println!("{event}"));
     assert_eq!(
-        left_behind(),
+        left_behind(arena_of(&options.cache)),
         Vec::<u32>::new(),
         "processes were left behind"
     );
@@ -39,7 +39,7 @@ fn what_failed<'a>(outcome: &'a Outcome, name: &str) -> (&'a str, &'a [String]) 
 
 #[test]
 fn rows_of_one_subject_differ_in_how_they_are_asked_and_say_so() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("rows");
     arena.tiny("one", "");
     let rows = r#"[[rows]]
@@ -74,7 +74,7 @@ workload = { keep_alive = false }
 
 #[test]
 fn two_good_subjects_are_measured_in_every_round_and_written_down() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("good");
     arena.tiny("one", "").tiny("two", "");
     let outcome = compare(&arena.comparison(&quick(&["one", "two"], 3))).expect("it runs");
@@ -126,7 +126,7 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
 
 #[test]
 fn a_round_in_which_a_subject_goes_away_counts_for_nothing() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("goes-away");
     arena.tiny("good", "").tiny("mortal", "goes away");
     // Few exchanges fail, since a closed loop asks next to nothing of a server that is gone.
@@ -157,7 +157,7 @@ fn a_round_in_which_a_subject_goes_away_counts_for_nothing() {
 
 #[test]
 fn each_kind_of_trouble_is_a_sentence_in_its_row_and_the_others_are_measured() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("trouble");
     let unbuildable = "[build]\n\
          commands = [[\"/bin/sh\", \"-c\", \"echo tiny.c: missing semicolon >&2; exit 2\"]]\n";
@@ -228,7 +228,7 @@ fn sleeper(script: &str) -> String {
 
 #[test]
 fn a_missing_program_alone_is_no_failure() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("missing");
     let missing = "[[requires]]\nprogram = \"no-such-program\"\ninstall = \"Install it so.\"\n";
     arena
@@ -252,7 +252,7 @@ fn a_missing_program_alone_is_no_failure() {
 
 #[test]
 fn a_subject_whose_body_differs_from_the_baselines_is_void() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("differs");
     let other = tiny("wrong", "").replace("\"Hello, World!\"", "\"Goodbye\"");
     arena.tiny("good", "").subject("other", &other);
@@ -270,19 +270,19 @@ fn a_subject_whose_body_differs_from_the_baselines_is_void() {
 
 #[test]
 fn a_stop_keeps_what_was_measured_and_ends_everyone() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("stop");
     arena.tiny("one", "").tiny("two", "");
     let stop = Stop::new();
     let asker = stop.clone();
     let options = arena.comparison(&quick(&["one", "two"], 500));
-    let outcome = report::compare(&options, &stop, &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &stop, &mut |event: &Event<'_>| {
         if matches!(event, Event::Measuring { round: 3, .. }) {
             asker.request(Signal::Interrupt);
         }
     })
     .expect("it ran for a while");
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     assert_eq!(outcome.end().exit_code(), 130);
     assert!(outcome.report.setup.ended_early.is_some());
     for name in ["one", "two"] {
@@ -297,27 +297,27 @@ fn a_stop_keeps_what_was_measured_and_ends_everyone() {
 
 #[test]
 fn a_stop_while_something_is_built_ends_the_build() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("stop-build");
     let endless = "[build]\ncommands = [[\"/bin/sh\", \"-c\", \"sleep 1000 & wait\"]]\n";
     arena.subject("endless", &tiny("", endless));
     let stop = Stop::new();
     let asker = stop.clone();
     let options = arena.comparison(&quick(&["endless"], 3));
-    let outcome = report::compare(&options, &stop, &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &stop, &mut |event: &Event<'_>| {
         if matches!(event, Event::Building { .. }) {
             asker.request(Signal::Terminate);
         }
     })
     .expect("it began");
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     assert_eq!(outcome.end().exit_code(), 143);
     assert_eq!(row(&outcome, "endless").facts.outcome, How::NotReached);
 }
 
 #[test]
 fn what_was_built_once_is_not_built_again_until_its_source_changes() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("cache");
     let counted = arena.folder.join("builds");
     let build = format!(
@@ -350,7 +350,7 @@ fn what_was_built_once_is_not_built_again_until_its_source_changes() {
 
 #[test]
 fn new_processes_each_round_and_a_rate_are_choices() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("fresh");
     arena.tiny("one", "").tiny("two", "");
     let toml = quick(&["one", "two"], 3)
@@ -367,12 +367,12 @@ fn new_processes_each_round_and_a_rate_are_choices() {
 
 #[test]
 fn records_that_cannot_be_written_do_not_stop_the_measuring() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("unwritten");
     arena.tiny("one", "");
     let options = arena.comparison(&quick(&["one"], 3));
     let out = arena.folder.join("out");
-    let outcome = report::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
         if matches!(event, Event::Measuring { round: 1, .. }) {
             // A file where the folder of the rounds should be.
             std::fs::write(out.join("rounds"), "in the way").expect("writable");

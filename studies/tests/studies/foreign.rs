@@ -7,9 +7,9 @@ use std::path::Path;
 use lab::Event;
 use load::Stop;
 use report::Look;
-use report::{Outcome, compare};
+use studies::{Outcome, compare};
 
-use crate::support::{Arena, alone, quick, tiny};
+use crate::support::{Arena, beside_others, quick, tiny};
 
 /// A comparison of a subject that answers rightly with one that answers this.
 fn compared(arena: &Arena, fault: &str) -> Outcome {
@@ -50,7 +50,7 @@ fn files(folder: &Path, found: &mut Vec<(String, String)>) {
 
 #[test]
 fn nothing_that_a_subject_says_is_a_command_in_any_report() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("nasty");
     let outcome = compared(&arena, "nasty");
     let mut written = Vec::new();

@@ -15,9 +15,10 @@ use lab::verdict::Metric;
 use lab::{CannotBegin, End, Event};
 use load::{Signal, Stop};
 use measure::time::{Time, sleep_until};
-use report::{Outcome, Row};
+use report::Row;
+use studies::Outcome;
 
-use crate::support::{Arena, alone, left_behind, tiny};
+use crate::support::{Arena, beside_others, left_behind, tiny};
 
 /// Loads a server over one connection, if the environment says so, and prints what wrk would.
 pub(crate) fn tiny_generator() {
@@ -98,8 +99,12 @@ fn comparison(rows: &[String], count: u32) -> String {
 fn compare(arena: &Arena, toml: &str) -> Outcome {
     let options = arena.comparison(toml);
     let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = report::compare(&options, &Stop::new(), tell).expect("it can be read");
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    let outcome = studies::compare(&options, &Stop::new(), tell).expect("it can be read");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     outcome
 }
 
@@ -110,7 +115,7 @@ fn found<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
 
 #[test]
 fn what_a_generator_did_is_what_the_server_counted() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = arena("generators");
     let rows = [
         row("honest", ""),
@@ -168,7 +173,7 @@ fn what_a_generator_did_is_what_the_server_counted() {
 
 #[test]
 fn one_generator_that_fails_ends_its_row_and_no_other() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = arena("bad-generators");
     let missing = row("missing", "").replace("/usr/bin/env", "no-such-generator");
     let rows = [
@@ -222,25 +227,29 @@ fn one_generator_that_fails_ends_its_row_and_no_other() {
 
 #[test]
 fn a_generator_ends_when_somebody_asks_to_stop() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = arena("stopped-generator");
     let options = arena.comparison(&comparison(&[row("goes-on", "goes on")], 1));
     let stop = Stop::new();
     let asker = stop.clone();
-    let outcome = report::compare(&options, &stop, &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &stop, &mut |event: &Event<'_>| {
         if matches!(event, Event::Measuring { .. }) {
             asker.request(Signal::Interrupt);
         }
     })
     .expect("it began");
-    assert_eq!(left_behind(), Vec::<u32>::new(), "processes were left");
+    assert_eq!(
+        left_behind(&arena.folder),
+        Vec::<u32>::new(),
+        "processes were left"
+    );
     assert_eq!(outcome.end().exit_code(), 130);
     assert_eq!(found(&outcome, "goes-on").facts.outcome, How::NotReached);
 }
 
 #[test]
 fn what_cannot_be_a_comparison_of_generators_is_refused_in_its_line() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = arena("refused-generators");
     arena.tiny("silent", "");
     let one = || comparison(&[row("one", "")], 1);
@@ -284,7 +293,7 @@ fn what_cannot_be_a_comparison_of_generators_is_refused_in_its_line() {
         ),
     ] {
         let options = arena.comparison(&toml);
-        let refused = report::compare(&options, &Stop::new(), &mut |_: &Event<'_>| ());
+        let refused = studies::compare(&options, &Stop::new(), &mut |_: &Event<'_>| ());
         let Err(CannotBegin::BadFile(bad)) = refused else {
             panic!("{expected}: {refused:?}");
         };
@@ -296,14 +305,14 @@ fn what_cannot_be_a_comparison_of_generators_is_refused_in_its_line() {
 
 #[test]
 fn profiles_and_capacities_of_generators_are_refused() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = arena("asked-too-much");
     let options = || arena.comparison(&comparison(&[row("one", "")], 1));
     let profiled = lab::Options {
         profile: true,
         ..options()
     };
-    let refused = report::compare(&profiled, &Stop::new(), &mut |_: &Event<'_>| ());
+    let refused = studies::compare(&profiled, &Stop::new(), &mut |_: &Event<'_>| ());
     let refused = refused.expect_err("no server is compared").to_string();
     assert!(
         refused.starts_with("--profile shows what servers do"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use lab::manifest::Outcome as How;
 use lab::{Event, Options};
 use load::Stop;
-use report::Outcome;
+use studies::Outcome;
 
 use crate::skip::skip;
 use crate::support::{Arena, alone, left_behind};
@@ -97,11 +97,11 @@ fn compare(arena: &Arena, text: &str, profile: bool) -> Outcome {
         profile,
         ..arena.comparison(text)
     };
-    let outcome = report::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
         println!("{event}")
     });
     assert_eq!(
-        left_behind(),
+        left_behind(&repository.join("subjects")),
         Vec::<u32>::new(),
         "processes were left behind"
     );

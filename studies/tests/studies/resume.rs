@@ -10,16 +10,20 @@ use lab::manifest::{Manifest, Role};
 use lab::round::Round;
 use lab::{CannotBegin, Event, Kept, Options};
 use load::{Signal, Stop};
-use report::Outcome;
+use studies::Outcome;
 
-use crate::support::{Arena, alone, left_behind, quick};
+use crate::support::{Arena, arena_of, beside_others, left_behind, quick};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
 fn compare(options: &Options) -> Result<Outcome, CannotBegin> {
-    let outcome = report::compare(options, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(options, &Stop::new(), &mut |event: &Event<'_>| {
         println!("{event}")
     });
-    assert_eq!(left_behind(), Vec::<u32>::new(), "somebody was left behind");
+    assert_eq!(
+        left_behind(arena_of(&options.cache)),
+        Vec::<u32>::new(),
+        "somebody was left behind"
+    );
     outcome
 }
 
@@ -27,7 +31,7 @@ fn compare(options: &Options) -> Result<Outcome, CannotBegin> {
 fn stopped_at(options: &Options, row: &str, round: u32) -> Outcome {
     let stop = Stop::new();
     let asker = stop.clone();
-    let outcome = report::compare(options, &stop, &mut |event: &Event<'_>| match event {
+    let outcome = studies::compare(options, &stop, &mut |event: &Event<'_>| match event {
         Event::Measuring {
             subject, round: at, ..
         } if *subject == row && *at == round => asker.request(Signal::Interrupt),
@@ -59,7 +63,7 @@ fn times(rounds: &[Round]) -> BTreeMap<(String, u32), (u64, u64)> {
 
 #[test]
 fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("resume");
     arena.tiny("one", "").tiny("two", "");
     let options = arena.comparison(&quick(&["one", "two"], 4));
@@ -79,7 +83,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
 
     let mut measured = Vec::new();
     let resumed = resuming(&options, &first.folder);
-    let outcome = report::compare(&resumed, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&resumed, &Stop::new(), &mut |event: &Event<'_>| {
         if let Event::Measured { subject, round, .. } = event {
             measured.push(((*subject).to_owned(), *round));
         }
@@ -116,7 +120,7 @@ fn an_interrupted_comparison_goes_on_and_measures_no_round_twice() {
 
 #[test]
 fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("resume-other");
     arena.tiny("one", "");
     let text = quick(&["one"], 3);
@@ -187,7 +191,7 @@ fn a_comparison_is_resumed_with_the_same_file_options_and_programs_only() {
 
 #[test]
 fn the_baseline_is_measured_once_more_where_that_takes_no_long_time() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("aa");
     arena.tiny("one", "").tiny("two", "");
     let mut options = arena.comparison(&quick(&["one", "two"], 3));
@@ -210,7 +214,7 @@ fn the_baseline_is_measured_once_more_where_that_takes_no_long_time() {
     options.window = Some(Duration::from_secs(30));
     let stop = Stop::new();
     stop.request(Signal::Interrupt);
-    let outcome = report::compare(&options, &stop, &mut |_: &Event<'_>| {}).expect("it begins");
+    let outcome = studies::compare(&options, &stop, &mut |_: &Event<'_>| {}).expect("it begins");
     let found = kept(&outcome.folder);
     assert_eq!(found.manifest.rows.len(), 2);
     let said = |what: &String| what.contains("--aa measures that");
@@ -223,7 +227,7 @@ fn the_baseline_is_measured_once_more_where_that_takes_no_long_time() {
 
 #[test]
 fn a_comparison_ends_at_the_look_at_which_it_is_precise_enough() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("precise");
     arena.tiny("one", "waits").tiny("two", "waits");
     let options = Options {
@@ -252,7 +256,7 @@ fn a_comparison_ends_at_the_look_at_which_it_is_precise_enough() {
 
 #[test]
 fn no_round_begins_that_would_be_beyond_the_budget() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("budget");
     arena.tiny("one", "");
     let options = Options {
@@ -276,7 +280,7 @@ fn no_round_begins_that_would_be_beyond_the_budget() {
 
 #[test]
 fn starts_last_for_some_rounds_and_differ_in_their_environment() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("starts");
     arena.tiny("one", "").tiny("two", "");
     let text = quick(&["one", "two"], 4).replace("rounds = 4", "rounds = 4\nrounds_per_start = 2");
@@ -314,7 +318,7 @@ fn starts_last_for_some_rounds_and_differ_in_their_environment() {
 
 #[test]
 fn a_round_of_phases_is_a_run_for_each_with_what_it_passed() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("phases");
     arena.tiny("one", "");
     let phases = "[[phase]]\nname = \"ramp\"\nrate = \"200\"\nfor = \"50ms\"\n\
@@ -353,7 +357,7 @@ fn a_round_of_phases_is_a_run_for_each_with_what_it_passed() {
 
 #[test]
 fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("sweep");
     arena.tiny("one", "").tiny("two", "");
     let text = quick(&["one", "two"], 1).replace(
@@ -382,7 +386,7 @@ fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
     let swept = swept
         .unwrap_or_else(|error| panic!("{error}"))
         .expect("a sweep");
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     assert_eq!((swept.end().exit_code(), swept.unwritten), (0, Vec::new()));
     let text = fs::read_to_string(swept.folder.join("sweep.json")).expect("its record");
     let sweep = studies::sweep::Sweep::from_json(&text).unwrap_or_else(|what| panic!("{what}"));

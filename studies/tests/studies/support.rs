@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -266,23 +266,38 @@ timeout = "1s"
     )
 }
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Tests that start processes run one after the other: each looks for what it left behind.
+/// For a test that looks at what else the machine does, or whose subjects keep it busy: no other
+/// test of this program runs beside it. Those that only start subjects of their own take
+/// [`beside_others`].
 pub(crate) fn alone() -> impl Drop {
     // A test that failed has poisoned it, which is no reason for the others to fail.
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Everyone alive whom this program's lab has started: their environment holds its mark.
-pub(crate) fn left_behind() -> Vec<u32> {
+/// For a test that starts processes, but judges nothing by how busy the machine is.
+pub(crate) fn beside_others() -> impl Drop {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder of the [`Arena`] in which this cache is.
+pub(crate) fn arena_of(cache: &Option<PathBuf>) -> &Path {
+    let cache = cache.as_deref().expect("given by the arena");
+    cache.parent().expect("a folder of the arena")
+}
+
+/// Everyone alive whom this program's lab has started and who works in this folder or below it:
+/// their environment holds the lab's mark.
+pub(crate) fn left_behind(folder: &Path) -> Vec<u32> {
+    let folder = fs::canonicalize(folder).expect("the folder of a test");
     let mark = format!("RINGSIDE_SUBJECT={}-", std::process::id());
     let marked = |pid: &u32| {
-        let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
-        let environment = environment.unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry.starts_with(mark.as_bytes()))
+        let process = Path::new("/proc").join(pid.to_string());
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        let mut entries = environment.split(|byte| *byte == 0);
+        entries.any(|entry| entry.starts_with(mark.as_bytes()))
+            && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder))
     };
     let entries = fs::read_dir("/proc").expect("Linux").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -10,7 +10,7 @@ use lab::finding::{Check, Finding, Severity};
 use lab::round::Round;
 use load::Stop;
 use measure::quota::{Place, Quota, UNIFIED};
-use report::Outcome;
+use studies::Outcome;
 use supervisor::watch::subject::SharedPages;
 
 use crate::skip::{not_permitted, skip};
@@ -22,11 +22,11 @@ use crate::support::{
 fn compare(arena: &Arena, subjects: &[&str], rounds: u32) -> Outcome {
     let text = quick(subjects, rounds).replace("\"60ms\"", "\"500ms\"");
     let options = arena.comparison(&text);
-    let outcome = report::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
         println!("{event}");
     });
     assert_eq!(
-        left_behind(),
+        left_behind(&arena.folder),
         Vec::<u32>::new(),
         "processes were left behind"
     );
@@ -188,10 +188,10 @@ fn perf_shows_what_a_subject_does_under_load() {
     arena.tiny("busy", "burns");
     let mut options = arena.comparison(&quick(&["busy"], 1));
     options.profile = true;
-    let outcome = report::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
+    let outcome = studies::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
         println!("{event}");
     });
-    assert_eq!(left_behind(), Vec::<u32>::new());
+    assert_eq!(left_behind(&arena.folder), Vec::<u32>::new());
     let outcome = outcome.expect("it runs");
     let kept = lab::Kept::read(&outcome.folder).expect("it was written down");
     let row = kept.manifest.rows.iter().find(|row| row.name == "busy");

@@ -1,4 +1,4 @@
-//! A comparison from its file to its report.
+//! One comparison, from its file to its report.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use lab::compare::Compared;
 use lab::{CannotBegin, End, Observer, Options};
 use load::{Signal, Stop};
 
-use crate::{Enclosed, Report, files};
+use report::{Enclosed, Report, files};
 
 /// The outcome of a comparison.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Outcome {
     /// The output folder, absolute.
     pub folder: PathBuf,
     /// Files that could not be written, with the reasons. If there are any, print
-    /// [`crate::json()`] so that nothing measured is lost.
+    /// [`report::json()`] so that nothing measured is lost.
     pub unwritten: Vec<String>,
     /// The signal that ended it early, if any.
     pub stopped: Option<Signal>,

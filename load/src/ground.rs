@@ -9,8 +9,9 @@ use engine::signal::{Signal, Stop};
 use engine::tls::ClientTls;
 use engine::{Address, EngineCounters, cpu};
 use measure::record::EndedBy;
+use measure::time::Time;
 use plan::Contact;
-use probe::{RunError, target, tls, unless_stopped};
+use probe::{RunError, reach, target, tls, unless_stopped};
 
 use crate::crew::{Crew, Job, Progress, Window};
 
@@ -37,9 +38,10 @@ impl Ground {
         let choice: EngineChoice = contact.engine.parse().map_err(RunError::Invalid)?;
         let (kind, engine_reason) =
             choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
-        let addresses = target::resolve(contact)?;
+        let deadline = Time::now() + contact.timeout();
+        let addresses = target::resolve(contact, deadline)?;
         let tls = tls::client(contact)?;
-        target::reach(contact, &addresses, tls.as_ref())?;
+        reach(contact, &addresses, tls.as_ref(), deadline)?;
         Ok(Ground {
             kind,
             engine_reason,

@@ -31,6 +31,8 @@ pub struct Contact {
     pub keep_alive: bool,
     /// Seconds after which an attempt, or an exchange, is given up.
     pub timeout_s: f64,
+    /// The flag that sets it.
+    pub timeout_flag: &'static str,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
     /// `auto`, `uring` or `epoll`.
@@ -45,6 +47,11 @@ impl Contact {
     /// The whole URL, as it may be shown.
     pub fn url(&self) -> String {
         self.target.url(&self.redaction)
+    }
+
+    /// How long an attempt, or an exchange, may take, an hour at most.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs_f64(self.timeout_s.min(3600.0))
     }
 
     /// Checks that what is said can be said, and secured as the scheme asks.

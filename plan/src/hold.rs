@@ -247,6 +247,7 @@ impl Plan {
             depth: self.protocol.http2().map_or(1, |http2| http2.streams),
             keep_alive: true,
             timeout_s: self.connect_timeout_s,
+            timeout_flag: "--connect-timeout",
             source_addresses: self.source_addresses.clone(),
             engine: self.engine.clone(),
             seed: self.seed,

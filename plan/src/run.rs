@@ -60,7 +60,8 @@ pub struct Plan {
     pub timeout_s: f64,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
-    /// CPUs that the workers are pinned to in turn; empty: the allowed ones in order.
+    /// CPUs that the workers are pinned to in turn; empty: the allowed ones, from the last
+    /// downwards.
     pub cpus: Vec<usize>,
     /// `SO_RCVBUF` in bytes; null: the kernel's own.
     pub receive_buffer_bytes: Option<usize>,
@@ -265,6 +266,7 @@ impl Plan {
             depth: self.depth(),
             keep_alive: self.keep_alive,
             timeout_s: self.timeout_s,
+            timeout_flag: "--timeout",
             source_addresses: self.source_addresses.clone(),
             engine: self.engine.clone(),
             seed: self.seed,
@@ -286,59 +288,6 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
-
-    #[test]
-    fn urls_are_read_into_their_parts() {
-        let table = [
-            ("http://localhost", "localhost", 80, "/", "localhost"),
-            (
-                "http://localhost:8080/a?b=c#d",
-                "localhost",
-                8080,
-                "/a?b=c",
-                "localhost:8080",
-            ),
-            ("HTTP://[::1]:81?x", "::1", 81, "/?x", "[::1]:81"),
-            ("127.0.0.1:9/x", "127.0.0.1", 9, "/x", "127.0.0.1:9"),
-            ("x:9/?to=http://y/", "x", 9, "/?to=http://y/", "x:9"),
-            ("https://x", "x", 443, "/", "x"),
-            ("wss://x:80/chat", "x", 80, "/chat", "x:80"),
-            ("grpc://x:443/p.S/M", "x", 443, "/p.S/M", "x:443"),
-        ];
-        for (url, host, port, path, authority) in table {
-            let target = Target::parse(url).unwrap();
-            assert_eq!(
-                (&*target.host, target.port, &*target.path),
-                (host, port, path),
-                "{url}"
-            );
-            assert_eq!(target.authority(), authority, "{url}");
-        }
-    }
-
-    #[test]
-    fn urls_that_cannot_be_loaded_say_why() {
-        let table = [
-            ("gopher://x/", "ringside doesn't know"),
-            ("http://", "host is missing"),
-            ("http://x:port/", "port isn't a number"),
-            ("http://x:/", "port isn't a number"),
-            ("http://x:+80/", "port isn't a number"),
-            ("http://x:70000/", "port is above 65535"),
-            ("http://[::1]:99999/", "port is above 65535"),
-            ("http://[::1/", "bracket isn't closed"),
-            ("http://[::1]x/", "what follows the bracket"),
-            ("http://me:secret@x/", "Authorization"),
-            ("http://x/ä", "percent-encoded"),
-        ];
-        for (url, part) in table {
-            let Invalid(text) = Target::parse(url).unwrap_err();
-            assert!(text.contains(part), "{url}: {text}");
-            // Which names are secrets is not known yet.
-            let Invalid(text) = Target::parse(&format!("{url}?foo=canary&canary")).unwrap_err();
-            assert!(text.contains(part) && !text.contains("canary"), "{text}");
-        }
-    }
 
     #[test]
     fn a_plan_survives_json() {

@@ -2,14 +2,19 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use engine::Address;
 use engine::tls::{Blocking, ClientTls};
 use measure::time::Time;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::RunError;
+use crate::contact::left;
 use crate::{target, tls};
 use plan::Contact;
 
@@ -43,24 +48,15 @@ enum Clear {
 
 impl Conversation {
     /// Connects to `address`, and secures the connection where there is `tls`. All of the
-    /// conversation is over when `timeout` is.
+    /// conversation is over at `deadline`.
     pub(super) fn open(
         contact: &Contact,
         address: &Address,
         tls: Option<&ClientTls>,
-        timeout: Duration,
+        deadline: Time,
     ) -> Result<Conversation, RunError> {
-        let deadline = Time::now() + timeout;
-        let connected = match address {
-            Address::Tcp(to) => TcpStream::connect_timeout(to, timeout).and_then(|stream| {
-                // Nagle's algorithm would hold the body back until the head is acknowledged
-                // (RFC 896).
-                stream.set_nodelay(true)?;
-                Ok(Clear::Tcp(stream))
-            }),
-            Address::Unix(path) => UnixStream::connect(path).map(Clear::Unix),
-        };
-        let clear = connected.map_err(|why| target::unreachable(contact, address, &why))?;
+        let clear = Clear::connect(address, deadline)
+            .map_err(|why| target::unreachable(contact, address, &why))?;
         let stream = match tls {
             None => Stream::Clear(clear),
             Some(tls) => {
@@ -156,11 +152,21 @@ impl Stream {
 }
 
 impl Clear {
-    fn limit(&self, deadline: Time) -> io::Result<()> {
-        let left = deadline - Time::now();
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
+    fn connect(address: &Address, deadline: Time) -> io::Result<Clear> {
+        match address {
+            Address::Tcp(to) => {
+                let stream = TcpStream::connect_timeout(to, left(deadline)?)?;
+                // Nagle's algorithm would hold the body back until the head is acknowledged
+                // (RFC 896).
+                stream.set_nodelay(true)?;
+                Ok(Clear::Tcp(stream))
+            }
+            Address::Unix(path) => Ok(Clear::Unix(connect_unix(path, deadline)?)),
         }
+    }
+
+    fn limit(&self, deadline: Time) -> io::Result<()> {
+        let left = left(deadline)?;
         match self {
             Clear::Tcp(stream) => {
                 stream.set_read_timeout(Some(left))?;
@@ -170,6 +176,22 @@ impl Clear {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
+        }
+    }
+}
+
+/// Connects to a Unix socket. Where its backlog is full, that waits for as long as a send may
+/// (`SO_SNDTIMEO`, socket(7)), and the standard library sets no limit before it connects.
+fn connect_unix(path: &Path, deadline: Time) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC;
+    let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        set_socket_timeout(&socket, Timeout::Send, Some(left(deadline)?))?;
+        match connect(&socket, &address) {
+            Ok(()) => return Ok(UnixStream::from(socket)),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(why) => return Err(why.into()),
         }
     }
 }

@@ -1,13 +1,12 @@
-//! One exchange, with the answer kept: to see whether a subject is ready, and what it answers; and
-//! the beginning of one, to see before a run whether the target speaks what it should.
+//! The first contact with a target, before any load: finding its addresses ([`target`]), setting
+//! up TLS ([`tls`]), asking a gRPC server for its methods ([`grpc`]), checking that the target
+//! speaks the plan's protocol ([`reach`]), and making one whole exchange with its answer kept
+//! ([`probe`]), which shows whether a subject is ready and what it answers.
 //!
-//! Blocking, on a connection of its own, with one deadline for all of it. Nothing of a measurement
-//! is in here.
-//!
-//! Around it stand what the first contact takes: addresses ([`target`]), TLS ([`tls`]), what a gRPC
-//! server says of its methods ([`grpc`]), and a way to leave it when a signal comes
-//! ([`unless_stopped`]). Knows the engine by its addresses, its TLS and its signals only; it drives
-//! no load.
+//! Everything blocks, on connections of its own, and each contact has one deadline for all of it:
+//! for resolving names, for connecting to every address, and for what is said there.
+//! [`unless_stopped`] leaves a contact when a signal comes. Nothing here measures or drives a load;
+//! of the engine, this crate uses addresses, TLS and signals only.
 #![forbid(unsafe_code)]
 
 mod call;
@@ -25,6 +24,7 @@ use std::time::Duration;
 
 use engine::Address;
 use engine::tls::ClientTls;
+use measure::time::Time;
 
 pub use self::call::CallEnd;
 pub use self::contact::unless_stopped;
@@ -86,9 +86,10 @@ pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
 }
 
 fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, RunError> {
-    let addresses = target::resolve(contact)?;
+    let deadline = Time::now() + timeout;
+    let addresses = target::resolve(contact, deadline)?;
     let tls = tls::client(contact)?;
-    let peer = Conversation::open(contact, &addresses[0], tls.as_ref(), timeout)?;
+    let peer = Conversation::open(contact, &addresses[0], tls.as_ref(), deadline)?;
     match &contact.protocol {
         Protocol::Http1 => http1::exchange(contact, peer),
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => {
@@ -103,18 +104,30 @@ fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, RunError> {
     }
 }
 
-/// Sees whether the target speaks the plan's protocol at `address`, without any request but the
-/// upgrade of a WebSocket.
+/// Checks that something listens at each of `addresses` and speaks the plan's protocol, without
+/// any request but the upgrade of a WebSocket. All of it is over at `deadline`.
 ///
 /// # Errors
 /// A sentence that says what to do.
 pub fn reach(
     contact: &Contact,
+    addresses: &[Address],
+    tls: Option<&ClientTls>,
+    deadline: Time,
+) -> Result<(), RunError> {
+    for address in addresses {
+        greet(contact, address, tls, deadline)?;
+    }
+    Ok(())
+}
+
+fn greet(
+    contact: &Contact,
     address: &Address,
     tls: Option<&ClientTls>,
-    timeout: Duration,
+    deadline: Time,
 ) -> Result<(), RunError> {
-    let peer = Conversation::open(contact, address, tls, timeout)?;
+    let peer = Conversation::open(contact, address, tls, deadline)?;
     match &contact.protocol {
         Protocol::Http1 => peer.close(contact)?,
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => Http2::open(contact, peer)?.close(),

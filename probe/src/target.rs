@@ -1,16 +1,20 @@
 //! From a plan's target to addresses, and what to say when nobody is there.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 
 use engine::Address;
-use engine::tls::ClientTls;
+use measure::time::Time;
 
 use crate::RunError;
+use crate::contact::{left, until};
 use plan::Contact;
 
 /// The addresses to connect to, in the resolver's order. Connections take them in turn.
-pub fn resolve(contact: &Contact) -> Result<Vec<Address>, RunError> {
+///
+/// # Errors
+/// There is none, or the resolver doesn't answer before `deadline`.
+pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, RunError> {
     let target = &contact.target;
     if let Some(path) = &target.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
@@ -19,55 +23,68 @@ pub fn resolve(contact: &Contact) -> Result<Vec<Address>, RunError> {
         Some(instead) => (&*instead.host, instead.port),
         None => (&*target.host, target.port),
     };
-    let found = (host, port).to_socket_addrs().map_err(|why| {
+    let found = look_up(host, port, deadline).map_err(|why| {
         RunError::Unresolved(format!(
             "can't resolve {host:?} ({why}): check the name, or connect elsewhere with --connect-to"
         ))
     })?;
     let family = contact.source_addresses.first().map(IpAddr::is_ipv4);
     let found: Vec<SocketAddr> = found
+        .into_iter()
         .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
         .collect();
-    // `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one.
-    // Where there is but one address, `reach` will say whether anybody is there.
-    let several = found.len() > 1;
-    let alive: Vec<Address> = found
-        .iter()
-        .copied()
-        .filter(|address| !several || listens(address))
-        .map(Address::Tcp)
-        .collect();
-    if !alive.is_empty() {
-        return Ok(alive);
-    }
     let first = found.first().copied().ok_or_else(|| {
         RunError::Unresolved(format!(
             "{host:?} has no address of the same family as --source-ip"
         ))
     })?;
-    Ok(vec![Address::Tcp(first)])
+    let alive = alive(&found, deadline);
+    let chosen = if alive.is_empty() { vec![first] } else { alive };
+    Ok(chosen.into_iter().map(Address::Tcp).collect())
 }
 
-fn listens(address: &SocketAddr) -> bool {
-    !address.ip().is_loopback() || std::net::TcpStream::connect(address).is_ok()
-}
-
-/// Fails early, and in words, where nobody listens, or somebody who speaks something else.
-pub fn reach(
-    contact: &Contact,
-    addresses: &[Address],
-    tls: Option<&ClientTls>,
-) -> Result<(), RunError> {
-    let timeout = std::time::Duration::from_secs_f64(contact.timeout_s.min(3600.0));
-    for address in addresses {
-        crate::reach(contact, address, tls, timeout)?;
+/// Asks the resolver, which sets its own time limits and can't be interrupted.
+fn look_up(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
     }
-    Ok(())
+    let asked = (host.to_owned(), port);
+    until(deadline, move || {
+        asked.to_socket_addrs().map(Iterator::collect)
+    })?
+}
+
+/// `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one. Where there
+/// is but one address, `reach` says whether anybody is there.
+fn alive(found: &[SocketAddr], deadline: Time) -> Vec<SocketAddr> {
+    if found.len() < 2 {
+        return found.to_vec();
+    }
+    let mut alive = found.to_vec();
+    let mut unasked = found.len() as u32;
+    alive.retain(|address| {
+        // Each gets its share of the time, and so does what comes after.
+        let share = left(deadline).map(|left| left / (unasked + 1));
+        unasked -= 1;
+        let connected = |share| TcpStream::connect_timeout(address, share);
+        // One whose backlog is full doesn't answer: something listens there.
+        !address.ip().is_loopback()
+            || match share.and_then(connected) {
+                Ok(_) => true,
+                Err(why) => why.kind() == io::ErrorKind::TimedOut,
+            }
+    });
+    alive
 }
 
 /// The sentence for a peer that cannot be connected to.
 pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> RunError {
     let advice = match why.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+            if matches!(address, Address::Unix(_)) =>
+        {
+            "its queue of new connections stays full: does the server still accept any?"
+        }
         io::ErrorKind::ConnectionRefused => {
             "nothing is listening there: start the server, or check the port"
         }
@@ -95,4 +112,48 @@ pub fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+
+    use super::*;
+
+    /// A listener that accepts nothing, and connections that fill its backlog.
+    fn full(ip: &str) -> (TcpListener, Vec<TcpStream>) {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::new(ip.parse().unwrap(), 0)).unwrap();
+        listen(&socket, 0).unwrap();
+        let listener = TcpListener::from(socket);
+        let address = listener.local_addr().unwrap();
+        let patience = Duration::from_millis(100);
+        let another = || TcpStream::connect_timeout(&address, patience).ok();
+        (listener, std::iter::from_fn(another).collect())
+    }
+
+    #[test]
+    fn of_several_addresses_those_that_refuse_are_left_out_and_a_full_one_is_not_waited_for() {
+        let (busy, filling) = full("127.0.0.1");
+        assert!(!filling.is_empty());
+        let free = TcpListener::bind("127.0.0.2:0").unwrap();
+        let gone = TcpListener::bind("127.0.0.3:0").unwrap();
+        let [busy, free, gone_address] = [&busy, &free, &gone].map(|it| it.local_addr().unwrap());
+        drop(gone);
+        let begun = Time::now();
+        let deadline = begun + Duration::from_secs(8);
+        assert_eq!(alive(&[gone_address, busy, free], deadline), [busy, free]);
+        // The kernel would try for two minutes (tcp_syn_retries, tcp(7)).
+        assert!(Time::now() < deadline);
+    }
+
+    #[test]
+    fn a_single_address_is_not_asked() {
+        let (busy, _filling) = full("127.0.0.1");
+        let busy = busy.local_addr().unwrap();
+        assert_eq!(alive(&[busy], Time(0)), [busy]);
+    }
 }

@@ -1,8 +1,12 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
 use std::thread;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect};
+use rustix::net::{bind, listen, socket_with};
 
 use super::*;
 use plan::protocol::Http2 as Settings;
@@ -142,4 +146,54 @@ fn an_answer_is_kept_whole_over_tcp_and_over_a_unix_socket() {
         assert_eq!(answer.grpc, None);
     }
     std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_unix_socket_with_a_full_backlog_is_given_up_at_the_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full");
+    let address = SocketAddrUnix::new(&path).unwrap();
+    let unix = |flags| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    let listener = unix(SocketFlags::CLOEXEC);
+    bind(&listener, &address).unwrap();
+    listen(&listener, 0).unwrap();
+    let another = || {
+        let socket = unix(SocketFlags::NONBLOCK);
+        connect(&socket, &address)
+            .ok()
+            .map(|()| UnixStream::from(socket))
+    };
+    let filling: Vec<UnixStream> = std::iter::from_fn(another).collect();
+    assert!(!filling.is_empty());
+    let mut plan = Plan::new("http://x/").unwrap();
+    plan.target.unix_socket = Some(path);
+    let (sender, outcome) = channel();
+    thread::spawn(move || sender.send(probe(&plan, Duration::from_millis(200))));
+    let Err(RunError::Unreachable(text)) = outcome.recv_timeout(PATIENCE).unwrap() else {
+        panic!("another outcome")
+    };
+    assert!(
+        text.contains("its queue of new connections stays full"),
+        "{text}"
+    );
+}
+
+#[test]
+fn all_addresses_share_one_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let contact = plan("http://", 1).contact();
+    let reached = |deadline| {
+        reach(
+            &contact,
+            &[address.clone(), address.clone()],
+            None,
+            deadline,
+        )
+    };
+    assert_eq!(reached(Time::now() + PATIENCE), Ok(()));
+    let RunError::Unreachable(text) = reached(Time::now()).unwrap_err() else {
+        panic!("another error")
+    };
+    assert!(text.contains("it doesn't answer"), "{text}");
 }

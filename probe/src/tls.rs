@@ -64,8 +64,8 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
     let text = match fault {
         None => {
             return format!(
-                "check that the server speaks TLS on this port, or raise --timeout ({} s)",
-                contact.timeout_s
+                "check that the server speaks TLS on this port, or raise {} ({} s)",
+                contact.timeout_flag, contact.timeout_s
             );
         }
         Some(TlsFault::UntrustedIssuer) => {

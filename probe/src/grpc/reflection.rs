@@ -2,7 +2,6 @@
 //! where the server does not know that. The messages of both are the same.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use measure::foreign::Foreign;
 use prost::{Message, Oneof};
@@ -134,7 +133,7 @@ fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>
             deadline_s: None,
         };
     }
-    let answer = crate::exchange(&contact, Duration::from_secs_f64(contact.timeout_s))?;
+    let answer = crate::exchange(&contact, contact.timeout())?;
     let failed = |why: &str| {
         RunError::Probe(format!(
             "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",

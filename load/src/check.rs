@@ -9,7 +9,7 @@ use measure::units;
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
-use crate::lateness::schedule_was_missed;
+use crate::lateness::{figure_above, schedule_was_missed};
 use crate::limit;
 use plan::Invalid;
 
@@ -511,27 +511,13 @@ impl OfTimes {
         })
     }
 
-    /// Whether it does not mean what it says where the figure of that name doesn't: a quantile lies
-    /// between the two next to it, and is taken for void with the one above.
+    /// Whether it does not mean what it says where the figure of that name doesn't.
     fn is_spoiled_by(self, name: &str) -> bool {
-        let of = |name: &str| -> Option<f64> {
-            let digits = name.strip_prefix('p')?.replace('_', ".");
-            digits.parse::<f64>().ok().map(|percent| percent / 100.0)
-        };
         match self {
             OfTimes::Mean => name == "mean",
             OfTimes::Min => false,
             OfTimes::Max => name == "max",
-            OfTimes::Quantile(q) if q >= 1.0 => name == "max",
-            OfTimes::Quantile(q) => match of(name) {
-                // The lowest of those that are looked at from here upwards.
-                Some(above) => {
-                    let looked = [0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
-                    let next = looked.into_iter().find(|one| *one >= q - 1e-9);
-                    next.is_some_and(|next| (next - above).abs() < 1e-9)
-                }
-                None => name == "max" && q > 0.9999,
-            },
+            OfTimes::Quantile(q) => name == figure_above(q),
         }
     }
 

@@ -16,6 +16,8 @@ use measure::time::{self, Time};
 use crate::gate::Gate;
 use probe::RunError;
 
+/// How long an interrupted load waits for the answers that are on their way.
+pub(crate) const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How often `progress` is called.
 const PROGRESS_NS: u64 = 500_000_000;
 /// How often the main thread looks whether the workers have ended.

@@ -7,6 +7,9 @@ use measure::time::Time;
 /// Between the last worker's readiness and the first exchange, so that all have seen the time.
 const LEAD_NS: u64 = 2_000_000;
 
+/// How often a worker that is ready looks whether the others are.
+pub(crate) const POLL_NS: u64 = 1_000_000;
+
 /// Holds the load back until every worker has tried each of its connections.
 #[derive(Debug)]
 pub(crate) struct Gate {

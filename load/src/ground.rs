@@ -101,13 +101,24 @@ pub(crate) fn engine_counters<'a>(
 ) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for counted in all {
+        // Bytes have fields of their own in the record.
+        let EngineCounters {
+            enters,
+            sleeps,
+            completions,
+            starved,
+            overflows,
+            short_sends,
+            bytes_received: _,
+            bytes_sent: _,
+        } = *counted;
         for (name, count) in [
-            ("enters", counted.enters),
-            ("sleeps", counted.sleeps),
-            ("completions", counted.completions),
-            ("starved", counted.starved),
-            ("overflows", counted.overflows),
-            ("short_sends", counted.short_sends),
+            ("enters", enters),
+            ("sleeps", sleeps),
+            ("completions", completions),
+            ("starved", starved),
+            ("overflows", overflows),
+            ("short_sends", short_sends),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
         }

@@ -212,6 +212,16 @@ pub(crate) fn exchanges_needed(figure: &str) -> Option<u64> {
     Some(samples_for(quantile))
 }
 
+/// The lowest figure at or above a quantile. One between two of them is taken for void with the
+/// one above.
+pub(crate) fn figure_above(quantile: f64) -> &'static str {
+    let above = FIGURES.iter().find_map(|figure| match figure {
+        Figure::Quantile(name, q) if *q >= quantile - 1e-9 => Some(*name),
+        _ => None,
+    });
+    above.unwrap_or(Figure::Max.name())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -414,7 +414,7 @@ impl Owed {
         };
         for outcome in outcomes {
             let tally = &outcome.recorder.tally;
-            owed.waits.merge(tally.waits);
+            owed.waits.merge(&tally.waits);
             owed.response_ns += tally.response.sum() as f64 + tally.untimed_ns as f64;
             owed.count += tally.response.count();
         }

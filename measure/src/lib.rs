@@ -7,6 +7,17 @@
 //! [`quota`].
 #![forbid(unsafe_code)]
 
+/// Adds what one struct of counters has to another: by `merge`, by `+=`, or `apart`, which its
+/// caller does itself. It names every field, so that a new one that is in no list doesn't compile.
+macro_rules! merge_fields {
+    ($of:ident, $mine:ident, $theirs:ident, merge [$($merge:ident),*], add [$($add:ident),*],
+     apart [$($apart:ident),*]) => {
+        let $of { $($merge,)* $($add,)* $($apart: _,)* } = $theirs;
+        $($mine.$merge.merge($merge);)*
+        $($mine.$add += $add;)*
+    };
+}
+
 pub mod counters;
 pub mod due;
 pub mod foreign;

@@ -85,10 +85,8 @@ impl Gains for Counts {
     }
 
     fn add(&mut self, other: &Counts) {
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.answered += other.answered;
-        self.bytes_received += other.bytes_received;
+        merge_fields!(Counts, self, other,
+            merge [], add [completed, failed, answered, bytes_received], apart []);
     }
 }
 

@@ -60,6 +60,22 @@ struct Slot {
     awaited: bool,
 }
 
+impl Slot {
+    /// Adds what another worker saw at the same time.
+    fn add(&mut self, other: Slot) {
+        let Slot {
+            answered,
+            failed,
+            in_vain,
+            awaited,
+        } = other;
+        self.answered |= answered;
+        self.failed |= failed;
+        self.in_vain |= in_vain;
+        self.awaited |= awaited;
+    }
+}
+
 /// A server's answers over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
@@ -188,10 +204,7 @@ impl Slots {
             self.slots.resize(other.slots.len(), Slot::default());
         }
         for (mine, theirs) in self.slots.iter_mut().zip(&other.slots) {
-            mine.answered |= theirs.answered;
-            mine.failed |= theirs.failed;
-            mine.in_vain |= theirs.in_vain;
-            mine.awaited |= theirs.awaited;
+            mine.add(*theirs);
         }
     }
 

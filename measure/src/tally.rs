@@ -407,44 +407,18 @@ impl Tally {
             answered: mine.answered + theirs.answered,
             strange: mine.strange + theirs.strange,
         });
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-        self.lateness.merge(&other.lateness);
-        self.connect.merge(&other.connect);
-        self.tcp.merge(&other.tcp);
-        self.ping.merge(&other.ping);
+        merge_fields!(Tally, self, other,
+            merge [response, service, lateness, connect, tcp, ping, drain, waits, statuses, closes,
+                errors, series, due, slots],
+            add [completed, completed_late, failed_late, carried, carried_strange, failed,
+                unfinished, never_sent, censored, intended, connections_opened, reconnects,
+                reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
+                attempts_failed, attempts_in_vain],
+            apart [handshakes, grpc_statuses, inside, kind]);
         self.merge_handshakes(other);
-        self.completed += other.completed;
-        self.completed_late += other.completed_late;
-        self.failed_late += other.failed_late;
-        self.carried += other.carried;
-        self.carried_strange += other.carried_strange;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
-        self.never_sent += other.never_sent;
-        self.censored += other.censored;
-        self.intended += other.intended;
-        self.connections_opened += other.connections_opened;
-        self.reconnects += other.reconnects;
-        self.reopened += other.reopened;
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
-        self.drain.merge(other.drain);
-        self.waits.merge(other.waits);
-        self.untimed_ns += other.untimed_ns;
-        self.messages_sent += other.messages_sent;
-        self.messages_received += other.messages_received;
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
             *mine += theirs;
         }
-        self.statuses.merge(&other.statuses);
-        self.closes.merge(&other.closes);
-        self.errors.merge(&other.errors);
-        self.series.merge(&other.series);
-        self.due.merge(&other.due);
-        self.slots.merge(&other.slots);
-        self.attempts_failed += other.attempts_failed;
-        self.attempts_in_vain += other.attempts_in_vain;
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }
@@ -482,9 +456,11 @@ impl Tally {
 
     fn merge_handshakes(&mut self, other: &Tally) {
         match (&mut self.handshakes, &other.handshakes) {
+            // The terms are those of the first.
             (Some(mine), Some(theirs)) => {
-                mine.full.merge(&theirs.full);
-                mine.resumed.merge(&theirs.resumed);
+                let theirs = &**theirs;
+                merge_fields!(Handshakes, mine, theirs,
+                    merge [full, resumed], add [], apart [terms]);
             }
             (mine @ None, theirs) => mine.clone_from(theirs),
             (Some(_), None) => {}
@@ -546,10 +522,10 @@ impl Tally {
 }
 
 impl Drain {
-    fn merge(&mut self, other: Drain) {
+    fn merge(&mut self, other: &Drain) {
+        merge_fields!(Drain, self, other,
+            merge [], add [bytes_received, bytes_sent], apart [nanoseconds]);
         self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
     }
 }
 

@@ -115,3 +115,18 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
     };
     text.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use plan::{Plan, hold};
+
+    use super::*;
+
+    #[test]
+    fn a_handshake_that_takes_too_long_names_the_flag_that_the_load_has() {
+        let run = Plan::new("https://x/").unwrap().contact();
+        let hold = hold::Plan::new("https://x/").unwrap().contact();
+        assert!(advice(&run, None).ends_with("raise --timeout (2 s)"));
+        assert!(advice(&hold, None).ends_with("raise --connect-timeout (10 s)"));
+    }
+}

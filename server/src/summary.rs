@@ -83,41 +83,72 @@ impl Rejections {
 
 impl AddAssign for Rejections {
     fn add_assign(&mut self, other: Rejections) {
-        self.bad_request += other.bad_request;
-        self.timeout += other.timeout;
-        self.body_too_long += other.body_too_long;
-        self.target_too_long += other.target_too_long;
-        self.head_too_long += other.head_too_long;
-        self.unsupported += other.unsupported;
+        let Rejections {
+            bad_request,
+            timeout,
+            body_too_long,
+            target_too_long,
+            head_too_long,
+            unsupported,
+        } = other;
+        self.bad_request += bad_request;
+        self.timeout += timeout;
+        self.body_too_long += body_too_long;
+        self.target_too_long += target_too_long;
+        self.head_too_long += head_too_long;
+        self.unsupported += unsupported;
     }
 }
 
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
-        self.connections += other.connections;
-        self.requests += other.requests;
-        self.messages += other.messages;
-        self.rejections += other.rejections;
-        self.failed += other.failed;
-        self.idle += other.idle;
-        self.unread += other.unread;
-        self.relieved += other.relieved;
-        self.cut += other.cut;
-        self.listener_failures += other.listener_failures;
+        let Counts {
+            connections,
+            requests,
+            messages,
+            rejections,
+            failed,
+            idle,
+            unread,
+            relieved,
+            cut,
+            listener_failures,
+        } = other;
+        self.connections += connections;
+        self.requests += requests;
+        self.messages += messages;
+        self.rejections += rejections;
+        self.failed += failed;
+        self.idle += idle;
+        self.unread += unread;
+        self.relieved += relieved;
+        self.cut += cut;
+        self.listener_failures += listener_failures;
     }
 }
 
 impl AddAssign for Summary {
     fn add_assign(&mut self, other: Summary) {
-        self.counts += other.counts;
-        let (mine, theirs) = (&mut self.engine, other.engine);
-        mine.enters += theirs.enters;
-        mine.sleeps += theirs.sleeps;
-        mine.completions += theirs.completions;
-        mine.starved += theirs.starved;
-        mine.overflows += theirs.overflows;
-        mine.short_sends += theirs.short_sends;
-        mine.bytes_received += theirs.bytes_received;
-        mine.bytes_sent += theirs.bytes_sent;
+        let Summary { counts, engine } = other;
+        self.counts += counts;
+        let EngineCounters {
+            enters,
+            sleeps,
+            completions,
+            starved,
+            overflows,
+            short_sends,
+            bytes_received,
+            bytes_sent,
+        } = engine;
+        let mine = &mut self.engine;
+        mine.enters += enters;
+        mine.sleeps += sleeps;
+        mine.completions += completions;
+        mine.starved += starved;
+        mine.overflows += overflows;
+        mine.short_sends += short_sends;
+        mine.bytes_received += bytes_received;
+        mine.bytes_sent += bytes_sent;
     }
 }

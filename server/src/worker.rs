@@ -57,7 +57,7 @@ pub(crate) struct Worker<D> {
     driver: D,
     settings: Settings,
     stop: Stop,
-    site: Shared,
+    shared: Shared,
     /// Where it shows what it has counted.
     posted: Arc<Posted>,
     listener: Option<Token>,
@@ -104,7 +104,7 @@ impl<D: Driver> Worker<D> {
             settings.listen.address = address;
         }
         Ok(Worker {
-            site: Shared::new(Site::new(
+            shared: Shared::new(Site::new(
                 now,
                 settings.wall,
                 settings.limits,
@@ -152,13 +152,13 @@ impl<D: Driver> Worker<D> {
 
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
-        self.site.draining && self.open == 0
+        self.shared.draining && self.open == 0
     }
 
     /// What was counted so far.
     pub(crate) fn summary(&self) -> Summary {
         Summary {
-            counts: self.site.counts,
+            counts: self.shared.counts,
             engine: self.driver.counters(),
         }
     }
@@ -180,15 +180,15 @@ impl<D: Driver> Worker<D> {
             Until::Time(due)
         };
         let now = self.driver.wait(until, completions)?;
-        self.site.turn(now);
+        self.shared.turn(now);
         for position in 0..completions.len() {
             self.happened(completions.get(position), completions);
         }
         self.ring(now);
-        if self.stop.requested().is_some() && !self.site.draining {
+        if self.stop.requested().is_some() && !self.shared.draining {
             self.drain();
         }
-        self.posted.post(&self.site.counts);
+        self.posted.post(&self.shared.counts);
         self.settle();
         Ok(())
     }
@@ -199,7 +199,7 @@ impl<D: Driver> Worker<D> {
         match completion.event {
             Event::Received(lent) => self.received(socket, completions.bytes(lent)),
             Event::Sent => {
-                let now = self.site.now;
+                let now = self.shared.now;
                 if let Some(connection) = find(&mut self.connections, socket) {
                     debug_assert!(
                         connection.sending,
@@ -217,13 +217,13 @@ impl<D: Driver> Worker<D> {
                     if connection.lingers() {
                         return self.close(socket, Close::Graceful);
                     }
-                    connection.peer_ended(&mut self.site);
+                    connection.peer_ended(&mut self.shared);
                     list(&mut self.listed, connection);
                 }
             }
             Event::Failed(_) if self.listener == Some(socket) => self.listener_failed(socket),
             Event::Failed(_) => {
-                self.site.counts.failed += 1;
+                self.shared.counts.failed += 1;
                 self.close(socket, Close::Reset);
             }
             Event::Connected => {}
@@ -236,28 +236,28 @@ impl<D: Driver> Worker<D> {
             return;
         };
         if !connection.sending {
-            connection.since = self.site.now;
+            connection.since = self.shared.now;
         }
         supply(&mut self.driver, connection);
-        connection.receive(bytes, &mut self.site);
+        connection.receive(bytes, &mut self.shared);
         list(&mut self.listed, connection);
     }
 
     fn accepted(&mut self, socket: Token) {
-        let (now, timeouts) = (self.site.now, &self.settings.timeouts);
+        let (now, timeouts) = (self.shared.now, &self.settings.timeouts);
         let at = now + timeouts.idle;
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
         match self.driver.secured(socket).and_then(|secured| secured.alpn) {
             Some(Alpn::H2) => {
-                connection.speak_http2(&self.site);
+                connection.speak_http2(&self.shared);
                 list(&mut self.listed, &mut connection);
             }
             Some(Alpn::Http11) => connection.speak_http1(),
             None => {}
         }
-        if self.site.draining {
-            connection.drain(&mut self.site);
+        if self.shared.draining {
+            connection.drain(&mut self.shared);
             list(&mut self.listed, &mut connection);
         }
         let slot = socket.slot();
@@ -280,26 +280,26 @@ impl<D: Driver> Worker<D> {
             // Somebody has said so already where there is no place for it.
             let _ = self.settings.full.try_send(self.open);
         }
-        self.site.counts.connections += 1;
+        self.shared.counts.connections += 1;
     }
 
     fn listener_failed(&mut self, listener: Token) {
         let _ = self.driver.close(listener, Close::Graceful);
         self.listener = None;
-        self.site.counts.listener_failures += 1;
+        self.shared.counts.listener_failures += 1;
         self.wheel
-            .insert(self.site.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+            .insert(self.shared.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
     }
 
     fn listen_again(&mut self) {
-        if self.site.draining || self.listener.is_some() {
+        if self.shared.draining || self.listener.is_some() {
             return;
         }
         match self.driver.listen(&self.settings.listen) {
             Ok(listener) => self.listener = Some(listener),
             Err(_) => {
                 self.wheel
-                    .insert(self.site.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+                    .insert(self.shared.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
             }
         }
     }
@@ -317,11 +317,11 @@ impl<D: Driver> Worker<D> {
                 Alarm::Wake(socket) => {
                     if let Some(connection) = find(&mut self.connections, socket) {
                         supply(&mut self.driver, connection);
-                        connection.wake(&mut self.site);
+                        connection.wake(&mut self.shared);
                         list(&mut self.listed, connection);
                     }
                 }
-                Alarm::Service(ticket) => self.site.due(ticket),
+                Alarm::Service(ticket) => self.shared.due(ticket),
                 Alarm::Listen => self.listen_again(),
                 Alarm::DrainOver => self.cut_all(),
             }
@@ -331,7 +331,7 @@ impl<D: Driver> Worker<D> {
 
     /// A connection's timer is due: has a limit been reached, or has it moved on?
     fn look_at_limit(&mut self, socket: Token) {
-        let (now, timeouts) = (self.site.now, self.settings.timeouts);
+        let (now, timeouts) = (self.shared.now, self.settings.timeouts);
         let Some(connection) = find(&mut self.connections, socket) else {
             return;
         };
@@ -354,20 +354,20 @@ impl<D: Driver> Worker<D> {
         }
         match overdue {
             Overdue::Close => {
-                self.site.counts.idle += u64::from(!connection.lingers());
+                self.shared.counts.idle += u64::from(!connection.lingers());
                 self.close(socket, Close::Graceful);
             }
             Overdue::Refuse => {
-                connection.time_out(&timeouts, &mut self.site);
+                connection.time_out(&timeouts, &mut self.shared);
                 list(&mut self.listed, connection);
             }
             Overdue::Wake => {
                 supply(&mut self.driver, connection);
-                connection.wake(&mut self.site);
+                connection.wake(&mut self.shared);
                 list(&mut self.listed, connection);
             }
             Overdue::Reset => {
-                self.site.counts.unread += 1;
+                self.shared.counts.unread += 1;
                 self.close(socket, Close::Reset);
             }
         }
@@ -378,10 +378,10 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn settle(&mut self) {
         loop {
-            for (at, ticket) in self.site.agenda.wakes.drain(..) {
+            for (at, ticket) in self.shared.agenda.wakes.drain(..) {
                 self.wheel.insert(at, Alarm::Service(ticket));
             }
-            if !self.site.agenda.completed.is_empty() {
+            if !self.shared.agenda.completed.is_empty() {
                 self.complete();
             }
             if self.listed.is_empty() {
@@ -400,22 +400,22 @@ impl<D: Driver> Worker<D> {
             if self.held_bytes > self.settings.memory_bytes {
                 self.relieve();
             }
-            if self.site.agenda.wakes.is_empty() && self.site.agenda.completed.is_empty() {
+            if self.shared.agenda.wakes.is_empty() && self.shared.agenda.completed.is_empty() {
                 return;
             }
         }
     }
 
     fn complete(&mut self) {
-        let mut completed = std::mem::take(&mut self.site.agenda.completed);
+        let mut completed = std::mem::take(&mut self.shared.agenda.completed);
         for (ticket, response) in completed.drain(..) {
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
                 supply(&mut self.driver, connection);
-                connection.complete(ticket.number, response, &mut self.site);
+                connection.complete(ticket.number, response, &mut self.shared);
                 list(&mut self.listed, connection);
             }
         }
-        self.site.agenda.completed = completed;
+        self.shared.agenda.completed = completed;
     }
 
     /// Sends what can be sent, closes what has ended, reads on what was held.
@@ -429,7 +429,7 @@ impl<D: Driver> Worker<D> {
             supply(&mut self.driver, connection);
         }
         while !connection.sending {
-            let payload = match connection.step(&mut self.site) {
+            let payload = match connection.step(&mut self.shared) {
                 Step::Bytes(bytes) => Payload::Buffer(bytes),
                 Step::Byte(byte) => {
                     let mut bytes = self.driver.buffer();
@@ -451,11 +451,11 @@ impl<D: Driver> Worker<D> {
                 }
                 Step::Sleep(length) => {
                     self.wheel
-                        .insert(self.site.now + length, Alarm::Wake(socket));
+                        .insert(self.shared.now + length, Alarm::Wake(socket));
                     continue;
                 }
                 Step::Nothing => {
-                    if connection.resume(&mut self.site) {
+                    if connection.resume(&mut self.shared) {
                         continue;
                     }
                     break;
@@ -470,7 +470,7 @@ impl<D: Driver> Worker<D> {
                 return self.close(socket, Close::Reset);
             }
             connection.sending = true;
-            connection.since = self.site.now;
+            connection.since = self.shared.now;
             connection.sent_bytes = connection.sent_bytes.saturating_add(bytes);
         }
         if let Some(buffer) = connection.take_unused_buffer() {
@@ -486,7 +486,7 @@ impl<D: Driver> Worker<D> {
         if at != Time::NEVER {
             hasten(&mut self.wheel, connection, at);
         }
-        if let Some(ending) = connection.finished(&self.site) {
+        if let Some(ending) = connection.finished(&self.shared) {
             self.end(socket, ending);
         }
     }
@@ -515,9 +515,9 @@ impl<D: Driver> Worker<D> {
             let Some(connection) = find(&mut self.connections, socket) else {
                 continue;
             };
-            self.site.counts.relieved += 1;
+            self.shared.counts.relieved += 1;
             supply(&mut self.driver, connection);
-            if connection.relieve(&mut self.site) {
+            if connection.relieve(&mut self.shared) {
                 self.look_after(socket);
             }
             // Where that has freed too little, it is the answers that the client does not take.
@@ -543,7 +543,7 @@ impl<D: Driver> Worker<D> {
             Ending::Graceful => self.close(socket, Close::Graceful),
             Ending::Reset => self.close(socket, Close::Reset),
             Ending::Lingering if !connection.lingers() => {
-                connection.linger(self.site.now);
+                connection.linger(self.shared.now);
                 let (at, _) = connection.limit(&self.settings.timeouts);
                 hasten(&mut self.wheel, connection, at);
             }
@@ -569,16 +569,16 @@ impl<D: Driver> Worker<D> {
 
     /// The stop was requested: no more connections, no more requests than those begun.
     fn drain(&mut self) {
-        self.site.drain();
+        self.shared.drain();
         if let Some(listener) = self.listener.take() {
             let _ = self.driver.close(listener, Close::Graceful);
         }
         self.wheel.insert(
-            self.site.now + self.settings.timeouts.drain,
+            self.shared.now + self.settings.timeouts.drain,
             Alarm::DrainOver,
         );
         for connection in self.connections.iter_mut().flatten() {
-            connection.drain(&mut self.site);
+            connection.drain(&mut self.shared);
             list(&mut self.listed, connection);
         }
     }
@@ -586,7 +586,7 @@ impl<D: Driver> Worker<D> {
     fn cut_all(&mut self) {
         for slot in 0..self.connections.len() {
             if let Some(socket) = self.connections[slot].as_ref().map(Connection::socket) {
-                self.site.counts.cut += 1;
+                self.shared.counts.cut += 1;
                 self.close(socket, Close::Reset);
             }
         }

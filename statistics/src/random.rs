@@ -17,9 +17,9 @@ impl Random {
         self.0.next()
     }
 
-    /// A number below `bound`, by multiplication (Lemire 2019); its bias is below `bound` / 2^64.
+    /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.draw()) * bound as u128) >> 64) as usize
+        self.0.index(bound)
     }
 
     /// Puts `items` into a random order (Fisher and Yates).

@@ -180,7 +180,7 @@ impl Rounds<'_> {
         };
         let wall_ns = Time::now().since(began).max(1);
         let used = idle_cpu_ns(entries, at).saturating_sub(others);
-        let round = ran.round(At {
+        let measured = ran.round(At {
             row: &name,
             round,
             start,
@@ -190,18 +190,18 @@ impl Rounds<'_> {
         });
         self.observer.event(&Event::Measured {
             subject: &name,
-            round: round.round,
+            round,
             rounds,
-            sample: &round.sample,
+            sample: &measured.sample,
         });
-        if let Some(record) = &round.record {
+        if let Some(record) = &measured.record {
             let generator = &record.generator;
             self.manifest.setup.engine =
                 format!("{}: {}", generator.engine, generator.engine_reason);
         }
-        self.store.keep(&round);
-        entries[at].measured.insert(round.round);
-        self.measured.push(round);
+        self.store.keep(&measured);
+        entries[at].measured.insert(round);
+        self.measured.push(measured);
     }
 
     /// Looks whether the intervals are narrow enough, where that was asked for and a look is due.

@@ -12,9 +12,6 @@ use super::{Core, State};
 use crate::back_off::BackOff;
 use crate::session::{Speech, Wire};
 
-/// How soon a connection that found no free socket, and waits for one, looks for one again.
-const SOCKET_WAIT_NS: u64 = 1_000_000;
-
 /// Where connections go, from where, and what is said on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
@@ -57,8 +54,10 @@ pub(crate) struct Dialling {
     pub places: usize,
     /// How long an attempt counts among these, if not to its end.
     pub place_ns: Option<u64>,
-    /// How long an attempt may take until exchanges can begin.
+    /// How long an attempt may take until exchanges can begin, the wait for a socket included.
     pub timeout_ns: u64,
+    /// How soon a connection that found no free socket, and waits for one, looks for one again.
+    pub socket_wait_ns: u64,
     pub retries: Retries,
 }
 
@@ -132,7 +131,8 @@ impl<D: Driver, X> Core<D, X> {
         session.state = State::Waiting(since);
         self.counts.waiting += 1;
         let deadline = since.plus(self.dialling.timeout_ns);
-        self.set_timer(index, now.plus(SOCKET_WAIT_NS).min(deadline));
+        let look_again = now.plus(self.dialling.socket_wait_ns);
+        self.set_timer(index, look_again.min(deadline));
     }
 
     /// A session that waits for a free socket since then looks for one now, and is down. False

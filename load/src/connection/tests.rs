@@ -40,6 +40,7 @@ fn core(connections: usize, sockets: usize, peer: impl Peer + 'static) -> Core<S
         places: 2,
         place_ns: Some(100 * MS),
         timeout_ns: 1_000 * MS,
+        socket_wait_ns: MS,
         retries: Retries {
             at_once: 1,
             back_off: BackOff {

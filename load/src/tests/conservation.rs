@@ -48,7 +48,7 @@ struct Draw(Random);
 
 impl Draw {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0.next() % bound
+        self.0.below(bound)
     }
 
     fn one_of<T: Clone>(&mut self, of: &[T]) -> T {

@@ -22,6 +22,8 @@ const BACK_OFF: BackOff = BackOff {
 /// try without more than ten thousand attempts a second.
 const OPEN_LOOP_MOST_NS: std::ops::RangeInclusive<u64> = 10_000_000..=BACK_OFF.most_ns;
 const ATTEMPT_NS: u64 = 100_000;
+/// How soon a connection that waits for a free socket looks for one again.
+const SOCKET_WAIT_NS: u64 = 1_000_000;
 /// How long a retired connection waits for the peer to close first, so that the peer keeps the
 /// `TIME_WAIT` and the port is free for the next one. One that does so does it at once. With each
 /// wait in vain the next ones are half as long, or they and not the server would set the rate; with
@@ -46,6 +48,7 @@ pub(super) fn dialling(share: &Assignment) -> Dialling {
         places: CONNECTING_MAX,
         place_ns: None,
         timeout_ns: share.timeout_ns,
+        socket_wait_ns: SOCKET_WAIT_NS,
         retries: Retries {
             at_once: 1,
             back_off,

@@ -18,7 +18,6 @@
 
 use engine::Driver;
 use measure::tally::Tally;
-use measure::time::Time;
 
 use super::{Session, Worker};
 use crate::connection::State;
@@ -26,7 +25,7 @@ use crate::connection::State;
 #[cfg(test)]
 thread_local! {
     /// When the laws were checked, by the workers of this thread.
-    pub(crate) static CHECKED: std::cell::RefCell<Vec<Time>> = const {
+    pub(crate) static CHECKED: std::cell::RefCell<Vec<measure::time::Time>> = const {
         std::cell::RefCell::new(Vec::new())
     };
 }
@@ -88,9 +87,9 @@ impl Account {
 impl<D: Driver> Worker<'_, D> {
     /// At each edge, between two turns: holds what was counted, and the connections, against the
     /// laws.
-    pub(super) fn check_laws(&mut self, _now: Time) {
+    pub(super) fn check_laws(&mut self) {
         #[cfg(test)]
-        CHECKED.with_borrow_mut(|checked| checked.push(_now));
+        CHECKED.with_borrow_mut(|checked| checked.push(self.core.driver.now()));
         self.core.check();
         self.check_counts();
         if self.is_stranded() {
@@ -113,7 +112,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// At the end, before the last exchanges are taken from their places: looks at each of them.
     pub(super) fn check_places(&mut self) {
-        self.check_laws(self.core.driver.now());
+        self.check_laws();
         let depth = self.assignment.depth;
         let (mut found, mut told, mut fullest) = (0, 0, 0);
         for (index, session) in self.core.sessions.iter().enumerate() {

@@ -27,7 +27,8 @@ use proto::http1::HeadMemo;
 
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
-use crate::gate::Gate;
+use crate::crew::INTERRUPT_DRAIN_NS;
+use crate::gate::{self, Gate};
 use crate::recorder::Recorder;
 use crate::session::{Exchange, Flights, Ring};
 use crate::stalls::Stall;
@@ -40,10 +41,6 @@ use plan::schedule::Marks;
 const SPIN_NS: u64 = 200_000;
 /// How much earlier than a send is due the worker wakes up, at least and at most.
 const WAKE_EARLY_NS: std::ops::RangeInclusive<u64> = 20_000..=300_000;
-/// How long an interrupted run waits for the answers that are on their way.
-const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
-/// How often a worker looks for the others while it waits to begin.
-const GATE_POLL_NS: u64 = 1_000_000;
 /// A counted run in which no connection stands for this long will not end by itself.
 pub(crate) const GIVE_UP_S: u64 = 10;
 /// The most unsent exchanges that are entered one by one when a run ends.
@@ -550,7 +547,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut wake = self.next_wake();
         match self.phase {
             Phase::Connecting { .. } => {
-                return (Until::Time(wake.min(now.plus(GATE_POLL_NS))), busy);
+                return (Until::Time(wake.min(now.plus(gate::POLL_NS))), busy);
             }
             Phase::Loading => {}
             // A stall of our own shows in turns that come late, so there have to be some.

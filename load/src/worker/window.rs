@@ -19,7 +19,7 @@ impl<D: Driver> Worker<'_, D> {
     /// look whether the laws still hold.
     #[cold]
     pub(super) fn cross(&mut self, now: Time, completions: &Completions) {
-        self.check_laws(now);
+        self.check_laws();
         let unread = bytes_of(completions);
         let (start, end) = self.recorder.window();
         if self.phase == Phase::Loading && now >= start {

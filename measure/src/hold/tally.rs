@@ -107,11 +107,8 @@ impl Gains for Counts {
     }
 
     fn add(&mut self, other: &Counts) {
-        self.opened += other.opened;
-        self.lost += other.lost;
-        self.reconnects += other.reconnects;
-        self.answered += other.answered;
-        self.failed += other.failed;
+        merge_fields!(Counts, self, other,
+            merge [], add [opened, lost, reconnects, answered, failed], apart []);
     }
 }
 
@@ -242,30 +239,13 @@ impl Tally {
 
     /// Adds everything that `other` counted. Both are finished.
     pub fn merge(&mut self, other: &Tally) {
-        self.set_up.merge(&other.set_up);
-        self.re_establish.merge(&other.re_establish);
-        self.heartbeat.merge(&other.heartbeat);
-        self.lateness.merge(&other.lateness);
-        self.losses.merge(&other.losses);
-        self.attempts.merge(&other.attempts);
-        self.heartbeat_errors.merge(&other.heartbeat_errors);
-        self.statuses.merge(&other.statuses);
-        self.closes.merge(&other.closes);
-        self.given_up += other.given_up;
-        self.survived += other.survived;
-        self.standing += other.standing;
-        self.watched_ns += other.watched_ns;
-        self.sent += other.sent;
-        self.unfinished += other.unfinished;
-        self.censored += other.censored;
-        self.due += other.due;
-        self.skipped += other.skipped;
-        self.skipped_down += other.skipped_down;
-        self.skipped_in_vain += other.skipped_in_vain;
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
+        merge_fields!(Tally, self, other,
+            merge [set_up, re_establish, heartbeat, lateness, losses, attempts, heartbeat_errors,
+                statuses, closes, series],
+            add [given_up, survived, standing, watched_ns, sent, unfinished, censored, due,
+                skipped, skipped_down, skipped_in_vain, bytes_received, bytes_sent],
+            apart [counts]);
         self.counts.add(&other.counts);
-        self.series.merge(&other.series);
         self.check();
     }
 

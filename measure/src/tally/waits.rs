@@ -56,21 +56,19 @@ impl Waits {
     }
 
     /// Adds what `other` has.
-    pub fn merge(&mut self, other: Waits) {
-        self.busy_ns += other.busy_ns;
-        self.connecting_ns += other.connecting_ns;
-        self.closing_ns += other.closing_ns;
-        self.back_off_ns += other.back_off_ns;
-        self.unreachable_ns += other.unreachable_ns;
-        self.late_ns += other.late_ns;
+    pub fn merge(&mut self, other: &Waits) {
+        merge_fields!(Waits, self, other,
+            merge [counts],
+            add [busy_ns, connecting_ns, closing_ns, back_off_ns, unreachable_ns, late_ns],
+            apart [refused_ns]);
         self.refused_ns = self.refused_ns.wrapping_add(other.refused_ns);
-        let (mine, theirs) = (&mut self.counts, other.counts);
-        mine.busy += theirs.busy;
-        mine.connecting += theirs.connecting;
-        mine.closing += theirs.closing;
-        mine.back_off += theirs.back_off;
-        mine.unreachable += theirs.unreachable;
-        mine.late += theirs.late;
-        mine.refused += theirs.refused;
+    }
+}
+
+impl WaitCounts {
+    fn merge(&mut self, other: &WaitCounts) {
+        merge_fields!(WaitCounts, self, other,
+            merge [],
+            add [busy, connecting, closing, back_off, unreachable, late, refused], apart []);
     }
 }

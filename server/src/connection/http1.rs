@@ -60,51 +60,51 @@ impl Http1 {
 
     /// Bytes came on `socket`.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], socket: Token, site: &mut Shared) {
+    pub(super) fn receive(&mut self, input: &[u8], socket: Token, shared: &mut Shared) {
         if self.held.is_empty() {
-            self.read(input, socket, site);
+            self.read(input, socket, shared);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, socket: Token, site: &mut Shared) -> bool {
+    pub(super) fn resume(&mut self, socket: Token, shared: &mut Shared) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, socket, site);
+        self.read(&held, socket, shared);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], socket: Token, site: &mut Shared) {
+    fn read(&mut self, mut input: &[u8], socket: Token, shared: &mut Shared) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
             if talk.out.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 return;
             }
-            match self.machine.next(&mut input, &mut site.memo) {
+            match self.machine.next(&mut input, &mut shared.memo) {
                 Ok(Some(Event::Request(request))) => {
                     self.head_since = Time::NEVER;
-                    talk.request(&request, socket, site);
+                    talk.request(&request, socket, shared);
                 }
                 Ok(Some(Event::Body(bytes))) => talk.body(bytes),
                 Ok(Some(Event::End)) => {
-                    talk.end(socket, site);
+                    talk.end(socket, shared);
                     if talk.out.upgrade().is_some() {
                         return self.held.extend_from_slice(input);
                     }
                 }
                 Ok(None) => break,
-                Err(rejection) => talk.reject(rejection, site),
+                Err(rejection) => talk.reject(rejection, shared),
             }
         }
         if talk.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
-            self.head_since = site.now;
+            self.head_since = shared.now;
         }
         self.settle();
     }
@@ -149,26 +149,26 @@ impl Http1 {
     }
 
     /// The request under way came too slowly.
-    pub(super) fn time_out(&mut self, site: &mut Shared) {
+    pub(super) fn time_out(&mut self, shared: &mut Shared) {
         self.head_since = Time::NEVER;
         let text = "the request took too long to arrive\n";
-        self.talk.refuse(408, text.into(), site);
+        self.talk.refuse(408, text.into(), shared);
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(super) fn complete(&mut self, number: u32, response: &Response, site: &mut Shared) {
-        self.talk.complete(number, response, site);
+    pub(super) fn complete(&mut self, number: u32, response: &Response, shared: &mut Shared) {
+        self.talk.complete(number, response, shared);
     }
 
     /// How the connection is to be closed, if it is time.
-    pub(super) fn finished(&self, site: &Shared) -> Option<Ending> {
+    pub(super) fn finished(&self, shared: &Shared) -> Option<Ending> {
         let Talk {
             ref out,
             peer_ended,
             ending,
             ..
         } = self.talk;
-        let in_vain = (peer_ended || site.draining) && out.waits_for_ever();
+        let in_vain = (peer_ended || shared.draining) && out.waits_for_ever();
         match ending {
             Some(_) if !out.is_empty() && !in_vain => None,
             Some(Ending::Lingering) if peer_ended => Some(Ending::Graceful),
@@ -228,12 +228,12 @@ impl Http1 {
     }
 
     /// Gives up the request whose body is coming. False if there is none.
-    pub(super) fn relieve(&mut self, site: &mut Shared) -> bool {
+    pub(super) fn relieve(&mut self, shared: &mut Shared) -> bool {
         if self.talk.body.is_none() || self.talk.out.waits() {
             return false;
         }
         self.held = Vec::new();
-        self.talk.refuse(503, TOO_MUCH.into(), site);
+        self.talk.refuse(503, TOO_MUCH.into(), shared);
         true
     }
 
@@ -254,22 +254,22 @@ impl Talk {
     }
 
     #[inline]
-    fn request(&mut self, request: &Request<'_>, socket: Token, site: &mut Shared) {
-        site.counts.requests += 1;
+    fn request(&mut self, request: &Request<'_>, socket: Token, shared: &mut Shared) {
+        shared.counts.requests += 1;
         if request.body != BodyLength::Known(0) {
-            return self.begin(request, site);
+            return self.begin(request, shared);
         }
-        match site.kept.answer(request.head) {
+        match shared.kept.answer(request.head) {
             Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
-            None => self.answer_bodiless(request, socket, site),
+            None => self.answer_bodiless(request, socket, shared),
         }
     }
 
-    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, site: &mut Shared) {
-        let form = form(request, site);
+    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, shared: &mut Shared) {
+        let form = form(request, shared);
         self.number = self.number.wrapping_add(1);
         let content_type = content_type(request.head);
-        let reply = site.answer(
+        let reply = shared.answer(
             request.method,
             request.path(),
             content_type,
@@ -277,9 +277,9 @@ impl Talk {
             self.number,
         );
         match reply {
-            Reply::Always(response) => self.say(&response, form, Some(request.head), site),
-            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, site),
-            reply => self.reply(reply, form, site),
+            Reply::Always(response) => self.say(&response, form, Some(request.head), shared),
+            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, shared),
+            reply => self.reply(reply, form, shared),
         }
     }
 
@@ -289,10 +289,10 @@ impl Talk {
         dialogue: Dialogue,
         request: &Request<'_>,
         form: Form,
-        site: &mut Shared,
+        shared: &mut Shared,
     ) {
         let refusal = match upgrade::accept(request) {
-            Ok(_) if site.draining => (503, "the server is shutting down\n".to_owned()),
+            Ok(_) if shared.draining => (503, "the server is shutting down\n".to_owned()),
             // Its answer could only wait behind the others, and no frame may come before it.
             Ok(_) if self.out.waits_anywhere() => (
                 400,
@@ -309,14 +309,14 @@ impl Talk {
             upgrade: (status == 426).then_some(&upgrade::OFFER),
             ..Response::sentence(status, text)
         };
-        self.say(&response, form, None, site);
+        self.say(&response, form, None, shared);
     }
 
-    fn begin(&mut self, request: &Request<'_>, site: &mut Shared) {
-        let form = form(request, site);
+    fn begin(&mut self, request: &Request<'_>, shared: &mut Shared) {
+        let form = form(request, shared);
         let content_type = content_type(request.head);
-        let mut incoming = site.incoming();
-        if let Err(response) = incoming.begin(request.method, request.path(), content_type, site) {
+        let mut incoming = shared.incoming();
+        if let Err(response) = incoming.begin(request.method, request.path(), content_type, shared) {
             if request.expect_continue {
                 // The client asked whether to send the body. It may do so in spite of the answer,
                 // so this connection cannot be read any further (RFC 9110 §10.1.1).
@@ -324,9 +324,9 @@ impl Talk {
                     keep_alive: false,
                     ..form
                 };
-                self.say(&response, last, None, site);
+                self.say(&response, last, None, shared);
                 self.ending = Some(Ending::Lingering);
-                return site.recycle(incoming);
+                return shared.recycle(incoming);
             }
             incoming.refuse(response);
         }
@@ -335,7 +335,7 @@ impl Talk {
             self.out
                 .append(|out| out.extend_from_slice(response::CONTINUE));
         }
-        incoming.arrival = Arrival::begin(site.now);
+        incoming.arrival = Arrival::begin(shared.now);
         self.body = Some(incoming);
     }
 
@@ -348,21 +348,21 @@ impl Talk {
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
-    fn end(&mut self, socket: Token, site: &mut Shared) {
+    fn end(&mut self, socket: Token, shared: &mut Shared) {
         if let Some(mut incoming) = self.body.take() {
             self.number = self.number.wrapping_add(1);
-            let reply = incoming.answer(socket, self.number, site);
+            let reply = incoming.answer(socket, self.number, shared);
             if let (Some(reply), Some(form)) = (reply, incoming.form) {
-                self.reply(reply, form, site);
+                self.reply(reply, form, shared);
             }
-            site.recycle(incoming);
+            shared.recycle(incoming);
         }
     }
 
-    fn reply(&mut self, reply: Reply, form: Form, site: &mut Shared) {
+    fn reply(&mut self, reply: Reply, form: Form, shared: &mut Shared) {
         let ending = match reply {
             Reply::Now(response) | Reply::Always(response) => {
-                return self.say(&response, form, None, site);
+                return self.say(&response, form, None, shared);
             }
             Reply::Later => {
                 self.out.then(Then::Answer {
@@ -377,7 +377,7 @@ impl Talk {
             }
             Reply::Dribble { response, every } => {
                 let mut bytes = Vec::new();
-                answer::encode(&mut bytes, &response, form, &site.date);
+                answer::encode(&mut bytes, &response, form, &shared.date);
                 let dribble = Dribble {
                     bytes,
                     at: 0,
@@ -392,7 +392,7 @@ impl Talk {
                 Some(Ending::Graceful)
             }
             Reply::Cut { response, bytes } => {
-                let date = &site.date;
+                let date = &shared.date;
                 self.out.append(|out| {
                     let mut whole = Vec::new();
                     let _ = answer::encode(&mut whole, &response, form, date);
@@ -407,19 +407,19 @@ impl Talk {
             Reply::Reset => Some(Ending::Reset),
             Reply::Upgrade(_) => {
                 let text = "a WebSocket upgrade can't have a body\n";
-                return self.say(&Response::sentence(400, text.into()), form, None, site);
+                return self.say(&Response::sentence(400, text.into()), form, None, shared);
             }
             Reply::Http2(_) => {
                 let text = "this fault needs HTTP/2, but this connection speaks HTTP/1\n";
-                return self.say(&Response::sentence(400, text.into()), form, None, site);
+                return self.say(&Response::sentence(400, text.into()), form, None, shared);
             }
         };
         self.ending = self.ending.or(ending);
     }
 
     /// Appends an answer. With the head it answers, it is kept for every request with this head.
-    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, site: &mut Shared) {
-        let site = &mut **site;
+    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, shared: &mut Shared) {
+        let site = &mut **shared;
         let (date, kept) = (&site.date, &mut site.kept);
         let form = form.fitting(response);
         let rest = self.out.append(|out| {
@@ -438,7 +438,7 @@ impl Talk {
         }
     }
 
-    fn complete(&mut self, number: u32, response: &Response, site: &Shared) {
+    fn complete(&mut self, number: u32, response: &Response, shared: &Shared) {
         let Some((form, last)) = self.out.awaited(number) else {
             return;
         };
@@ -453,22 +453,22 @@ impl Talk {
             self.ending.get_or_insert(Ending::Graceful);
         }
         self.out.fill(number, |out| {
-            answer::encode(out, response, form, &site.date).map_or(Then::Nothing, Then::Body)
+            answer::encode(out, response, form, &shared.date).map_or(Then::Nothing, Then::Body)
         });
     }
 
-    fn reject(&mut self, rejection: Rejection, site: &mut Shared) {
+    fn reject(&mut self, rejection: Rejection, shared: &mut Shared) {
         if rejection.is_foreign() {
-            site.counts.rejections.count(rejection.status);
+            shared.counts.rejections.count(rejection.status);
             self.body = None;
             self.ending = Some(Ending::Lingering);
             return;
         }
-        self.refuse(rejection.status, format!("{}\n", rejection.violation), site);
+        self.refuse(rejection.status, format!("{}\n", rejection.violation), shared);
     }
 
-    fn refuse(&mut self, status: u16, text: String, site: &mut Shared) {
-        site.counts.rejections.count(status);
+    fn refuse(&mut self, status: u16, text: String, shared: &mut Shared) {
+        shared.counts.rejections.count(status);
         let version = http1::Version::Http11;
         let form = Form {
             version,
@@ -476,17 +476,17 @@ impl Talk {
             keep_alive: false,
         };
         self.body = None;
-        self.say(&Response::sentence(status, text), form, None, site);
+        self.say(&Response::sentence(status, text), form, None, shared);
         // What else the client is sending can no longer be told.
         self.ending = Some(Ending::Lingering);
     }
 }
 
-fn form(request: &Request<'_>, site: &Shared) -> Form {
+fn form(request: &Request<'_>, shared: &Shared) -> Form {
     Form {
         version: request.version,
         head_only: request.method == b"HEAD",
-        keep_alive: request.keep_alive && !site.draining,
+        keep_alive: request.keep_alive && !shared.draining,
     }
 }
 

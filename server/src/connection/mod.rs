@@ -264,14 +264,14 @@ impl Connection {
     }
 
     /// Both sides have agreed on HTTP/2 before the first byte.
-    pub(crate) fn speak_http2(&mut self, site: &Shared) {
+    pub(crate) fn speak_http2(&mut self, shared: &Shared) {
         self.preface = DECIDED;
         debug_assert!(
             matches!(self.protocol, Protocol::Http1(_)),
             "HTTP/2 begins a connection"
         );
         let out = self.take_unused_buffer().unwrap_or_default();
-        let http = Http2::new(self.socket, &site.limits, out);
+        let http = Http2::new(self.socket, &shared.limits, out);
         self.protocol = Protocol::Http2(Box::new(http));
     }
 
@@ -282,21 +282,21 @@ impl Connection {
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn receive(&mut self, input: &[u8], site: &mut Shared) {
+    pub(crate) fn receive(&mut self, input: &[u8], shared: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) if self.preface == DECIDED => {
-                http.receive(input, self.socket, site);
-                self.switch(site);
+                http.receive(input, self.socket, shared);
+                self.switch(shared);
             }
-            Protocol::Http1(_) => self.receive_first(input, site),
-            Protocol::Http2(http) => http.receive(input, site),
-            Protocol::WebSocket(websocket) => websocket.receive(input, site),
+            Protocol::Http1(_) => self.receive_first(input, shared),
+            Protocol::Http2(http) => http.receive(input, shared),
+            Protocol::WebSocket(websocket) => websocket.receive(input, shared),
         }
     }
 
     /// Bytes came that may be the preface of HTTP/2 (RFC 9113 §3.3). It is no request of HTTP/1, so
     /// that one byte that differs decides.
-    fn receive_first(&mut self, input: &[u8], site: &mut Shared) {
+    fn receive_first(&mut self, input: &[u8], shared: &mut Shared) {
         let seen = self.preface as usize;
         debug_assert!(
             seen < PREFACE.len(),
@@ -305,61 +305,61 @@ impl Connection {
         let expected = &PREFACE[seen..];
         let length = expected.len().min(input.len());
         if input[..length] != expected[..length] {
-            self.settle_on_http1(site);
-            self.receive(input, site);
+            self.settle_on_http1(shared);
+            self.receive(input, shared);
         } else if length == expected.len() {
-            self.speak_http2(site);
-            self.receive(PREFACE, site);
-            self.receive(&input[length..], site);
+            self.speak_http2(shared);
+            self.receive(PREFACE, shared);
+            self.receive(&input[length..], shared);
         } else {
             self.preface += length as u8;
             if let Protocol::Http1(http) = &mut self.protocol {
-                http.head_began(site.now);
+                http.head_began(shared.now);
             }
         }
     }
 
     /// No more is waited for: what came of the preface begins a request of HTTP/1.
-    fn settle_on_http1(&mut self, site: &mut Shared) {
+    fn settle_on_http1(&mut self, shared: &mut Shared) {
         if let Protocol::Http1(http) = &mut self.protocol
             && self.preface != DECIDED
         {
             let seen = std::mem::replace(&mut self.preface, DECIDED) as usize;
             if seen > 0 {
-                http.receive(&PREFACE[..seen], self.socket, site);
+                http.receive(&PREFACE[..seen], self.socket, shared);
             }
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(crate) fn resume(&mut self, site: &mut Shared) -> bool {
+    pub(crate) fn resume(&mut self, shared: &mut Shared) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => {
-                http.resume(self.socket, site) && {
-                    self.switch(site);
+                http.resume(self.socket, shared) && {
+                    self.switch(shared);
                     true
                 }
             }
-            Protocol::Http2(http) => http.resume(site),
-            Protocol::WebSocket(websocket) => websocket.resume(site),
+            Protocol::Http2(http) => http.resume(shared),
+            Protocol::WebSocket(websocket) => websocket.resume(shared),
         }
     }
 
     /// Goes on as another protocol, if the last request asked for that and was granted it.
     #[inline]
-    fn switch(&mut self, site: &mut Shared) {
+    fn switch(&mut self, shared: &mut Shared) {
         let Protocol::Http1(http) = &mut self.protocol else {
             return;
         };
         if let Some(mut websocket) = http.upgraded() {
-            websocket.resume(site);
+            websocket.resume(shared);
             self.protocol = Protocol::WebSocket(websocket);
         }
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended(&mut self, site: &mut Shared) {
-        self.settle_on_http1(site);
+    pub(crate) fn peer_ended(&mut self, shared: &mut Shared) {
+        self.settle_on_http1(shared);
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
@@ -368,30 +368,30 @@ impl Connection {
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain(&mut self, site: &mut Shared) {
-        self.settle_on_http1(site);
+    pub(crate) fn drain(&mut self, shared: &mut Shared) {
+        self.settle_on_http1(shared);
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
             Protocol::WebSocket(websocket) => websocket.drain(),
-            Protocol::Http2(http) => http.drain(site),
+            Protocol::Http2(http) => http.drain(shared),
         }
     }
 
     /// What was under way came too slowly.
-    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Shared) {
-        self.settle_on_http1(site);
+    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, shared: &mut Shared) {
+        self.settle_on_http1(shared);
         match &mut self.protocol {
-            Protocol::Http1(http) => http.time_out(site),
-            Protocol::WebSocket(websocket) => websocket.time_out(site),
-            Protocol::Http2(http) => http.time_out(timeouts, site),
+            Protocol::Http1(http) => http.time_out(shared),
+            Protocol::WebSocket(websocket) => websocket.time_out(shared),
+            Protocol::Http2(http) => http.time_out(timeouts, shared),
         }
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(crate) fn complete(&mut self, number: u32, response: Response, site: &mut Shared) {
+    pub(crate) fn complete(&mut self, number: u32, response: Response, shared: &mut Shared) {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.complete(number, &response, site),
-            Protocol::Http2(http) => http.complete(number, response, site),
+            Protocol::Http1(http) => http.complete(number, &response, shared),
+            Protocol::Http2(http) => http.complete(number, response, shared),
             // An upgrade waits for no earlier answer.
             Protocol::WebSocket(_) => {}
         }
@@ -399,20 +399,20 @@ impl Connection {
 
     /// Takes the next thing to do off its output.
     #[inline]
-    pub(crate) fn step(&mut self, site: &mut Shared) -> Step {
+    pub(crate) fn step(&mut self, shared: &mut Shared) -> Step {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().step(),
             Protocol::WebSocket(websocket) => websocket.out().step(),
-            Protocol::Http2(http) => http.step(site),
+            Protocol::Http2(http) => http.step(shared),
         }
     }
 
     /// The time of a [`Step::Sleep`] is over, or of [`Overdue::Wake`] has come.
-    pub(crate) fn wake(&mut self, site: &mut Shared) {
+    pub(crate) fn wake(&mut self, shared: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
-            Protocol::Http2(http) => http.wake(site),
+            Protocol::Http2(http) => http.wake(shared),
         }
     }
 
@@ -484,11 +484,11 @@ impl Connection {
 
     /// How it is to be closed, if it is time.
     #[inline]
-    pub(crate) fn finished(&self, site: &Shared) -> Option<Ending> {
+    pub(crate) fn finished(&self, shared: &Shared) -> Option<Ending> {
         match &self.protocol {
-            Protocol::Http1(http) => http.finished(site),
+            Protocol::Http1(http) => http.finished(shared),
             Protocol::WebSocket(websocket) => websocket.finished(),
-            Protocol::Http2(http) => http.finished(site),
+            Protocol::Http2(http) => http.finished(shared),
         }
     }
 
@@ -526,11 +526,11 @@ impl Connection {
 
     /// Gives up what takes memory, and says so. False where there is nothing to say it to: the
     /// client does not even take what was said before.
-    pub(crate) fn relieve(&mut self, site: &mut Shared) -> bool {
+    pub(crate) fn relieve(&mut self, shared: &mut Shared) -> bool {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.relieve(site),
+            Protocol::Http1(http) => http.relieve(shared),
             Protocol::WebSocket(websocket) => websocket.relieve(),
-            Protocol::Http2(http) => http.relieve(site),
+            Protocol::Http2(http) => http.relieve(shared),
         }
     }
 

@@ -69,38 +69,38 @@ impl WebSocket {
 
     /// Bytes came.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], site: &mut Shared) {
+    pub(super) fn receive(&mut self, input: &[u8], shared: &mut Shared) {
         if self.held.is_empty() {
-            self.read(input, site);
+            self.read(input, shared);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, site: &mut Shared) -> bool {
+    pub(super) fn resume(&mut self, shared: &mut Shared) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, site);
+        self.read(&held, shared);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], site: &mut Shared) {
+    fn read(&mut self, mut input: &[u8], shared: &mut Shared) {
         let talk = &mut self.talk;
         if talk.message.is_empty() {
-            std::mem::swap(&mut talk.message, &mut site.message);
+            std::mem::swap(&mut talk.message, &mut shared.message);
         }
         loop {
             if talk.out.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 break;
             }
-            match self.reader.next(&mut input, &mut site.scratch) {
+            match self.reader.next(&mut input, &mut shared.scratch) {
                 Ok(Some(event)) => {
                     let complete = talk.happened(event);
-                    site.counts.messages += u64::from(complete);
+                    shared.counts.messages += u64::from(complete);
                 }
                 Ok(None) => break,
                 Err(failure) => {
@@ -109,10 +109,10 @@ impl WebSocket {
                 }
             }
         }
-        talk.mind_arrival(site.now);
+        talk.mind_arrival(shared.now);
         // Memory that is not in use goes back; that of a message under way stays.
         if talk.message.is_empty() {
-            site.keep_message_memory(std::mem::take(&mut talk.message));
+            shared.keep_message_memory(std::mem::take(&mut talk.message));
         }
     }
 
@@ -131,14 +131,14 @@ impl WebSocket {
     }
 
     /// Nothing came for too long, or not all of a message.
-    pub(super) fn time_out(&mut self, site: &mut Shared) {
+    pub(super) fn time_out(&mut self, shared: &mut Shared) {
         if self.talk.message.is_empty() {
-            site.counts.idle += 1;
+            shared.counts.idle += 1;
             self.talk
                 .close(code::GOING_AWAY, "the connection was idle for too long");
         } else {
             // What HTTP would answer.
-            site.counts.rejections.count(408);
+            shared.counts.rejections.count(408);
             self.talk
                 .close(code::GOING_AWAY, "the message took too long");
         }

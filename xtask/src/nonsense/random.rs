@@ -19,7 +19,7 @@ impl Random {
 
     /// A number below `bound`; zero where there is none.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        self.0.index(bound.max(1))
+        self.0.index(bound)
     }
 
     /// True once in `times`.

@@ -1,9 +1,15 @@
 //! Servers that have no room for all connections, and what falls due as a hold ends.
 
+use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use measure::time::Time;
 
-use super::{ANSWER, MS, Server, address, hold, hold_on, plan, well};
+use super::{
+    ANSWER, Deed, MS, Plan, Record, Server, Worker, address, assignment, brought, hold, hold_on,
+    plan, record_of, well,
+};
+use crate::crew::Job;
+use crate::gate::Gate;
 use plan::protocol::{Http2, Protocol};
 
 /// Speaks HTTP/2 to so many connections, and says nothing to any other.
@@ -49,6 +55,57 @@ fn a_hold_begins_when_each_connection_has_been_tried_once() {
     assert_eq!(record.failed_attempts.len(), 1);
     let told = "1900 of 2000 connections never opened";
     assert!(record.warnings.iter().any(|it| it.starts_with(told)));
+}
+
+/// Three connections that share two sockets.
+fn hold_on_two_sockets(plan: &Plan, server: impl Peer + 'static) -> Record {
+    let network = Network::new(1, Faults::none());
+    network.serve(&address(), server);
+    let mut assignment = assignment(plan, network.now());
+    assignment.sockets = 2;
+    let driver = network.driver(&assignment.config());
+    let gate = Gate::new(1);
+    let worker = Worker::new(driver, &gate, Stop::new(), assignment);
+    record_of(plan, vec![brought(worker.unwrap())])
+}
+
+#[test]
+fn a_connection_that_waits_for_a_socket_in_vain_times_out() {
+    let mut plan = plan(3, 5.0);
+    (plan.connect_timeout_s, plan.retries) = (2.0, 1);
+    let record = hold_on_two_sockets(&plan, Server::new(|_, _, _| well(MS)));
+    // It is tried twice, and the hold begins when it has been tried once.
+    assert_eq!(record.failed_attempts["connect_timeout"], 2);
+    assert_eq!(record.failed_attempts.len(), 1);
+    assert!(
+        (1.9..2.2).contains(&record.opening_s),
+        "{}",
+        record.opening_s
+    );
+    assert_eq!(
+        (record.connections.opened, record.connections.survived),
+        (2, 2)
+    );
+    assert_eq!(record.connections.given_up, 1);
+}
+
+#[test]
+fn a_connection_that_waits_for_a_socket_takes_the_first_that_is_free() {
+    let mut plan = plan(3, 5.0);
+    (plan.connect_timeout_s, plan.retries) = (60.0, 0);
+    let mut closed = false;
+    let once = move |_, _, _| match std::mem::replace(&mut closed, true) {
+        false => Deed::Close,
+        true => well(MS),
+    };
+    let record = hold_on_two_sockets(&plan, Server::new(once));
+    assert!(
+        record.failed_attempts.is_empty(),
+        "{:?}",
+        record.failed_attempts
+    );
+    assert_eq!((record.connections.opened, record.connections.lost), (3, 1));
+    assert_eq!(record.connections.standing, 2);
 }
 
 #[test]

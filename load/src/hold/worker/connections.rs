@@ -14,8 +14,8 @@ const CONNECTING_MAX: usize = 512;
 /// How long an attempt counts among them. One that goes on for longer waits for its peer and not
 /// for this process, and a server without room must not keep the others from their first attempt.
 const PLACE_NS: u64 = 500_000_000;
-/// How long an attempt waits for a socket that is still closing to free its slot.
-const SLOT_WAIT_NS: u64 = 10_000_000;
+/// How soon a connection that waits for a free socket looks for one again: there may be very many.
+const SOCKET_WAIT_NS: u64 = 10_000_000;
 
 /// How a worker with this share opens its connections.
 pub(super) fn dialling(share: &Assignment) -> Dialling {
@@ -26,6 +26,7 @@ pub(super) fn dialling(share: &Assignment) -> Dialling {
         places: CONNECTING_MAX,
         place_ns: Some(PLACE_NS),
         timeout_ns: share.connect_timeout_ns,
+        socket_wait_ns: SOCKET_WAIT_NS,
         retries: Retries {
             at_once: 0,
             back_off: share.back_off,
@@ -43,21 +44,34 @@ impl<D: Driver> Worker<'_, D> {
                 && self.opening_at(self.next_to_open) <= now
             {
                 self.next_to_open += 1;
-                self.open(self.next_to_open - 1, now);
-            } else if let Some(index) = self.waiting.pop_front() {
-                self.open(index as usize, now);
+                self.open(self.next_to_open - 1, now, now);
+            } else if let Some(index) = self.to_retry.pop_front() {
+                self.open(index as usize, now, now);
             } else {
                 return;
             }
         }
     }
 
-    /// Begins an attempt.
-    fn open(&mut self, index: usize, now: Time) {
+    /// Begins an attempt, on the first socket that is free `since` then: sockets that are still
+    /// closing may hold the last slots.
+    fn open(&mut self, index: usize, since: Time, now: Time) {
         match self.core.dial(index, now) {
             Attempt::Begun => {}
-            Attempt::NoSocket => self.core.set_timer(index, now.plus(SLOT_WAIT_NS)),
+            Attempt::NoSocket => self.core.wait_for_socket(index, since, now),
             Attempt::Refused(kind) => self.attempt_failed(index, kind, now),
+        }
+    }
+
+    /// A connection that waits for a socket looks for one again, unless it has waited for too long
+    /// or the hold is over.
+    pub(super) fn look_for_socket(&mut self, index: usize, since: Time, now: Time) {
+        if self.is_over() || !self.core.look_for_socket(index, since, now) {
+            return self.ended(index, ErrorKind::ConnectTimeout, now);
+        }
+        match self.core.has_place() {
+            true => self.open(index, since, now),
+            false => self.core.wait_for_socket(index, since, now),
         }
     }
 
@@ -99,9 +113,11 @@ impl<D: Driver> Worker<'_, D> {
             return;
         }
         match self.core.sessions[index].state() {
-            State::Connecting(_) | State::Greeting(_) => self.attempt_failed(index, kind, now),
+            State::Waiting(_) | State::Connecting(_) | State::Greeting(_) => {
+                self.attempt_failed(index, kind, now);
+            }
             State::Open => self.lose(index, kind, now),
-            State::Down | State::Waiting(_) | State::Closing => {}
+            State::Down | State::Closing => {}
         }
     }
 

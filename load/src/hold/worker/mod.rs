@@ -28,8 +28,8 @@ use proto::http1::HeadMemo;
 
 use crate::back_off::BackOff;
 use crate::connection::{Core, Route, State, error_kind};
-use crate::crew::Job;
-use crate::gate::Gate;
+use crate::crew::{INTERRUPT_DRAIN_NS, Job};
+use crate::gate::{self, Gate};
 use crate::session::Speech;
 use crate::stalls::Stall;
 use measure::random::Random;
@@ -37,16 +37,12 @@ use measure::random::Random;
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;
 const BUFFER_BYTES: usize = 4096;
-/// How long an interrupted hold waits for the answers that are on their way.
-const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
 /// How long a hold that is over goes on closing connections.
 const FAREWELL_NS: u64 = 1_000_000_000;
 /// How many it closes before it looks at the time. The driver only begins to close them; the work
 /// is done in the turn that follows, in which io_uring ends about twenty operations. With more, the
 /// work would pile up behind the clock's back.
 const FAREWELLS: usize = 16;
-/// How often a worker looks for the others while it waits for the hold to begin.
-const GATE_POLL_NS: u64 = 1_000_000;
 
 /// What one worker is to do: its share of a plan, resolved.
 #[derive(Clone, Debug)]
@@ -169,8 +165,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     began: bool,
     ended_by: Option<Signal>,
     next_to_open: usize,
-    /// Connections that are to be tried again and wait for others to come about.
-    waiting: VecDeque<u32>,
+    /// Connections whose time to be tried again has come, until fewer are being opened.
+    to_retry: VecDeque<u32>,
     /// Heartbeats without an answer so far.
     unanswered: u64,
     violation: Option<Violation>,
@@ -236,7 +232,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             began: false,
             ended_by: None,
             next_to_open: 0,
-            waiting: VecDeque::new(),
+            to_retry: VecDeque::new(),
             unanswered: 0,
             violation: None,
             assignment,
@@ -371,7 +367,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             wake = wake.min(self.tally.next_tick());
         }
         match self.phase {
-            Phase::Opening { announced: true } => wake = wake.min(now.plus(GATE_POLL_NS)),
+            Phase::Opening { announced: true } => wake = wake.min(now.plus(gate::POLL_NS)),
             Phase::Opening { announced: false } => {
                 if self.core.has_place() && self.next_to_open < self.core.sessions.len() {
                     wake = wake.min(self.opening_at(self.next_to_open));
@@ -411,10 +407,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                     self.ended(index, ErrorKind::Timeout, now);
                 }
                 State::Open => self.beat(index, now),
-                // Down: the others are states of a run's connections.
-                State::Down | State::Waiting(_) | State::Closing => {
-                    self.waiting.push_back(index as u32);
-                }
+                State::Waiting(since) => self.look_for_socket(index, since, now),
+                // Down: only a run's connections are closing.
+                State::Down | State::Closing => self.to_retry.push_back(index as u32),
             }
         }
     }

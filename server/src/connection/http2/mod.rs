@@ -87,80 +87,80 @@ impl Http2 {
 
     /// Bytes came.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], site: &mut Shared) {
+    pub(super) fn receive(&mut self, input: &[u8], shared: &mut Shared) {
         if self.held.is_empty() || self.ending.is_some() {
-            self.read(input, site);
+            self.read(input, shared);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, site: &mut Shared) -> bool {
+    pub(super) fn resume(&mut self, shared: &mut Shared) -> bool {
         if self.held.is_empty() || self.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, site);
+        self.read(&held, shared);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], site: &mut Shared) {
+    fn read(&mut self, mut input: &[u8], shared: &mut Shared) {
         while self.ending.is_none() {
             if self.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 return;
             }
             let next = match self.machine.next(&mut input, &mut self.out) {
-                Ok(Some(event)) => self.talk.happened(event, site),
+                Ok(Some(event)) => self.talk.happened(event, shared),
                 Ok(None) => break,
                 Err(_) => {
-                    site.counts.rejections.count(400);
+                    shared.counts.rejections.count(400);
                     // What else the client is sending can no longer be told.
                     self.ending = Some(Ending::Lingering);
                     break;
                 }
             };
-            self.act(next, site);
+            self.act(next, shared);
         }
         if self.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
-            self.head_since = site.now;
+            self.head_since = shared.now;
         }
     }
 
     #[inline]
-    fn act(&mut self, next: Next, site: &mut Shared) {
+    fn act(&mut self, next: Next, shared: &mut Shared) {
         match next {
             Next::Nothing => {}
             Next::Kept(stream, place) => {
                 let (machine, out) = (&mut self.machine, &mut self.out);
-                let kept = site.kept_http2.at(place);
+                let kept = shared.kept_http2.at(place);
                 let taken = machine.answer(stream, &kept.head, &kept.body, out);
                 if let Ok(at) = taken
                     && at < kept.body.len()
                 {
                     let bytes = kept.body.clone();
                     let state = State::Sending(Source::Bytes { bytes, at });
-                    self.talk.wait(stream, state, false, site.now);
+                    self.talk.wait(stream, state, false, shared.now);
                 }
             }
-            Next::Speak(stream) => self.speak(stream, site),
+            Next::Speak(stream) => self.speak(stream, shared),
             Next::Reply {
                 stream,
                 reply,
                 head_only,
-            } => self.reply(stream, reply, head_only, site),
+            } => self.reply(stream, reply, head_only, shared),
             Next::Early {
                 stream,
                 response,
                 head_only,
             } => {
-                self.say(stream, response, head_only, site);
+                self.say(stream, response, head_only, shared);
                 self.machine
                     .reset(stream, ErrorCode::NO_ERROR, &mut self.out);
-                self.talk.drop(stream, site);
+                self.talk.drop(stream, shared);
             }
             Next::Continue(stream) => {
                 let none: [(&str, &str); 0] = [];
@@ -181,7 +181,7 @@ impl Http2 {
     }
 
     /// Has a call say what it has to say.
-    fn speak(&mut self, id: u32, site: &mut Shared) {
+    fn speak(&mut self, id: u32, shared: &mut Shared) {
         let Some(stream) = self.talk.streams.find(id) else {
             return;
         };
@@ -190,50 +190,50 @@ impl Http2 {
         };
         let (machine, out) = (&mut self.machine, &mut self.out);
         let before = rpc.taken();
-        match rpc.speak(id, site.now, &site.rpcs, machine, out) {
+        match rpc.speak(id, shared.now, &shared.rpcs, machine, out) {
             Ok(calls::Progress::Waiting) => {
                 if rpc.taken() != before {
-                    stream.since = site.now;
+                    stream.since = shared.now;
                 }
                 self.talk.due = self.talk.due.min(rpc.due());
-                if self.talk.is_full(id, site) {
+                if self.talk.is_full(id, shared) {
                     self.machine
                         .reset(id, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
-                    self.talk.drop(id, site);
+                    self.talk.drop(id, shared);
                 }
             }
             Ok(calls::Progress::More) => self.talk.list(id),
-            Ok(calls::Progress::Done) | Err(_) => self.talk.drop(id, site),
+            Ok(calls::Progress::Done) | Err(_) => self.talk.drop(id, shared),
         }
     }
 
-    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, site: &mut Shared) {
+    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, shared: &mut Shared) {
         let (machine, out) = (&mut self.machine, &mut self.out);
         match reply {
             Reply::Now(response) | Reply::Always(response) => {
-                self.say(stream, response, head_only, site);
+                self.say(stream, response, head_only, shared);
             }
-            Reply::Later => self.talk.wait(stream, State::Waiting, head_only, site.now),
-            Reply::Never => self.talk.wait(stream, State::Silent, head_only, site.now),
+            Reply::Later => self.talk.wait(stream, State::Waiting, head_only, shared.now),
+            Reply::Never => self.talk.wait(stream, State::Silent, head_only, shared.now),
             Reply::Dribble { response, every } => {
                 let body = answering::whole_body(&response, head_only).into_owned();
                 let end = body.is_empty();
-                if answering::head(stream, &response, end, &site.date, machine, out).is_ok() && !end
+                if answering::head(stream, &response, end, &shared.date, machine, out).is_ok() && !end
                 {
                     let dribble = Dribble {
                         bytes: body,
                         at: 0,
                         every,
-                        due: site.now + every,
+                        due: shared.now + every,
                     };
                     self.talk.due = self.talk.due.min(dribble.due);
                     let state = State::Dribbling(Box::new(dribble));
-                    self.talk.wait(stream, state, head_only, site.now);
+                    self.talk.wait(stream, state, head_only, shared.now);
                 }
             }
             Reply::Cut { response, bytes } => {
                 let body = answering::whole_body(&response, false);
-                let begun = answering::head(stream, &response, false, &site.date, machine, out);
+                let begun = answering::head(stream, &response, false, &shared.date, machine, out);
                 if begun.is_ok() {
                     let cut = body.len().min(bytes as usize);
                     let _ = machine.data(stream, &body[..cut], false, out);
@@ -251,25 +251,25 @@ impl Http2 {
                     stream,
                     Response::sentence(400, text.into()),
                     head_only,
-                    site,
+                    shared,
                 );
             }
             Reply::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
             Reply::Http2(Http2Fault::Starve) => {
                 machine.pause(stream);
-                self.talk.wait(stream, State::Silent, head_only, site.now);
+                self.talk.wait(stream, State::Silent, head_only, shared.now);
             }
             Reply::Http2(Http2Fault::GoAway) => {
-                self.say(stream, Response::fixed(TEXT, b"goodbye\n"), head_only, site);
+                self.say(stream, Response::fixed(TEXT, b"goodbye\n"), head_only, shared);
                 self.go_away(ErrorCode::NO_ERROR);
             }
         }
     }
 
-    fn say(&mut self, stream: u32, response: Response, head_only: bool, site: &Shared) {
+    fn say(&mut self, stream: u32, response: Response, head_only: bool, shared: &Shared) {
         let (machine, out) = (&mut self.machine, &mut self.out);
         let end = !answering::has_body(&response, head_only);
-        let begun = answering::head(stream, &response, end, &site.date, machine, out);
+        let begun = answering::head(stream, &response, end, &shared.date, machine, out);
         if begun.is_err() || end {
             return;
         }
@@ -278,10 +278,10 @@ impl Http2 {
             Ok(Progress::Done) | Err(_) => {}
             Ok(progress) => {
                 self.talk
-                    .wait(stream, State::Sending(source), head_only, site.now);
+                    .wait(stream, State::Sending(source), head_only, shared.now);
                 if progress == Progress::More {
                     self.talk.list(stream);
-                } else if self.talk.is_full(stream, site) {
+                } else if self.talk.is_full(stream, shared) {
                     self.machine
                         .reset(stream, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
                     self.talk.streams.remove(stream);
@@ -301,7 +301,7 @@ impl Http2 {
     }
 
     /// The server stops: the connection ends with the last of its streams.
-    pub(super) fn drain(&mut self, site: &mut Shared) {
+    pub(super) fn drain(&mut self, shared: &mut Shared) {
         if self.ending.is_some() {
             return;
         }
@@ -316,28 +316,28 @@ impl Http2 {
             if let Some(State::Calling(rpc)) = self.talk.streams.find(id).map(|s| &mut s.state) {
                 rpc.fail(Status::Unavailable, "the server is shutting down");
             }
-            self.speak(id, site);
+            self.speak(id, shared);
         }
     }
 
     /// What was under way came too slowly, or nothing came for too long.
-    pub(super) fn time_out(&mut self, timeouts: &Timeouts, site: &mut Shared) {
+    pub(super) fn time_out(&mut self, timeouts: &Timeouts, shared: &mut Shared) {
         match self.phase(timeouts) {
             Phase::Head(_) => {
-                site.counts.rejections.count(408);
+                shared.counts.rejections.count(408);
                 self.head_since = Time::NEVER;
                 self.go_away(ErrorCode::ENHANCE_YOUR_CALM);
                 self.ending = Some(Ending::Lingering);
             }
             Phase::Body(_) => {
-                let now = site.now;
+                let now = shared.now;
                 let late = |stream: &Stream| stream.until(timeouts).is_some_and(|at| at <= now);
                 while let Some(id) = self.talk.streams.any(late) {
-                    self.give_up(id, site);
+                    self.give_up(id, shared);
                 }
             }
             Phase::Idle | Phase::Waiting | Phase::Open => {
-                site.counts.idle += 1;
+                shared.counts.idle += 1;
                 self.go_away(ErrorCode::NO_ERROR);
                 self.ending = Some(Ending::Lingering);
             }
@@ -345,42 +345,42 @@ impl Http2 {
     }
 
     /// Ends a stream for which the client has not done in time what it would have to.
-    fn give_up(&mut self, id: u32, site: &mut Shared) {
+    fn give_up(&mut self, id: u32, shared: &mut Shared) {
         let Some(stream) = self.talk.streams.find(id) else {
             return;
         };
         let text = "the request took too long to arrive";
         match &mut stream.state {
             State::Receiving(_) => {
-                site.counts.rejections.count(408);
-                self.refuse(id, 408, format!("{text}\n"), site);
+                shared.counts.rejections.count(408);
+                self.refuse(id, 408, format!("{text}\n"), shared);
             }
             State::Calling(rpc) if !rpc.is_untaken() => {
-                site.counts.rejections.count(408);
+                shared.counts.rejections.count(408);
                 rpc.fail(Status::DeadlineExceeded, text);
-                self.speak(id, site);
-                self.talk.drop(id, site);
+                self.speak(id, shared);
+                self.talk.drop(id, shared);
             }
             _ => {
-                site.counts.unread += 1;
+                shared.counts.unread += 1;
                 self.machine.reset(id, ErrorCode::CANCEL, &mut self.out);
-                self.talk.drop(id, site);
+                self.talk.drop(id, shared);
             }
         }
     }
 
     /// Answers a request before it is complete, and takes no more of it.
-    fn refuse(&mut self, id: u32, status: u16, text: String, site: &mut Shared) {
+    fn refuse(&mut self, id: u32, status: u16, text: String, shared: &mut Shared) {
         let head_only = self.talk.streams.find(id).is_some_and(|s| s.head_only);
-        self.talk.drop(id, site);
-        self.say(id, Response::sentence(status, text), head_only, site);
+        self.talk.drop(id, shared);
+        self.say(id, Response::sentence(status, text), head_only, shared);
         self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
-        self.talk.drop(id, site);
+        self.talk.drop(id, shared);
     }
 
     /// Gives up every stream that takes memory. False where that is none, or what is said is not
     /// taken.
-    pub(super) fn relieve(&mut self, site: &mut Shared) -> bool {
+    pub(super) fn relieve(&mut self, shared: &mut Shared) -> bool {
         if self.is_heavy() || !self.held.is_empty() {
             return false;
         }
@@ -392,16 +392,16 @@ impl Http2 {
                 break;
             };
             match &mut stream.state {
-                State::Receiving(_) => self.refuse(id, 503, TOO_MUCH.into(), site),
+                State::Receiving(_) => self.refuse(id, 503, TOO_MUCH.into(), shared),
                 State::Calling(rpc) if !rpc.is_untaken() => {
                     rpc.fail(Status::ResourceExhausted, TOO_MUCH.trim_end());
-                    self.speak(id, site);
-                    self.talk.drop(id, site);
+                    self.speak(id, shared);
+                    self.talk.drop(id, shared);
                 }
                 _ => {
                     let code = ErrorCode::ENHANCE_YOUR_CALM;
                     self.machine.reset(id, code, &mut self.out);
-                    self.talk.drop(id, site);
+                    self.talk.drop(id, shared);
                 }
             }
         }
@@ -433,19 +433,19 @@ impl Http2 {
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(super) fn complete(&mut self, stream: u32, response: Response, site: &mut Shared) {
+    pub(super) fn complete(&mut self, stream: u32, response: Response, shared: &mut Shared) {
         let waits = |found: &mut Stream| matches!(found.state, State::Waiting);
         if self.talk.streams.find(stream).is_some_and(waits)
             && let Some(Stream { head_only, .. }) = self.talk.streams.remove(stream)
         {
-            self.say(stream, response, head_only, site);
+            self.say(stream, response, head_only, shared);
         }
     }
 
     /// The time of [`Http2::due`] has come.
-    pub(super) fn wake(&mut self, site: &mut Shared) {
+    pub(super) fn wake(&mut self, shared: &mut Shared) {
         self.talk.due = Time::NEVER;
-        let now = site.now;
+        let now = shared.now;
         let due = |stream: &Stream| stream.due() <= now;
         while let Some(id) = self.talk.streams.any(due) {
             let Some(stream) = self.talk.streams.find(id) else {
@@ -453,8 +453,8 @@ impl Http2 {
             };
             match &mut stream.state {
                 State::Calling(rpc) => {
-                    rpc.wake(site.now);
-                    self.speak(id, site);
+                    rpc.wake(shared.now);
+                    self.speak(id, shared);
                 }
                 State::Dribbling(dribble) => {
                     let (at, last) = (dribble.at, dribble.at + 1 == dribble.bytes.len());
@@ -466,7 +466,7 @@ impl Http2 {
                             stream.since = now;
                         }
                         Ok(0) => dribble.due = Time::NEVER,
-                        Ok(_) | Err(_) => self.talk.drop(id, site),
+                        Ok(_) | Err(_) => self.talk.drop(id, shared),
                     }
                 }
                 _ => {}
@@ -490,9 +490,9 @@ impl Http2 {
 
     /// Takes the next thing to do off.
     #[inline]
-    pub(super) fn step(&mut self, site: &mut Shared) -> Step {
+    pub(super) fn step(&mut self, shared: &mut Shared) -> Step {
         if !self.talk.turns.is_empty() && self.ending.is_none() {
-            self.take_turns(site);
+            self.take_turns(shared);
         }
         if self.out.is_empty() {
             return Step::Nothing;
@@ -501,7 +501,7 @@ impl Http2 {
     }
 
     /// Has the streams fill the output, one after the other.
-    fn take_turns(&mut self, site: &mut Shared) {
+    fn take_turns(&mut self, shared: &mut Shared) {
         while self.out.len() < FILL_BYTES
             && let Some(id) = self.talk.turns.pop_front()
         {
@@ -514,18 +514,18 @@ impl Http2 {
                     let before = source.left();
                     let sent = source.send(id, &mut self.machine, &mut self.out);
                     if source.left() < before {
-                        stream.since = site.now;
+                        stream.since = shared.now;
                     }
                     match sent {
                         Ok(Progress::More) => self.talk.list(id),
                         Ok(Progress::Blocked) => {}
-                        Ok(Progress::Done) | Err(_) => self.talk.drop(id, site),
+                        Ok(Progress::Done) | Err(_) => self.talk.drop(id, shared),
                     }
                 }
-                State::Calling(_) => self.speak(id, site),
+                State::Calling(_) => self.speak(id, shared),
                 State::Dribbling(dribble) => {
-                    dribble.due = site.now;
-                    self.talk.due = site.now;
+                    dribble.due = shared.now;
+                    self.talk.due = shared.now;
                 }
                 State::Receiving(_) | State::Waiting | State::Silent => {}
             }
@@ -573,13 +573,13 @@ impl Http2 {
 
     /// How the connection is to be closed, if it is time.
     #[inline]
-    pub(super) fn finished(&self, site: &Shared) -> Option<Ending> {
+    pub(super) fn finished(&self, shared: &Shared) -> Option<Ending> {
         if !self.out.is_empty() || !self.held.is_empty() && self.ending.is_none() {
             return None;
         }
         let over = self.going_away || self.peer_ended;
         let ending = match self.ending {
-            None if over && self.nothing_is_under_way(site) => Some(Ending::Lingering),
+            None if over && self.nothing_is_under_way(shared) => Some(Ending::Lingering),
             ending => ending,
         };
         match ending {
@@ -588,8 +588,8 @@ impl Http2 {
         }
     }
 
-    fn nothing_is_under_way(&self, site: &Shared) -> bool {
-        let (draining, ended) = (site.draining, self.peer_ended);
+    fn nothing_is_under_way(&self, shared: &Shared) -> bool {
+        let (draining, ended) = (shared.draining, self.peer_ended);
         let mut streams = self.talk.streams.iter();
         streams.all(|(_, stream)| match &stream.state {
             State::Silent => draining || ended,

@@ -124,7 +124,7 @@ impl Talk {
     }
 
     #[inline]
-    pub(super) fn happened(&mut self, event: Event<'_>, site: &mut Shared) -> Next {
+    pub(super) fn happened(&mut self, event: Event<'_>, shared: &mut Shared) -> Next {
         match event {
             Event::Request {
                 stream,
@@ -133,8 +133,8 @@ impl Talk {
                 fields,
                 end,
             } => {
-                site.counts.requests += 1;
-                if end && let Some(place) = site.kept_http2.find(method, path) {
+                shared.counts.requests += 1;
+                if end && let Some(place) = shared.kept_http2.find(method, path) {
                     return Next::Kept(stream, place);
                 }
                 let request = Request {
@@ -145,14 +145,14 @@ impl Talk {
                 };
                 let wanted = Wanted::of(fields);
                 if wanted.content_type.is_some_and(rpc::is_content_type) {
-                    return self.begin_call(request, &wanted, fields, site);
+                    return self.begin_call(request, &wanted, fields, shared);
                 }
-                self.begin(request, &wanted, site)
+                self.begin(request, &wanted, shared)
             }
-            Event::Data { stream, bytes, end } => self.data(stream, bytes, end, site),
-            Event::Trailers { stream, .. } => self.data(stream, &[], true, site),
+            Event::Data { stream, bytes, end } => self.data(stream, bytes, end, shared),
+            Event::Trailers { stream, .. } => self.data(stream, &[], true, shared),
             Event::Reset { stream, .. } => {
-                self.drop(stream, site);
+                self.drop(stream, shared);
                 Next::Nothing
             }
             Event::Writable { stream } => {
@@ -163,7 +163,7 @@ impl Talk {
         }
     }
 
-    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, site: &mut Shared) -> Next {
+    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, shared: &mut Shared) -> Next {
         let Request {
             stream,
             method,
@@ -176,11 +176,11 @@ impl Talk {
             .content_type
             .and_then(|value| std::str::from_utf8(value).ok());
         if end {
-            let reply = site.answer(method, route, content_type, self.socket, stream);
+            let reply = shared.answer(method, route, content_type, self.socket, stream);
             if let Reply::Always(response) = &reply
-                && let Some(place) = site
+                && let Some(place) = shared
                     .kept_http2
-                    .keep(method, path, response, &site.site.date)
+                    .keep(method, path, response, &shared.site.date)
             {
                 return Next::Kept(stream, place);
             }
@@ -190,13 +190,13 @@ impl Talk {
                 head_only,
             };
         }
-        if wanted.length() > site.limits.body_bytes {
-            return too_long(stream, head_only, site);
+        if wanted.length() > shared.limits.body_bytes {
+            return too_long(stream, head_only, shared);
         }
-        let mut incoming = site.incoming();
-        if let Err(response) = incoming.begin(method, route, content_type, site) {
+        let mut incoming = shared.incoming();
+        if let Err(response) = incoming.begin(method, route, content_type, shared) {
             if wanted.expect_continue {
-                site.recycle(incoming);
+                shared.recycle(incoming);
                 return Next::Early {
                     stream,
                     response,
@@ -205,16 +205,16 @@ impl Talk {
             }
             incoming.refuse(response);
         }
-        if incoming.is_answered_at_once(site) {
-            let reply = incoming.answer(self.socket, stream, site);
-            site.recycle(incoming);
+        if incoming.is_answered_at_once(shared) {
+            let reply = incoming.answer(self.socket, stream, shared);
+            shared.recycle(incoming);
             return reply.map_or(Next::Nothing, |reply| Next::Reply {
                 stream,
                 reply,
                 head_only,
             });
         }
-        self.wait(stream, State::Receiving(incoming), head_only, site.now);
+        self.wait(stream, State::Receiving(incoming), head_only, shared.now);
         if wanted.expect_continue {
             return Next::Continue(stream);
         }
@@ -226,7 +226,7 @@ impl Talk {
         request: Request<'_>,
         wanted: &Wanted<'_>,
         fields: Fields<'_>,
-        site: &mut Shared,
+        shared: &mut Shared,
     ) -> Next {
         let Request {
             stream,
@@ -244,7 +244,7 @@ impl Talk {
         let called = match head.call() {
             Ok(called) => called,
             // Such as a GET that names the content type of a body that it does not have.
-            Err(Refusal::Http(_)) => return self.begin(request, wanted, site),
+            Err(Refusal::Http(_)) => return self.begin(request, wanted, shared),
             Err(Refusal::Status(status, text)) => {
                 return Next::Refuse {
                     stream,
@@ -264,19 +264,19 @@ impl Talk {
         };
         let deadline = called
             .timeout
-            .map_or(Time::NEVER, |timeout| site.now + timeout);
+            .map_or(Time::NEVER, |timeout| shared.now + timeout);
         self.due = self.due.min(deadline);
-        let message_bytes_max = u32::try_from(site.limits.body_bytes).unwrap_or(u32::MAX);
-        let mut rpc = site.rpcs.begin(method, fields, deadline, message_bytes_max);
+        let message_bytes_max = u32::try_from(shared.limits.body_bytes).unwrap_or(u32::MAX);
+        let mut rpc = shared.rpcs.begin(method, fields, deadline, message_bytes_max);
         if end {
             rpc.receive(&[], true);
         }
-        self.wait(stream, State::Calling(rpc), false, site.now);
+        self.wait(stream, State::Calling(rpc), false, shared.now);
         Next::Speak(stream)
     }
 
     #[inline]
-    fn data(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Shared) -> Next {
+    fn data(&mut self, id: u32, bytes: &[u8], end: bool, shared: &mut Shared) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
@@ -287,31 +287,31 @@ impl Talk {
                 if rpc.messages() != before {
                     stream.arrival = Arrival::NONE; // What is coming now is another one.
                 }
-                stream.came(bytes.len(), site.now);
+                stream.came(bytes.len(), shared.now);
                 self.body_since = self.body_since.min(stream.arrival.since);
                 Next::Speak(id)
             }
-            State::Receiving(_) => self.body(id, bytes, end, site),
+            State::Receiving(_) => self.body(id, bytes, end, shared),
             _ => Next::Nothing,
         }
     }
 
-    fn body(&mut self, id: u32, bytes: &[u8], end: bool, site: &mut Shared) -> Next {
+    fn body(&mut self, id: u32, bytes: &[u8], end: bool, shared: &mut Shared) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
         let head_only = stream.head_only;
         stream.received += bytes.len() as u64;
-        if stream.received > site.limits.body_bytes {
-            self.drop(id, site);
-            return too_long(id, head_only, site);
+        if stream.received > shared.limits.body_bytes {
+            self.drop(id, shared);
+            return too_long(id, head_only, shared);
         }
         if let State::Receiving(incoming) = &mut stream.state {
             incoming.take(bytes);
         }
-        stream.came(bytes.len(), site.now);
-        if self.is_full(id, site) {
-            self.drop(id, site);
+        stream.came(bytes.len(), shared.now);
+        if self.is_full(id, shared) {
+            self.drop(id, shared);
             let text = "this connection is already uploading too many large bodies\n";
             return Next::Early {
                 stream: id,
@@ -325,8 +325,8 @@ impl Talk {
         let Some(State::Receiving(mut incoming)) = self.streams.remove(id).map(|s| s.state) else {
             return Next::Nothing;
         };
-        let reply = incoming.answer(self.socket, id, site);
-        site.recycle(incoming);
+        let reply = incoming.answer(self.socket, id, shared);
+        shared.recycle(incoming);
         reply.map_or(Next::Nothing, |reply| Next::Reply {
             stream: id,
             reply,
@@ -352,28 +352,28 @@ impl Talk {
     }
 
     /// A stream is over. What it kept goes back to its store.
-    pub(super) fn drop(&mut self, id: u32, site: &mut Shared) {
+    pub(super) fn drop(&mut self, id: u32, shared: &mut Shared) {
         match self.streams.remove(id).map(|stream| stream.state) {
-            Some(State::Receiving(incoming)) => site.recycle(incoming),
-            Some(State::Calling(rpc)) => site.rpcs.recycle(rpc),
+            Some(State::Receiving(incoming)) => shared.recycle(incoming),
+            Some(State::Calling(rpc)) => shared.rpcs.recycle(rpc),
             _ => {}
         }
     }
 
     /// Whether the streams hold more memory than they may, and this one its share of it.
-    pub(super) fn is_full(&mut self, id: u32, site: &Shared) -> bool {
+    pub(super) fn is_full(&mut self, id: u32, shared: &Shared) -> bool {
         let mine = self.streams.find(id).map_or(0, |stream| stream.memory());
         if mine <= MEMORY_FREE_BYTES {
             return false;
         }
-        let most = MEMORY_BYTES_MAX.max(2 * site.limits.body_bytes as usize);
+        let most = MEMORY_BYTES_MAX.max(2 * shared.limits.body_bytes as usize);
         let all: usize = self.streams.iter().map(|(_, s)| s.memory()).sum();
         all > most
     }
 }
 
-fn too_long(stream: u32, head_only: bool, site: &mut Shared) -> Next {
-    site.counts.rejections.count(413);
+fn too_long(stream: u32, head_only: bool, shared: &mut Shared) -> Next {
+    shared.counts.rejections.count(413);
     let text = "the body is longer than this server accepts\n";
     Next::Early {
         stream,

@@ -160,7 +160,14 @@ fn further(setup: &Setup) -> Option<Metric> {
     match setup.metric {
         Metric::GeneratorCpuPerExchange => Some(Metric::RequestsDriven),
         Metric::Seconds => Some(Metric::ServerCpuPerExchange),
-        _ => setup.rate.map(|_| Metric::ServerCpuPerExchange),
+        Metric::RequestsPerSecond
+        | Metric::ResponseTimeP99
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::MemoryPeak
+        | Metric::Capacity
+        | Metric::RequestsDriven => setup.rate.map(|_| Metric::ServerCpuPerExchange),
     }
 }
 

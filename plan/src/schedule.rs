@@ -100,7 +100,7 @@ impl Schedule {
     pub fn length_s(&self) -> Option<f64> {
         match self {
             Schedule::Stages { stages, .. } => Some(stages.iter().map(|stage| stage.seconds).sum()),
-            _ => None,
+            Schedule::Closed | Schedule::Constant { .. } | Schedule::Poisson { .. } => None,
         }
     }
 

@@ -301,10 +301,14 @@ fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
     sentences
 }
 
-/// A verdict with a capital letter and a full stop, to stand by itself. The name of a subject stays
-/// as it is.
+/// A verdict to stand by itself.
 fn as_sentence(verdict: &Verdict, subjects: &[Row]) -> String {
-    let sentence = verdict.sentence.trim_end_matches('.');
+    standing(&verdict.sentence(), subjects)
+}
+
+/// Words with a capital letter and a full stop. The name of a subject stays as it is.
+fn standing(words: &str, subjects: &[Row]) -> String {
+    let sentence = words.trim_end_matches('.');
     let is_first = |row: &Row| {
         let rest = sentence.strip_prefix(row.facts.name.as_str());
         rest.is_some_and(|rest| rest.starts_with(' '))

@@ -277,7 +277,7 @@ impl Trial {
                 .map(|row| Finding {
                     subject: row.facts.name.clone(),
                     kind: row.verdict.kind,
-                    sentence: row.verdict.sentence.clone(),
+                    sentence: row.verdict.sentence(),
                     ratio: row.ratio,
                     cpu_ratio: cpu(&row.facts.name)
                         .zip(baseline)

@@ -116,7 +116,6 @@ pub(crate) const CRATES: &[Crate] = &[
             "lab",
             "load",
             "measure",
-            "proto",
             "report",
             "server",
             "studies",

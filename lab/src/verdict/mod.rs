@@ -15,6 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
 use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
@@ -160,22 +161,43 @@ impl Kind {
     }
 }
 
-/// What can be said about a subject beside the baseline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What can be said about a subject beside the baseline. It is written with its kind and its whole
+/// sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// As a word for programs.
     pub kind: Kind,
-    /// As a sentence for people.
-    pub sentence: String,
+    /// In words for people, without a full stop.
+    pub says: String,
+    /// What that rests on, where it rests on a ratio: rounds, starts, noise.
+    pub rests_on: Option<String>,
 }
 
 impl Verdict {
     /// A verdict of that kind in these words.
-    pub fn new(kind: Kind, sentence: impl Into<String>) -> Verdict {
+    pub fn new(kind: Kind, says: impl Into<String>) -> Verdict {
         Verdict {
             kind,
-            sentence: sentence.into(),
+            says: says.into(),
+            rests_on: None,
         }
+    }
+
+    /// All of it as a sentence, with what it rests on in brackets.
+    pub fn sentence(&self) -> String {
+        match &self.rests_on {
+            Some(rests_on) => format!("{} ({rests_on})", self.says),
+            None => self.says.clone(),
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Verdict", 2)?;
+        fields.serialize_field("kind", &self.kind)?;
+        fields.serialize_field("sentence", &self.sentence())?;
+        fields.end()
     }
 }
 
@@ -249,7 +271,7 @@ impl Basis<'_> {
 }
 
 /// What can be said of one subject and one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// What was compared.
     pub metric: Metric,
@@ -411,14 +433,25 @@ pub fn judge_ratio(
 ) -> Verdict {
     let bound = match metric {
         Metric::RequestsPerSecond => bounded_rate(subject, baseline, ratio, basis),
-        _ if metric.is_the_generators() => bounded_time(subject, baseline),
-        _ => None,
+        Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean => {
+            bounded_time(subject, baseline)
+        }
+        // What a command takes, and what a subject or a generator costs, is measured whole however
+        // busy the generator is; a search for capacities looks at that itself.
+        Metric::ServerCpuPerExchange
+        | Metric::Seconds
+        | Metric::MemoryPeak
+        | Metric::Capacity
+        | Metric::RequestsDriven
+        | Metric::GeneratorCpuPerExchange => None,
     };
     let verdict = bound
         .or_else(|| undistinguished(subject, baseline, metric, ratio, basis))
         .unwrap_or_else(|| difference(subject, baseline, metric, ratio));
-    let rests_on = rests_on(ratio, basis);
-    Verdict::new(verdict.kind, format!("{} ({rests_on})", verdict.sentence))
+    Verdict {
+        rests_on: Some(rests_on(ratio, basis)),
+        ..verdict
+    }
 }
 
 /// What is to be said of a rate that the generator bounded, if it did. A bound is said where it
@@ -498,7 +531,15 @@ fn undistinguished(
     // At a fixed rate several figures are judged, and a sentence has to say which one it is about.
     let what = match metric {
         Metric::RequestsPerSecond => String::new(),
-        _ => format!(" in {}", metric.name()),
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::Seconds
+        | Metric::MemoryPeak
+        | Metric::Capacity
+        | Metric::RequestsDriven
+        | Metric::GeneratorCpuPerExchange => format!(" in {}", metric.name()),
     };
     if !ratio.leaves_out_one() {
         let sentence = format!("no difference{what} shown between {both}: {range} %");
@@ -523,26 +564,32 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
     };
     let small = above.centre < 1.1;
     let (percent, times) = (percent_range(above), times_range(above));
-    let sentence = match (metric, small) {
-        (Metric::RequestsPerSecond, true) => {
-            format!("{high} serves {percent} more requests than {low}")
+    let sentence = match metric {
+        Metric::RequestsPerSecond => match small {
+            true => format!("{high} serves {percent} more requests than {low}"),
+            false => format!("{high} serves {times} the requests of {low}"),
+        },
+        Metric::RequestsDriven => match small {
+            true => format!("{high} gets {percent} more requests out of the server than {low}"),
+            false => format!("{high} gets {times} the requests of {low} out of the server"),
+        },
+        Metric::Capacity => match small {
+            true => format!("{high} holds a rate {percent} higher than {low}"),
+            false => format!("{high} holds {times} the rate of {low}"),
+        },
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::Seconds
+        | Metric::MemoryPeak
+        | Metric::GeneratorCpuPerExchange => {
+            let name = metric.name();
+            match small {
+                true => format!("the {name} of {high} is {percent} higher than that of {low}"),
+                false => format!("the {name} of {high} is {times} that of {low}"),
+            }
         }
-        (Metric::RequestsPerSecond, false) => {
-            format!("{high} serves {times} the requests of {low}")
-        }
-        (Metric::RequestsDriven, true) => {
-            format!("{high} gets {percent} more requests out of the server than {low}")
-        }
-        (Metric::RequestsDriven, false) => {
-            format!("{high} gets {times} the requests of {low} out of the server")
-        }
-        (Metric::Capacity, true) => format!("{high} holds a rate {percent} higher than {low}"),
-        (Metric::Capacity, false) => format!("{high} holds {times} the rate of {low}"),
-        (_, true) => format!(
-            "the {} of {high} is {percent} higher than that of {low}",
-            metric.name()
-        ),
-        (_, false) => format!("the {} of {high} is {times} that of {low}", metric.name()),
     };
     Verdict::new(if higher { Kind::Higher } else { Kind::Lower }, sentence)
 }

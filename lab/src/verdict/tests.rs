@@ -80,16 +80,16 @@ fn a_large_difference_is_said_in_times_with_the_faster_one_first() {
     let faster = verdict(&scaled(3.2), &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(faster.kind, Kind::Higher);
     assert_eq!(
-        faster.sentence,
+        faster.sentence(),
         "new serves 3.16–3.24 × the requests of old (7 rounds, 1 start each, noise floor not \
          measured)"
     );
     let slower = verdict(&scaled(0.25), &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(slower.kind, Kind::Lower);
     assert!(
-        slower.sentence.starts_with("old serves 3.9"),
+        slower.sentence().starts_with("old serves 3.9"),
         "{}",
-        slower.sentence
+        slower.sentence()
     );
 }
 
@@ -98,9 +98,9 @@ fn a_difference_below_a_tenth_is_said_in_percent() {
     let verdict = verdict(&scaled(1.06), &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(verdict.kind, Kind::Higher);
     assert!(
-        verdict.sentence.contains("% more requests than old"),
+        verdict.sentence().contains("% more requests than old"),
         "{}",
-        verdict.sentence
+        verdict.sentence()
     );
 }
 
@@ -109,7 +109,7 @@ fn the_same_twice_is_no_difference() {
     let verdict = verdict(&scaled(1.0), &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(verdict.kind, Kind::NoDifference);
     assert_eq!(
-        verdict.sentence,
+        verdict.sentence(),
         "no difference shown between new and old: −1.1 … +1.1 % (7 rounds, 1 start each, noise \
          floor not measured)"
     );
@@ -122,10 +122,10 @@ fn a_sure_difference_that_is_too_small_is_not_called_faster() {
     assert_eq!(verdict.kind, Kind::TooSmall);
     assert!(
         verdict
-            .sentence
+            .sentence()
             .contains("differences below 2 % don't count"),
         "{}",
-        verdict.sentence
+        verdict.sentence()
     );
 }
 
@@ -135,7 +135,7 @@ fn a_generator_at_its_limit_makes_a_bound() {
     let bound = verdict(&new, &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(bound.kind, Kind::AtLeast);
     assert_eq!(
-        bound.sentence,
+        bound.sentence(),
         "lower bound: new serves at least 3.16 × the requests of old; the generator was the limit: \
          its core was 99 % busy, the server's 79 % (7 rounds, 1 start each, noise floor not \
          measured)"
@@ -146,9 +146,9 @@ fn a_generator_at_its_limit_makes_a_bound() {
     let both = verdict(&new, &old, Metric::RequestsPerSecond);
     assert_eq!(both.kind, Kind::Undecided);
     assert!(
-        both.sentence.contains("the limit for both new and old"),
+        both.sentence().contains("the limit for both new and old"),
         "{}",
-        both.sentence
+        both.sentence()
     );
 }
 
@@ -158,10 +158,10 @@ fn at_a_fixed_rate_the_response_times_are_compared() {
     assert_eq!(longer.kind, Kind::Higher);
     assert!(
         longer
-            .sentence
+            .sentence()
             .starts_with("the p99 response time of new is 1.9"),
         "{}",
-        longer.sentence
+        longer.sentence()
     );
 }
 
@@ -178,7 +178,7 @@ fn rounds_that_count_for_nothing_are_left_out_or_void_the_whole() {
     let most = verdict(&new, &rounds(&OLD), Metric::RequestsPerSecond);
     assert_eq!(most.kind, Kind::Void);
     assert_eq!(
-        most.sentence,
+        most.sentence(),
         "void: new and old can't be compared, because in round 1 of new no exchange completed \
          (refused 3)"
     );
@@ -193,9 +193,9 @@ fn two_rounds_are_too_few() {
     );
     assert_eq!(verdict.kind, Kind::Void);
     assert!(
-        verdict.sentence.contains("2 rounds in common"),
+        verdict.sentence().contains("2 rounds in common"),
         "{}",
-        verdict.sentence
+        verdict.sentence()
     );
 }
 
@@ -209,10 +209,12 @@ fn a_difference_below_what_the_baseline_differs_from_itself_is_not_called_one() 
     let found = verdict_on(&new, &old, Metric::RequestsPerSecond, &noisy);
     assert_eq!(found.kind, Kind::TooSmall);
     assert!(
-        found.sentence.contains("differs from itself by up to 7 %")
-            && found.sentence.ends_with("1 start each, noise floor 7 %)"),
+        found
+            .sentence()
+            .contains("differs from itself by up to 7 %")
+            && found.sentence().ends_with("1 start each, noise floor 7 %)"),
         "{}",
-        found.sentence
+        found.sentence()
     );
     let slower = verdict_on(&old, &new, Metric::RequestsPerSecond, &noisy);
     assert_eq!(slower.kind, Kind::TooSmall);
@@ -252,7 +254,7 @@ fn several_subjects_share_the_error_of_one_comparison() {
     assert!(
         judged[1]
             .verdict
-            .sentence
+            .sentence()
             .contains("99.17 % confidence interval"),
         "{judged:?}"
     );
@@ -272,7 +274,11 @@ fn an_early_look_needs_a_larger_difference() {
     let (new, old) = (scaled(1.04), rounds(&OLD));
     let found = verdict_on(&new, &old, Metric::RequestsPerSecond, &early);
     assert_eq!(found.kind, Kind::NoDifference);
-    assert!(found.sentence.contains("look 1 of 5"), "{}", found.sentence);
+    assert!(
+        found.sentence().contains("look 1 of 5"),
+        "{}",
+        found.sentence()
+    );
     let found = verdict_on(&new, &old, Metric::RequestsPerSecond, &late);
     assert_eq!(found.kind, Kind::Higher);
 }
@@ -315,9 +321,9 @@ fn what_costs_more_is_named_with_what_it_costs() {
         let verdict = verdict(&new, &old, metric);
         assert_eq!(verdict.kind, Kind::Higher);
         assert!(
-            verdict.sentence.starts_with(expected),
+            verdict.sentence().starts_with(expected),
             "{}",
-            verdict.sentence
+            verdict.sentence()
         );
     }
     let seconds = verdict(&new, &old, Metric::Seconds);
@@ -337,10 +343,10 @@ fn a_ratio_that_is_not_of_rounds_is_judged_alike() {
     assert_eq!(verdict.kind, Kind::Higher);
     assert!(
         verdict
-            .sentence
+            .sentence()
             .starts_with("new holds 1.29–1.34 × the rate of old ("),
         "{}",
-        verdict.sentence
+        verdict.sentence()
     );
 }
 
@@ -354,7 +360,7 @@ fn the_baseline_once_more_shows_how_much_is_noise() {
         1,
     );
     assert_eq!(noise.verdict.kind, Kind::Noise);
-    let sentence = noise.verdict.sentence;
+    let sentence = noise.verdict.sentence();
     assert!(
         sentence.contains("−1.1 … +1.1 %, so differences up to 1."),
         "{sentence}"

@@ -20,7 +20,7 @@ use super::trust::{resources, trust, trust_in_short};
 use crate::course::middle;
 use crate::environment::{command, machine, procedure};
 use crate::figures::{Column, columns, written};
-use crate::{Figures, PhaseFound, Report, Row, as_sentence};
+use crate::{Figures, PhaseFound, Report, Row, as_sentence, standing};
 
 /// A reason that is longer than this does not stand in large letters.
 const REASON_MAX: usize = 40;
@@ -118,7 +118,7 @@ fn said(report: &Report, verdict: &Verdict, ratio: Option<&Ratio>) -> Found {
         Kind::Void => (Tone::Void, "∅"),
         Kind::NotMeasured => (Tone::Void, "–"),
     };
-    let (says, why) = divided(&as_sentence(verdict, &report.subjects));
+    let (says, why) = divided(verdict, &report.subjects);
     let rests = ratio.map(|ratio| rests(report, ratio)).unwrap_or_default();
     let parts = [why, rests].into_iter().filter(|part| !part.is_empty());
     Found {
@@ -129,22 +129,14 @@ fn said(report: &Report, verdict: &Verdict, ratio: Option<&Ratio>) -> Found {
     }
 }
 
-/// A verdict without the long reason in brackets at its end, and the reason as a sentence: large
-/// letters are for what was found.
-fn divided(sentence: &str) -> (String, String) {
-    let reason = sentence
-        .strip_suffix(").")
-        .and_then(|all| all.split_once(" ("));
-    match reason.filter(|(_, reason)| reason.len() > REASON_MAX) {
-        Some((says, reason)) => {
-            let mut letters = reason.chars();
-            let first = letters
-                .next()
-                .map(|letter| letter.to_uppercase().to_string());
-            let reason = first.unwrap_or_default() + letters.as_str();
-            (format!("{says}."), format!("{reason}."))
+/// A verdict, and what it rests on as a sentence of its own where that is long: large letters are
+/// for what was found.
+fn divided(verdict: &Verdict, subjects: &[Row]) -> (String, String) {
+    match &verdict.rests_on {
+        Some(why) if why.len() > REASON_MAX => {
+            (standing(&verdict.says, subjects), standing(why, &[]))
         }
-        None => (sentence.to_owned(), String::new()),
+        _ => (as_sentence(verdict, subjects), String::new()),
     }
 }
 

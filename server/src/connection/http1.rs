@@ -316,7 +316,8 @@ impl Talk {
         let form = form(request, shared);
         let content_type = content_type(request.head);
         let mut incoming = shared.incoming();
-        if let Err(response) = incoming.begin(request.method, request.path(), content_type, shared) {
+        if let Err(response) = incoming.begin(request.method, request.path(), content_type, shared)
+        {
             if request.expect_continue {
                 // The client asked whether to send the body. It may do so in spite of the answer,
                 // so this connection cannot be read any further (RFC 9110 §10.1.1).
@@ -464,7 +465,11 @@ impl Talk {
             self.ending = Some(Ending::Lingering);
             return;
         }
-        self.refuse(rejection.status, format!("{}\n", rejection.violation), shared);
+        self.refuse(
+            rejection.status,
+            format!("{}\n", rejection.violation),
+            shared,
+        );
     }
 
     fn refuse(&mut self, status: u16, text: String, shared: &mut Shared) {

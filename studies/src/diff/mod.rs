@@ -71,7 +71,7 @@ impl Diff {
                 true => "REGRESSION ",
                 false => "",
             };
-            let sentence = &finding.judgement.verdict.sentence;
+            let sentence = finding.judgement.verdict.sentence();
             lines.push(format!("{sign}{}: {sentence}", finding.row));
         }
         lines.extend(self.cautions.iter().map(|what| format!("caution: {what}")));
@@ -288,7 +288,7 @@ impl Sessions<'_> {
             ratio,
             &basis,
         );
-        let sentence = format!("{}, beside {}", verdict.sentence, self.anchors.names());
+        let sentence = format!("{}, beside {}", verdict.sentence(), self.anchors.names());
         Ok(Judgement {
             metric,
             ratio: Some(ratio),

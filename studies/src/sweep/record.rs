@@ -105,7 +105,7 @@ impl Sweep {
                 figures: row.figures.clone()?,
                 ratio: row.ratio,
                 kind,
-                verdict: row.verdict.sentence.clone(),
+                verdict: row.verdict.sentence(),
                 doubtful: row
                     .samples
                     .iter()

@@ -70,8 +70,8 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
         assert!(sample.memory_peak_bytes.is_some(), "it was looked at");
     }
     // How far the two lie apart is a matter of the host; that they are compared is not.
-    assert!(slow.ratio.is_some(), "{}", slow.verdict.sentence);
-    assert_ne!(slow.verdict.kind, Kind::Void, "{}", slow.verdict.sentence);
+    assert!(slow.ratio.is_some(), "{}", slow.verdict.sentence());
+    assert_ne!(slow.verdict.kind, Kind::Void, "{}", slow.verdict.sentence());
     for (name, expected) in [
         ("wrong", "printed `other` instead of `done`"),
         ("fails", "it exited with status 3"),

@@ -261,10 +261,10 @@ fn a_subject_whose_body_differs_from_the_baselines_is_void() {
     assert_eq!(row.ratio, None);
     assert!(
         row.verdict
-            .sentence
+            .sentence()
             .contains("other answers with a different body than good (7 bytes, not 13)"),
         "{}",
-        row.verdict.sentence
+        row.verdict.sentence()
     );
 }
 

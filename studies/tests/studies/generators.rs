@@ -150,7 +150,7 @@ fn what_a_generator_did_is_what_the_server_counted() {
     assert_eq!(honest.further.len(), 0, "it is the baseline");
     let boasts = found(&outcome, "boasts");
     assert_eq!(boasts.further[0].metric, Metric::RequestsDriven);
-    assert!(boasts.ratio.is_some(), "{}", boasts.verdict.sentence);
+    assert!(boasts.ratio.is_some(), "{}", boasts.verdict.sentence());
     for (name, said) in [
         ("honest", None),
         ("boasts", Some("it says ")),

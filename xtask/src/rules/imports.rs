@@ -27,16 +27,37 @@ pub(super) fn check(
                 for dependency in &found {
                     complaints.extend(judge(row, file, dependency, crates, confined));
                 }
+                complaints.extend(unused(row, &found, confined));
             }
         }
     }
     for row in crates {
         if !workspace.manifests().any(|(name, _)| name == row.name) {
-            let text = format!("stale: there is no crate {}", row.name);
-            complaints.push(Complaint::about("xtask/src/tables.rs", text));
+            complaints.push(stale(format!("there is no crate {}", row.name)));
         }
     }
     complaints
+}
+
+/// What the tables let a crate import that it doesn't: beyond its tests, or at all.
+fn unused(row: &Crate, found: &[Dependency], confined: &[(&str, &[&str])]) -> Vec<Complaint> {
+    let names = |name: &str, by_tests_too: bool| {
+        let mut found = found.iter();
+        found.any(|one| one.package == name && (by_tests_too || !one.for_tests))
+    };
+    let imports = row.imports.iter().filter(|name| !names(name, false));
+    let imports = imports.map(|name| stale(format!("{} doesn't import {name}", row.name)));
+    let by_tests = row.test_imports.iter().filter(|name| !names(name, true));
+    let by_tests = by_tests.map(|name| stale(format!("{}'s tests don't import {name}", row.name)));
+    let at_home = |(_, homes): &&(&str, &[&str])| homes.contains(&row.name);
+    let confined = confined.iter().filter(at_home);
+    let confined = confined.filter(|(package, _)| !names(package, true));
+    let confined = confined.map(|(package, _)| stale(format!("{} has no {package}", row.name)));
+    imports.chain(by_tests).chain(confined).collect()
+}
+
+fn stale(what: String) -> Complaint {
+    Complaint::about("xtask/src/tables.rs", format!("stale: {what}"))
 }
 
 /// A dependency as a manifest names it.
@@ -130,7 +151,14 @@ mod tests {
     ];
     const CONFINED: [(&str, &[&str]); 2] = [("clap", &["cli"]), ("tokio", &[])];
 
+    const BY_TESTS: &str = "[dev-dependencies]\nserver.workspace = true\n";
+
+    /// About a manifest whose tests import what the table grants them.
     fn complaints(load: &str) -> Vec<String> {
+        complaints_about(&format!("{load}\n{BY_TESTS}"))
+    }
+
+    fn complaints_about(load: &str) -> Vec<String> {
         let workspace = made_of(&[("load/Cargo.toml", load), ("server/Cargo.toml", "")]);
         texts(&check(&workspace, &CRATES, &CONFINED))
     }
@@ -158,9 +186,33 @@ mod tests {
 
     #[test]
     fn tests_may_import_what_the_table_grants_them() {
+        assert_eq!(complaints(""), [""; 0]);
+    }
+
+    #[test]
+    fn what_the_table_grants_in_vain_is_stale() {
+        let expected = ["xtask/src/tables.rs: stale: load's tests don't import server"];
+        assert_eq!(complaints_about(""), expected);
+        let server = Crate {
+            imports: &["measure"],
+            ..CRATES[0]
+        };
+        let measure = Crate {
+            name: "measure",
+            ..CRATES[0]
+        };
+        let at_home: [(&str, &[&str]); 1] = [("httparse", &["load"])];
+        let workspace = made_of(&[("load/Cargo.toml", BY_TESTS), ("server/Cargo.toml", "")]);
         assert_eq!(
-            complaints("[dev-dependencies]\nserver.workspace = true"),
-            [""; 0]
+            texts(&check(&workspace, &CRATES, &at_home)),
+            ["xtask/src/tables.rs: stale: load has no httparse"]
+        );
+        // What only the tests of a crate import is granted to them alone.
+        let by_tests = "[dev-dependencies]\nmeasure.workspace = true";
+        let workspace = made_of(&[("server/Cargo.toml", by_tests), ("measure/Cargo.toml", "")]);
+        assert_eq!(
+            texts(&check(&workspace, &[server, measure], &CONFINED)),
+            ["xtask/src/tables.rs: stale: server doesn't import measure"]
         );
     }
 
@@ -177,7 +229,7 @@ mod tests {
 
     #[test]
     fn an_unknown_crate_and_a_stale_row_are_caught() {
-        let workspace = made_of(&[("load/Cargo.toml", ""), ("new/Cargo.toml", "")]);
+        let workspace = made_of(&[("load/Cargo.toml", BY_TESTS), ("new/Cargo.toml", "")]);
         assert_eq!(
             texts(&check(&workspace, &CRATES, &CONFINED)),
             [

@@ -213,12 +213,15 @@ impl Http2 {
             Reply::Now(response) | Reply::Always(response) => {
                 self.say(stream, response, head_only, shared);
             }
-            Reply::Later => self.talk.wait(stream, State::Waiting, head_only, shared.now),
+            Reply::Later => self
+                .talk
+                .wait(stream, State::Waiting, head_only, shared.now),
             Reply::Never => self.talk.wait(stream, State::Silent, head_only, shared.now),
             Reply::Dribble { response, every } => {
                 let body = answering::whole_body(&response, head_only).into_owned();
                 let end = body.is_empty();
-                if answering::head(stream, &response, end, &shared.date, machine, out).is_ok() && !end
+                if answering::head(stream, &response, end, &shared.date, machine, out).is_ok()
+                    && !end
                 {
                     let dribble = Dribble {
                         bytes: body,
@@ -260,7 +263,12 @@ impl Http2 {
                 self.talk.wait(stream, State::Silent, head_only, shared.now);
             }
             Reply::Http2(Http2Fault::GoAway) => {
-                self.say(stream, Response::fixed(TEXT, b"goodbye\n"), head_only, shared);
+                self.say(
+                    stream,
+                    Response::fixed(TEXT, b"goodbye\n"),
+                    head_only,
+                    shared,
+                );
                 self.go_away(ErrorCode::NO_ERROR);
             }
         }

@@ -178,9 +178,10 @@ impl Talk {
         if end {
             let reply = shared.answer(method, route, content_type, self.socket, stream);
             if let Reply::Always(response) = &reply
-                && let Some(place) = shared
-                    .kept_http2
-                    .keep(method, path, response, &shared.site.date)
+                && let Some(place) =
+                    shared
+                        .kept_http2
+                        .keep(method, path, response, &shared.site.date)
             {
                 return Next::Kept(stream, place);
             }
@@ -267,7 +268,9 @@ impl Talk {
             .map_or(Time::NEVER, |timeout| shared.now + timeout);
         self.due = self.due.min(deadline);
         let message_bytes_max = u32::try_from(shared.limits.body_bytes).unwrap_or(u32::MAX);
-        let mut rpc = shared.rpcs.begin(method, fields, deadline, message_bytes_max);
+        let mut rpc = shared
+            .rpcs
+            .begin(method, fields, deadline, message_bytes_max);
         if end {
             rpc.receive(&[], true);
         }

@@ -143,6 +143,8 @@ pub(crate) struct Server {
     child: Child,
     /// `http://127.0.0.1:PORT`, or `unix:PATH`.
     pub(crate) url: String,
+    /// What it said when it listened.
+    pub(crate) greeting: String,
     rest: Receiver<String>,
 }
 
@@ -180,7 +182,12 @@ impl Server {
         let url = url
             .unwrap_or_else(|| panic!("not a line of a server: {line:?}"))
             .to_string();
-        Server { child, url, rest }
+        Server {
+            child,
+            url,
+            greeting: line,
+            rest,
+        }
     }
 
     /// The URL of a path.

@@ -34,15 +34,33 @@ fn findings_are_there_for_every_area() {
 
 #[test]
 fn the_text_has_the_same_findings() {
+    let as_json = ringside(&["doctor", "--format", "json"]);
+    let report: Value = serde_json::from_str(&as_json.stdout).unwrap();
     let ended = ringside(&["doctor"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    for name in [
-        "io_uring",
-        "descriptors",
-        "local ports",
-        "congestion control",
-        "governor",
-    ] {
-        assert_says(&ended.stdout, name);
+    // A state, two spaces, and the name; what it costs is further in.
+    let states = ["  ok    ", "  warn  ", "  ?     "];
+    let told = |line: &'_ str| states.into_iter().any(|state| line.starts_with(state));
+    let lines: Vec<&str> = ended.stdout.lines().filter(|line| told(line)).collect();
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(lines.len(), findings.len(), "{}", ended.stdout);
+    for (line, finding) in lines.iter().zip(findings) {
+        let name = finding["name"].as_str().unwrap();
+        let rest = line[states[0].len()..].strip_prefix(name);
+        assert!(
+            rest.is_some_and(|rest| rest.starts_with("  ")),
+            "{name}: {line}"
+        );
+        let area = finding["area"].as_str().unwrap();
+        assert!(ended.stdout.lines().any(|line| line == area), "{area}");
+    }
+    let warned = lines
+        .iter()
+        .filter(|line| line.starts_with(states[1]))
+        .count();
+    match warned {
+        0 => assert_says(&ended.stdout, "Nothing here distorts measurements."),
+        1 => assert_says(&ended.stdout, "\n1 warning. "),
+        _ => assert_says(&ended.stdout, &format!("\n{warned} warnings. ")),
     }
 }

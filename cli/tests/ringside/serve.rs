@@ -3,12 +3,18 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use engine::choice::{EngineChoice, decide};
+
 use super::child::{Folder, Server, assert_says, ringside};
 
 #[test]
 fn it_says_where_it_listens_and_with_what() {
-    for engine in ["auto", "epoll"] {
-        let server = Server::start(&["--engine", engine]);
+    for engine in [EngineChoice::Auto, EngineChoice::Epoll] {
+        let (kind, why) = decide(engine).unwrap();
+        let server = Server::start(&["--engine", &engine.to_string()]);
+        let with_what = format!(" ({}: {why})\n", kind.name());
+        let said = &server.greeting;
+        assert!(said.ends_with(&with_what), "{said:?} {with_what:?}");
         assert!(
             server.authority().starts_with("127.0.0.1:"),
             "{}",

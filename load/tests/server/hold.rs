@@ -22,8 +22,9 @@ fn answering() -> (String, Receiver<TcpStream>) {
                 // Of the first contact nothing is seen: it says nothing.
                 let mut mine = Some(stream.try_clone().unwrap());
                 while stream.read(&mut [0; 1024]).is_ok_and(|length| length > 0) {
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                    // Whoever has the answer finds the connection among those that have one.
                     mine.take().map(|stream| sender.send(stream));
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
                 }
             });
         }
@@ -53,7 +54,7 @@ fn connections_stand_until_the_record_is_reported_and_are_closed_then() {
         let (record, streams) = hold.carry_out(&stop, &mut |_| {}, stand).unwrap();
         assert_eq!(record.connections.survived, 40, "{:?}", record.warnings);
         assert_eq!(record.memory.connections, 40);
-        assert!(!streams.is_empty(), "{:?}", record.heartbeats);
+        assert_eq!(streams.len(), 40, "{:?}", record.heartbeats);
         for mut stream in streams {
             stream.set_nonblocking(false).unwrap();
             assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0, "it is not closed");

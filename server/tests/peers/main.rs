@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use engine::tls::Certificate;
 use engine::{Address, choice::EngineChoice, signal::Stop};
-use server::{Config, Running, StartError, Tls};
+use server::{Config, Limits, Running, StartError, Tls};
 use skip::skip;
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
@@ -21,7 +21,12 @@ struct Server(Option<Running>);
 impl Server {
     /// A server at a free port; `None`, loudly, where the engine cannot be used.
     fn with(engine: EngineChoice) -> Option<Server> {
-        Server::start(engine, None)
+        Server::start(engine, None, Limits::default())
+    }
+
+    /// The same with other limits.
+    fn limited(engine: EngineChoice, limits: Limits) -> Option<Server> {
+        Server::start(engine, None, limits)
     }
 
     /// The same over TLS, with a certificate that nobody trusts.
@@ -31,14 +36,15 @@ impl Server {
             certificate: Certificate::SelfSigned { names },
             client_authorities: None,
         };
-        Server::start(engine, Some(tls))
+        Server::start(engine, Some(tls), Limits::default())
     }
 
-    fn start(engine: EngineChoice, tls: Option<Tls>) -> Option<Server> {
+    fn start(engine: EngineChoice, tls: Option<Tls>, limits: Limits) -> Option<Server> {
         let address = Address::Tcp(([127, 0, 0, 1], 0).into());
         let config = Config {
             engine,
             tls,
+            limits,
             ..Config::new(address)
         };
         match server::start(config, &Stop::new()) {

@@ -1,5 +1,5 @@
-//! The highest rate that a subject holds under conditions on its answers: the third way to compare,
-//! beside throughput and a fixed rate.
+//! The highest rate at which a subject meets its objectives: the third way to compare, beside
+//! throughput and a fixed rate.
 //!
 //! [`capacity`] searches it for a target by its URL, or for every row of a comparison, whose
 //! searches take turns so that a drift of the machine is in all of them. Which rate comes next is
@@ -9,7 +9,7 @@
 //! they change something, unless their number is given ([`connections`]).
 //!
 //! What is found is an interval, [highest rate that held, lowest that failed], both confirmed; of a
-//! comparison's rows on processes that were started for that. It is no interval of confidence: it
+//! comparison's rows on processes that were started for that. It isn't a confidence interval: it
 //! says where the edge was in this hour on this machine. Where the generator could not send more,
 //! or the highest rate that may be asked for held, it is a lower bound and is called one.
 #![forbid(unsafe_code)]

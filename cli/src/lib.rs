@@ -1,8 +1,9 @@
 //! The binary `ringside`: arguments in, wiring, words out.
 //!
-//! A verb is three steps: `args/` says what was asked, the verb's own folder makes a validated plan
-//! of it, and another crate runs that. Data goes to standard output and talk to standard error, and
-//! the exit codes in `exit.rs` are stable. Nothing here measures, serves or compares by itself.
+//! A verb is three steps: `args/` says what was asked, the verb's own file or folder makes a
+//! validated plan of it, and another crate runs that. Data goes to standard output and talk to
+//! standard error, and the exit codes in `exit.rs` are stable. Nothing here measures, serves or
+//! compares by itself.
 #![forbid(unsafe_code)]
 
 mod args;

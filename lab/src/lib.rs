@@ -9,7 +9,9 @@
 //!
 //! A subject is a folder with a `subject.toml`, a comparison a TOML file: new ones need no Rust.
 //! Knows the generator by its plan and its record only, and no server: ours is a subject like any
-//! other, and `{ringside}` in its description is the path of the program that is running.
+//! other, and `{ringside}` in its description is the path of the program that is running. There is
+//! one exception: the ceiling row (`rounds/ceiling.rs`) knows which paths our server answers, and
+//! starts it under the load of the others.
 #![forbid(unsafe_code)]
 
 mod arrivals;

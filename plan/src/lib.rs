@@ -4,7 +4,8 @@
 //! validated here, and [`schedule`] turns a plan and a seed into due times. What a record holds of
 //! a plan is its [`Recorded`] form, in which a [`Redaction`] has hidden the secrets.
 //!
-//! Knows no sockets and no clock, nothing of arguments, and not how a plan is carried out.
+//! Knows no sockets and no clock, and not how a plan is carried out. It reads no arguments, but
+//! what it says of a plan that doesn't hold together names the flags that set it.
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -229,10 +229,7 @@ impl Plan {
                 "--no-keepalive opens a connection for each request, so {flag} must be 1"
             )));
         }
-        if self.duration_s.is_none()
-            && self.count.is_none()
-            && !matches!(self.schedule, Schedule::Stages { .. })
-        {
+        if self.duration_s.is_none() && self.count.is_none() && self.schedule.length_s().is_none() {
             return Err(Invalid(
                 "the run would never end: give a duration (-d) or a count (-n)".into(),
             ));

@@ -46,7 +46,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "load",
-        holds: "the generator: sessions, the one worker loop, hold, recorder, checks",
+        holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
         imports: &["engine", "measure", "plan", "probe", "proto"],
         test_imports: &["server"],
     },
@@ -82,7 +82,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "capacity",
-        holds: "the highest rate that a subject holds under conditions: search, model, page",
+        holds: "the highest rate at which a subject meets its objectives: search, model, page",
         imports: &[
             "lab",
             "load",

@@ -1,4 +1,5 @@
-//! The one loop for all load: every schedule, every limit and every driver goes through it.
+//! The one loop of all runs: every schedule, every limit and every driver goes through it. A hold
+//! has its own (`hold::worker`).
 //!
 //! A turn is: wait on the driver; read what completed; expire timers; move the phase on; send what
 //! is due; work out how long the next wait may sleep. In a closed loop an answer is followed by the

@@ -14,7 +14,7 @@ use lab::store::Store;
 use lab::validity;
 use load::check::Threshold;
 use load::schedule::Schedule;
-use load::{Plan, Record, RunError, Stop};
+use load::{LoadError, Plan, Record, Stop};
 use measure::record::EndedBy;
 use measure::time::{Time, sleep_until, unix_seconds};
 use statistics::format::per_second;
@@ -498,7 +498,7 @@ impl<'a> Course<'a> {
                 Err(Trouble::Stopped)
             }
             Ok(record) => Ok(record),
-            Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
+            Err(LoadError::Interrupted(_)) => Err(Trouble::Stopped),
             Err(error) => {
                 let what = format!("couldn't be loaded {when}: {error}");
                 Err(Trouble::Failed(what, Vec::new()))

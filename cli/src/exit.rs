@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use engine::signal::{Signal, Stop};
 use lab::CannotBegin;
-use load::RunError;
+use load::LoadError;
 
 /// The codes, as every `--help` shows them.
 pub(crate) const TABLE: &str = "\
@@ -113,11 +113,11 @@ impl Failure {
     }
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Failure {
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Failure {
         match error {
-            RunError::Invalid(_) => Failure::usage(error),
-            RunError::Interrupted(signal) => Failure {
+            LoadError::Invalid(_) => Failure::usage(error),
+            LoadError::Interrupted(signal) => Failure {
                 exit: Exit::Stopped(signal),
                 text: error.to_string(),
             },

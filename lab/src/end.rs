@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use load::{RunError, Signal};
+use load::{LoadError, Signal};
 use supervisor::document::BadFile;
 
 /// How something ended.
@@ -50,7 +50,7 @@ pub enum CannotBegin {
     /// What was asked for is not possible here; the sentence says why and what to do.
     Impossible(String),
     /// The target cannot be loaded.
-    Target(RunError),
+    Target(LoadError),
 }
 
 impl fmt::Display for CannotBegin {

@@ -14,7 +14,7 @@ use engine::{Broken, Config, Driver, cpu};
 use measure::time::{self, Time};
 
 use crate::gate::Gate;
-use probe::RunError;
+use probe::LoadError;
 
 /// How long an interrupted load waits for the answers that are on their way.
 pub(crate) const INTERRUPT_DRAIN_NS: u64 = 250_000_000;
@@ -107,7 +107,7 @@ impl Crew<'_> {
         stop: &Stop,
         progress: &mut dyn FnMut(&Progress),
         report: impl FnOnce(Vec<J::Outcome>) -> R,
-    ) -> Result<R, RunError> {
+    ) -> Result<R, LoadError> {
         let gate = Gate::new(jobs.len() as u32);
         // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
         let ending = Stop::new();
@@ -121,7 +121,7 @@ impl Crew<'_> {
         std::thread::scope(|scope| {
             // It is dropped where no thread can be had, too, and then nobody waits for the report.
             let brought = brought;
-            let workers: Result<Vec<_>, RunError> = (0..)
+            let workers: Result<Vec<_>, LoadError> = (0..)
                 .zip(jobs)
                 .map(|(worker, job)| {
                     let (gate, stop) = (&gate, ending.clone());
@@ -141,7 +141,7 @@ impl Crew<'_> {
                             end
                         })
                         .map_err(|why| {
-                            RunError::Limits(format!("can't start a worker thread: {why}"))
+                            LoadError::Limits(format!("can't start a worker thread: {why}"))
                         })
                 })
                 .collect();
@@ -185,9 +185,9 @@ fn hand_over<O>(worker: usize, outcome: O, sender: &Sender<Brought<O>>) {
 }
 
 /// What kept the first of the workers that brought nothing from it.
-fn first_error(workers: Vec<ScopedJoinHandle<'_, Result<(), RunError>>>) -> RunError {
+fn first_error(workers: Vec<ScopedJoinHandle<'_, Result<(), LoadError>>>) -> LoadError {
     let panicked = || {
-        RunError::Engine("a worker panicked; this is a bug in ringside: please report it".into())
+        LoadError::Engine("a worker panicked; this is a bug in ringside: please report it".into())
     };
     let ends = workers.into_iter().map(|worker| match worker.join() {
         Ok(end) => end,
@@ -209,8 +209,8 @@ fn begin<J: Job>(
     gate: &Gate,
     stop: &Stop,
     bring: impl FnOnce(J::Outcome),
-) -> Result<(), RunError> {
-    cpu::pin(processor).map_err(|why| RunError::Limits(why.to_string()))?;
+) -> Result<(), LoadError> {
+    cpu::pin(processor).map_err(|why| LoadError::Limits(why.to_string()))?;
     cpu::sharpen_sleep();
     let config = job.config();
     match kind {
@@ -226,15 +226,15 @@ fn drive<D: Driver, J: Job>(
     gate: &Gate,
     stop: &Stop,
     bring: impl FnOnce(J::Outcome),
-) -> Result<(), RunError> {
-    let driver = driver.map_err(|why| RunError::Engine(why.to_string()))?;
+) -> Result<(), LoadError> {
+    let driver = driver.map_err(|why| LoadError::Engine(why.to_string()))?;
     let _registration = stop.register(driver.waker());
     let stop = stop.clone();
     let end = match tls {
         None => job.carry_out(driver, gate, stop, bring),
         Some(tls) => job.carry_out(Tls::client(driver, tls), gate, stop, bring),
     };
-    end.map_err(|broken| RunError::Engine(broken.to_string()))
+    end.map_err(|broken| LoadError::Engine(broken.to_string()))
 }
 
 /// The main thread's part while the workers run.

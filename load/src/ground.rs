@@ -11,7 +11,7 @@ use engine::{Address, EngineCounters, cpu};
 use measure::record::EndedBy;
 use measure::time::Time;
 use plan::Contact;
-use probe::{RunError, reach, target, tls, unless_stopped};
+use probe::{LoadError, reach, target, tls, unless_stopped};
 
 use crate::crew::{Crew, Job, Progress, Window};
 
@@ -29,15 +29,15 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Finds engine and target unless `stop` asks for the end before, or says what is missing.
-    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, RunError> {
+    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, LoadError> {
         unless_stopped(stop, move || Ground::look(&contact))
     }
 
-    fn look(contact: &Contact) -> Result<Ground, RunError> {
+    fn look(contact: &Contact) -> Result<Ground, LoadError> {
         target::check_sources(&contact.source_addresses)?;
-        let choice: EngineChoice = contact.engine.parse().map_err(RunError::Invalid)?;
+        let choice: EngineChoice = contact.engine.parse().map_err(LoadError::Invalid)?;
         let (kind, engine_reason) =
-            choice::decide(choice).map_err(|error| RunError::Engine(error.to_string()))?;
+            choice::decide(choice).map_err(|error| LoadError::Engine(error.to_string()))?;
         let deadline = Time::now() + contact.timeout();
         let addresses = target::resolve(contact, deadline)?;
         let tls = tls::client(contact)?;
@@ -60,7 +60,7 @@ impl Ground {
         stop: &Stop,
         progress: &mut dyn FnMut(&Progress),
         report: impl FnOnce(Vec<J::Outcome>) -> R,
-    ) -> Result<R, RunError> {
+    ) -> Result<R, LoadError> {
         let crew = Crew {
             kind: self.kind,
             processors: &processors(jobs.len(), cpus),

@@ -21,7 +21,7 @@ use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use plan::Plan;
 use plan::schedule::Marks;
-use probe::RunError;
+use probe::LoadError;
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
@@ -33,13 +33,13 @@ pub fn run(
     plan: &Plan,
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Record, RunError> {
+) -> Result<Record, LoadError> {
     plan.validate()?;
     let ground = Ground::find(plan.contact(), stop)?;
     check_limits(plan, ground.kind)?;
     let jobs = (0..plan.threads)
         .map(|worker| assign(plan, worker, &ground.addresses))
-        .collect::<Result<Vec<Assignment>, RunError>>()?;
+        .collect::<Result<Vec<Assignment>, LoadError>>()?;
     let mut surroundings = Surroundings::new();
     let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
@@ -91,7 +91,7 @@ pub(crate) fn assign(
     plan: &Plan,
     worker: u32,
     addresses: &[Address],
-) -> Result<Assignment, RunError> {
+) -> Result<Assignment, LoadError> {
     let share = |whole: u64| {
         let (whole_share, rest) = (
             whole / u64::from(plan.threads),
@@ -131,7 +131,7 @@ pub(crate) fn assign(
     })
 }
 
-fn check_limits(plan: &Plan, kind: Kind) -> Result<(), RunError> {
+fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let Some(limit) = Host::read().descriptor_limit else {
         return Ok(());
     };
@@ -147,7 +147,7 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), RunError> {
         Kind::Uring => " per worker (more threads, -t, have more in total)",
         Kind::Epoll => "",
     };
-    Err(RunError::Limits(format!(
+    Err(LoadError::Limits(format!(
         "{} connections need {wanted} file descriptors, but the limit is {limit}{more_threads}: \
          raise it with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), or use fewer \
          connections (-c)",

@@ -7,7 +7,7 @@ use proto::grpc::{self, Event, Messages, Status, decode_message};
 
 use super::http2::Trailers;
 use super::{Answer, BODY_BYTES_MAX};
-use crate::RunError;
+use crate::LoadError;
 use plan::Contact;
 
 /// What a gRPC call came to.
@@ -43,8 +43,8 @@ pub(super) fn read(
     contact: &Contact,
     mut answer: Answer,
     trailers: &Trailers,
-) -> Result<Answer, RunError> {
-    let broken = |why: String| RunError::Probe(format!("{}: {why}", contact.url()));
+) -> Result<Answer, LoadError> {
+    let broken = |why: String| LoadError::Probe(format!("{}: {why}", contact.url()));
     let content_type = answer.field("content-type");
     if !content_type.is_some_and(grpc::is_content_type) {
         let content_type = content_type.map_or(Foreign::new("none"), Foreign::of_bytes);

@@ -9,12 +9,12 @@ use std::time::Duration;
 use engine::signal::Stop;
 use measure::time::Time;
 
-use crate::RunError;
+use crate::LoadError;
 
 /// How often a request to end is looked for.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What `contact` comes to, or [`RunError::Interrupted`] as soon as `stop` asks for the end.
+/// What `contact` comes to, or [`LoadError::Interrupted`] as soon as `stop` asks for the end.
 ///
 /// It happens in a thread of its own. A contact that was interrupted is left to its time limit, or
 /// to the end of the process, since no call that blocks can be taken back from outside.
@@ -23,21 +23,21 @@ const POLL: Duration = Duration::from_millis(10);
 /// Those of `contact`, an interrupt, and a host that has no thread left.
 pub fn unless_stopped<T: Send + 'static>(
     stop: &Stop,
-    contact: impl FnOnce() -> Result<T, RunError> + Send + 'static,
-) -> Result<T, RunError> {
+    contact: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
+) -> Result<T, LoadError> {
     let (sender, outcome) = channel();
     let carry_out = move || {
         // Nobody receives it after an interrupt.
         let _ = sender.send(contact());
     };
     let no_thread = |why: io::Error| {
-        RunError::Limits(format!("can't start a thread for the first contact: {why}"))
+        LoadError::Limits(format!("can't start a thread for the first contact: {why}"))
     };
     let builder = thread::Builder::new().name("contact".to_owned());
     let thread = builder.spawn(carry_out).map_err(no_thread)?;
     loop {
         if let Some(signal) = stop.requested() {
-            return Err(RunError::Interrupted(signal));
+            return Err(LoadError::Interrupted(signal));
         }
         match outcome.recv_timeout(POLL) {
             Ok(outcome) => return outcome,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn what_comes_of_a_contact_is_handed_on() {
         assert_eq!(unless_stopped(&Stop::new(), || Ok(7)), Ok(7));
-        let broken = || RunError::Probe("nobody speaks".to_owned());
+        let broken = || LoadError::Probe("nobody speaks".to_owned());
         let failed = unless_stopped(&Stop::new(), move || Err::<u8, _>(broken()));
         assert_eq!(failed, Err(broken()));
     }
@@ -114,6 +114,6 @@ mod tests {
             asking.request(Signal::Terminate);
             Ok(words.recv().is_ok())
         });
-        assert_eq!(left, Err(RunError::Interrupted(Signal::Terminate)));
+        assert_eq!(left, Err(LoadError::Interrupted(Signal::Terminate)));
     }
 }

@@ -13,7 +13,7 @@ use measure::time::Time;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use crate::RunError;
+use crate::LoadError;
 use crate::contact::left;
 use crate::{target, tls};
 use plan::Contact;
@@ -54,7 +54,7 @@ impl Conversation {
         address: &Address,
         tls: Option<&ClientTls>,
         deadline: Time,
-    ) -> Result<Conversation, RunError> {
+    ) -> Result<Conversation, LoadError> {
         let clear = Clear::connect(address, deadline)
             .map_err(|why| target::unreachable(contact, address, &why))?;
         let stream = match tls {
@@ -76,7 +76,7 @@ impl Conversation {
 
     /// Ends it before anything was said. Over TLS that goes on to the peer's end, because only
     /// there a server says that it does not accept this side.
-    pub(super) fn close(self, contact: &Contact) -> Result<(), RunError> {
+    pub(super) fn close(self, contact: &Contact) -> Result<(), LoadError> {
         let Stream::Secured(secured) = self.stream else {
             return Ok(());
         };
@@ -93,7 +93,7 @@ impl Conversation {
     }
 
     /// Sends all of `bytes`.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         let mut left = bytes;
         while !left.is_empty() {
             self.stream
@@ -110,7 +110,7 @@ impl Conversation {
     }
 
     /// Appends what comes next to `received`. False where the peer has ended the connection.
-    pub(super) fn receive(&mut self, received: &mut Vec<u8>) -> Result<bool, RunError> {
+    pub(super) fn receive(&mut self, received: &mut Vec<u8>) -> Result<bool, LoadError> {
         loop {
             self.stream
                 .limit(self.deadline)
@@ -127,11 +127,11 @@ impl Conversation {
     }
 
     /// The error of a conversation that went wrong, with the URL in front.
-    pub(super) fn broken(&self, why: impl std::fmt::Display) -> RunError {
-        RunError::Probe(format!("{}: {why}", self.url))
+    pub(super) fn broken(&self, why: impl std::fmt::Display) -> LoadError {
+        LoadError::Probe(format!("{}: {why}", self.url))
     }
 
-    fn lost(&self, why: &io::Error) -> RunError {
+    fn lost(&self, why: &io::Error) -> LoadError {
         match why.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                 self.broken("the answer wasn't complete in time")

@@ -6,9 +6,10 @@ use engine::signal::Signal;
 use measure::foreign::screened;
 use plan::Invalid;
 
-/// A run could not take place, or broke. Each variant holds a sentence that says what to do.
+/// A run, a hold or a first contact could not take place, or broke. Each variant holds a sentence
+/// that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
+pub enum LoadError {
     /// The plan does not hold together.
     Invalid(String),
     /// The target's name has no address.
@@ -25,26 +26,26 @@ pub enum RunError {
     Interrupted(Signal),
 }
 
-impl fmt::Display for RunError {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunError::Invalid(text)
-            | RunError::Unresolved(text)
-            | RunError::Unreachable(text)
-            | RunError::Limits(text)
-            | RunError::Engine(text)
-            | RunError::Probe(text) => f.write_str(&screened(text)),
-            RunError::Interrupted(signal) => {
+            LoadError::Invalid(text)
+            | LoadError::Unresolved(text)
+            | LoadError::Unreachable(text)
+            | LoadError::Limits(text)
+            | LoadError::Engine(text)
+            | LoadError::Probe(text) => f.write_str(&screened(text)),
+            LoadError::Interrupted(signal) => {
                 write!(f, "interrupted by {signal} before anything was measured")
             }
         }
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for LoadError {}
 
-impl From<Invalid> for RunError {
-    fn from(invalid: Invalid) -> RunError {
-        RunError::Invalid(invalid.0)
+impl From<Invalid> for LoadError {
+    fn from(invalid: Invalid) -> LoadError {
+        LoadError::Invalid(invalid.0)
     }
 }

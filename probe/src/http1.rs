@@ -5,11 +5,11 @@ use proto::http1::client::{Answer as Framing, Client, Event, Limits};
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::RunError;
+use crate::LoadError;
 use plan::Contact;
 
 /// Sends the plan's request and reads its answer.
-pub(super) fn exchange(contact: &Contact, mut peer: Conversation) -> Result<Answer, RunError> {
+pub(super) fn exchange(contact: &Contact, mut peer: Conversation) -> Result<Answer, LoadError> {
     peer.send(&contact.http1()?)?;
     let mut client = Client::new(Limits::default());
     client

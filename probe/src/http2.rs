@@ -5,7 +5,7 @@ use proto::http2::client::{Client, Config, Event, Request};
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::RunError;
+use crate::LoadError;
 use plan::Contact;
 use plan::protocol::{Http2 as Settings, Protocol};
 
@@ -27,7 +27,7 @@ pub(super) struct Http2 {
 
 impl Http2 {
     /// Exchanges settings.
-    pub(super) fn open(contact: &Contact, peer: Conversation) -> Result<Http2, RunError> {
+    pub(super) fn open(contact: &Contact, peer: Conversation) -> Result<Http2, LoadError> {
         let settings = contact.protocol.http2().copied().unwrap_or_default();
         let mut out = Vec::new();
         let client = Client::new(config(&settings), &mut out);
@@ -46,7 +46,7 @@ impl Http2 {
     }
 
     /// Sends the request, and reads its answer and the fields behind that.
-    pub(super) fn exchange(mut self, request: &Request) -> Result<(Answer, Trailers), RunError> {
+    pub(super) fn exchange(mut self, request: &Request) -> Result<(Answer, Trailers), LoadError> {
         let mut out = Vec::new();
         self.client
             .request(request, PLACE, &mut out)
@@ -69,7 +69,7 @@ impl Http2 {
     fn until(
         &mut self,
         mut seen: impl FnMut(Event<'_>) -> Option<Result<(), String>>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), LoadError> {
         loop {
             self.refuse_http1()?;
             let mut out = Vec::new();
@@ -97,7 +97,7 @@ impl Http2 {
 
     /// A server of HTTP/1.1 answers the preface, which was made to be no request of it
     /// (RFC 9113 §3.4).
-    fn refuse_http1(&self) -> Result<(), RunError> {
+    fn refuse_http1(&self) -> Result<(), LoadError> {
         if !self.client.ready() && self.received.starts_with(b"HTTP/1.") {
             return Err(self.peer.broken(format!(
                 "the server answered in HTTP/1.1, so it doesn't speak HTTP/2: {}",
@@ -107,7 +107,7 @@ impl Http2 {
         Ok(())
     }
 
-    fn ended(&self) -> RunError {
+    fn ended(&self) -> LoadError {
         if self.client.ready() {
             return self
                 .peer

@@ -29,7 +29,7 @@ use measure::time::Time;
 pub use self::call::CallEnd;
 pub use self::contact::unless_stopped;
 use self::conversation::Conversation;
-pub use self::error::RunError;
+pub use self::error::LoadError;
 use self::http2::Http2;
 use self::websocket::WebSocket;
 use plan::protocol::Protocol;
@@ -80,12 +80,12 @@ impl Answer {
 ///
 /// # Errors
 /// Where there is no whole answer. One with another status than hoped for is an answer.
-pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, RunError> {
+pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, LoadError> {
     plan.validate()?;
     exchange(&plan.contact(), timeout)
 }
 
-fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, RunError> {
+fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, LoadError> {
     let deadline = Time::now() + timeout;
     let addresses = target::resolve(contact, deadline)?;
     let tls = tls::client(contact)?;
@@ -114,7 +114,7 @@ pub fn reach(
     addresses: &[Address],
     tls: Option<&ClientTls>,
     deadline: Time,
-) -> Result<(), RunError> {
+) -> Result<(), LoadError> {
     for address in addresses {
         greet(contact, address, tls, deadline)?;
     }
@@ -126,7 +126,7 @@ fn greet(
     address: &Address,
     tls: Option<&ClientTls>,
     deadline: Time,
-) -> Result<(), RunError> {
+) -> Result<(), LoadError> {
     let peer = Conversation::open(contact, address, tls, deadline)?;
     match &contact.protocol {
         Protocol::Http1 => peer.close(contact)?,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use engine::Address;
 use measure::time::Time;
 
-use crate::RunError;
+use crate::LoadError;
 use crate::contact::{left, until};
 use plan::Contact;
 
@@ -14,7 +14,7 @@ use plan::Contact;
 ///
 /// # Errors
 /// There is none, or the resolver doesn't answer before `deadline`.
-pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, RunError> {
+pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadError> {
     let target = &contact.target;
     if let Some(path) = &target.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
@@ -24,7 +24,7 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, RunErr
         None => (&*target.host, target.port),
     };
     let found = look_up(host, port, deadline).map_err(|why| {
-        RunError::Unresolved(format!(
+        LoadError::Unresolved(format!(
             "can't resolve {host:?} ({why}): check the name, or connect elsewhere with --connect-to"
         ))
     })?;
@@ -34,7 +34,7 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, RunErr
         .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
         .collect();
     let first = found.first().copied().ok_or_else(|| {
-        RunError::Unresolved(format!(
+        LoadError::Unresolved(format!(
             "{host:?} has no address of the same family as --source-ip"
         ))
     })?;
@@ -78,7 +78,7 @@ fn alive(found: &[SocketAddr], deadline: Time) -> Vec<SocketAddr> {
 }
 
 /// The sentence for a peer that cannot be connected to.
-pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> RunError {
+pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> LoadError {
     let advice = match why.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
             if matches!(address, Address::Unix(_)) =>
@@ -95,17 +95,17 @@ pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> Run
         }
         _ => "check the address",
     };
-    RunError::Unreachable(format!(
+    LoadError::Unreachable(format!(
         "{}: can't connect to {address} ({why}); {advice}",
         contact.url()
     ))
 }
 
 /// Checks that every source address belongs to this host (bind(2), `EADDRNOTAVAIL`).
-pub fn check_sources(sources: &[IpAddr]) -> Result<(), RunError> {
+pub fn check_sources(sources: &[IpAddr]) -> Result<(), LoadError> {
     for source in sources {
         UdpSocket::bind((*source, 0)).map_err(|why| {
-            RunError::Unreachable(format!(
+            LoadError::Unreachable(format!(
                 "--source-ip {source} isn't an address of this host ({why}): add it with `ip \
                  address add {source} dev …`, or for a server on loopback use one from 127.0.0.0/8"
             ))

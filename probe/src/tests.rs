@@ -92,7 +92,7 @@ fn a_peer_that_speaks_something_else_is_told_what_it_does_and_what_to_do() {
     ];
     for (url, replies, part) in table {
         let plan = plan(url, peer(replies));
-        let RunError::Probe(text) = probe(&plan, PATIENCE).unwrap_err() else {
+        let LoadError::Probe(text) = probe(&plan, PATIENCE).unwrap_err() else {
             panic!("{url}: another error")
         };
         assert!(text.contains(part), "{url}: {text}");
@@ -121,7 +121,7 @@ fn an_answer_that_does_not_come_in_time_says_so_however_slowly_bytes_come() {
         }
     });
     let timeout = Duration::from_millis(300);
-    let RunError::Probe(text) = probe(&plan("http://", port), timeout).unwrap_err() else {
+    let LoadError::Probe(text) = probe(&plan("http://", port), timeout).unwrap_err() else {
         panic!("another error")
     };
     assert!(
@@ -169,7 +169,7 @@ fn a_unix_socket_with_a_full_backlog_is_given_up_at_the_deadline() {
     plan.target.unix_socket = Some(path);
     let (sender, outcome) = channel();
     thread::spawn(move || sender.send(probe(&plan, Duration::from_millis(200))));
-    let Err(RunError::Unreachable(text)) = outcome.recv_timeout(PATIENCE).unwrap() else {
+    let Err(LoadError::Unreachable(text)) = outcome.recv_timeout(PATIENCE).unwrap() else {
         panic!("another outcome")
     };
     assert!(
@@ -192,7 +192,7 @@ fn all_addresses_share_one_deadline() {
         )
     };
     assert_eq!(reached(Time::now() + PATIENCE), Ok(()));
-    let RunError::Unreachable(text) = reached(Time::now()).unwrap_err() else {
+    let LoadError::Unreachable(text) = reached(Time::now()).unwrap_err() else {
         panic!("another error")
     };
     assert!(text.contains("it doesn't answer"), "{text}");

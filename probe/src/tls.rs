@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use engine::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
 
-use crate::RunError;
+use crate::LoadError;
 use plan::Contact;
 
 /// The client's side of TLS as the plan wants it; `None` where it wants none.
@@ -12,7 +12,7 @@ use plan::Contact;
 /// # Errors
 ///
 /// A file that cannot be used, or a name that cannot be a server's.
-pub fn client(contact: &Contact) -> Result<Option<ClientTls>, RunError> {
+pub fn client(contact: &Contact) -> Result<Option<ClientTls>, LoadError> {
     let Some(tls) = &contact.tls else {
         return Ok(None);
     };
@@ -34,7 +34,7 @@ pub fn client(contact: &Contact) -> Result<Option<ClientTls>, RunError> {
         identity,
         resumption: tls.resumption,
     };
-    settings.build().map(Some).map_err(RunError::Invalid)
+    settings.build().map(Some).map_err(LoadError::Invalid)
 }
 
 /// Shakes hands over a stream whose time-outs are set.
@@ -46,13 +46,13 @@ pub fn secure<S: Read + Write>(
     contact: &Contact,
     stream: S,
     tls: &ClientTls,
-) -> Result<Blocking<S>, RunError> {
+) -> Result<Blocking<S>, LoadError> {
     Blocking::connect(stream, tls).map_err(|error| unsecured(contact, &error))
 }
 
 /// The sentence for a peer with which there is no TLS.
-pub fn unsecured(contact: &Contact, error: &HandshakeError) -> RunError {
-    RunError::Unreachable(format!(
+pub fn unsecured(contact: &Contact, error: &HandshakeError) -> LoadError {
+    LoadError::Unreachable(format!(
         "{}: {}; {}",
         contact.url(),
         error.what,

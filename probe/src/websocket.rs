@@ -6,7 +6,7 @@ use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encod
 
 use super::conversation::Conversation;
 use super::{Answer, keep};
-use crate::RunError;
+use crate::LoadError;
 use measure::random::Random;
 use plan::Contact;
 use plan::protocol::Message;
@@ -24,7 +24,7 @@ pub(super) struct WebSocket {
 
 impl WebSocket {
     /// Asks for the upgrade, with the plan's headers.
-    pub(super) fn open(contact: &Contact, mut peer: Conversation) -> Result<WebSocket, RunError> {
+    pub(super) fn open(contact: &Contact, mut peer: Conversation) -> Result<WebSocket, LoadError> {
         let opening = contact.upgrade()?;
         let mut random = Random::new(contact.seed, 0);
         let mut nonce = [0; 16];
@@ -65,7 +65,7 @@ impl WebSocket {
     }
 
     /// Sends the message, and reads the one that answers it.
-    pub(super) fn exchange(mut self, message: &Message) -> Result<Answer, RunError> {
+    pub(super) fn exchange(mut self, message: &Message) -> Result<Answer, LoadError> {
         let opcode = if message.binary {
             Opcode::Binary
         } else {
@@ -91,7 +91,7 @@ impl WebSocket {
     }
 
     /// Reads what was received. True once a message is whole.
-    fn read(&mut self, answer: &mut Answer) -> Result<bool, RunError> {
+    fn read(&mut self, answer: &mut Answer) -> Result<bool, LoadError> {
         let received = std::mem::take(&mut self.received);
         let mut input = &received[..];
         let mut scratch = Scratch::default();

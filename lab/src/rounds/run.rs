@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use load::check::evaluate;
 use load::schedule::Schedule;
-use load::{Plan, Progress, Record, RunError};
+use load::{LoadError, Plan, Progress, Record};
 use measure::record::EndedBy;
 use supervisor::generator::{Generated, Generator};
 use supervisor::live::Live;
@@ -246,7 +246,7 @@ pub fn run(
 }
 
 /// The record of a whole run; or what became of the subject, the generator or the wish to go on.
-fn check(live: &mut Live, run: Result<Record, RunError>, when: &str) -> Result<Record, Trouble> {
+fn check(live: &mut Live, run: Result<Record, LoadError>, when: &str) -> Result<Record, Trouble> {
     if let Some(death) = live.death(when) {
         return Err(death);
     }
@@ -255,7 +255,7 @@ fn check(live: &mut Live, run: Result<Record, RunError>, when: &str) -> Result<R
             Err(Trouble::Stopped)
         }
         Ok(record) => Ok(record),
-        Err(RunError::Interrupted(_)) => Err(Trouble::Stopped),
+        Err(LoadError::Interrupted(_)) => Err(Trouble::Stopped),
         Err(error) => {
             let what = format!("couldn't be measured {when}: {error}");
             Err(Trouble::Failed(what, live.process.last_lines()))

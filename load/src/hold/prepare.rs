@@ -21,7 +21,7 @@ use crate::ports;
 use crate::worker::sockets_for;
 use plan::protocol::Protocol;
 use plan::{Invalid, THREADS_MAX};
-use probe::RunError;
+use probe::LoadError;
 
 /// Places of each ring that are left to connections which are still closing, while others are
 /// opened in their stead.
@@ -46,7 +46,7 @@ pub struct Hold {
 /// # Errors
 /// The plan does not hold together, nobody listens, or a limit of this host is in the way. Each
 /// says what to do.
-pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
+pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
     plan.validate()?;
     let ground = Ground::find(plan.contact(), stop)?;
     let host = Host::read();
@@ -65,7 +65,7 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, RunError> {
     }
     if plan.target.unix_socket.is_none() {
         ports::check(plan.connections, plan.source_addresses.len(), &host)
-            .map_err(|Invalid(text)| RunError::Limits(text))?;
+            .map_err(|Invalid(text)| LoadError::Limits(text))?;
     }
     let limit = descriptors::raise_limit(u64::MAX);
     let threads = threads(&plan, ground.kind, limit)?;
@@ -104,12 +104,12 @@ fn room(limit: u64) -> u64 {
 
 /// How many workers there are. Descriptors registered with a ring are limited for each ring by
 /// itself, ordinary ones for the whole process.
-fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
+fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, LoadError> {
     let connections = u64::from(plan.connections);
     if kind == Kind::Epoll {
         let wanted = connections + DESCRIPTORS_SPARE;
         if wanted > limit {
-            return Err(RunError::Limits(format!(
+            return Err(LoadError::Limits(format!(
                 "{connections} connections need {wanted} file descriptors, but with epoll all \
                  workers share the limit of {limit}: raise it with `ulimit -n {wanted}` (as root: \
                  `prlimit --nofile={wanted}`), use io_uring, or use fewer connections (-c)"
@@ -120,7 +120,7 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
     let needed = connections.div_ceil(room(limit));
     let most = u64::from(THREADS_MAX);
     if needed > most {
-        return Err(RunError::Limits(format!(
+        return Err(LoadError::Limits(format!(
             "{connections} connections need {needed} workers of {} connections each, but {most} is \
              the maximum: raise the open-files limit (`ulimit -n`), or use fewer connections (-c)",
             room(limit)
@@ -129,7 +129,7 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, RunError> {
     match plan.threads {
         None => Ok(needed as u32),
         Some(threads) if u64::from(threads) >= needed => Ok(threads),
-        Some(threads) => Err(RunError::Limits(format!(
+        Some(threads) => Err(LoadError::Limits(format!(
             "-t {threads}: the open-files limit of {limit} lets each worker hold {} connections, \
              so {connections} need {needed} workers: drop -t, or raise the limit with `ulimit -n`",
             room(limit)
@@ -156,7 +156,7 @@ impl Hold {
         stop: &Stop,
         progress: &mut dyn FnMut(&Progress),
         report: impl FnOnce(Record) -> R,
-    ) -> Result<R, RunError> {
+    ) -> Result<R, LoadError> {
         let memory = Cell::new(Memory {
             before_bytes: process::own_resident_bytes(),
             ..Memory::default()
@@ -181,7 +181,7 @@ impl Hold {
         })
     }
 
-    fn assignments(&self) -> Result<Vec<Assignment>, RunError> {
+    fn assignments(&self) -> Result<Vec<Assignment>, LoadError> {
         let place = |worker| Place {
             worker,
             workers: self.threads,
@@ -225,7 +225,7 @@ pub(super) fn assign(
     plan: &Plan,
     place: Place,
     addresses: &[Address],
-) -> Result<Assignment, RunError> {
+) -> Result<Assignment, LoadError> {
     let options = SocketOptions {
         receive_buffer_bytes: plan.receive_buffer_bytes,
         send_buffer_bytes: plan.send_buffer_bytes,

@@ -18,7 +18,7 @@ use engine::choice::{self, EngineChoice};
 use engine::signal::{Signal, Stop};
 use load::plan::Plan;
 use load::schedule::{Arrivals, Schedule, parse_stages};
-use load::{Record, RunError};
+use load::{LoadError, Record};
 use measure::record::EndedBy;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -354,7 +354,7 @@ fn a_dead_port_is_told_before_anything_is_sent() {
     // Port 1, tcpmux (RFC 1078), which nobody has served for decades.
     let plan = Plan::new("http://127.0.0.1:1/").unwrap();
     let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-    let RunError::Unreachable(text) = error else {
+    let LoadError::Unreachable(text) = error else {
         panic!("{error:?}")
     };
     assert!(
@@ -375,7 +375,7 @@ fn limits_of_the_host_are_told_before_anything_is_opened() {
         setrlimit(Resource::Nofile, Rlimit { current, ..limit }).expect("lower is always allowed");
     }
     let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-    let RunError::Limits(text) = error else {
+    let LoadError::Limits(text) = error else {
         panic!("{error:?}")
     };
     assert!(text.contains("ulimit -n"), "{text}");

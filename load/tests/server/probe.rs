@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::tls::Certificate;
 use load::grpc::{Method, Source};
 use load::protocol::{Http2, Protocol};
-use load::{Answer, RunError, probe};
+use load::{Answer, LoadError, probe};
 use serde_json::json;
 
 use super::*;
@@ -149,7 +149,7 @@ fn what_a_peer_refuses_is_told_with_its_status_or_code() {
             PATIENCE
         };
         let error = probe(&plan(&server, speaks, path), timeout).unwrap_err();
-        let RunError::Probe(text) = error else {
+        let LoadError::Probe(text) = error else {
             panic!("{path}: {error}")
         };
         assert!(text.contains(part), "{path}: {text}");

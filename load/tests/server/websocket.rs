@@ -6,7 +6,7 @@ use std::thread;
 
 use engine::choice::EngineChoice;
 use engine::signal::Stop;
-use load::RunError;
+use load::LoadError;
 use load::plan::Plan;
 use load::protocol::{Message, Protocol};
 use load::schedule::Schedule;
@@ -129,7 +129,7 @@ fn an_upgrade_that_is_refused_is_told_with_its_status() {
         let mut plan = server.messages("/ws", engine);
         plan.request.method = "POST".into();
         let error = load::run(&plan, &Stop::new(), &mut |_| {}).unwrap_err();
-        assert!(matches!(&error, RunError::Invalid(text) if text.contains("--message")));
+        assert!(matches!(&error, LoadError::Invalid(text) if text.contains("--message")));
     });
 }
 

@@ -16,7 +16,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use serde_json::Value;
 
 use self::reflection::Reflection;
-use crate::RunError;
+use crate::LoadError;
 use plan::protocol::{Call, CallKind};
 use plan::{Contact, Invalid, Plan};
 
@@ -50,9 +50,9 @@ impl Method {
     /// plan's metadata, and gives each step the plan's timeout.
     ///
     /// # Errors
-    /// [`RunError::Invalid`] where the descriptions are wrong or have no such method, else why the
+    /// [`LoadError::Invalid`] where the descriptions are wrong or have no such method, else why the
     /// target could not be asked.
-    pub fn find(plan: &Plan, source: &Source) -> Result<Method, RunError> {
+    pub fn find(plan: &Plan, source: &Source) -> Result<Method, LoadError> {
         let contact = &plan.contact();
         let wanted = split(&contact.target.path);
         let pool = match source {

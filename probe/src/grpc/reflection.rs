@@ -10,7 +10,7 @@ use prost_reflect::prost_types::FileDescriptorProto;
 use proto::grpc::Status;
 
 use super::descriptors;
-use crate::RunError;
+use crate::LoadError;
 use plan::protocol::{Call, CallKind, Protocol};
 use plan::{Contact, Invalid};
 
@@ -21,7 +21,7 @@ const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
 const ROUNDS_MAX: usize = 64;
 
 /// Puts all questions in one call. `None` where the server does not know them.
-type Asking = dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, RunError>;
+type Asking = dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, LoadError>;
 
 /// A server that describes its own services.
 pub(super) struct Reflection {
@@ -33,7 +33,7 @@ pub(super) struct Reflection {
 
 impl Reflection {
     /// Asks the plan's target which services it offers.
-    pub(super) fn new(contact: &Contact) -> Result<Reflection, RunError> {
+    pub(super) fn new(contact: &Contact) -> Result<Reflection, LoadError> {
         let mut contact = contact.clone();
         contact.target.path = "/".into();
         let url = contact.url();
@@ -51,14 +51,14 @@ impl Reflection {
                 return Ok(Reflection { ask, url, services });
             }
         }
-        Err(RunError::Probe(format!(
+        Err(LoadError::Probe(format!(
             "{url}: the server doesn't support reflection: describe its services with --proto FILE \
              or --protoset FILE"
         )))
     }
 
     /// All files that describe `service`.
-    pub(super) fn describe(&self, service: &str) -> Result<DescriptorPool, RunError> {
+    pub(super) fn describe(&self, service: &str) -> Result<DescriptorPool, LoadError> {
         let mut files = BTreeMap::new();
         let mut questions = vec![Question::FileContainingSymbol(service.to_owned())];
         for _ in 0..ROUNDS_MAX {
@@ -82,7 +82,7 @@ impl Reflection {
         &self,
         questions: Vec<Question>,
         files: &mut BTreeMap<String, FileDescriptorProto>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), LoadError> {
         let count = questions.len();
         let answers = (self.ask)(questions)?.unwrap_or_default();
         if answers.len() < count {
@@ -107,9 +107,9 @@ impl Reflection {
         Ok(())
     }
 
-    fn unfit(&self, what: &str) -> RunError {
+    fn unfit(&self, what: &str) -> LoadError {
         let what = Foreign::new(what);
-        RunError::Probe(format!(
+        LoadError::Probe(format!(
             "{}: the server's reflection {what}: give --proto FILE or --protoset FILE",
             self.url
         ))
@@ -117,7 +117,7 @@ impl Reflection {
 }
 
 /// One call with all questions. `None` where the server does not know this reflection.
-fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, RunError> {
+fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, LoadError> {
     let mut contact = contact.clone();
     let messages = questions.into_iter().map(|question| {
         let request = Request {
@@ -135,7 +135,7 @@ fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>
     }
     let answer = crate::exchange(&contact, contact.timeout())?;
     let failed = |why: &str| {
-        RunError::Probe(format!(
+        LoadError::Probe(format!(
             "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",
             contact.url()
         ))

@@ -8,7 +8,7 @@ use lab::event::{Event, Observer};
 use lab::store::{Source, read_with};
 use load::check::evaluate;
 use load::hold::{self, Plan, Record, Threshold};
-use load::{Progress, RunError, Stop};
+use load::{LoadError, Progress, Stop};
 use measure::record::EndedBy;
 use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
@@ -192,7 +192,7 @@ fn hold_on(
         .and_then(|held| held.carry_out(stop, &mut |_: &Progress| (), |record| record));
     match record {
         Ok(record) => Ok(Some(record)),
-        Err(RunError::Interrupted(_)) => Ok(None),
+        Err(LoadError::Interrupted(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use supervisor::cores::Choice;
 use supervisor::document::{self, BadFile, Document, nearest};
-use supervisor::generator::{self, Generator};
+use supervisor::generator::Generator;
 use toml::Spanned;
 
 use crate::arrivals;
@@ -179,7 +179,7 @@ struct WrittenRow {
     subject: Spanned<String>,
     #[serde(default)]
     workload: Difference,
-    generator: Option<Spanned<generator::Written>>,
+    generator: Option<Spanned<Generator>>,
 }
 
 fn seed() -> u64 {
@@ -304,11 +304,12 @@ impl Reader<'_> {
                 declared(&subject, &question, &workload, self.document)?;
             }
             let generator = match (wanted.generator, of_generators) {
-                (Some(written), _) => Some(Generator::from(written.into_inner())),
+                (Some(generator), _) => Some(generator.into_inner()),
                 (None, true) => Some(self.ours(&wanted.name, &question, &workload, subject.tls)?),
                 (None, false) => None,
             };
-            if generator.is_some() {
+            if let Some(generator) = &generator {
+                generator.tell_secrets(&self.redaction);
                 self.check_counter(&subject, &wanted.subject)?;
             }
             rows.push(Row {
@@ -505,7 +506,7 @@ struct Wanted {
     name: Spanned<String>,
     subject: Spanned<String>,
     difference: Difference,
-    generator: Option<Spanned<generator::Written>>,
+    generator: Option<Spanned<Generator>>,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {

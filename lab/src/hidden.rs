@@ -1,5 +1,6 @@
 //! A comparison's file as it is kept: without the secrets that its workloads send.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use load::Redaction;
@@ -50,6 +51,17 @@ fn of_table(table: &DeTable<'_>, redaction: &Redaction, places: &mut Vec<(Range<
                 }
             }
             DeValue::Table(inside) => of_table(inside, redaction, places),
+            DeValue::Array(items) if name == "command" => {
+                for (text, span) in items
+                    .iter()
+                    .filter_map(|item| Some((item.get_ref().as_str()?, item.span())))
+                {
+                    redaction.learn_word(text);
+                    if let Cow::Owned(shown) = redaction.word(text) {
+                        places.push((span, shown));
+                    }
+                }
+            }
             DeValue::Array(items) => {
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
                 tables.for_each(|inside| of_table(inside, redaction, places));
@@ -85,6 +97,7 @@ headers = { Authorization = "Bearer canary-3", Accept = "text/plain" }
 [[rows]]
 name = "r"
 workload = { headers = { "x-mine" = 'canary-4' }, message = "@file" }
+generator = { command = ["sh", "-c", "echo canary-6; wrk -H 'X-Mine: canary-6' {url}"] }
 "#;
 
     #[test]
@@ -98,6 +111,7 @@ workload = { headers = { "x-mine" = 'canary-4' }, message = "@file" }
             "b=2'",
             "Accept = \"text/plain\"",
             "\"@file\"",
+            "; wrk -H 'X-Mine: redacted:",
         ] {
             assert!(kept.contains(part.trim_end_matches('\'')), "{part}: {kept}");
         }
@@ -112,6 +126,8 @@ workload = { headers = { "x-mine" = 'canary-4' }, message = "@file" }
     fn what_is_kept_is_known_again_whatever_its_secrets_were() {
         let kept = hidden(FILE, &Redaction::default());
         assert!(kept != FILE && is_kept_of(&kept, FILE) && is_kept_of(FILE, FILE));
+        let quoted = FILE.replace("X-Mine:", "Authorization:");
+        assert!(is_kept_of(&hidden(&quoted, &Redaction::default()), &quoted));
         let other = FILE.replace("canary-3", "canary-9");
         assert!(is_kept_of(&kept, &other), "only the key of then could tell");
         for (from, to) in [

@@ -159,7 +159,7 @@ impl Sample {
     pub fn lost(&self) -> Lost {
         self.lost.unwrap_or(Lost {
             failed: self.failed,
-            of: self.completed + self.failed,
+            of: self.completed.saturating_add(self.failed),
             ..Lost::default()
         })
     }

@@ -116,12 +116,19 @@ impl Listing {
     /// session or process group if it leads one, since a daemon's children lose their parent but
     /// not these. Empty if `root` is gone and has left nobody. Parents come before their children.
     pub fn tree(&self, root: u32) -> Vec<u32> {
-        let mut members: BTreeSet<u32> = self
-            .all
-            .iter()
-            .filter(|one| one.pid == root || one.session == root || one.group == root)
+        self.grown(self.belonging(root))
+    }
+
+    /// A process itself, if it is there, and those whose session or process group it leads.
+    fn belonging(&self, root: u32) -> BTreeSet<u32> {
+        let all = self.all.iter();
+        all.filter(|one| one.pid == root || one.session == root || one.group == root)
             .map(|one| one.pid)
-            .collect();
+            .collect()
+    }
+
+    /// These and their descendants, parents before their children.
+    fn grown(&self, mut members: BTreeSet<u32>) -> Vec<u32> {
         loop {
             let before = members.len();
             for one in &self.all {
@@ -257,8 +264,13 @@ fn own_memory(name: &str) -> Option<u64> {
 /// Peak resident memory of the tree of `root` in bytes: the sum of each process's own peak (VmHWM).
 /// Unlike [`memory`] it costs the processes nothing; none where nobody is left.
 pub fn peak_bytes(root: u32) -> Option<u64> {
-    let own = |pid| status_bytes(&format!("/proc/{pid}/status"), "VmHWM");
-    tree(root).into_iter().filter_map(own).reduce(|a, b| a + b)
+    peak_bytes_of(&tree(root))
+}
+
+/// The same of these processes.
+pub fn peak_bytes_of(pids: &[u32]) -> Option<u64> {
+    let own = |pid: &u32| status_bytes(&format!("/proc/{pid}/status"), "VmHWM");
+    pids.iter().filter_map(own).reduce(|a, b| a + b)
 }
 
 fn status_bytes(path: &str, name: &str) -> Option<u64> {
@@ -270,6 +282,8 @@ fn status_bytes(path: &str, name: &str) -> Option<u64> {
 #[derive(Debug)]
 pub struct TreeWatch {
     root: u32,
+    /// Processes that belong to it although they left the tree, and when they started.
+    adopted: BTreeSet<(u32, u64)>,
     cpu: Account,
     user: Ledger<u32>,
     system: Ledger<u32>,
@@ -283,6 +297,7 @@ impl TreeWatch {
     pub fn new(root: u32) -> TreeWatch {
         TreeWatch {
             root,
+            adopted: BTreeSet::new(),
             cpu: Account::default(),
             user: Ledger::default(),
             system: Ledger::default(),
@@ -290,6 +305,22 @@ impl TreeWatch {
             voluntary: Ledger::default(),
             involuntary: Ledger::default(),
         }
+    }
+
+    /// From now on a process of this `listing` belongs to the tree, too, with all that it starts:
+    /// one that left the session and lost its parent, which only its owner can tell.
+    pub fn adopt(&mut self, pid: u32, listing: &Listing) {
+        let found = listing.all.iter().find(|one| one.pid == pid);
+        self.adopted.extend(found.map(|one| (one.pid, one.started)));
+    }
+
+    /// The processes that belong to the tree in this `listing`. Parents come before their children.
+    pub fn pids(&self, listing: &Listing) -> Vec<u32> {
+        let mut members = listing.belonging(self.root);
+        let listed = listing.all.iter();
+        let adopted = listed.filter(|one| self.adopted.contains(&(one.pid, one.started)));
+        members.extend(adopted.flat_map(|one| listing.belonging(one.pid)));
+        listing.grown(members)
     }
 
     /// What the tree has used until now. What lives shorter than the time between two samples is
@@ -300,7 +331,7 @@ impl TreeWatch {
 
     /// The same with a listing that was taken just before.
     pub fn sample_of(&mut self, listing: &Listing) -> Usage {
-        let pids = listing.tree(self.root);
+        let pids = self.pids(listing);
         // Before the clocks, and parents first: what is reaped in between is missed now and seen
         // the next time, where the other order would count it twice for good.
         let stats: Vec<Listed> = pids.iter().filter_map(|&pid| Listed::read(pid)).collect();
@@ -342,7 +373,7 @@ impl TreeWatch {
     /// did since the call before with it. Reads a file a thread.
     pub fn switches(&mut self, listing: &Listing) -> Switches {
         let mut now = [BTreeMap::new(), BTreeMap::new()];
-        for pid in listing.tree(self.root) {
+        for pid in self.pids(listing) {
             for thread in threads(pid) {
                 let path = format!("/proc/{pid}/task/{thread}/status");
                 let Ok(status) = fs::read_to_string(path) else {

@@ -20,6 +20,7 @@ pub mod document;
 pub mod generator;
 pub mod live;
 pub mod loading;
+mod log;
 pub mod process;
 pub mod row;
 pub mod setting;

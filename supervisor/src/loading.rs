@@ -6,33 +6,34 @@
 //! whole seconds, since some take nothing else. What it costs is all that it used from its start to
 //! its end, for all that the server counted meanwhile.
 
-use std::path::Path;
+mod counter;
+mod run;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use measure::process::{TreeWatch, peak_bytes};
-use measure::time::Time;
+use load::redaction::guessed;
+use measure::process::Listing;
+use tempfile::TempPath;
 
 use crate::generator::said::Said;
-use crate::generator::{Generated, Generator, Values};
+use crate::generator::{Generated, Generator, Values, shown};
 use crate::live::Live;
-use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::process::{GRACE, Launch, Process};
 use crate::row::Row;
-use crate::setting::{Setting, Trouble, ready_question, surroundings};
+use crate::setting::{Setting, Trouble, surroundings};
 use crate::watch::Watched;
-use crate::watch::scrape::Scrape;
 use crate::workload::{Protocol, Workload};
 
-/// How often it is looked at: seldom, since looking takes time from the core that it stands on.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often the subject's memory is read in a window.
-const MEMORY: Duration = Duration::from_millis(500);
-/// How much longer than it was told to a generator may live.
-const OVERTIME: Duration = Duration::from_secs(10);
+use self::counter::{Counter, only_grew};
+use self::run::{Mishap, OUTPUT_MAX, OVERTIME, Run, Seen};
+
 /// How much later than our window its own load may end at the earliest.
 const MARGIN: Duration = Duration::from_millis(250);
-
-/// How often the server is asked what it has counted, which it may count, too.
-const QUESTIONS: u64 = 3;
+/// What the file with the row's message is called.
+const MESSAGE: &str = "message";
 
 /// How long a generator is told to load: the time to settle and the window, in whole seconds.
 pub fn load_s(workload: &Workload) -> u64 {
@@ -62,41 +63,75 @@ impl Order<'_> {
         let counter = Counter::of(self.row, live.port).map_err(|what| self.failed(&what))?;
         // What is asked besides is asked before and after all that is counted.
         live.watch.before();
-        let counted = counter.read().map_err(|what| self.failed(&what))?;
-        let began = Time::now();
+        let before = counter.read().map_err(|what| self.failed(&what))?;
+        let message = self.write_message()?;
+        // What is there already is not the generator's.
+        let others = Listing::take();
         let (mut process, command) = self.start(live.port)?;
         live.watch.beside(process.pid());
-        let mut run = Run {
-            order: self,
-            counter: &counter,
-            tree: TreeWatch::new(process.pid()),
-            process: &mut process,
-            began,
-            memory_peak_bytes: None,
-        };
-        let seen = run.watch(live);
-        let (output, wrote) = (process.output(), process.last_lines());
+        let seen = Run::new(self, &counter, &mut process, &others).watch(live);
         process.end(GRACE);
+        drop(message);
+        let (output, wrote) = (process.log().end(), self.kept(&process));
         if let Some(death) = live.death(self.when) {
             return Err(death);
         }
+        let left = process.left_behind();
+        let seen = seen.and_then(|seen| match left.is_empty() {
+            true => Ok(seen),
+            false => Err(Mishap::LeftBehind(left.clone())),
+        });
         let seen = seen.map_err(|what| self.trouble(what, &wrote))?;
-        let counted_after = counter.read().map_err(|what| self.failed(&what))?;
+        let after = counter.read().map_err(|what| self.failed(&what))?;
+        let counts = [before, seen.opened.counted, seen.closed.counted, after];
+        only_grew(&counts).map_err(|what| self.failed(&what))?;
+        // All but the first question may be among what was counted.
+        if after - before < counter.asked() {
+            return Err(self.trouble(Mishap::Idle, &wrote));
+        }
         let connections = self.row.workload.connections.get();
         let watched = live.watch.after(connections, self.setting.placement);
         let output = output.map_err(|error| self.failed(&format!("its output: {error}")))?;
-        let generated = Generated {
-            command,
-            counted: counted_after.saturating_sub(counted),
-            said: self.said(&String::from_utf8_lossy(&output), &wrote)?,
-            under_way: self.under_way(),
-            wrote,
-            ..seen
+        let said = self.said(&output, &wrote)?;
+        let generated = self.generated(command, &seen, after - before);
+        Ok((
+            watched,
+            Generated {
+                said,
+                wrote,
+                ..generated
+            },
+        ))
+    }
+
+    /// The file that the row's message is in while a generator that reads it runs.
+    fn message(&self) -> PathBuf {
+        self.dir.join(MESSAGE)
+    }
+
+    /// Writes that file, which is its owner's alone and goes with what is returned.
+    fn write_message(&self) -> Result<Option<TempPath>, Trouble> {
+        let message = self.row.question.message.as_ref();
+        let Some(message) = message.filter(|_| self.generator.wants_message()) else {
+            return Ok(None);
         };
-        match generated.counted <= QUESTIONS {
-            true => Err(self.trouble(Mishap::Idle, &generated.wrote)),
-            false => Ok((watched, generated)),
-        }
+        // What somebody who was killed left there.
+        let _ = fs::remove_file(self.message());
+        let file = tempfile::Builder::new()
+            .prefix(MESSAGE)
+            .rand_bytes(0)
+            .tempfile_in(self.dir);
+        let written = file.and_then(|mut file| {
+            file.write_all(message.as_bytes())?;
+            Ok(file.into_temp_path())
+        });
+        written.map(Some).map_err(|error| {
+            let place = self.message();
+            self.failed(&format!(
+                "can't write its message to {}: {error}",
+                place.display()
+            ))
+        })
     }
 
     fn start(&self, port: u16) -> Result<(Process, String), Trouble> {
@@ -112,10 +147,14 @@ impl Order<'_> {
             window_s: load_s(&row.workload),
             folder: row.folder.clone(),
             ringside: setting.ringside.to_owned(),
+            message: self.message(),
         };
         let (program, arguments) = self.generator.fill(&values);
         let words = std::iter::once(&program).chain(&arguments);
-        let command = words.cloned().collect::<Vec<String>>().join(" ");
+        let command = shown(
+            &words.cloned().collect::<Vec<String>>(),
+            &row.question.redaction,
+        );
         let launch = Launch {
             program,
             arguments,
@@ -125,11 +164,49 @@ impl Order<'_> {
             cores: &setting.placement.generator,
         };
         match Process::start(&launch) {
-            Ok(process) => Ok((process, row.question.redaction.scrub(&command).into_owned())),
+            Ok(process) => Ok((process, command)),
             Err(error) => {
                 let what = format!("`{}` couldn't be started: {error}", launch.program);
                 Err(self.failed(&what))
             }
+        }
+    }
+
+    /// What it did, but for what it said of itself.
+    fn generated(&self, command: String, seen: &Seen, counted: u64) -> Generated {
+        let window_ns = seen.closed.at.since(seen.opened.at).max(1) as f64;
+        let cores = self.setting.placement.generator.len().max(1) as f64;
+        let busy_ns = seen.closed.cpu_ns.saturating_sub(seen.opened.cpu_ns) as f64;
+        Generated {
+            command,
+            counted,
+            counted_in_window: seen.closed.counted - seen.opened.counted,
+            window_s: window_ns / 1e9,
+            alive_s: seen.alive_s,
+            cpu_ns: seen.used.cpu_ns,
+            user_ns: seen.used.user_ns,
+            system_ns: seen.used.system_ns,
+            busy: busy_ns / window_ns / cores,
+            memory_peak_bytes: seen.memory_peak_bytes,
+            under_way: self.under_way(),
+            said: None,
+            wrote: Vec::new(),
+        }
+    }
+
+    /// Bounds what it wrote and takes the secrets out of it; the last lines.
+    fn kept(&self, process: &Process) -> Vec<String> {
+        let redaction = &self.row.question.redaction;
+        let clean = |text: &str| guessed(&redaction.scrub(text)).into_owned();
+        // Before lines are cut out of it, in which a secret might no longer be known.
+        match process.log().settle(clean) {
+            Ok(()) => process.last_lines(),
+            // Then it stands as it was written, as on a full disk.
+            Err(_) => process
+                .last_lines()
+                .iter()
+                .map(|line| clean(line))
+                .collect(),
         }
     }
 
@@ -140,10 +217,19 @@ impl Order<'_> {
 
     fn trouble(&self, mishap: Mishap, wrote: &[String]) -> Trouble {
         let name = self.generator.name();
-        let asked = load_s(&self.row.workload);
+        let workload = &self.row.workload;
+        let asked = load_s(workload);
         let what = match mishap {
             Mishap::Stopped => return Trouble::Stopped,
             Mishap::Counter(what) => what,
+            Mishap::Slow(took, limit) => format!(
+                "the subject took {} ms to say how many exchanges it has counted, and more than \
+                 {} ms is too much for a window of {} ms: use a longer window, or a counter that \
+                 answers faster",
+                took.as_millis(),
+                limit.as_millis(),
+                workload.window.as_millis()
+            ),
             Mishap::Ended(after, how) => format!(
                 "{name} ended after {:.1} s, and was told to load for {asked} s: {how}",
                 after.as_secs_f64()
@@ -153,6 +239,15 @@ impl Order<'_> {
                 "{name} was told to load for {asked} s and was still running {} s later, so it \
                  was ended",
                 OVERTIME.as_secs()
+            ),
+            Mishap::Chatty => format!(
+                "{name} printed more than {} MiB, so it was ended",
+                OUTPUT_MAX >> 20
+            ),
+            Mishap::LeftBehind(names) => format!(
+                "{name} ended and left {} running, so we don't know what its load cost; its \
+                 command has to wait for all that it starts",
+                names.iter().cloned().collect::<Vec<String>>().join(", ")
             ),
             Mishap::Idle => format!("{name} ran, and the server counted none of its requests"),
         };
@@ -184,172 +279,5 @@ impl Order<'_> {
             Protocol::Http2 | Protocol::Grpc => workload.streams,
         };
         u64::from(workload.connections.get()) * u64::from(each.get())
-    }
-}
-
-/// Why a run brought nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Mishap {
-    /// Somebody asked to stop.
-    Stopped,
-    /// The server could not be asked.
-    Counter(String),
-    /// It ended before the window was over, this long after its start, in this way.
-    Ended(Duration, String),
-    /// It ended badly when all was over.
-    Failed(String),
-    /// It did not end.
-    Endless,
-    /// It did nothing.
-    Idle,
-}
-
-/// A run that is under way.
-struct Run<'a> {
-    order: &'a Order<'a>,
-    counter: &'a Counter,
-    tree: TreeWatch,
-    process: &'a mut Process,
-    began: Time,
-    memory_peak_bytes: Option<u64>,
-}
-
-/// One edge of the window.
-struct Edge {
-    at: Time,
-    counted: u64,
-    cpu_ns: u64,
-}
-
-impl Run<'_> {
-    /// Waits for its end, and looks at it and at the subject at the edges of the window.
-    fn watch(&mut self, live: &mut Live) -> Result<Generated, Mishap> {
-        let workload = &self.order.row.workload;
-        self.wait_until(self.began + workload.settle, &mut || ())?;
-        live.watch.window();
-        let opened = self.edge()?;
-        let mut look_again = opened.at + MEMORY;
-        self.wait_until(opened.at + workload.window, &mut || {
-            if Time::now() >= look_again {
-                live.watch.window();
-                look_again = Time::now() + MEMORY;
-            }
-        })?;
-        let closed = self.edge()?;
-        live.watch.close();
-        let deadline = self.began + Duration::from_secs(load_s(workload)) + OVERTIME;
-        let status = loop {
-            if let Some(status) = self.look(deadline)? {
-                break status;
-            }
-            if Time::now() >= deadline {
-                return Err(Mishap::Endless);
-            }
-        };
-        let alive_s = (Time::now() - self.began).as_secs_f64();
-        if !status.success() {
-            return Err(Mishap::Failed(ending(status)));
-        }
-        // It is dead but not reaped yet, so its clock still stands at all that it has used.
-        let used = self.tree.sample();
-        let window_ns = closed.at.since(opened.at).max(1) as f64;
-        let cores = self.order.setting.placement.generator.len().max(1) as f64;
-        let busy_ns = closed.cpu_ns.saturating_sub(opened.cpu_ns) as f64;
-        Ok(Generated {
-            command: String::new(),
-            counted: 0,
-            counted_in_window: closed.counted.saturating_sub(opened.counted),
-            window_s: window_ns / 1e9,
-            alive_s,
-            cpu_ns: used.cpu_ns,
-            user_ns: used.user_ns,
-            system_ns: used.system_ns,
-            busy: busy_ns / window_ns / cores,
-            memory_peak_bytes: self.memory_peak_bytes,
-            under_way: 0,
-            said: None,
-            wrote: Vec::new(),
-        })
-    }
-
-    /// Waits until `until`, by when it must not have ended.
-    fn wait_until(&mut self, until: Time, each: &mut dyn FnMut()) -> Result<(), Mishap> {
-        while Time::now() < until {
-            if let Some(status) = self.look(until)? {
-                let after = Time::now() - self.began;
-                return Err(Mishap::Ended(after, ending(status)));
-            }
-            each();
-        }
-        Ok(())
-    }
-
-    /// Waits a moment, at most until `until`; how it ended, if it has.
-    fn look(&mut self, until: Time) -> Result<Option<std::process::ExitStatus>, Mishap> {
-        let left = until - Time::now();
-        let status = self.process.wait(left.clamp(LOOK_AGAIN, LOOK));
-        if self.order.setting.stop.requested().is_some() {
-            return Err(Mishap::Stopped);
-        }
-        if status.is_none() {
-            let peak = peak_bytes(self.process.pid());
-            self.memory_peak_bytes = self.memory_peak_bytes.max(peak);
-            // What it started and has ended is on its parent's account from then on.
-            self.tree.sample();
-        }
-        Ok(status)
-    }
-
-    /// Asks the server what it has counted. The moment is that in the middle of the question.
-    fn edge(&mut self) -> Result<Edge, Mishap> {
-        let before = Time::now();
-        let counted = self.counter.read().map_err(Mishap::Counter)?;
-        let at = before.plus(Time::now().since(before) / 2);
-        Ok(Edge {
-            at,
-            counted,
-            cpu_ns: self.tree.sample().cpu_ns,
-        })
-    }
-}
-
-/// Where a server says how many exchanges it has counted.
-#[derive(Clone, Debug)]
-struct Counter {
-    scrape: Scrape,
-    /// The metrics that count them, to be added.
-    names: Vec<String>,
-}
-
-impl Counter {
-    /// Of a row's subject, which serves at `port`.
-    fn of(row: &Row, port: u16) -> Result<Counter, String> {
-        let wanted = &row.subject.watch;
-        let path = wanted.metrics.as_ref();
-        let path = path.ok_or("the subject declares no `metrics`")?;
-        Ok(Counter {
-            scrape: Scrape::new(ready_question(path, Protocol::Http1).plan(port, row.subject.tls)?),
-            names: wanted.exchanges.clone(),
-        })
-    }
-
-    /// How many it has counted since its start.
-    fn read(&self) -> Result<u64, String> {
-        let metrics = self.scrape.fetch()?;
-        let declared = |series: &str| {
-            let name = series.split('{').next().unwrap_or(series);
-            self.names.iter().any(|one| one == name)
-        };
-        let counts: Vec<f64> = metrics
-            .iter()
-            .filter_map(|(series, count)| declared(series).then_some(*count))
-            .collect();
-        match counts.is_empty() {
-            true => Err(format!(
-                "the subject's metrics have no {}, which its `exchanges` names",
-                self.names.join(" and no ")
-            )),
-            false => Ok(counts.iter().sum::<f64>().max(0.0) as u64),
-        }
     }
 }

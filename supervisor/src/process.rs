@@ -10,15 +10,15 @@
 //! Knows nothing of subjects or of what a process serves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use measure::foreign::Foreign;
+use measure::process::Listing;
 use measure::time::{Time, sleep_until, unix_nanoseconds};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -27,6 +27,7 @@ use rustix::process::{
 };
 
 use crate::cores::Moved;
+use crate::log::Log;
 use crate::watch::cgroup::Group;
 
 /// The variable that marks everything a process starts.
@@ -39,9 +40,6 @@ const BURIAL: Duration = Duration::from_secs(3);
 const FOLLOWING: Duration = Duration::from_millis(300);
 /// How often anything here looks again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-const TAIL_LINES: usize = 12;
-const TAIL_BYTES: u64 = 8 * 1024;
 
 /// How a process is started.
 #[derive(Debug)]
@@ -66,8 +64,7 @@ pub struct Process {
     child: Child,
     pid: Pid,
     mark: String,
-    log: PathBuf,
-    log_start: u64,
+    log: Log,
     gone: Option<ExitStatus>,
     ended: bool,
     /// What it needs beside it, in the order of starting.
@@ -82,8 +79,7 @@ pub struct Process {
 impl Process {
     /// Starts it. An error says why it could not be started, not what it did then.
     pub fn start(launch: &Launch<'_>) -> io::Result<Process> {
-        let log = File::options().create(true).append(true).open(launch.log)?;
-        let log_start = log.metadata()?.len();
+        let (log, file) = Log::open(launch.log)?;
         let mark = format!("{}-{}", std::process::id(), unix_nanoseconds());
         let mut command = Command::new(&launch.program);
         command
@@ -93,8 +89,8 @@ impl Process {
             .env(MARK, &mark)
             .current_dir(launch.folder)
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
+            .stdout(file.try_clone()?)
+            .stderr(file)
             .process_group(0);
         let child = {
             let _there = match launch.cores {
@@ -114,8 +110,7 @@ impl Process {
             child,
             pid,
             mark,
-            log: launch.log.to_owned(),
-            log_start,
+            log,
             gone: None,
             ended: false,
             companions: Vec::new(),
@@ -266,16 +261,41 @@ impl Process {
 
     /// All that it wrote, unless that is more than a megabyte.
     pub(crate) fn output(&self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(&self.log)?;
-        file.seek(SeekFrom::Start(self.log_start))?;
-        let mut bytes = Vec::new();
-        file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        self.log.beginning()
+    }
+
+    /// What it writes.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
     }
 
     /// The last lines that it wrote, without control characters.
     pub fn last_lines(&self) -> Vec<String> {
-        last_lines(&self.log, self.log_start)
+        self.log.last_lines()
+    }
+
+    /// Who of this `listing` belongs to it, by its mark or its control group. The environments of
+    /// processes that `known` names are not looked at again.
+    pub(crate) fn owned(&self, listing: &Listing, known: &mut BTreeSet<(u32, u64)>) -> Vec<u32> {
+        let mut owned = self
+            .group
+            .iter()
+            .flat_map(|group| group.members())
+            .collect::<Vec<_>>();
+        for one in listing.all() {
+            let key = (one.pid, one.started);
+            if known.contains(&key) {
+                continue;
+            }
+            match holds(one.pid, &self.mark) {
+                Some(true) => owned.push(one.pid),
+                Some(false) => {}
+                // It is becoming another program just now.
+                None => continue,
+            }
+            known.insert(key);
+        }
+        owned
     }
 }
 
@@ -358,44 +378,32 @@ fn name(pid: u32) -> Option<String> {
     Some(name.chars().filter(|c| !c.is_control()).collect())
 }
 
+/// Whether the environment of a process at its start held the mark; none where it has none yet.
+fn holds(pid: u32, mark: &str) -> Option<bool> {
+    // What cannot be read is somebody else's.
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok();
+    let wanted = format!("{MARK}={mark}");
+    match environment {
+        Some(bytes) if bytes.is_empty() => None,
+        Some(bytes) => Some(
+            bytes
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == wanted.as_bytes()),
+        ),
+        None => Some(false),
+    }
+}
+
 /// Processes whose environment at their start held the mark.
 fn marked(mark: &str) -> Vec<u32> {
-    let wanted = format!("{MARK}={mark}");
-    let holds = |pid: u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == wanted.as_bytes())
-    };
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| holds(*pid))
+        .filter(|pid| holds(*pid, mark) == Some(true))
         .collect()
-}
-
-/// The last lines of a file after its first `from` bytes, fit for a terminal.
-fn last_lines(path: &Path, from: u64) -> Vec<String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
-        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES).max(from);
-        file.seek(SeekFrom::Start(start))?;
-        let mut bytes = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let clean = |line: &str| Foreign::new(line.replace('\t', " ")).to_string();
-    let lines: Vec<String> = text
-        .lines()
-        .map(clean)
-        .filter(|line| !line.is_empty())
-        .collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..].to_vec()
 }
 
 /// How a process ended, in words: `exit status 1`, `killed by signal 9 (SIGKILL)`.
@@ -416,6 +424,7 @@ pub(crate) fn ending(status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::process::TreeWatch;
     use tempfile::TempDir;
 
     use super::*;
@@ -503,6 +512,38 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_grandchild_that_left_and_lost_its_parent_is_counted_once_it_is_owned() {
+        let folder = Folder::new();
+        let before = Listing::take();
+        let burn = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done";
+        let script =
+            format!("setsid -f sh -c '{burn}; echo burnt; exec sleep 1000'; exec sleep 1000");
+        let mut process = folder.start(&script);
+        until_written(&process, "burnt");
+        let mut known = before
+            .all()
+            .iter()
+            .map(|one| (one.pid, one.started))
+            .collect();
+        let listing = Listing::take();
+        let mut tree = TreeWatch::new(process.pid());
+        let alone = tree.sample_of(&listing);
+        for pid in process.owned(&listing, &mut known) {
+            tree.adopt(pid, &listing);
+        }
+        let all = tree.sample_of(&listing);
+        assert!(all.processes > alone.processes, "{alone:?}, {all:?}");
+        assert!(all.cpu_ns > alone.cpu_ns + 20_000_000, "{alone:?}, {all:?}");
+        assert_eq!(process.end(GRACE), Vec::<u32>::new());
+        // It was there before, and is nobody's.
+        assert!(
+            !process
+                .owned(&before, &mut BTreeSet::new())
+                .contains(&std::process::id())
+        );
+    }
+
+    #[test]
     fn a_child_that_outlives_one_that_ends_by_itself_was_left_behind() {
         let folder = Folder::new();
         let mut process = folder.start("sleep 1000 & echo child $!");
@@ -552,7 +593,7 @@ mod tests {
         let mut process = folder.start(script);
         until_written(&process, "red");
         let lines = process.last_lines();
-        assert_eq!(lines.len(), TAIL_LINES);
+        assert_eq!(lines.len(), 12);
         assert_eq!(
             lines.last().map(String::as_str),
             Some(r"\u{1b}[31mred\u{7}")

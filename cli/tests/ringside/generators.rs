@@ -123,3 +123,172 @@ fn h2load_and_ringside_say_over_http2_what_the_server_counted() {
     let (report, out) = compared(&folder, H2LOAD, workload);
     assert_counted(&report, &out, &["ringside", "h2load"], 40);
 }
+
+/// Runs rows against a subject in one round each, in which generators go wrong. What the rows came
+/// to, and what stands in all files that are kept of them.
+fn of_rows(folder: &Folder, subject: &str, rows: &str, workload: &str) -> (Value, String) {
+    fs::create_dir_all(folder.path("subjects/ours")).unwrap();
+    fs::write(folder.path("subjects/ours/subject.toml"), subject).unwrap();
+    let text = format!(
+        "name = \"test\"\nquestion = \"Who lies?\"\nrounds = 2\naa = false\n\
+         {rows}\n[workload]\npath = \"/\"\nconnections = 2\nsettle = \"50ms\"\n\
+         warm_up = \"20ms\"\n{workload}\n"
+    );
+    let (file, out) = (folder.path("test.toml"), folder.path("out"));
+    fs::write(&file, text).unwrap();
+    let ended = ringside(&["compare", &file, "-o", &out]);
+    let report = fs::read_to_string(format!("{out}/report.json"));
+    let report = report.unwrap_or_else(|_| panic!("{}\n{}", ended.stdout, ended.stderr));
+    let kept = Command::new("grep")
+        .args(["-ra", "", &out])
+        .output()
+        .unwrap();
+    let kept = String::from_utf8_lossy(&kept.stdout).into_owned();
+    (
+        serde_json::from_str(&report).unwrap(),
+        kept + &ended.stdout + &ended.stderr,
+    )
+}
+
+/// What became of a row, in words.
+fn outcome(report: &Value, row: &str) -> String {
+    let rows = report["subjects"].as_array().unwrap();
+    let row = rows.iter().find(|one| one["name"] == row).unwrap();
+    row["outcome"].to_string()
+}
+
+#[test]
+fn a_generator_that_leaves_processes_behind_or_prints_nonsense_is_not_measured() {
+    let folder = Folder::new();
+    let run = "'{ringside}' run -c2 -d{window_s}s --format json {url}";
+    let row = |name: &str, script: &str, reads: &str| {
+        let script = script.replace("RUN", run);
+        format!(
+            "[[rows]]\nname = \"{name}\"\nsubject = \"ours\"\n\
+             generator = {{ {reads} command = [\"sh\", \"-c\", \"\"\"{script}\"\"\"] }}\n"
+        )
+    };
+    let rows = [
+        row("waits", "RUN", "reads = \"ringside\","),
+        row("leaves", "setsid -f sleep 1000; exec RUN", ""),
+        row(
+            "nonsense",
+            "RUN; echo 5 requests in 5s; echo Requests/sec: 1; \
+             echo Non-2xx or 3xx responses: 1e300",
+            "reads = \"wrk\",",
+        ),
+        row(
+            "secret",
+            "echo Authorization: canary-1; RUN -H 'Authorization: Bearer canary-1'",
+            "",
+        ),
+        row(
+            "chatty",
+            "head -c 3000000 /dev/zero | tr '\\\\0' '\\\\n'; RUN",
+            "reads = \"ringside\",",
+        ),
+    ];
+    let (report, kept) = of_rows(&folder, SUBJECT, &rows.concat(), "window = \"500ms\"");
+    for measured in ["waits", "secret", "chatty"] {
+        assert_says(&outcome(&report, measured), "measured");
+    }
+    let leaves = outcome(&report, "leaves");
+    assert_says(&leaves, "sh ended and left sleep running");
+    let nonsense = outcome(&report, "nonsense");
+    assert_says(&nonsense, "has no number of `Non-2xx or 3xx responses:`");
+    assert!(!kept.contains("canary"), "a secret was kept");
+    assert_says(&kept, "Authorization: redacted:");
+    let log = fs::metadata(folder.path("out/subjects/chatty/generator.log")).unwrap();
+    assert!(log.len() < 1_000_000, "{} bytes were kept", log.len());
+}
+
+/// A server that takes what is in the file SENT, and answers with a `count` at `/metrics`.
+const SERVER: &str = r#"
+import sys, time
+from http.server import *
+asked = 0
+class Server(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def log_message(*_): pass
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b"ok", 200 if body == open("SENT", "rb").read() else 400)
+    def do_GET(self):
+        global asked
+        if self.path != "/metrics": return self.answer(b"ok", 200)
+        asked += 1
+        COUNT
+        self.answer(b"all_total %d\n" % count, 200)
+    def answer(self, body, status):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Server).serve_forever()
+"#;
+
+/// That server, with a line of Python that sets `count`.
+fn counting(folder: &Folder, count: &str) -> String {
+    let server = folder.path("server.py");
+    let text = SERVER.replace("SENT", &folder.path("sent"));
+    fs::write(&server, text.replace("COUNT", count)).unwrap();
+    format!(
+        r#"description = "counts"
+kind = "server"
+[start]
+command = ["python3", "{server}", "{{port}}"]
+[ready]
+path = "/"
+[watch]
+metrics = "/metrics"
+exchanges = ["all_total"]
+[[answer]]
+path = "/"
+body = "ok"
+"#
+    )
+}
+
+#[test]
+fn a_counter_that_falls_lies_or_takes_its_time_fails_the_round() {
+    if !is_there("python3") {
+        return;
+    }
+    let rows = "[[rows]]\nname = \"r\"\nsubject = \"ours\"\n\
+                generator = { command = [\"sleep\", \"{window_s}\"] }";
+    for (answer, expected) in [
+        ("count = 1000 - asked", "fell from"),
+        ("count = 10 ** 30", "all_total is 1e30"),
+        ("time.sleep(0.6); count = asked", "use a longer window"),
+    ] {
+        let folder = Folder::new();
+        let subject = counting(&folder, answer);
+        let (report, _) = of_rows(&folder, &subject, rows, "window = \"900ms\"");
+        assert_says(&outcome(&report, "r"), expected);
+    }
+}
+
+#[test]
+fn our_own_generator_sends_a_message_as_it_is() {
+    if !is_there("python3") {
+        return;
+    }
+    let rows = "[[rows]]\nname = \"r\"\nsubject = \"ours\"\n[[rows]]\nname = \"other\"\n\
+                subject = \"ours\"\ngenerator = { command = [\"sleep\", \"{window_s}\"] }";
+    for message in ["@/etc/hostname", "-5", &"x".repeat(200_000)] {
+        let folder = Folder::new();
+        fs::write(folder.path("sent"), message).unwrap();
+        let subject = counting(&folder, "count = asked * 1000");
+        // The server refuses any other.
+        let workload = "message = \"@sent\"\nwindow = \"900ms\"";
+        let (report, kept) = of_rows(&folder, &subject, rows, workload);
+        assert_says(&outcome(&report, "r"), "measured");
+        let round = fs::read_to_string(folder.path("out/rounds/r/001.json")).unwrap();
+        let round: Value = serde_json::from_str(&round).unwrap();
+        let said = &round["generated"]["said"];
+        assert!(said["requests"].as_u64() > Some(0), "{said}\n{kept}");
+        assert_eq!(said["failed"], 0, "{kept}");
+        assert!(fs::metadata(folder.path("out/subjects/r/message")).is_err());
+    }
+}

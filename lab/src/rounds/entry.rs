@@ -265,13 +265,14 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
             .profile
             .clone()
             .or_else(|| entry.before.as_ref()?.profile.clone()),
-        generator: entry.row.generator.as_ref().map(|generator| {
-            let redaction = &entry.row.question.redaction;
-            GeneratorFacts {
-                command: redaction.scrub(&generator.shown()).into_owned(),
+        generator: entry
+            .row
+            .generator
+            .as_ref()
+            .map(|generator| GeneratorFacts {
+                command: generator.shown(&entry.row.question.redaction),
                 version: entry.generator_version.clone(),
-            }
-        }),
+            }),
     };
     entries.iter().map(facts).collect()
 }

@@ -289,9 +289,11 @@ fn says(round: Seen<'_>) -> Looked {
     }
     // Some count what failed among the requests, and of that the server has counted a part. Those
     // under way at its end are counted by the server, and not by it.
-    let allowed = (run.counted as f64 * SAYS_SHARE_MAX) as u64 + run.under_way;
-    let least = said.requests.saturating_sub(said.failed + allowed);
-    let most = said.requests + said.failed + allowed;
+    let share = (run.counted as f64 * SAYS_SHARE_MAX) as u64;
+    let allowed = share.saturating_add(run.under_way);
+    let apart = said.failed.saturating_add(allowed);
+    let least = said.requests.saturating_sub(apart);
+    let most = said.requests.saturating_add(apart);
     let counted = run.counted as f64 / seconds.max(f64::MIN_POSITIVE);
     let rates = format!(
         "it says {}, and the server counted {}",

@@ -2,6 +2,7 @@
 //! be read. Nothing is known of them but what they look like.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::{ALWAYS, ALWAYS_AS_NAMES, ENDINGS};
 
@@ -11,29 +12,17 @@ const HIDDEN: &str = "…";
 /// A text without what looks like the value of a secret's name, and without the user and the values
 /// of queries in URLs: which parameters the user calls secret may not be known yet.
 pub fn guessed(text: &str) -> Cow<'_, str> {
-    // As long as the text, byte by byte.
-    let lower = text.to_ascii_lowercase().replace('-', "_");
-    let mut cuts: Vec<(usize, usize)> = users(text);
+    let mut cuts = named(text, &BTreeSet::new());
     cuts.extend(queries(text));
-    for name in ALWAYS.iter().chain(&ALWAYS_AS_NAMES).chain(&ENDINGS) {
-        let places = lower
-            .match_indices(name)
-            .map(|(at, _)| (at, at + name.len()));
-        let begins_a_word = |(at, _): &(usize, usize)| {
-            let before = lower[..*at].chars().next_back();
-            match before {
-                _ if ENDINGS.contains(name) => true,
-                // A word of other things is one only as a parameter.
-                before if ALWAYS_AS_NAMES.contains(name) => matches!(before, Some('?' | '&')),
-                before => !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_'),
-            }
-        };
-        cuts.extend(
-            places
-                .filter(begins_a_word)
-                .filter_map(|(_, end)| value(text, end)),
-        );
-    }
+    replaced(text, cuts, |_| HIDDEN.to_owned())
+}
+
+/// A text with what `hide` says in the place of each of the `cuts`.
+pub(super) fn replaced(
+    text: &str,
+    mut cuts: Vec<(usize, usize)>,
+    hide: impl Fn(&str) -> String,
+) -> Cow<'_, str> {
     if cuts.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -43,12 +32,42 @@ pub fn guessed(text: &str) -> Cow<'_, str> {
     for (start, end) in cuts {
         if start >= from {
             made.push_str(&text[from..start]);
-            made.push_str(HIDDEN);
+            made.push_str(&hide(&text[start..end]));
         }
         from = from.max(end);
     }
     made.push_str(&text[from..]);
     Cow::Owned(made)
+}
+
+/// Where the values of secrets' names are, of those that the user `gave`, too, and the users of
+/// URLs.
+pub(super) fn named(text: &str, gave: &BTreeSet<String>) -> Vec<(usize, usize)> {
+    // As long as the text, byte by byte.
+    let lower = text.to_ascii_lowercase().replace('-', "_");
+    let mut cuts: Vec<(usize, usize)> = users(text);
+    let gave: Vec<String> = gave.iter().map(|name| name.replace('-', "_")).collect();
+    let known = ALWAYS.iter().chain(&ALWAYS_AS_NAMES).chain(&ENDINGS);
+    for name in known.copied().chain(gave.iter().map(String::as_str)) {
+        let places = lower
+            .match_indices(name)
+            .map(|(at, _)| (at, at + name.len()));
+        let begins_a_word = |(at, _): &(usize, usize)| {
+            let before = lower[..*at].chars().next_back();
+            match before {
+                _ if ENDINGS.contains(&name) => true,
+                // A word of other things is one only as a parameter.
+                before if ALWAYS_AS_NAMES.contains(&name) => matches!(before, Some('?' | '&')),
+                before => !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_'),
+            }
+        };
+        cuts.extend(
+            places
+                .filter(begins_a_word)
+                .filter_map(|(_, end)| value(text, end)),
+        );
+    }
+    cuts
 }
 
 /// The value behind a name that ends at `end`, up to what closes it: none where no value follows.

@@ -192,6 +192,31 @@ impl Redaction {
         }
     }
 
+    /// Remembers the secrets in a word of a command, which are known by the names before them, for
+    /// [`Redaction::scrub`].
+    pub fn learn_word(&self, word: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for (start, end) in guess::named(word, &self.names) {
+            let value = &word[start..end];
+            // A URL's user has a password behind a colon.
+            let password = value.split_once(':').map(|(_, password)| password);
+            for value in [value].into_iter().chain(password) {
+                if !is_hidden(value) {
+                    scrub::learn(&mut seen, value);
+                }
+            }
+        }
+    }
+
+    /// A word of a command as it may be shown.
+    pub fn word<'t>(&self, word: &'t str) -> Cow<'t, str> {
+        let hide = |value: &str| match is_hidden(value) {
+            true => value.to_owned(),
+            false => self.hide(value),
+        };
+        guess::replaced(word, guess::named(word, &self.names), hide)
+    }
+
     /// A text without the secrets that this has seen. Of JSON only whole sentences are looked at,
     /// so that no key and no word of a schema is taken for a secret.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -335,6 +360,43 @@ mod tests {
             without_hashes("redacted:é redacted:"),
             "redacted:é redacted:"
         );
+    }
+
+    #[test]
+    fn secrets_in_a_command_are_hidden_and_known_again_elsewhere() {
+        let redaction = Redaction::default().naming(["X-Tenant"]);
+        let table = [
+            ("Authorization: Bearer canary-1", "Authorization: #"),
+            (
+                "wrk -H 'Cookie: a=canary-2' -H \"x-tenant: canary-3\" {url} # Accept: text/html",
+                "wrk -H 'Cookie: #' -H \"x-tenant: #\" {url} # Accept: text/html",
+            ),
+            (
+                "http://me:canary-4@h/?a=b&token=canary-5",
+                "http://#@h/?a=b&token=#",
+            ),
+            ("--api-key=short", "--api-key=#"),
+            ("-d{window_s}s", "-d{window_s}s"),
+        ];
+        for (word, expected) in table {
+            redaction.learn_word(word);
+            let shown = redaction.word(word);
+            let parts = shown.split(MARK);
+            let plain: Vec<&str> = parts
+                .enumerate()
+                .map(|(at, part)| &part[8 * at.min(1)..])
+                .collect();
+            assert_eq!(plain.join("#"), expected, "{word}");
+            // What is hidden is not hidden again.
+            assert_eq!(redaction.word(&shown), shown);
+        }
+        for number in 1..=5 {
+            let scrubbed = redaction
+                .scrub(&format!("it printed canary-{number}."))
+                .into_owned();
+            assert!(!scrubbed.contains("canary"), "{scrubbed}");
+        }
+        assert_eq!(redaction.scrub("text/html"), "text/html");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod said;
 
 use std::path::{Path, PathBuf};
 
+use load::Redaction;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ use crate::document::nearest;
 use crate::watch::subject::SubjectUse;
 use crate::workload::{Protocol, Question, Workload};
 
-use said::{Reads, Said};
+use said::{Format, Said};
 
 /// The words that may stand in braces in a generator's command.
 const PLACEHOLDERS: [&str; 10] = [
@@ -35,13 +36,16 @@ const PLACEHOLDERS: [&str; 10] = [
 ];
 
 /// A generator as a comparison describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Generator {
     /// The program and its arguments.
+    #[serde(deserialize_with = "command")]
     command: Vec<Word>,
     /// How to read what it prints about itself; none: that is not read.
-    reads: Option<Reads>,
+    reads: Option<Format>,
     /// The command whose first line of output is its version.
+    #[serde(default)]
     version: Vec<String>,
 }
 
@@ -52,17 +56,8 @@ enum Word {
     Text(String),
     /// With placeholders to be filled in.
     Template(String),
-}
-
-/// A generator as it stands in a row of a comparison.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Written {
-    #[serde(deserialize_with = "command")]
-    command: Vec<Word>,
-    reads: Option<Reads>,
-    #[serde(default)]
-    version: Vec<String>,
+    /// The flag of our own that sends a file, with the file that holds the row's message.
+    Message(&'static str),
 }
 
 fn command<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
@@ -100,16 +95,6 @@ fn unknown(text: &str) -> Option<&str> {
     })
 }
 
-impl From<Written> for Generator {
-    fn from(written: Written) -> Generator {
-        Generator {
-            command: written.command,
-            reads: written.reads,
-            version: written.version,
-        }
-    }
-}
-
 /// What the placeholders stand for in one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
@@ -125,6 +110,8 @@ pub(crate) struct Values {
     /// Where the comparison's file is.
     pub(crate) folder: PathBuf,
     pub(crate) ringside: PathBuf,
+    /// The file that holds the row's message.
+    pub(crate) message: PathBuf,
 }
 
 impl Values {
@@ -213,17 +200,18 @@ impl Generator {
         if tls {
             words.push(text("--insecure"));
         }
+        // In one word with its flag, no value is taken for a flag.
         if let Some(method) = &question.method {
-            words.extend([text("-m"), text(method)]);
+            words.push(text(&format!("--method={method}")));
         }
         for (name, value) in &question.headers {
-            words.extend([text("-H"), text(&format!("{name}: {value}"))]);
+            words.push(text(&format!("--header={name}: {value}")));
         }
-        words.extend(sent(question).into_iter().map(Word::Text));
+        words.extend(sent(question));
         if let Some(proto) = &question.proto {
             // It runs in a directory of its own.
             let proto = std::path::absolute(proto).unwrap_or_else(|_| proto.clone());
-            words.extend([text("--proto"), text(&proto.display().to_string())]);
+            words.push(text(&format!("--proto={}", proto.display())));
         }
         words.push(template(match (question.protocol, tls) {
             (Protocol::Grpc, false) => "grpc://{host}:{port}{path}",
@@ -232,7 +220,7 @@ impl Generator {
         }));
         Ok(Generator {
             command: words,
-            reads: Some(Reads::Ringside),
+            reads: Some(Format::Ringside),
             version: Vec::new(),
         })
     }
@@ -242,6 +230,7 @@ impl Generator {
         let mut words = self.command.iter().map(|word| match word {
             Word::Text(text) => text.clone(),
             Word::Template(text) => values.fill(text),
+            Word::Message(flag) => format!("{flag}=@{}", values.message.display()),
         });
         (words.next().unwrap_or_default(), words.collect())
     }
@@ -255,18 +244,30 @@ impl Generator {
         self.fill(&values).0
     }
 
-    /// The command as it stands in the file, for people.
-    pub fn shown(&self) -> String {
-        let words = self.command.iter().map(|word| match word {
-            Word::Text(text) | Word::Template(text) => text.as_str(),
-        });
-        words.collect::<Vec<&str>>().join(" ")
+    /// Has `redaction` know the secrets in its command.
+    pub fn tell_secrets(&self, redaction: &Redaction) {
+        for word in self.words() {
+            redaction.learn_word(&word);
+        }
+    }
+
+    /// The command as it stands in the file, for people: without secrets.
+    pub fn shown(&self, redaction: &Redaction) -> String {
+        shown(&self.words().collect::<Vec<String>>(), redaction)
+    }
+
+    /// The words of its command as they stand in the file.
+    fn words(&self) -> impl Iterator<Item = String> {
+        self.command.iter().map(|word| match word {
+            Word::Text(text) | Word::Template(text) => text.clone(),
+            Word::Message(flag) => format!("{flag}=@MESSAGE"),
+        })
     }
 
     /// What it is called in sentences: the name of its program.
     pub(crate) fn name(&self) -> String {
-        let shown = self.shown();
-        let program = shown.split(' ').next().unwrap_or_default();
+        let words = self.words().next().unwrap_or_default();
+        let program = words.split(' ').next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or(program);
         name.trim_matches(['{', '}']).to_owned()
     }
@@ -276,24 +277,40 @@ impl Generator {
         self.version.split_first()
     }
 
-    pub(crate) fn reads(&self) -> Option<Reads> {
+    /// Whether its command names the file that holds the row's message.
+    pub(crate) fn wants_message(&self) -> bool {
+        let mut words = self.command.iter();
+        words.any(|word| matches!(word, Word::Message(_)))
+    }
+
+    pub(crate) fn reads(&self) -> Option<Format> {
         self.reads
     }
 }
 
-/// What `ringside run` is told to send.
-fn sent(question: &Question) -> Vec<String> {
+/// The words of a command as people see them: without secrets.
+pub(crate) fn shown(words: &[String], redaction: &Redaction) -> String {
+    let shown: Vec<_> = words.iter().map(|word| redaction.word(word)).collect();
+    redaction.scrub(&shown.join(" ")).into_owned()
+}
+
+/// What `ringside run` is told to send: a file, since a message may be longer than an argument may
+/// be, and may begin with the sign of a file.
+fn sent(question: &Question) -> Vec<Word> {
     let Some(message) = &question.message else {
         return Vec::new();
     };
     let flag = match question.protocol {
         Protocol::WebSocket => "--message",
-        _ => "-b",
+        _ => "--body",
     };
-    let mut words = vec![flag.to_owned(), message.clone()];
+    let mut words = vec![match message.is_empty() {
+        true => Word::Text(format!("{flag}=")),
+        false => Word::Message(flag),
+    }];
     let named = |name: &String| name.eq_ignore_ascii_case("content-type");
     if question.protocol == Protocol::Http1 && !question.headers.keys().any(named) {
-        words.extend(["-H", "Content-Type: application/json"].map(str::to_owned));
+        words.push(Word::Text("--header=Content-Type: application/json".into()));
     }
     words
 }
@@ -351,6 +368,8 @@ impl Generated {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::ready_question;
+    use crate::workload::UrlPath;
 
     fn values() -> Values {
         Values {
@@ -365,7 +384,7 @@ mod tests {
         }
     }
 
-    fn read(text: &str) -> Result<Written, toml::de::Error> {
+    fn read(text: &str) -> Result<Generator, toml::de::Error> {
         toml::from_str(text)
     }
 
@@ -373,7 +392,7 @@ mod tests {
     fn placeholders_are_filled_in_and_other_braces_stay() {
         let text = "command = ['wrk', '-t{threads}', '-c{connections}', '-d{window_s}s', '-s', \
                     '{folder}/x.lua', '{\"a\": {port}}', '{url}']\nreads = 'wrk'";
-        let generator = Generator::from(read(text).expect("it can be read"));
+        let generator = read(text).expect("it can be read");
         let (program, arguments) = generator.fill(&values());
         assert_eq!(program, "wrk");
         assert_eq!(
@@ -390,7 +409,7 @@ mod tests {
         );
         assert_eq!(
             (generator.name().as_str(), generator.reads),
-            ("wrk", Some(Reads::Wrk))
+            ("wrk", Some(Format::Wrk))
         );
     }
 
@@ -401,6 +420,27 @@ mod tests {
             ..values()
         };
         assert_eq!(values.fill("{folder}/{port}"), "/x/{port}/8080");
+    }
+
+    #[test]
+    fn a_message_is_sent_from_a_file_and_no_value_is_taken_for_a_flag() {
+        let mut question = ready_question(&UrlPath::root(), Protocol::Http1);
+        question.message = Some("@/etc/hostname".to_owned());
+        question.headers.insert("-X".into(), "-5".into());
+        let generator = Generator::ours(&question, &Workload::of_commands(), false, "auto");
+        let values = Values {
+            message: "/run/message".into(),
+            ..values()
+        };
+        let (_, arguments) = generator.expect("it has words").fill(&values);
+        for word in [
+            "--body=@/run/message",
+            "--header=-X: -5",
+            "--header=Content-Type: application/json",
+        ] {
+            assert!(arguments.iter().any(|one| one == word), "{arguments:?}");
+        }
+        assert!(!arguments.iter().any(|one| one.contains("hostname")));
     }
 
     #[test]

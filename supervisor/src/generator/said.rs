@@ -4,10 +4,13 @@
 use measure::units;
 use serde::{Deserialize, Serialize};
 
+/// The largest number up to which a float holds every whole one; nobody sends more requests.
+const COUNT_MAX: u64 = 1 << 53;
+
 /// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reads {
+pub enum Format {
     /// wrk, version 4.
     Wrk,
     /// h2load, which belongs to nghttp2.
@@ -45,29 +48,29 @@ impl Said {
     }
 }
 
-impl Reads {
+impl Format {
     /// Whose text it is, by name.
     pub fn name(self) -> &'static str {
         match self {
-            Reads::Wrk => "wrk",
-            Reads::H2load => "h2load",
-            Reads::Ghz => "ghz",
-            Reads::K6 => "k6",
-            Reads::Ringside => "ringside",
+            Format::Wrk => "wrk",
+            Format::H2load => "h2load",
+            Format::Ghz => "ghz",
+            Format::K6 => "k6",
+            Format::Ringside => "ringside",
         }
     }
 
-    /// Reads what it printed.
+    /// Format what it printed.
     ///
     /// # Errors
     /// What is missing in it, to stand after "it printed no".
     pub fn read(self, text: &str) -> Result<Said, &'static str> {
         match self {
-            Reads::Wrk => wrk(text),
-            Reads::H2load => h2load(text),
-            Reads::Ghz => ghz(text),
-            Reads::K6 => k6(text),
-            Reads::Ringside => ringside(text),
+            Format::Wrk => wrk(text),
+            Format::H2load => h2load(text),
+            Format::Ghz => ghz(text),
+            Format::K6 => k6(text),
+            Format::Ringside => ringside(text),
         }
     }
 }
@@ -78,20 +81,25 @@ fn wrk(text: &str) -> Result<Said, &'static str> {
         .lines()
         .find_map(|line| line.split_once(" requests in "));
     let (requests, _) = counted.ok_or("`requests in`")?;
-    let requests: u64 = requests.trim().parse().map_err(|_| "number of requests")?;
+    let requests = count(requests).ok_or("number of requests")?;
     let rate: f64 = number_after(text, "Requests/sec:").ok_or("`Requests/sec:`")?;
-    let socket_errors = line_after(text, "Socket errors:").map_or(0, |counts| {
+    let mut failed = 0_u64;
+    if let Some(counts) = line_after(text, "Socket errors:") {
         let numbers = counts.split(|c: char| !c.is_ascii_digit());
-        numbers
-            .filter_map(|number| number.parse::<u64>().ok())
-            .fold(0, u64::saturating_add)
-    });
-    let unexpected = number_after(text, "Non-2xx or 3xx responses:").unwrap_or(0.0);
+        for number in numbers.filter(|number| !number.is_empty()) {
+            let errors = count(number).ok_or("number of `Socket errors:`")?;
+            failed = failed.saturating_add(errors);
+        }
+    }
+    if let Some(number) = line_after(text, "Non-2xx or 3xx responses:") {
+        let unexpected = count(number).ok_or("number of `Non-2xx or 3xx responses:`")?;
+        failed = failed.saturating_add(unexpected);
+    }
     Ok(Said {
         requests,
         // The printed length has two decimals and, from a minute on, another unit.
         seconds: seconds(requests as f64, rate),
-        failed: socket_errors.saturating_add(unexpected as u64),
+        failed: failed.min(COUNT_MAX),
         p50_us: line_after(text, "50%").and_then(microseconds),
         p99_us: line_after(text, "99%").and_then(microseconds),
     })
@@ -104,16 +112,16 @@ fn h2load(text: &str) -> Result<Said, &'static str> {
     let rate = parts.find_map(|part| part.strip_suffix(" req/s"));
     let rate: f64 = rate.and_then(finite).ok_or("`req/s`")?;
     let counts = line_after(text, "requests: ").ok_or("`requests:`")?;
-    let count = |name: &str| -> Option<u64> {
+    let number = |name: &str| {
         let mut parts = counts.split(", ");
-        let number = parts.find_map(|part| part.strip_suffix(name))?;
-        number.trim().parse().ok()
+        parts.find_map(|part| part.strip_suffix(name))
     };
-    let requests = count("succeeded").ok_or("`succeeded`")?;
+    let requests = number("succeeded").and_then(count).ok_or("`succeeded`")?;
+    let failed = number("failed").map_or(Some(0), count);
     Ok(Said {
         requests,
         seconds: seconds(requests as f64, rate),
-        failed: count("failed").unwrap_or(0),
+        failed: failed.ok_or("number of `failed`")?,
         p50_us: None,
         p99_us: None,
     })
@@ -122,16 +130,16 @@ fn h2load(text: &str) -> Result<Said, &'static str> {
 /// ghz's summary. A call is good if it ended with OK.
 fn ghz(text: &str) -> Result<Said, &'static str> {
     let rate: f64 = number_after(text, "Requests/sec:").ok_or("`Requests/sec:`")?;
-    let count: f64 = number_after(text, "Count:").ok_or("`Count:`")?;
-    let good = line_after(text, "[OK]").map_or(Some(0), |rest| {
-        rest.strip_suffix("responses")?.trim().parse().ok()
-    });
-    let requests: u64 = good.ok_or("number of OK")?;
+    let calls = line_after(text, "Count:").and_then(count);
+    let calls = calls.ok_or("`Count:`")?;
+    let good =
+        line_after(text, "[OK]").map_or(Some(0), |rest| count(rest.strip_suffix("responses")?));
+    let requests = good.ok_or("number of OK")?;
     Ok(Said {
         requests,
         // The printed length has two decimals.
-        seconds: seconds(count, rate),
-        failed: (count as u64).saturating_sub(requests),
+        seconds: seconds(calls as f64, rate),
+        failed: calls.saturating_sub(requests),
         p50_us: None,
         p99_us: None,
     })
@@ -144,20 +152,18 @@ fn k6(text: &str) -> Result<Said, &'static str> {
         rest.strip_prefix(':').map(str::trim)
     };
     let mut words = after("http_reqs").ok_or("`http_reqs`")?.split_whitespace();
-    let count = words
-        .next()
-        .and_then(finite)
-        .ok_or("number of `http_reqs`")?;
+    let requests = words.next().and_then(count);
+    let requests = requests.ok_or("number of `http_reqs`")?;
     let rate = words
         .next()
         .and_then(|word| finite(word.strip_suffix("/s")?));
     let rate = rate.ok_or("rate of `http_reqs`")?;
     // `http_req_failed................: 0.10%  12 out of 12345`; older ones write `✓ 12 ✗ 12333`.
     let failed = after("http_req_failed").and_then(|rest| rest.split('%').next().and_then(finite));
-    let failed = (count * failed.unwrap_or(0.0) / 100.0).round() as u64;
+    let failed = (requests as f64 * failed.unwrap_or(0.0) / 100.0).round() as u64;
     Ok(Said {
-        requests: (count as u64).saturating_sub(failed),
-        seconds: seconds(count, rate),
+        requests: requests.saturating_sub(failed),
+        seconds: seconds(requests as f64, rate),
         failed,
         p50_us: None,
         p99_us: None,
@@ -173,10 +179,11 @@ fn ringside(text: &str) -> Result<Said, &'static str> {
     };
     let mut records = serde_json::Deserializer::from_str(&text[at..]).into_iter();
     let record: load::Record = records.next().and_then(Result::ok).ok_or(no_record)?;
+    let counted = |number: u64| (number <= COUNT_MAX).then_some(number);
     Ok(Said {
-        requests: record.exchanges.completed,
+        requests: counted(record.exchanges.completed).ok_or(no_record)?,
         seconds: record.duration_s,
-        failed: record.exchanges.failed,
+        failed: counted(record.exchanges.failed).ok_or(no_record)?,
         p50_us: record.response_time_us.p50,
         p99_us: record.response_time_us.p99,
     })
@@ -199,6 +206,12 @@ fn line_after<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 
 fn number_after(text: &str, start: &str) -> Option<f64> {
     line_after(text, start).and_then(finite)
+}
+
+/// A whole number that a float holds exactly, too.
+fn count(text: &str) -> Option<u64> {
+    let number: u64 = text.trim().parse().ok()?;
+    (number <= COUNT_MAX).then_some(number)
 }
 
 /// A number that can be counted with: neither infinite nor negative.
@@ -260,7 +273,7 @@ Status code distribution:
 
     #[test]
     fn the_text_of_wrk_is_read() {
-        let said = Reads::Wrk.read(WRK).expect("a usual output");
+        let said = Format::Wrk.read(WRK).expect("a usual output");
         assert_eq!((said.requests, said.failed), (965_060, 0));
         assert!((said.seconds - 5.0).abs() < 1e-9);
         assert!((said.rate() - 193_012.0).abs() < 1e-6);
@@ -272,7 +285,7 @@ Status code distribution:
     fn errors_that_wrk_prints_are_counted() {
         let errors = "  Socket errors: connect 1, read 2, write 0, timeout 40\n  \
                       Non-2xx or 3xx responses: 7\nRequests/sec:";
-        let said = Reads::Wrk.read(&WRK.replace("Requests/sec:", errors));
+        let said = Format::Wrk.read(&WRK.replace("Requests/sec:", errors));
         assert_eq!(said.expect("a usual output").failed, 50);
     }
 
@@ -281,27 +294,27 @@ Status code distribution:
         let text = WRK
             .replace("in 5.00s", "in 1.00m")
             .replace("193012.00", "16084.33");
-        let seconds = Reads::Wrk.read(&text).expect("a usual output").seconds;
+        let seconds = Format::Wrk.read(&text).expect("a usual output").seconds;
         assert!((seconds - 60.0).abs() < 0.001, "{seconds}");
     }
 
     #[test]
     fn the_text_of_h2load_is_read() {
-        let said = Reads::H2load.read(H2LOAD).expect("a usual output");
+        let said = Format::H2load.read(H2LOAD).expect("a usual output");
         assert_eq!((said.requests, said.failed), (880_001, 3));
         assert!((said.seconds - 5.0).abs() < 0.001);
     }
 
     #[test]
     fn the_text_of_ghz_is_read() {
-        let said = Reads::Ghz.read(GHZ).expect("a usual output");
+        let said = Format::Ghz.read(GHZ).expect("a usual output");
         assert_eq!((said.requests, said.failed), (48_670, 7));
         assert!((said.seconds - 3.0).abs() < 0.001);
     }
 
     #[test]
     fn the_text_of_k6_is_read() {
-        let said = Reads::K6.read(K6).expect("a usual output");
+        let said = Format::K6.read(K6).expect("a usual output");
         assert_eq!((said.requests, said.failed), (9000, 1000));
         assert!((said.seconds - 5.001).abs() < 0.001, "{}", said.seconds);
     }
@@ -309,27 +322,49 @@ Status code distribution:
     #[test]
     fn of_what_is_no_such_text_it_is_said_what_is_missing() {
         for (reads, text, missing) in [
-            (Reads::Wrk, "unable to connect", "`requests in`"),
-            (Reads::Wrk, "x requests in 5s", "number of requests"),
+            (Format::Wrk, "unable to connect", "`requests in`"),
+            (Format::Wrk, "x requests in 5s", "number of requests"),
             (
-                Reads::Wrk,
+                Format::Wrk,
                 "5 requests in 5s\nRequests/sec: inf",
                 "`Requests/sec:`",
             ),
-            (Reads::H2load, WRK, "`finished in`"),
-            (Reads::H2load, "finished in 5s, -3 req/s", "`req/s`"),
-            (Reads::H2load, "finished in 5s, 3 req/s", "`requests:`"),
-            (Reads::Ghz, "Requests/sec: 5", "`Count:`"),
             (
-                Reads::Ghz,
+                Format::Wrk,
+                "5 requests in 5s\nRequests/sec: 1\nNon-2xx or 3xx responses: 1e300",
+                "number of `Non-2xx or 3xx responses:`",
+            ),
+            (
+                Format::Wrk,
+                "5 requests in 5s\nRequests/sec: 1\nSocket errors: read 9007199254740993",
+                "number of `Socket errors:`",
+            ),
+            (
+                Format::Wrk,
+                "9007199254740993 requests in 5s",
+                "number of requests",
+            ),
+            (
+                Format::H2load,
+                "finished in 5s, 3 req/s\nrequests: 5 succeeded, 1e9 failed",
+                "number of `failed`",
+            ),
+            (Format::Ghz, "Requests/sec: 5\nCount: 1e300", "`Count:`"),
+            (Format::K6, "http_reqs: 1e300 5/s", "number of `http_reqs`"),
+            (Format::H2load, WRK, "`finished in`"),
+            (Format::H2load, "finished in 5s, -3 req/s", "`req/s`"),
+            (Format::H2load, "finished in 5s, 3 req/s", "`requests:`"),
+            (Format::Ghz, "Requests/sec: 5", "`Count:`"),
+            (
+                Format::Ghz,
                 "Requests/sec: 5\nCount: 5\n[OK] all",
                 "number of OK",
             ),
-            (Reads::K6, "http_reqs: many 5/s", "number of `http_reqs`"),
-            (Reads::K6, "http_reqs...: 5 5", "rate of `http_reqs`"),
-            (Reads::Ringside, "", "record of a run"),
+            (Format::K6, "http_reqs: many 5/s", "number of `http_reqs`"),
+            (Format::K6, "http_reqs...: 5 5", "rate of `http_reqs`"),
+            (Format::Ringside, "", "record of a run"),
             (
-                Reads::Ringside,
+                Format::Ringside,
                 "warning\n{\"schema_version\": 1",
                 "record of a run",
             ),
@@ -342,7 +377,7 @@ Status code distribution:
     fn no_text_makes_a_reader_panic() {
         for text in [WRK, H2LOAD, GHZ, K6] {
             for end in 0..text.len() {
-                for reads in [Reads::Wrk, Reads::H2load, Reads::Ghz, Reads::K6] {
+                for reads in [Format::Wrk, Format::H2load, Format::Ghz, Format::K6] {
                     let cut = reads.read(text.get(..end).unwrap_or_default());
                     assert!(cut.is_err() || cut.is_ok_and(|said| said.rate().is_finite()));
                 }

@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of what the files mean: whoever reads a subject or a comparison does.
 
+mod counts;
+
 use std::fmt;
 use std::fs;
 use std::ops::Range;
@@ -172,7 +174,8 @@ fn edits(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-/// Reads JSON that says which version of its schema it is. `what` names it for the sentence.
+/// Reads JSON that says which version of its schema it is, and in which every number can be a
+/// count. `what` names it for the sentence.
 pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Result<T, String> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -188,6 +191,7 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
              newer ringside"
         ));
     }
+    counts::check(text)?;
     serde_json::from_str(text).map_err(foreign)
 }
 

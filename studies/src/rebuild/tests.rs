@@ -239,3 +239,50 @@ fn of_a_pack_messages_name_the_pack_and_not_where_it_was_unpacked() {
         "{what}"
     );
 }
+
+/// Every number in a JSON text, as where it begins and ends.
+fn numbers(json: &str) -> Vec<(usize, usize)> {
+    let (mut found, mut quoted, mut escaped) = (Vec::new(), false, false);
+    let mut start = None;
+    for (at, c) in json.char_indices() {
+        let is_digit = !quoted && (c.is_ascii_digit() || ['-', '.', 'e', 'E', '+'].contains(&c));
+        match (
+            start,
+            is_digit && (start.is_some() || c.is_ascii_digit() || c == '-'),
+        ) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => found.extend(start.take().map(|_| (from, at))),
+            _ => {}
+        }
+        quoted ^= c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+    }
+    found
+}
+
+#[test]
+fn no_number_in_a_record_makes_a_report_panic_and_no_count_is_above_all_counts() {
+    let place = Place::new();
+    place.compare("x", 200_000.0);
+    let folder = place.0.path().join("x");
+    for name in ["x/comparison.json", "x/rounds/other/002.json"] {
+        let whole = place.read(name);
+        let numbers = numbers(&whole);
+        assert!(numbers.len() > 10, "{name}: {}", numbers.len());
+        for (start, end) in numbers {
+            for number in [u64::MAX, 1 << 53] {
+                let text = format!("{}{number}{}", &whole[..start], &whole[end..]);
+                place.put(name, &text);
+                let made = rebuild(&folder, &Stop::new());
+                let before = whole[..start].trim_end();
+                let is_seed = before.ends_with("\"seed\":");
+                match made.map(|made| made.model.markdown()) {
+                    Ok(_) => assert!(number == 1 << 53 || is_seed, "{before}"),
+                    Err(what) => assert!(what.contains(name), "{what}"),
+                }
+            }
+        }
+        place.put(name, &whole);
+    }
+    assert!(rebuild(&folder, &Stop::new()).is_ok());
+}

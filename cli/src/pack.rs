@@ -1,5 +1,6 @@
 //! `ringside pack`: the records of a measurement in one file.
 
+use engine::signal::Stop;
 use measure::foreign::Foreign;
 
 use crate::args::pack::Pack;
@@ -8,8 +9,9 @@ use crate::output::terminal;
 
 /// Packs, and says what became of it.
 pub(crate) fn run(arguments: &Pack) -> Result<Exit, Failure> {
-    let packed = report::pack::pack(&arguments.folder, arguments.output.as_deref());
-    let packed = packed.map_err(Failure::usage)?;
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let packed = report::pack::pack(&arguments.folder, arguments.output.as_deref(), &stop);
+    let packed = packed.map_err(|what| Failure::reading(what, &stop))?;
     for what in &packed.left_out {
         terminal::say(&format!("left out: {what}"));
     }

@@ -32,10 +32,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
         terminal::print(&text).map_err(|error| {
             Failure::running(format!("can't write to standard output: {error}"))
         })?;
-        terminal::say(&format!(
-            "report: {}",
-            folder.join(Page::HTML.file()).display()
-        ));
+        let page = Page::HTML.file();
+        if !one.unwritten.iter().any(|what| what.contains(page)) {
+            terminal::say(&format!("report: {}", folder.join(page).display()));
+        }
         unwritten.extend(one.unwritten.iter().cloned());
     }
     if rebuilt.len() > 1 {

@@ -248,7 +248,8 @@ impl Source {
 
 impl fmt::Display for Source {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shown.display().fmt(out)
+        // Somebody else may have chosen the names in it.
+        foreign::Foreign::new(self.shown.display().to_string()).fmt(out)
     }
 }
 

@@ -100,16 +100,21 @@ pub struct Packed {
 }
 
 /// Packs what was measured in `folder` into one file: `file`, or the folder's name with `.tar.xz`.
-/// The file appears whole or not at all.
+/// The file appears whole or not at all, also where `stop` asks for the end before that.
 ///
 /// # Errors
 /// A sentence: the folder holds no records of ours, holds more than a pack does, or cannot be read;
 /// or the file is there already or cannot be written.
-pub fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, String> {
-    pack_within(folder, file, LIMITS)
+pub fn pack(folder: &Path, file: Option<&Path>, stop: &Stop) -> Result<Packed, String> {
+    pack_within(folder, file, LIMITS, stop)
 }
 
-fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Packed, String> {
+fn pack_within(
+    folder: &Path,
+    file: Option<&Path>,
+    limits: Limits,
+    stop: &Stop,
+) -> Result<Packed, String> {
     if !folder.is_dir() {
         return Err(format!(
             "there's no directory {}: give one written by ringside compare, capacity or claims",
@@ -141,7 +146,7 @@ fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Pac
             return Err(format!("{}: {}", folder.display(), too_many_folders()));
         }
     }
-    let bytes = written(folder, &file, &found.files, limits)?;
+    let bytes = written(folder, &file, &found.files, limits, stop)?;
     Ok(Packed {
         packed_bytes: fs::metadata(&file).map_or(0, |facts| facts.len()),
         file,
@@ -179,7 +184,7 @@ impl Found {
     /// Looks through the folder `inside`.
     fn look(&mut self, folder: &Path, inside: &Path) -> Result<(), String> {
         let place = folder.join(inside);
-        let named = |error: io::Error| format!("{}: {error}", place.display());
+        let named = |error: io::Error| format!("{}: {error}", shown_path(&place));
         for entry in place.read_dir().map_err(named)? {
             let entry = entry.map_err(named)?;
             let (kind, name) = (entry.file_type().map_err(named)?, entry.file_name());
@@ -187,14 +192,14 @@ impl Found {
             if kind.is_dir() {
                 self.look(folder, &path)?;
             } else if !kind.is_file() {
-                let what = path.display();
+                let what = shown_path(&path);
                 self.left_out.push(format!(
                     "{what}: not a regular file, and packs hold nothing else"
                 ));
             } else if Header::new_ustar().set_path(&path).is_err() {
                 self.left_out.push(format!(
                     "{}: the path is too long for a pack",
-                    path.display()
+                    shown_path(&path)
                 ));
             } else {
                 self.take(path, &name);
@@ -216,8 +221,13 @@ impl Found {
             Sort::HalfWritten => "only half written",
             Sort::Label => "this is the label of another pack; a pack has only its own",
         };
-        self.left_out.push(format!("{}: {why}", path.display()));
+        self.left_out.push(format!("{}: {why}", shown_path(&path)));
     }
+}
+
+/// A path fit for a terminal, in one line: somebody else may have chosen the names in it.
+fn shown_path(path: &Path) -> Foreign {
+    Foreign::new(path.display().to_string())
 }
 
 /// What a file is, by its name.
@@ -257,12 +267,14 @@ fn written(
     file: &Path,
     files: &BTreeSet<PathBuf>,
     limits: Limits,
+    stop: &Stop,
 ) -> Result<u64, String> {
-    let unwritable = |error: io::Error| {
-        format!(
+    let unwritable = |error: io::Error| match stop.requested() {
+        Some(signal) => format!("{}: stopped by {signal}", file.display()),
+        None => format!(
             "can't write {}: {error}; free some disk space, or choose another place with -o",
             file.display()
-        )
+        ),
     };
     let parent = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -284,11 +296,11 @@ fn written(
         )
     };
     let mut left = limits.after(label.len() as u64).ok_or_else(too_much)?;
-    append(&mut archive, Path::new(LABEL), &label, 0).map_err(unwritable)?;
+    append(&mut archive, Path::new(LABEL), &label, 0, stop).map_err(unwritable)?;
     let mut bytes = 0;
     for path in files {
         let place = folder.join(path);
-        let named = |error: io::Error| format!("{}: {error}", place.display());
+        let named = |error: io::Error| format!("{}: {error}", shown_path(&place));
         let facts = fs::metadata(&place).map_err(named)?;
         // Looked at before it is read, since it may be larger than the memory, and again behind
         // that, since it may grow.
@@ -297,7 +309,7 @@ fn written(
         left = left.after(read.len() as u64).ok_or_else(too_much)?;
         let read = shown(path, read);
         bytes += read.len() as u64;
-        append(&mut archive, path, &read, modified(&facts)).map_err(unwritable)?;
+        append(&mut archive, path, &read, modified(&facts), stop).map_err(unwritable)?;
     }
     let whole = archive
         .into_inner()
@@ -355,6 +367,7 @@ fn append(
     path: &Path,
     bytes: &[u8],
     unix_seconds: u64,
+    stop: &Stop,
 ) -> io::Result<()> {
     let mut header = Header::new_ustar();
     header.set_size(bytes.len() as u64);
@@ -362,7 +375,22 @@ fn append(
     header.set_mtime(unix_seconds);
     header.set_path(path)?;
     header.set_cksum();
-    archive.append(&header, bytes)
+    archive.append(&header, Stoppable { bytes, stop })
+}
+
+/// Bytes to be packed, which end in an error where somebody asks to stop.
+struct Stoppable<'a> {
+    bytes: &'a [u8],
+    stop: &'a Stop,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.requested() {
+            Some(signal) => Err(io::Error::other(format!("stopped by {signal}"))),
+            None => self.bytes.read(buffer),
+        }
+    }
 }
 
 /// Records to be read: those of a folder, or of a pack that was unpacked for as long as this lives.
@@ -447,7 +475,7 @@ impl Records {
                 let made = place.parent().map_or(Ok(()), fs::create_dir_all);
                 let copied = made.and_then(|()| put(&entry.path(), &place));
                 if let Err(error) = copied {
-                    failed.push(format!("{}: {error}", place.display()));
+                    failed.push(format!("{}: {error}", shown_path(&place)));
                 }
             }
         }
@@ -478,8 +506,14 @@ pub fn is_pack(path: &Path) -> bool {
 pub fn unpack(path: &Path, stop: &Stop) -> Result<PathBuf, String> {
     let folder = without_ending(path);
     let named = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => format!(
+        io::ErrorKind::AlreadyExists if folder.join(MANIFEST).is_file() => format!(
             "{} was unpacked before: use that directory, or remove it",
+            folder.display()
+        ),
+        // Such as one with the pages that `ringside report` makes beside a pack.
+        io::ErrorKind::AlreadyExists => format!(
+            "{} is in the way: the pack is to be unpacked there, but it holds no comparison; remove \
+             it (ringside report PACK makes its pages again) or move it away",
             folder.display()
         ),
         _ => format!("can't create {}: {error}", folder.display()),
@@ -537,6 +571,11 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Res
         take(&mut entry, &folder.join(&inside), stop).map_err(|trouble| match trouble {
             Trouble::Stopped(signal) => named(format!("stopped by {signal}")),
             Trouble::Pack(error) => named(broken(&error)),
+            Trouble::Twice => named(format!(
+                "two of its files are called `{}`, or one is the other's directory: don't trust \
+                 this file",
+                shown_path(&inside)
+            )),
             Trouble::Place(error) => format!(
                 "can't unpack {} into {}: {error}; free some disk space, or set TMPDIR to a \
                  directory with enough",
@@ -549,8 +588,16 @@ fn unpack_within(path: &Path, folder: &Path, limits: Limits, stop: &Stop) -> Res
         return Err(named(not_ours()));
     }
     // What follows the last entry is nothing, and behind that stands the checksum of all.
-    let end = io::copy(&mut archive.into_inner(), &mut io::sink());
-    end.map(|_| ()).map_err(|error| named(broken(&error)))
+    let mut end = archive.into_inner();
+    io::copy(&mut end, &mut io::sink()).map_err(|error| named(broken(&error)))?;
+    let mut beyond = end.into_inner().into_inner();
+    match beyond.read(&mut [0]) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(named(
+            "goes on behind its end, which no pack does: don't trust this file".to_owned(),
+        )),
+        Err(error) => Err(named(broken(&error))),
+    }
 }
 
 fn check_label(name: &Path, text: &str) -> Result<(), String> {
@@ -560,6 +607,7 @@ fn check_label(name: &Path, text: &str) -> Result<(), String> {
     let label: Label = serde_json::from_str(text).map_err(|_| not_ours())?;
     match label.ringside_pack {
         1..=VERSION => Ok(()),
+        0 => Err("has format version 0, which no pack has: don't trust this file".to_owned()),
         version => Err(format!(
             "packed by ringside {} in format version {version}, but this ringside ({}) reads up to \
              {VERSION}: use a newer one",
@@ -604,6 +652,8 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
 enum Trouble {
     Stopped(Signal),
     Pack(io::Error),
+    /// Of two entries one is called like the other, or like its folder.
+    Twice,
     Place(io::Error),
 }
 
@@ -613,8 +663,9 @@ fn take(entry: &mut impl Read, place: &Path, stop: &Stop) -> Result<(), Trouble>
     let mut file = parent
         .and_then(|()| File::create_new(place))
         .map_err(|error| match error.kind() {
-            // Of two entries one is called like the other, or like its folder.
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Trouble::Pack(error),
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory => Trouble::Twice,
             _ => Trouble::Place(error),
         })?;
     let mut buffer = vec![0; 64 * 1024];

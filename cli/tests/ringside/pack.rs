@@ -71,6 +71,14 @@ fn a_pack_says_what_its_folder_says_and_goes_on_where_that_ended() {
     let of_folders = diff(&gone_on, &gone_on);
     assert_eq!(of_packs.code, of_folders.code, "{}", of_packs.stderr);
     assert_eq!(of_packs.stdout, of_folders.stdout);
+
+    // A page that can't be written isn't said to be there.
+    fs::remove_file(format!("{gone_on}/report.html")).unwrap();
+    fs::create_dir(format!("{gone_on}/report.html")).unwrap();
+    let ended = ringside(&["report", &gone_on]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_says(&ended.stderr, "couldn't write report.html");
+    assert!(!ended.stderr.contains("report: "), "{}", ended.stderr);
 }
 
 #[test]

@@ -2,6 +2,15 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
+/// Packs, and nobody asks to stop.
+fn pack(folder: &Path, file: Option<&Path>) -> Result<Packed, String> {
+    super::pack(folder, file, &Stop::new())
+}
+
+fn pack_within(folder: &Path, file: Option<&Path>, limits: Limits) -> Result<Packed, String> {
+    super::pack_within(folder, file, limits, &Stop::new())
+}
+
 /// A folder of records with what belongs into a pack, and what does not.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a directory");
@@ -167,7 +176,10 @@ fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
     for (first, second) in [("a", "a"), ("a", "a/b"), ("a/b", "a")] {
         let twice = [LABELLED, (file, first, "1"), (file, second, "2")];
         let what = refused(&archive(&twice), LIMITS);
-        assert!(what.contains("damaged"), "{first}, {second}: {what}");
+        assert!(
+            what.contains("don't trust this file"),
+            "{first}, {second}: {what}"
+        );
     }
 }
 
@@ -179,6 +191,13 @@ fn what_is_no_pack_or_a_newer_one_says_so() {
     let label = "{\"ringside_pack\": 2, \"ringside\": \"9.0.0\", \"more\": 1}";
     let newer = archive(&[(EntryType::Regular, LABEL, label)]);
     assert!(refused(&newer, LIMITS).contains("packed by ringside 9.0.0"));
+    let label = "{\"ringside_pack\": 0, \"ringside\": \"0.1.0\"}";
+    let none = refused(&archive(&[(EntryType::Regular, LABEL, label)]), LIMITS);
+    assert!(none.contains("version 0, which no pack has"), "{none}");
+    let mut longer = archive(&[LABELLED, (EntryType::Regular, "a", "1")]);
+    longer.extend_from_slice(b"junk");
+    let longer = refused(&longer, LIMITS);
+    assert!(longer.contains("goes on behind its end"), "{longer}");
 }
 
 #[test]
@@ -204,6 +223,28 @@ fn a_signal_while_a_pack_is_unpacked_leaves_nothing_behind() {
     assert!(said.ends_with("stopped by SIGINT"), "{said}");
     // A folder is not unpacked.
     assert!(Records::open(&name("x"), &stop).is_ok());
+}
+
+#[test]
+fn a_signal_while_a_folder_is_packed_leaves_nothing_behind() {
+    let place = folder();
+    let stop = Stop::new();
+    stop.request(Signal::Terminate);
+    let said = super::pack(&place.path().join("x"), None, &stop).expect_err("stopped");
+    assert!(said.ends_with("stopped by SIGTERM"), "{said}");
+    let left = place.path().read_dir().expect("there").count();
+    assert_eq!(left, 1, "something was left beside the folder");
+}
+
+#[test]
+fn names_in_a_folder_reach_no_terminal_as_they_are() {
+    let place = folder();
+    let name = "a\n\u{1b}[31mfake.tmp";
+    fs::write(place.path().join("x").join(name), "x").expect("writable");
+    let packed = pack(&place.path().join("x"), None).expect("packed");
+    let named = packed.left_out.iter().find(|what| what.contains("fake"));
+    let named = named.expect("it is named");
+    assert!(!named.contains(['\n', '\u{1b}']), "{named:?}");
 }
 
 #[test]
@@ -263,6 +304,16 @@ fn a_pack_is_unpacked_beside_itself_once() {
             .expect_err("there")
             .contains("unpacked before")
     );
+    // Pages beside a pack are no comparison.
+    fs::remove_dir_all(&unpacked).expect("its own");
+    fs::create_dir(&unpacked).expect("new");
+    fs::write(unpacked.join("report.html"), "made").expect("writable");
+    let in_the_way = unpack(&packed.file, &Stop::new()).expect_err("there");
+    assert!(
+        in_the_way.contains("holds no comparison; remove it"),
+        "{in_the_way}"
+    );
+    assert!(unpacked.join("report.html").is_file());
 }
 
 #[test]

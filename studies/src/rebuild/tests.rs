@@ -208,7 +208,8 @@ fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() 
 /// What is said of a pack of this folder, which may not name where it was unpacked.
 fn said_of_a_pack(place: &Place) -> String {
     let file = place.0.path().join("x.tar.xz");
-    report::pack::pack(&place.0.path().join("x"), Some(&file)).expect("packed");
+    let folder = place.0.path().join("x");
+    report::pack::pack(&folder, Some(&file), &Stop::new()).expect("packed");
     let what = rebuild(&file, &Stop::new()).expect_err("not readable");
     fs::remove_file(&file).expect("its own file");
     let shown = file.display().to_string();

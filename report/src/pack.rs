@@ -512,8 +512,8 @@ pub fn unpack(path: &Path, stop: &Stop) -> Result<PathBuf, String> {
         ),
         // Such as one with the pages that `ringside report` makes beside a pack.
         io::ErrorKind::AlreadyExists => format!(
-            "{} is in the way: the pack is to be unpacked there, but it holds no comparison; remove \
-             it (ringside report PACK makes its pages again) or move it away",
+            "{} is in the way: the pack is to be unpacked there, but it holds no comparison; \
+             remove it (ringside report PACK makes its pages again) or move it away",
             folder.display()
         ),
         _ => format!("can't create {}: {error}", folder.display()),

@@ -76,7 +76,7 @@ fn serve(mut driver: impl Driver, tell: mpsc::Sender<(Address, Waker)>) {
     let options = SocketOptions::default();
     let listen = Listen {
         address: any,
-        share_port: false,
+        share_port: None,
         backlog: 4096,
         options,
     };

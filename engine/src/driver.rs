@@ -27,7 +27,7 @@ use measure::time::Time;
 use crate::completions::Completions;
 pub use crate::operations::{
     Address, Close, Completion, Event, Fault, Lent, Listen, Payload, QUIET_BYTES_MAX, Refused,
-    SocketOptions, Template, Token,
+    Share, SocketOptions, Template, Token,
 };
 use crate::secured::Secured;
 use crate::waker::Waker;

@@ -32,7 +32,7 @@ pub use choice::{EngineChoice, Kind, decide};
 pub use completions::Completions;
 pub use driver::{
     Address, Broken, Capabilities, Close, Completion, Config, Driver, EngineCounters, Event, Fault,
-    Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, SocketOptions, Template, Token,
-    Until,
+    Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, Share, SocketOptions, Template,
+    Token, Until,
 };
 pub use waker::Waker;

@@ -70,13 +70,23 @@ pub struct SocketOptions {
     pub reset_on_close: bool,
 }
 
+/// Which of the listeners that share a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// The first: it takes the port for itself alone, and lets others join only once it has it. So
+    /// two programs can't both begin to share a port, however close together they start.
+    First,
+    /// One that joins.
+    Next,
+}
+
 /// A listening socket to open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Where; port 0 lets the kernel choose, see `Driver::local_address`.
     pub address: Address,
-    /// Several listeners share the port, one a thread (`SO_REUSEPORT`, socket(7)).
-    pub share_port: bool,
+    /// As which of several listeners that share the port, one a thread (`SO_REUSEPORT`, socket(7)).
+    pub share_port: Option<Share>,
     /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
     pub backlog: u32,
     /// Options that accepted connections inherit.

@@ -144,7 +144,7 @@ fn exchange(driver: &mut impl Driver) -> Result<(), String> {
     let options = SocketOptions::default();
     let listen = Listen {
         address: any,
-        share_port: false,
+        share_port: None,
         backlog: 4,
         options: options.clone(),
     };

@@ -19,7 +19,7 @@ use rustix::net::{
     getsockname, listen, socket_with,
 };
 
-use crate::driver::{Address, Listen, SocketOptions};
+use crate::driver::{Address, Listen, Share, SocketOptions};
 
 /// Whether operations on a new socket may sleep. io_uring wants `Blocking`: it takes `O_NONBLOCK`
 /// to mean that an operation shall fail with `EAGAIN` instead of waiting in the ring.
@@ -57,11 +57,15 @@ pub(crate) fn listener(what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), 
     match &what.address {
         Address::Tcp(address) => {
             sockopt::set_socket_reuseaddr(&socket, true)?;
-            if what.share_port {
+            if what.share_port == Some(Share::Next) {
                 sockopt::set_socket_reuseport(&socket, true)?;
             }
             bind(&socket, address)?;
+            // Two that are bound with SO_REUSEADDR are told apart here: only one may listen.
             listen(&socket, backlog)?;
+            if what.share_port == Some(Share::First) {
+                sockopt::set_socket_reuseport(&socket, true)?;
+            }
             let bound = SocketAddr::try_from(getsockname(&socket)?)?;
             Ok((socket, Address::Tcp(bound)))
         }
@@ -181,7 +185,7 @@ mod tests {
     fn on(address: Address) -> Listen {
         Listen {
             address,
-            share_port: false,
+            share_port: None,
             backlog: 16,
             options: SocketOptions::default(),
         }
@@ -200,12 +204,15 @@ mod tests {
     #[test]
     fn listeners_share_a_port_only_if_both_want_to() {
         let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
-        let sharing = |address| Listen {
-            share_port: true,
+        let sharing = |address, share| Listen {
+            share_port: Some(share),
             ..on(address)
         };
-        let (_first, address) = listener(&sharing(any), Mode::Blocking).expect("a listener");
-        assert!(listener(&sharing(address.clone()), Mode::Blocking).is_ok());
+        let first = |address| listener(&sharing(address, Share::First), Mode::Blocking);
+        let (_first, address) = first(any).expect("a listener");
+        let next = sharing(address.clone(), Share::Next);
+        let _next = listener(&next, Mode::Blocking).expect("a listener that joins");
+        assert_eq!(first(address.clone()).err(), Some(Errno::ADDRINUSE));
         assert_eq!(
             listener(&on(address), Mode::Blocking).err(),
             Some(Errno::ADDRINUSE)

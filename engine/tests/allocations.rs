@@ -53,7 +53,7 @@ fn steady_echo(mut driver: impl Driver) -> u64 {
     let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
     let listen = Listen {
         address: any,
-        share_port: false,
+        share_port: None,
         backlog: 128,
         options: options.clone(),
     };
@@ -162,7 +162,7 @@ fn an_idle_connection_over_tls_holds_little() {
     let options = SocketOptions::default();
     let listen = Listen {
         address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
-        share_port: false,
+        share_port: None,
         backlog: 1024,
         options: options.clone(),
     };

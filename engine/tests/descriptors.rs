@@ -28,7 +28,7 @@ fn without_descriptors_epoll_refuses_to_connect_and_takes_waiting_connections_la
     let any = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
     let listen = Listen {
         address: any,
-        share_port: false,
+        share_port: None,
         backlog: 16,
         options: options.clone(),
     };

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
@@ -12,7 +11,7 @@ use engine::cpu::{self, PinError};
 use engine::descriptors;
 use engine::signal::{Signal, Stop};
 use engine::tls::{Alpn, ServerSettings, ServerTls, Tls};
-use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, SocketOptions};
+use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, Share, SocketOptions};
 use engine::{epoll, uring};
 
 use proto::http1;
@@ -71,7 +70,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: settings(&config, &running.address, &routes, room, &full),
+            settings: settings(&config, &running.address, index, &routes, room, &full),
             stop: stop.clone(),
         };
         match begin(index, job) {
@@ -255,12 +254,6 @@ fn check(config: &Config) -> Result<(), StartError> {
                 .saturating_mul(config.threads as u64),
         )),
         Address::Unix(_) if config.threads > 1 => Err(StartError::UnixThreads(config.threads)),
-        // Listeners that share their port also share it with another server of the same user, who
-        // would then silently get half of the connections. One that does not share finds out.
-        Address::Tcp(address) if config.threads > 1 => match TcpListener::bind(address) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(listen_error(&config.address, &error)),
-        },
         _ => Ok(()),
     }
 }
@@ -316,6 +309,7 @@ fn memory_share(config: &Config) -> u64 {
 fn settings(
     config: &Config,
     address: &Address,
+    index: usize,
     routes: &Routes,
     room: usize,
     full: &SyncSender<usize>,
@@ -331,7 +325,13 @@ fn settings(
     Settings {
         listen: Listen {
             address: address.clone(),
-            share_port: config.threads > 1,
+            // Listeners that share their port would also share it with another server of the same
+            // user, who would then silently get half of the connections.
+            share_port: match index {
+                _ if config.threads == 1 => None,
+                0 => Some(Share::First),
+                _ => Some(Share::Next),
+            },
             backlog: config.backlog,
             options: SocketOptions::default(),
         },

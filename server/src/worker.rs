@@ -18,7 +18,7 @@ use engine::timers::Wheel;
 use engine::tls::Alpn;
 use engine::{
     Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,
-    QUIET_BYTES_MAX, Refused, Template, Token, Until, signal::Stop,
+    QUIET_BYTES_MAX, Refused, Share, Template, Token, Until, signal::Stop,
 };
 use measure::time::Time;
 use proto::http1::server::Limits;
@@ -103,6 +103,8 @@ impl<D: Driver> Worker<D> {
         if let Some(address) = driver.local_address(listener) {
             settings.listen.address = address;
         }
+        // Opened again, it joins those that still listen.
+        settings.listen.share_port = settings.listen.share_port.map(|_| Share::Next);
         Ok(Worker {
             shared: Shared::new(Site::new(
                 now,

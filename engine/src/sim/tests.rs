@@ -20,7 +20,7 @@ fn listen() -> Listen {
     let options = SocketOptions::default();
     Listen {
         address: address(),
-        share_port: false,
+        share_port: None,
         backlog: 64,
         options,
     }

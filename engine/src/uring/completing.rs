@@ -337,7 +337,7 @@ mod tests {
         let mut completions = Completions::new();
         let listen = Listen {
             address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
-            share_port: false,
+            share_port: None,
             backlog: 16,
             options: SocketOptions::default(),
         };

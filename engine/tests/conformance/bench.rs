@@ -76,7 +76,7 @@ impl<D: Driver> Bench<D> {
         let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
         let listen = Listen {
             address,
-            share_port: false,
+            share_port: None,
             backlog: 1024,
             options,
         };
@@ -102,7 +102,7 @@ impl<D: Driver> Bench<D> {
     pub fn slot_for_another(&mut self) -> Token {
         let listen = Listen {
             address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
-            share_port: false,
+            share_port: None,
             backlog: 1,
             options: SocketOptions::default(),
         };

@@ -1,6 +1,6 @@
 //! Listeners, connects and accepts.
 
-use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, SocketOptions, Token};
+use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, Share, SocketOptions, Token};
 
 use crate::bench::{Bench, Open, assert_same, unix_address};
 
@@ -168,7 +168,7 @@ pub fn a_taken_address_is_refused_unless_shared<D: Driver>(open: Open<'_, D>) {
     let (_, address) = bench.listen();
     let listen = Listen {
         address,
-        share_port: false,
+        share_port: None,
         backlog: 16,
         options: SocketOptions::default(),
     };
@@ -180,18 +180,27 @@ pub fn a_taken_address_is_refused_unless_shared<D: Driver>(open: Open<'_, D>) {
     let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
     let shared = Listen {
         address: any,
-        share_port: true,
+        share_port: Some(Share::First),
         ..listen
     };
     let first = bench.driver.listen(&shared).expect("a listener");
     let address = bench.driver.local_address(first).expect("its address");
-    let again = Listen {
+    let anew = Listen {
         address: address.clone(),
         ..shared
     };
+    let refused = bench.driver.listen(&anew);
+    assert!(
+        matches!(refused, Err(Refused::Kernel(_))),
+        "another first one was {refused:?}"
+    );
+    let joining = Listen {
+        share_port: Some(Share::Next),
+        ..anew
+    };
     bench
         .driver
-        .listen(&again)
+        .listen(&joining)
         .expect("a second listener on the same port");
     let clients: Vec<Token> = (0..32).map(|_| bench.connect(&address)).collect();
     bench.until("either listener takes each connection", |bench| {
@@ -222,7 +231,7 @@ pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
     let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
     let listen = Listen {
         address: any,
-        share_port: false,
+        share_port: None,
         backlog: 16,
         options: options.clone(),
     };
@@ -256,7 +265,7 @@ fn listen_on<D: Driver>(bench: &mut Bench<D>, address: &Address, backlog: u32) -
     let options = SocketOptions::default();
     let listen = Listen {
         address: address.clone(),
-        share_port: false,
+        share_port: None,
         backlog,
         options,
     };

@@ -117,7 +117,7 @@ impl Stage {
         let settings = Settings {
             listen: Listen {
                 address,
-                share_port: false,
+                share_port: None,
                 backlog: 64,
                 options: SocketOptions::default(),
             },

@@ -2,6 +2,8 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Barrier;
+use std::thread::{self, ScopedJoinHandle};
 
 use engine::{Address, choice::EngineChoice, signal::Stop};
 use server::{Config, StartError};
@@ -46,6 +48,37 @@ fn a_server_with_several_workers_does_not_join_another_one() {
         first.stop();
         first.join().expect("the first ends well");
     });
+}
+
+#[test]
+fn of_servers_that_start_at_once_only_one_gets_the_port() {
+    for _ in 0..20 {
+        let holder = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = holder.local_addr().expect("an address");
+        drop(holder);
+        let mut config = config(EngineChoice::Epoll);
+        config.address = Address::Tcp(address);
+        config.threads = 2;
+        let (config, together) = (&config, &Barrier::new(4));
+        let started: Vec<_> = thread::scope(|scope| {
+            let begin = move || {
+                together.wait();
+                server::start(config.clone(), &Stop::new())
+            };
+            let starting: Vec<_> = (0..4).map(|_| scope.spawn(begin)).collect();
+            let join = |one: ScopedJoinHandle<'_, _>| one.join().expect("it tells");
+            starting.into_iter().map(join).collect()
+        });
+        let (running, refused): (Vec<_>, Vec<_>) = started.into_iter().partition(Result::is_ok);
+        assert_eq!(running.len(), 1);
+        for error in refused.into_iter().filter_map(Result::err) {
+            assert_eq!(error, StartError::Taken(config.address.clone()));
+        }
+        for server in running.into_iter().flatten() {
+            server.stop();
+            server.join().expect("it ends well");
+        }
+    }
 }
 
 #[test]

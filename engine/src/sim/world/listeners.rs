@@ -6,7 +6,7 @@ use measure::time::Time;
 
 use super::super::peer::Connection;
 use super::{BUFFER_BYTES, EndId, Happening, Listener, Note, Owner, World};
-use crate::driver::{Address, Fault, Listen, SocketOptions};
+use crate::driver::{Address, Fault, Listen, Share, SocketOptions};
 
 /// How long a connect waits before it knocks again at a full listener.
 const KNOCK_NS: u64 = 1_000_000;
@@ -25,24 +25,28 @@ impl World {
             }
             other => other.clone(),
         };
-        let free = self.add_listener(Listener {
-            address: address.clone(),
-            owner,
-            shared: listen.share_port,
-            backlog: (listen.backlog as usize).max(1),
-            options: listen.options.clone(),
-            waiting: VecDeque::new(),
-        });
+        let joins = listen.share_port == Some(Share::Next);
+        let free = self.add_listener(
+            joins,
+            Listener {
+                address: address.clone(),
+                owner,
+                shared: listen.share_port.is_some(),
+                backlog: (listen.backlog as usize).max(1),
+                options: listen.options.clone(),
+                waiting: VecDeque::new(),
+            },
+        );
         free.then_some(address)
     }
 
-    /// Adds a listener unless its address is taken.
-    pub(in crate::sim) fn add_listener(&mut self, new: Listener) -> bool {
+    /// Adds a listener unless its address is taken by one that it can't join.
+    pub(in crate::sim) fn add_listener(&mut self, joins: bool, new: Listener) -> bool {
         let mut others = self
             .listeners
             .iter()
             .filter(|other| other.address == new.address);
-        let free = others.all(|other| other.shared && new.shared);
+        let free = others.all(|other| other.shared && joins);
         if free {
             self.listeners.push(new);
         }

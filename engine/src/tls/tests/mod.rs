@@ -591,7 +591,7 @@ fn a_side_without_settings_is_refused() {
     assert!(server.connect(&address(), &options).is_err());
     let listen = crate::driver::Listen {
         address: address(),
-        share_port: false,
+        share_port: None,
         backlog: 1,
         options,
     };

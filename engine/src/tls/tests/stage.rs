@@ -141,7 +141,7 @@ impl Stage {
     pub(super) fn listen(&mut self) -> Token {
         let listen = Listen {
             address: address(),
-            share_port: false,
+            share_port: None,
             backlog: 64,
             options: SocketOptions::default(),
         };

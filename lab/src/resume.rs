@@ -134,7 +134,7 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     let mut manifest = kept.manifest.clone();
     let seconds = unix_seconds();
     manifest.cautions.extend(now.cautions);
-    if manifest.setup.ended_early.is_some() {
+    if manifest.setup.ended_early.is_some() && !kept.rounds.is_empty() {
         manifest.cautions.push(format!(
             "The measurement was interrupted and continued at {} with new processes, which count \
              as a start of their own.",

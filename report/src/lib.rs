@@ -321,6 +321,31 @@ fn standing(words: &str, subjects: &[Row]) -> String {
     }
 }
 
+/// Which variation the intervals cover.
+fn covered(setup: &Setup, subjects: &[Row]) -> String {
+    let ratios = subjects.iter().filter_map(|row| row.ratio);
+    let starts = ratios.clone().map(|ratio| ratio.starts).max();
+    // Commands are started for each round, whatever the file says.
+    let anew = starts > Some(1) && ratios.clone().all(|ratio| ratio.starts == ratio.rounds);
+    let each = setup.rounds_per_start.or(anew.then_some(1));
+    match (each, starts) {
+        (Some(each), _) => format!(
+            "Intervals cover the variation between starts of new processes ({each} {} each) on one \
+             host, in one session; another host or kernel may give another answer.",
+            if each == 1 { "round" } else { "rounds" }
+        ),
+        (None, Some(starts)) if starts > 1 => format!(
+            "Intervals cover the variation between {starts} starts of the processes, because the \
+             measurement was interrupted and resumed. So few starts say little about it, which \
+             makes the intervals wide. Another host or kernel may give another answer."
+        ),
+        (None, _) => "Intervals cover the variation between rounds of a single start of each \
+                      process, on one host, in one session. Another start, host or kernel may give \
+                      another answer; `rounds_per_start = 1` covers starts, too."
+            .to_owned(),
+    }
+}
+
 fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
     let (setup, host) = (&manifest.setup, &manifest.host);
     let mut limits = vec![
@@ -346,17 +371,7 @@ fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
              response times count from when a request was due."
         ),
     });
-    limits.push(match setup.rounds_per_start {
-        Some(each) => format!(
-            "Intervals cover the variation between starts of new processes ({each} {} each) on one \
-             host, in one session; another host or kernel may give another answer.",
-            if each == 1 { "round" } else { "rounds" }
-        ),
-        None => "Intervals cover the variation between rounds of a single start of each process, \
-                 on one host, in one session. Another start, host or kernel may give another \
-                 answer; `rounds_per_start = 1` covers starts, too."
-            .to_owned(),
-    });
+    limits.push(covered(setup, subjects));
     if let Some(why) = &manifest.stopped {
         limits.push(format!(
             "The measurement ended before its last round: {why}."

@@ -241,3 +241,25 @@ fn what_stands_in_a_folder_cannot_break_out_of_the_page() {
         "{page}"
     );
 }
+
+#[test]
+fn what_intervals_cover_is_what_the_rounds_were_started_as() {
+    let covered = |starts: [u32; 2]| {
+        let started = |rate| {
+            let mut all = rounds(rate, 0.99);
+            for (at, round) in all.iter_mut().enumerate() {
+                round.start = starts[usize::from(at > 2)];
+            }
+            all
+        };
+        let ours = row("ours", Outcome::Measured, started(300_000.0));
+        let other = row("other", Outcome::Measured, started(310_000.0));
+        let report = report(setup(), Vec::new(), vec![ours, other]);
+        let mut limits = report.limits.into_iter();
+        limits.find(|one| one.starts_with("Intervals cover"))
+    };
+    let single = covered([1, 1]).expect("what they cover");
+    assert!(single.contains("rounds of a single start"), "{single}");
+    let resumed = covered([1, 2]).expect("what they cover");
+    assert!(resumed.contains("between 2 starts"), "{resumed}");
+}

@@ -361,14 +361,23 @@ pub fn pairs(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Vec<Pair>
         Some(_) => None,
         None => metric.of(sample),
     };
+    let mut together = Vec::new();
     let pair = |sample: &Sample| {
         let other = baseline
             .samples
             .iter()
             .find(|other| other.round == sample.round)?;
         let (a, b) = figure(sample).zip(figure(other))?;
-        // Rows are started together; where one was started once more, the rest is on its own.
-        let start = sample.start.max(other.start);
+        // Rows are started together, so two processes are one start as long as both stay the same.
+        // After an interruption inside a round, that round is of two processes that were never
+        // alive at once: a start of its own.
+        let both = (sample.start, other.start);
+        let known = together.iter().position(|one| *one == both);
+        let start = known.unwrap_or_else(|| {
+            together.push(both);
+            together.len() - 1
+        });
+        let start = start as u32 + 1;
         Some(Pair { start, a, b })
     };
     subject.samples.iter().filter_map(pair).collect()

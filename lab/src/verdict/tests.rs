@@ -366,3 +366,26 @@ fn the_baseline_once_more_shows_how_much_is_noise() {
         "{sentence}"
     );
 }
+
+#[test]
+fn a_round_that_an_interruption_tore_is_a_start_of_its_own() {
+    let started = |starts: [u32; 8]| {
+        let all = rounds(&[300.0, 301.0, 299.0, 302.0, 298.0, 300.5, 299.5, 300.0]);
+        let with = |(sample, start)| Sample { start, ..sample };
+        all.into_iter().zip(starts).map(with).collect::<Vec<_>>()
+    };
+    // One side was measured before the interruption, the other only after it.
+    let before = started([1, 2, 2, 2, 2, 2, 2, 2]);
+    let after = started([2; 8]);
+    for (new, old) in [(&before, &after), (&after, &before)] {
+        let verdict = verdict(new, old, Metric::RequestsPerSecond);
+        let says = verdict.sentence().contains("8 rounds, 2 starts each");
+        assert!(says, "{}", verdict.sentence());
+    }
+    let whole = verdict(&after, &after, Metric::RequestsPerSecond);
+    assert!(
+        whole.sentence().contains("1 start each"),
+        "{}",
+        whole.sentence()
+    );
+}

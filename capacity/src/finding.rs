@@ -13,11 +13,16 @@ use statistics::knee::{self, Course};
 use statistics::quantile::exchanges_min;
 use supervisor::document::{self, indented};
 
+mod reach;
+
 use super::connections::Limited;
 use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
 use super::{Goal, host};
+
+pub use reach::Reach;
+use reach::generator_was_the_limit;
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -243,12 +248,6 @@ impl Capacities {
         indented(self)
     }
 
-    /// Whether every capacity is shown to be `rate` a second or more.
-    pub fn at_least(&self, rate: f64) -> bool {
-        let reaches = |row: &RowCapacity| row.capacity().is_some_and(|held| held >= rate);
-        !self.rows.is_empty() && self.rows.iter().all(reaches)
-    }
-
     /// Makes of the rows' points what follows from them.
     pub fn conclude(&mut self) {
         for row in &mut self.rows {
@@ -386,8 +385,8 @@ impl RowCapacity {
                 format!("{name} holds {held} and fails at {failed}.")
             }
             (Ending::GeneratorLimited(_), Some(held), _) => format!(
-                "{name} holds at least {held}: a lower bound, because the generator couldn't send \
-                 more."
+                "{name} holds at least {held}: a lower bound, because the generator was the limit \
+                 above that."
             ),
             (Ending::HighestHeld, Some(held), _) => {
                 format!("{name} holds {held}, the highest rate the search may try: a lower bound.")
@@ -594,7 +593,8 @@ fn rests_on(found: &Found) -> String {
     sentences.extend(found.held.map(|held| edge("Held", held)));
     sentences.extend(found.failed.map(|failed| edge("Failed", failed)));
     if let Ending::GeneratorLimited(why) | Ending::NotKnown(why) = &found.ending {
-        sentences.push(format!("The generator: {why}."));
+        let why = generator_was_the_limit(why);
+        sentences.push(format!("{}{}.", why[..1].to_uppercase(), &why[1..]));
     }
     sentences.join(" ")
 }

@@ -41,7 +41,7 @@ use measure::time::unix_seconds;
 
 pub use connections::Limited;
 pub use finding::{
-    Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, RowCapacity, SCHEMA_VERSION,
+    Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, Reach, RowCapacity, SCHEMA_VERSION,
 };
 pub use scaling::{Scaling, ScalingPoint};
 

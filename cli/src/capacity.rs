@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capacity::{Options, Outcome, Whose};
+use capacity::{Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
 use load::{Plan, Redaction};
@@ -35,9 +35,10 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let kept = keep(&outcome.folder, &outcome.unwritten, way_out, json);
     printed.and(kept)?;
     let reached = reached(arguments, &outcome, Paint::for_stderr(no_color));
-    Ok(match outcome.end().into() {
-        Exit::Ok | Exit::SubjectFailed if !reached => Exit::Threshold,
-        end => end,
+    Ok(match (outcome.end().into(), reached) {
+        (Exit::Ok | Exit::SubjectFailed, Reach::Below) => Exit::Threshold,
+        (Exit::Ok, Reach::NotKnown(_)) => Exit::Void,
+        (end, _) => end,
     })
 }
 
@@ -97,14 +98,21 @@ fn file(arguments: &Capacity) -> Result<Whose, String> {
 }
 
 /// Whether what has to be reached is; says so if not.
-fn reached(arguments: &Capacity, outcome: &Outcome, paint: Paint) -> bool {
+fn reached(arguments: &Capacity, outcome: &Outcome, paint: Paint) -> Reach {
     let Some(rate) = arguments.at_least else {
-        return true;
+        return Reach::Shown;
     };
     let reached = outcome.found.at_least(rate);
-    if !reached {
-        let what = format!("--at-least {rate}/s: the search didn't show that this rate holds");
-        terminal::say(&paint.error(&what));
+    match &reached {
+        Reach::Shown => {}
+        Reach::Below => {
+            let what = format!("--at-least {rate}/s: the search didn't show that this rate holds");
+            terminal::say(&paint.error(&what));
+        }
+        Reach::NotKnown(why) => {
+            let word = paint.warning("not judged");
+            terminal::say(&format!("--at-least {rate}/s {word}: {why}"));
+        }
     }
     reached
 }

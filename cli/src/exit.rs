@@ -11,11 +11,12 @@ use load::LoadError;
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0    done
-  1    no measurements, or the server failed
+  1    no measurements: nothing answered as it should, or nothing could start;
+       serve: couldn't listen, or broke
   2    wrong usage: a flag, a value, a file
   3    some rows failed, or a file could not be written; the rest was measured
   4    run, hold: the figures are void (the warnings say why), or thresholds
-       could not be judged
+       could not be judged; capacity: --at-least could not be judged
   5    diff: can't tell whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
        diff: a regression is shown

@@ -70,11 +70,10 @@ pub struct SocketOptions {
     pub reset_on_close: bool,
 }
 
-/// Which of the listeners that share a port.
+/// Which of several listeners that share a port, one a thread (`SO_REUSEPORT`, socket(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The first: it takes the port for itself alone, and lets others join only once it has it. So
-    /// two programs can't both begin to share a port, however close together they start.
+    /// The first, which lets others join once it listens: two programs never share a port.
     First,
     /// One that joins.
     Next,
@@ -85,7 +84,7 @@ pub enum Share {
 pub struct Listen {
     /// Where; port 0 lets the kernel choose, see `Driver::local_address`.
     pub address: Address,
-    /// As which of several listeners that share the port, one a thread (`SO_REUSEPORT`, socket(7)).
+    /// Which of the listeners that share the port it is, if any do.
     pub share_port: Option<Share>,
     /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
     pub backlog: u32,

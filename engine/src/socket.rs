@@ -48,8 +48,7 @@ pub(crate) fn outgoing(
 
 /// A listening socket, and the address where it really listens.
 ///
-/// A path in the file system that a dead process left behind is taken over, one on which somebody
-/// still listens is not.
+/// A path that a dead process left behind is taken over, one on which somebody listens is not.
 pub(crate) fn listener(what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), Errno> {
     let socket = new(family(&what.address), mode)?;
     apply(&socket, &what.address, &what.options)?;
@@ -57,15 +56,10 @@ pub(crate) fn listener(what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), 
     match &what.address {
         Address::Tcp(address) => {
             sockopt::set_socket_reuseaddr(&socket, true)?;
-            if what.share_port == Some(Share::Next) {
-                sockopt::set_socket_reuseport(&socket, true)?;
-            }
+            sockopt::set_socket_reuseport(&socket, what.share_port == Some(Share::Next))?;
             bind(&socket, address)?;
-            // Two that are bound with SO_REUSEADDR are told apart here: only one may listen.
             listen(&socket, backlog)?;
-            if what.share_port == Some(Share::First) {
-                sockopt::set_socket_reuseport(&socket, true)?;
-            }
+            sockopt::set_socket_reuseport(&socket, what.share_port.is_some())?;
             let bound = SocketAddr::try_from(getsockname(&socket)?)?;
             Ok((socket, Address::Tcp(bound)))
         }

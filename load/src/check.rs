@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Record;
 use crate::lateness::{figure_above, schedule_was_missed};
 use crate::limit;
+use crate::room::Room;
 use plan::Invalid;
 
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
@@ -343,6 +344,16 @@ impl Figure for OfRun {
     fn range(&self, record: &Record, measured: f64) -> Option<Range> {
         match self.0 {
             RunFigure::Availability => without_lateness(record, measured),
+            RunFigure::Time { .. } if was_the_limit(record) => Some(Range {
+                least: 0.0,
+                most: measured,
+                why: limited(record, "an upper bound"),
+            }),
+            RunFigure::Rate if was_the_limit(record) => Some(Range {
+                least: measured,
+                most: f64::INFINITY,
+                why: limited(record, "a lower bound"),
+            }),
             RunFigure::Time { what, .. } => {
                 let stall = told_stall(record)?;
                 let least = what.without(stall, record, measured, &self.times(record)?)?;
@@ -384,7 +395,7 @@ impl Figure for OfRun {
             RunFigure::Time { .. } => units::wrk_time_us(value / 1000.0),
             RunFigure::ErrorShare | RunFigure::Availability => print_share(value),
             RunFigure::ErrorCount => format!("{value:.0}"),
-            RunFigure::Rate => format!("{value:.2}"),
+            RunFigure::Rate => format!("{value:.2}/s"),
         }
     }
 }
@@ -419,6 +430,23 @@ impl OfRun {
         };
         Histogram::from_hdr_v2_base64(text).ok()
     }
+}
+
+/// Whether a closed loop was as fast as the generator, so that its figures are bounds of what the
+/// server can do. An open loop whose generator was the limit is void.
+fn was_the_limit(record: &Record) -> bool {
+    record.generator.limited && record.offered_rate.is_none()
+}
+
+/// Why a figure is `a bound` only, and what to do about it.
+fn limited(record: &Record, a_bound: &str) -> String {
+    format!(
+        "the generator was the limit, so that is {a_bound} of what the server can do. To generate \
+         more load, {}",
+        Room::here(record.plan.threads)
+            .on(&record.plan.cpus)
+            .more_threads()
+    )
 }
 
 /// The generator's longest stall, if the warnings tell of it.

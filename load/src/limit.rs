@@ -90,7 +90,7 @@ pub(crate) fn judge(
     };
     let open = plan.schedule.is_open();
     let owed = open.then(|| Owed::of(outcomes));
-    let room = Room::here(plan.threads);
+    let room = Room::here(plan.threads).on(&plan.cpus);
     let mut signs = Vec::new();
     if let Some(owed) = &owed {
         let waits = owed.waits;
@@ -291,7 +291,10 @@ fn late(
         return Some(late);
     }
     let advice = lateness::advice(&verdict.void, response.count(), duration_s);
-    verdict.warnings.push(format!("{late}. {advice}"));
+    verdict.warnings.push(match advice {
+        Some(advice) => format!("{late}. {advice}"),
+        None => late,
+    });
     None
 }
 
@@ -594,6 +597,8 @@ struct Fate {
     completed: u64,
     failed: u64,
     never_sent: u64,
+    /// Of these, those that waited for a server that couldn't be reached.
+    away: u64,
     unanswered: u64,
 }
 
@@ -606,6 +611,7 @@ impl Fate {
             fate.completed += tally.completed;
             fate.failed += tally.failed;
             fate.never_sent += tally.never_sent;
+            fate.away += tally.waits.counts.unreachable_never_sent;
             fate.unanswered += tally.unfinished - tally.never_sent;
         }
         fate
@@ -620,7 +626,8 @@ impl Fate {
         }
         let rest = [
             (self.failed, "failed"),
-            (self.never_sent, "never sent"),
+            (self.away, "never sent because the server was unreachable"),
+            (self.never_sent - self.away, "never sent"),
             (self.unanswered, "unanswered at the end"),
         ];
         let rest = rest.into_iter().filter(|(count, _)| *count > 0);
@@ -628,6 +635,11 @@ impl Fate {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let rest = rest.join(", ");
+        // A server that is gone can't be too slow.
+        let behind = match 2 * self.away > due - completed {
+            true => "the server was unreachable for a part of the load",
+            false => "the server couldn't keep up with the offered rate",
+        };
         Some(match self.never_sent + self.unanswered {
             0 => format!(
                 "{} of {due} requests failed, so fewer succeeded than were offered; the errors say \
@@ -635,8 +647,7 @@ impl Fate {
                 self.failed
             ),
             _ => format!(
-                "the server couldn't keep up with the offered rate: of {due} requests that were \
-                 due, {completed} were completed ({rest})"
+                "{behind}: of {due} requests that were due, {completed} were completed ({rest})"
             ),
         })
     }
@@ -653,8 +664,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     if open && verdict.limited {
         // Why is the verdict's reason, which the text says one line before.
         void.push(format!(
-            "the generator was the limit, so the times aren't the server's alone. Use --control to \
-             see what this machine adds; then lower the rate, or {}",
+            "the generator was the limit, so the times aren't the server's alone. Lower the rate, \
+             or {}",
             room.more_threads()
         ));
     }

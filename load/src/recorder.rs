@@ -201,7 +201,9 @@ impl Recorder {
     pub(crate) fn left(&mut self, exchange: &Exchange, now: Time) {
         if self.measured(exchange) {
             let waits = &mut self.tally.waits;
+            let before = waits.counts.unreachable;
             self.watch.divide(exchange.intended, now, waits);
+            waits.counts.unreachable_never_sent += waits.counts.unreachable - before;
         }
         self.unfinished(exchange, now);
     }

@@ -8,6 +8,8 @@ use engine::cpu;
 pub(crate) struct Room {
     threads: u32,
     cpus: usize,
+    /// The user chose the threads' CPUs.
+    pinned: bool,
 }
 
 impl Room {
@@ -16,6 +18,15 @@ impl Room {
         Room {
             threads,
             cpus: cpu::allowed().len(),
+            pinned: false,
+        }
+    }
+
+    /// The same with the CPUs that the user gave for them; none were given where these are none.
+    pub(crate) fn on(self, cpus: &[usize]) -> Room {
+        Room {
+            pinned: !cpus.is_empty(),
+            ..self
         }
     }
 
@@ -37,7 +48,9 @@ impl Room {
 
     /// How others leave the generator's CPUs alone.
     pub(crate) fn own_cpus(self) -> String {
-        if self.is_left() {
+        if self.pinned {
+            "end what else runs on the CPUs given with --cpus".to_owned()
+        } else if self.is_left() {
             "give the generator CPUs of its own (--cpus)".to_owned()
         } else if self.cpus > 1 {
             format!(
@@ -64,7 +77,11 @@ mod tests {
     #[test]
     fn advice_names_no_more_than_there_is() {
         let told = |threads, cpus| {
-            let room = Room { threads, cpus };
+            let room = Room {
+                threads,
+                cpus,
+                pinned: false,
+            };
             (room.more_threads(), room.own_cpus())
         };
         let (more, own) = told(1, 2);
@@ -85,5 +102,10 @@ mod tests {
             assert!(said.contains("another machine"), "{said}");
             assert!(!said.contains("--cpus") && !said.contains("-t"), "{said}");
         }
+        // Who has chosen CPUs isn't told to choose some.
+        let room = Room::here(1);
+        assert_eq!(room.on(&[]).own_cpus(), room.own_cpus());
+        let advice = room.on(&[0]).own_cpus();
+        assert_eq!(advice, "end what else runs on the CPUs given with --cpus");
     }
 }

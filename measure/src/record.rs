@@ -584,6 +584,7 @@ impl<P> Record<P> {
         // How often an open loop tries depends on how many connections it has, so what fell due
         // meanwhile is counted instead. Of those some have failed, and are counted already.
         let waited = self.waits.as_ref().and_then(|waits| waits.counts);
+        let never_sent_away = waited.map_or(0, |counts| counts.unreachable_never_sent);
         let waited = waited.map_or(0, |counts| counts.unreachable);
         let (attempts, unreachable) = match closed {
             true => (self.connections.failed_attempts, 0),
@@ -594,6 +595,7 @@ impl<P> Record<P> {
             failed,
             unfinished,
             never_sent: exchanges.never_sent,
+            never_sent_away: never_sent_away.min(exchanges.never_sent),
             attempts,
             unreachable,
             of: exchanges.completed + failed + unfinished + attempts,

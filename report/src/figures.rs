@@ -123,6 +123,7 @@ fn together(samples: &[Sample]) -> Lost {
         sum.failed += lost.failed;
         sum.unfinished += lost.unfinished;
         sum.never_sent += lost.never_sent;
+        sum.never_sent_away += lost.never_sent_away;
         sum.attempts += lost.attempts;
         sum.unreachable += lost.unreachable;
         sum.of += lost.of;

@@ -119,9 +119,9 @@ fn per_1000(round: &Round, switches: Option<u64>) -> Option<f64> {
 }
 
 /// What the rows used, as a table with a line for each figure: there are more figures than rows.
-pub(super) struct Table<'a> {
+pub(super) struct Table {
     /// The rows that were measured.
-    pub(super) rows: Vec<&'a str>,
+    pub(super) rows: Vec<String>,
     /// Its lines, but those that no row has a figure for.
     pub(super) lines: Vec<Line>,
 }
@@ -151,9 +151,9 @@ impl Cell {
     }
 }
 
-impl<'a> Table<'a> {
+impl Table {
     /// Of these rows; nothing where none has a figure.
-    pub(super) fn of(rows: &'a [Row]) -> Option<Table<'a>> {
+    pub(super) fn of(rows: &[Row]) -> Option<Table> {
         let measured = rows.iter();
         let measured: Vec<(&Row, &Resources)> = measured
             .filter_map(|row| Some((row, row.resources.as_ref()?)))
@@ -181,10 +181,7 @@ impl<'a> Table<'a> {
             });
         }
         (!lines.is_empty()).then(|| Table {
-            rows: measured
-                .iter()
-                .map(|(row, _)| row.facts.name.as_str())
-                .collect(),
+            rows: measured.iter().map(|(row, _)| row.user()).collect(),
             lines,
         })
     }
@@ -214,6 +211,16 @@ impl Row {
         figures.is_some_and(|figures| figures.seconds.is_none())
     }
 
+    /// Whose use of the machine is told: of a generator's row it is that of the server that it
+    /// loaded.
+    fn user(&self) -> String {
+        let figures = self.figures.as_ref();
+        match figures.is_some_and(|figures| figures.generating.is_some()) {
+            true => format!("the server under {}", self.facts.name),
+            false => self.facts.name.clone(),
+        }
+    }
+
     /// Its system calls under load, if they were counted.
     pub(super) fn system_calls(&self) -> Option<&Calls> {
         let profile: Option<&Profile> = self.facts.profile.as_ref();
@@ -239,7 +246,7 @@ impl Row {
         };
         let calls = calls.filter(|_| self.serves());
         let said: Vec<String> = [mean, each, calls].into_iter().flatten().collect();
-        (!said.is_empty()).then(|| format!("{}: {}", self.facts.name, said.join(", ")))
+        (!said.is_empty()).then(|| format!("{}: {}", self.user(), said.join(", ")))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The report for a terminal: a table with the spread under each figure, a picture of the
 //! intervals, and what can and cannot be concluded.
 
+use lab::finding::Check;
 use lab::manifest::Outcome;
 use lab::manifest::Role;
 use lab::verdict::{Kind, Metric};
 use statistics::format::{ascii, digits, give_or_take};
 use supervisor::cores::List;
 
-use super::checks::{State, count_in_words, summaries};
+use super::checks::{State, Summary, count_in_words, summaries};
 use super::figures::{Column, columns};
 use super::plot::{confidence, plot};
 use super::{Report, Row};
@@ -96,9 +97,10 @@ fn checks(report: &Report) -> Vec<String> {
         .map(|one| match one.rows.is_empty() {
             true => format!("Not passed: {}: {}.", one.check.asks(), one.said.join("; ")),
             false => format!(
-                "Not passed: {} ({}).",
+                "Not passed: {} ({}).{}",
                 one.check.asks(),
-                one.rows.join(", ")
+                one.rows.join(", "),
+                culprit(one).unwrap_or_default()
             ),
         })
         .collect();
@@ -109,6 +111,13 @@ fn checks(report: &Report) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Who used the CPUs meanwhile, if that was seen, and what to do about it.
+fn culprit(summary: &Summary) -> Option<String> {
+    let named = |said: &&String| said.contains('`');
+    let said = summary.said.iter().find(named)?;
+    (summary.check == Check::Unattributed).then(|| format!(" {said}. End it and compare again."))
 }
 
 fn facts(report: &Report) -> String {
@@ -331,5 +340,28 @@ fn dim(text: &str, look: Look) -> String {
         format!("\x1b[2m{text}\x1b[0m")
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::finding::Severity;
+
+    use super::*;
+
+    #[test]
+    fn who_used_the_cpus_is_named_with_what_to_do() {
+        let mut summary = Summary {
+            check: Check::Unattributed,
+            state: State::Found(Severity::Caution),
+            said: vec!["a: something else used 74 % of a core, `rustc` 74 %".to_owned()],
+            rows: vec!["a".to_owned()],
+        };
+        let told = culprit(&summary).expect("a name");
+        let wanted = " a: something else used 74 % of a core, `rustc` 74 %. End it and compare \
+                      again.";
+        assert_eq!(told, wanted);
+        summary.said = vec!["a: something else used 74 % of a core: deferred work".to_owned()];
+        assert_eq!(culprit(&summary), None);
     }
 }

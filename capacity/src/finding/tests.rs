@@ -71,12 +71,37 @@ fn equal_capacities_are_no_difference_and_lower_bounds_have_one_end() {
 #[test]
 fn what_has_to_be_reached_is_reached_by_the_lower_end() {
     let found = capacities(vec![searched("a", 10_000.0), searched("b", 20_000.0)]);
-    assert!(found.at_least(9_900.0) && !found.at_least(10_001.0));
+    assert_eq!(found.at_least(9_900.0), Reach::Shown);
+    assert_eq!(found.at_least(10_001.0), Reach::Below);
     let none = RowCapacity {
         found: None,
         ..searched("none", 10_000.0)
     };
-    assert!(!capacities(vec![none]).at_least(1.0));
+    assert_eq!(capacities(vec![none]).at_least(1.0), Reach::Below);
+}
+
+#[test]
+fn a_lower_bound_below_what_has_to_be_reached_says_nothing() {
+    let bound = || bounded(searched("a", 10_000.0));
+    assert_eq!(capacities(vec![bound()]).at_least(9_900.0), Reach::Shown);
+    let Reach::NotKnown(why) = capacities(vec![bound()]).at_least(20_000.0) else {
+        panic!("judged");
+    };
+    assert!(why.starts_with("the capacity of a is at least "), "{why}");
+    assert!(
+        why.contains("the generator was the limit (sent late). Search"),
+        "{why}"
+    );
+    // What failed below the rate did fail, and so did whoever else is below it.
+    let failed = searched("b", 10_000.0);
+    assert_eq!(
+        capacities(vec![bound(), failed]).at_least(20_000.0),
+        Reach::Below
+    );
+    let mut both = bound();
+    let edge = searched("a", 10_000.0).found.and_then(|found| found.failed);
+    both.found.as_mut().expect("found").failed = edge;
+    assert_eq!(capacities(vec![both]).at_least(20_000.0), Reach::Below);
 }
 
 #[test]
@@ -136,7 +161,8 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
             edge,
             None,
             Ending::GeneratorLimited(why()),
-            "couldn't send more. Held in 5 of 5 confirming probes. The generator: sent late.",
+            "the generator was the limit above that. Held in 5 of 5 confirming probes. The \
+             generator was the limit (sent late).",
         ),
         (
             edge,

@@ -45,13 +45,16 @@ fn conditions(found: &Capacities) -> String {
         1 => "a window".to_owned(),
         repeats => format!("most of {repeats} windows"),
     };
+    let confirmed = match limits.confirmations {
+        1 => "1 probe confirms".to_owned(),
+        probes => format!("{probes} probes confirm"),
+    };
     format!(
         "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and the \
-         requests that were due were answered. The last rate that held and the first that failed \
-         are confirmed by {} probes each and lie within {} %.",
+         requests that were due were answered. The search narrows the highest rate that holds and \
+         the lowest that fails down to {} %, and {confirmed} each.",
         found.slo.join(" and "),
         digits(found.window_s),
-        limits.confirmations,
         digits(100.0 * limits.precision),
     )
 }

@@ -44,6 +44,18 @@ fn every_format_has_the_capacities_and_the_ratio() {
 }
 
 #[test]
+fn one_probe_confirms_and_several_do() {
+    let mut found = found();
+    assert!(conditions(&found).contains("5 probes confirm each."));
+    found.limits.confirmations = 1;
+    let one = conditions(&found);
+    assert!(
+        one.ends_with("down to 1.00 %, and 1 probe confirms each."),
+        "{one}"
+    );
+}
+
+#[test]
 fn every_probe_is_told_with_its_connections_and_its_reason() {
     let mut row = searched("slow", 10_000.0);
     let last = row.points.last_mut().expect("a probe");

@@ -30,8 +30,8 @@ is a lower bound and says so. A probe that the host disturbed doesn't count and 
 Objectives are the thresholds of ringside run.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
 Exit codes: 0 searched; 1 no measurements; 2 wrong usage; 3 some rows failed, or a file could not be
-written; 99 --at-least was not reached; 130, 143 stopped by SIGINT or SIGTERM, with a report of what
-was found.";
+written; 4 --at-least could not be judged; 99 it was not reached; 130, 143 stopped by SIGINT or
+SIGTERM, with a report of what was found.";
 
 /// Arguments of `ringside capacity`.
 #[derive(Debug, Args)]
@@ -80,7 +80,7 @@ pub(crate) struct Capacity {
         help_heading = SEARCH)]
     pub(crate) usl: Vec<u32>,
 
-    /// Exit with 99 unless every capacity is shown to be at least RATE
+    /// Exit with 99 unless every capacity is shown to be at least RATE (4: can't tell)
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
     pub(crate) at_least: Option<f64>,
 

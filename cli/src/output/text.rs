@@ -17,6 +17,10 @@ use super::wrk::{self, count};
 /// Of a record that isn't valid.
 pub(super) const DISTRUST: &str = "Don't trust these figures: the warnings say why.";
 
+/// What a generator that was late leaves open, of a run without a control.
+const CONTROL: &str = "To see what this machine adds, repeat the run with --control, which loads \
+                       our own server, too.\n";
+
 /// Both parts. `latency`: with wrk's percentiles, as its `--latency`.
 pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
     let mut text = wrk::block(record, latency);
@@ -46,6 +50,11 @@ fn rest(record: &Record, paint: Paint) -> String {
     }
     if !record.valid {
         text.push_str(&format!("{}\n", paint.error(DISTRUST)));
+    }
+    let open = record.plan.schedule.is_open();
+    let is_late = !record.void.is_empty() || record.generator.limited && open;
+    if is_late && record.control.is_none() {
+        text.push_str(CONTROL);
     }
     text
 }
@@ -105,7 +114,11 @@ fn rates(record: &Record) -> String {
     }
     if exchanges.censored > 0 {
         text.push_str(&format!(
-            "\nUnanswered requests count in the times above with the time we waited for them: {}",
+            "\nUnanswered requests count in response time with the time we waited for them{}: {}",
+            match exchanges.never_sent == exchanges.censored {
+                true => "",
+                false => ", and in service time once they were sent",
+            },
             exchanges.censored
         ));
     }
@@ -586,6 +599,36 @@ pub(super) mod tests {
             assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");
         }
         assert!(text.contains("\n  ping "), "{text}");
+    }
+
+    #[test]
+    fn a_control_is_suggested_where_there_is_none() {
+        let mut record = record(Loop::Open);
+        assert!(!text(&record, false, Paint::PLAIN).contains("--control"));
+        record.void.push(measure::record::Moved {
+            figure: "p99".to_owned(),
+            by_us: 9.0,
+            allowed_us: 1.0,
+        });
+        let told = text(&record, false, Paint::PLAIN);
+        assert!(told.ends_with(CONTROL), "{told}");
+        record.control = Some(record.as_control());
+        let told = text(&record, false, Paint::PLAIN);
+        assert!(!told.contains("--control"), "{told}");
+    }
+
+    #[test]
+    fn unanswered_requests_count_where_it_is_said() {
+        let mut record = record(Loop::Open);
+        (record.exchanges.censored, record.exchanges.never_sent) = (7, 7);
+        record.exchanges.unfinished = 7;
+        let line = "\nUnanswered requests count in response time with the time we waited for them";
+        let told = text(&record, false, Paint::PLAIN);
+        assert!(told.contains(&format!("{line}: 7\n")), "{told}");
+        record.exchanges.never_sent = 3;
+        let told = text(&record, false, Paint::PLAIN);
+        let sent = ", and in service time once they were sent: 7\n";
+        assert!(told.contains(&format!("{line}{sent}")), "{told}");
     }
 
     #[test]

@@ -427,3 +427,35 @@ fn conditions_that_say_nothing_are_refused_with_an_example() {
         );
     }
 }
+
+#[test]
+fn a_bound_that_the_generator_set_crosses_nothing() {
+    let mut record = record(true, 1000, 0);
+    record.achieved_rate = 37_273.0;
+    record.generator.limited = true;
+    let judged = |rule: &str, record: &Record| {
+        let rule: Threshold = rule.parse().expect("a threshold");
+        judge(&[rule], record).remove(0)
+    };
+    let rate = judged("rate>1M", &record);
+    assert_eq!(rate.outcome, Met::NotJudged);
+    assert_eq!(rate.measured.as_deref(), Some("37273.00/s"));
+    let why = rate.reason.expect("a reason");
+    assert!(
+        why.contains("a lower bound of what the server can do"),
+        "{why}"
+    );
+    assert!(why.contains("To generate more load, "), "{why}");
+    // The server can do at least that.
+    assert_eq!(judged("rate>30k", &record).outcome, Met::Holds);
+    assert_eq!(judged("rate<30k", &record).outcome, Met::Crossed);
+    assert_eq!(judged("rate<1M", &record).outcome, Met::NotJudged);
+    let mean = judged("mean<3ms", &record);
+    assert_eq!(mean.outcome, Met::NotJudged);
+    let why = mean.reason.expect("a reason");
+    assert!(why.contains("an upper bound"), "{why}");
+    assert_eq!(judged("mean<5ms", &record).outcome, Met::Holds);
+    record.generator.limited = false;
+    assert_eq!(judged("rate>1M", &record).outcome, Met::Crossed);
+    assert_eq!(judged("mean<3ms", &record).outcome, Met::Crossed);
+}

@@ -57,6 +57,7 @@ fn a_server_that_fails_is_told_from_one_that_falls_behind() {
             completed,
             failed,
             never_sent,
+            away: 0,
             unanswered,
         };
         fate.too_few()
@@ -75,6 +76,20 @@ fn a_server_that_fails_is_told_from_one_that_falls_behind() {
     );
     let both = told(500, 400, 100, 0).unwrap();
     assert!(both.ends_with("(400 failed, 100 never sent)"), "{both}");
+    let gone = Fate {
+        due: 1_000,
+        completed: 400,
+        failed: 10,
+        never_sent: 590,
+        away: 585,
+        unanswered: 0,
+    };
+    assert_eq!(
+        gone.too_few().unwrap(),
+        "the server was unreachable for a part of the load: of 1000 requests that were due, 400 \
+         were completed (10 failed, 585 never sent because the server was unreachable, 5 never \
+         sent)"
+    );
 }
 
 /// What an open loop says of its own waits when they are this part of a response time of 100 s.

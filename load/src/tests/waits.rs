@@ -69,10 +69,15 @@ fn sends_were_on_time_where_nothing_waited() {
 /// A server that answers in 100 µs, and is gone from three seconds to six of the window: it resets
 /// whoever asks, and refuses whoever connects.
 fn gone_for_a_while(plan: &Plan) -> Record {
-    struct Mortal(Server<fn(u64, Time) -> u64>);
+    gone(plan, 7_000)
+}
+
+/// The same, gone until so many milliseconds of the network's time, which begins at one second.
+fn gone(plan: &Plan, until_ms: u64) -> Record {
+    struct Mortal(Server<fn(u64, Time) -> u64>, u64);
     impl Peer for Mortal {
         fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
-            match (4_000 * MS..7_000 * MS).contains(&now.0) {
+            match (4_000 * MS..self.1 * MS).contains(&now.0) {
                 true => replies.reset(0),
                 false => self.0.received(id, bytes, now, replies),
             }
@@ -83,13 +88,29 @@ fn gone_for_a_while(plan: &Plan) -> Record {
         refuse: 1.0,
         ..Faults::none()
     };
-    // The network's time begins at one second.
     network.change_faults(Time(4_000 * MS), refusing);
-    network.change_faults(Time(7_000 * MS), Faults::none());
+    network.change_faults(Time(until_ms * MS), Faults::none());
     let sockets = sockets_for(plan.connections as usize);
-    let server = Mortal(Server::new(|_, _| 100_000));
+    let server = Mortal(Server::new(|_, _| 100_000), until_ms);
     let outcome = run_worker(plan, 0, sockets, network, server);
     recorded(plan, outcome)
+}
+
+#[test]
+fn what_a_server_that_is_gone_for_good_was_never_sent_is_its_own_account() {
+    let plan = plan(Schedule::Constant { rate: 500.0 }, 10, 5.0);
+    let record = gone(&plan, 60_000);
+    let lost = record.lost();
+    assert!(lost.never_sent > 900, "{lost:?}");
+    assert_eq!(lost.never_sent_away, lost.never_sent, "{lost:?}");
+    let told = lost.told().join(", ");
+    assert!(
+        told.contains("never sent because the server was unreachable"),
+        "{told}"
+    );
+    assert!(!told.contains("no connection was free"), "{told}");
+    let blames = |warning: &&String| warning.contains("couldn't keep up");
+    assert_eq!(record.warnings.iter().find(blames), None);
 }
 
 #[test]

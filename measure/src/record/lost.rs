@@ -11,6 +11,9 @@ pub struct Lost {
     pub unfinished: u64,
     /// Of these: never sent, because no connection was free.
     pub never_sent: u64,
+    /// Of these: they waited for a server that could not be reached.
+    #[serde(default)]
+    pub never_sent_away: u64,
     /// Attempts of a closed loop to connect that failed in the window or the drain.
     pub attempts: u64,
     /// Exchanges of an open loop that were answered after they had waited for a server that could
@@ -38,7 +41,14 @@ impl Lost {
         let counts = [
             (self.failed, "failed"),
             (self.unfinished - self.never_sent, "never answered"),
-            (self.never_sent, "never sent because no connection was free"),
+            (
+                self.never_sent_away,
+                "never sent because the server was unreachable",
+            ),
+            (
+                self.never_sent - self.never_sent_away,
+                "never sent because no connection was free",
+            ),
             (self.attempts, "failed attempts to connect"),
             (self.unreachable, "due while the server was unreachable"),
         ];

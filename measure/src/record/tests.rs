@@ -102,6 +102,7 @@ const WAIT_COUNTS: &[&str] = &[
     "closing",
     "back_off",
     "unreachable",
+    "unreachable_never_sent",
     "late",
     "refused",
 ];

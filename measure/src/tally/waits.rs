@@ -40,6 +40,9 @@ pub struct WaitCounts {
     pub back_off: u64,
     /// A server that was away.
     pub unreachable: u64,
+    /// Of these: never sent until the end.
+    #[serde(default)]
+    pub unreachable_never_sent: u64,
     /// The generator, for more than a millisecond.
     pub late: u64,
     /// Being sent again, after the server had refused them.
@@ -69,6 +72,8 @@ impl WaitCounts {
     fn merge(&mut self, other: &WaitCounts) {
         merge_fields!(WaitCounts, self, other,
             merge [],
-            add [busy, connecting, closing, back_off, unreachable, late, refused], apart []);
+            add [busy, connecting, closing, back_off, unreachable, unreachable_never_sent, late,
+                refused],
+            apart []);
     }
 }

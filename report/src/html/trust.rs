@@ -19,7 +19,12 @@ const TRUST: &str = "Can this be trusted?";
 pub(super) fn resources(report: &Report) -> Option<Section> {
     let whole = Table::of(&report.subjects)?;
     let mut headings = vec![("", Stand::Wide)];
-    headings.extend(whole.rows.iter().map(|name| (*name, Stand::Figures)));
+    headings.extend(
+        whole
+            .rows
+            .iter()
+            .map(|name| (name.as_str(), Stand::Figures)),
+    );
     let figure = |cell: &used::Cell| {
         Cell::of(html! { (cell.figure) @for more in &cell.more { small { (more) } } })
     };

@@ -25,28 +25,24 @@ impl World {
             }
             other => other.clone(),
         };
-        let joins = listen.share_port == Some(Share::Next);
-        let free = self.add_listener(
-            joins,
-            Listener {
-                address: address.clone(),
-                owner,
-                shared: listen.share_port.is_some(),
-                backlog: (listen.backlog as usize).max(1),
-                options: listen.options.clone(),
-                waiting: VecDeque::new(),
-            },
-        );
+        let free = self.add_listener(Listener {
+            address: address.clone(),
+            owner,
+            shared: listen.share_port,
+            backlog: (listen.backlog as usize).max(1),
+            options: listen.options.clone(),
+            waiting: VecDeque::new(),
+        });
         free.then_some(address)
     }
 
     /// Adds a listener unless its address is taken by one that it can't join.
-    pub(in crate::sim) fn add_listener(&mut self, joins: bool, new: Listener) -> bool {
+    pub(in crate::sim) fn add_listener(&mut self, new: Listener) -> bool {
         let mut others = self
             .listeners
             .iter()
             .filter(|other| other.address == new.address);
-        let free = others.all(|other| other.shared && joins);
+        let free = others.all(|other| other.shared.is_some() && new.shared == Some(Share::Next));
         if free {
             self.listeners.push(new);
         }

@@ -15,13 +15,13 @@ use measure::time::Time;
 
 use super::Faults;
 use super::peer::{Connection, Deed, Peer};
-use crate::driver::{Address, Broken, Fault, SocketOptions, Token};
+use crate::driver::{Address, Broken, Fault, Share, SocketOptions, Token};
 
 /// Somebody listens.
 pub(super) struct Listener {
     pub(super) address: Address,
     pub(super) owner: Owner,
-    pub(super) shared: bool,
+    pub(super) shared: Option<Share>,
     pub(super) backlog: usize,
     pub(super) options: SocketOptions,
     /// Connections that stand and wait to be accepted.

@@ -15,17 +15,14 @@ impl World {
             index: self.peers.len(),
         };
         self.peers.push(Some(peer));
-        self.add_listener(
-            false,
-            Listener {
-                address: address.clone(),
-                owner,
-                shared: false,
-                backlog: usize::MAX,
-                options: SocketOptions::default(),
-                waiting: VecDeque::new(),
-            },
-        )
+        self.add_listener(Listener {
+            address: address.clone(),
+            owner,
+            shared: None,
+            backlog: usize::MAX,
+            options: SocketOptions::default(),
+            waiting: VecDeque::new(),
+        })
     }
 
     /// Has a peer connect.

@@ -13,6 +13,9 @@ use super::figures::{Column, columns};
 use super::plot::{confidence, plot};
 use super::{Report, Row};
 
+/// Who used less of a core than this, in percent, is nobody to be ended.
+const CULPRIT_MIN: f64 = 10.0;
+
 /// Sentences are not broken at fewer columns.
 const WIDTH_MIN: usize = 40;
 
@@ -113,11 +116,27 @@ fn checks(report: &Report) -> Vec<String> {
     sentences
 }
 
-/// Who used the CPUs meanwhile, if that was seen, and what to do about it.
+/// Who used the CPUs most meanwhile, if that was a program and worth a word, and what to do about
+/// it.
 fn culprit(summary: &Summary) -> Option<String> {
-    let named = |said: &&String| said.contains('`');
-    let said = summary.said.iter().find(named)?;
-    (summary.check == Check::Unattributed).then(|| format!(" {said}. End it and compare again."))
+    if summary.check != Check::Unattributed {
+        return None;
+    }
+    // "… a core, `rustc` 74 %, `kworker/0:1` 3 % (in 5 of 8 rounds)"
+    let named = summary.said.iter().flat_map(|said| {
+        let each = said.split(", `").skip(1);
+        each.filter_map(|one| {
+            let (name, rest) = one.split_once("` ")?;
+            let percent: f64 = rest.split_once(" %")?.0.parse().ok()?;
+            Some((name, percent))
+        })
+    });
+    // A thread of the kernel, which nobody can end, has a slash in its name.
+    let ended = named.filter(|(name, percent)| !name.contains('/') && *percent >= CULPRIT_MIN);
+    let (name, percent) = ended.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        " `{name}` used {percent} % of a core: end it and compare again."
+    ))
 }
 
 fn facts(report: &Report) -> String {
@@ -354,14 +373,17 @@ mod tests {
         let mut summary = Summary {
             check: Check::Unattributed,
             state: State::Found(Severity::Caution),
-            said: vec!["a: something else used 74 % of a core, `rustc` 74 %".to_owned()],
+            said: vec![
+                "a: something else used 80 % of a core, `kworker/0:1` 90 %, `rustc` 74 %, `sh` \
+                 1.5 % (in 5 of 8 rounds)"
+                    .to_owned(),
+            ],
             rows: vec!["a".to_owned()],
         };
         let told = culprit(&summary).expect("a name");
-        let wanted = " a: something else used 74 % of a core, `rustc` 74 %. End it and compare \
-                      again.";
+        let wanted = " `rustc` used 74 % of a core: end it and compare again.";
         assert_eq!(told, wanted);
-        summary.said = vec!["a: something else used 74 % of a core: deferred work".to_owned()];
+        summary.said = vec!["a: something else used 7 % of a core, `sh` 7 %".to_owned()];
         assert_eq!(culprit(&summary), None);
     }
 }

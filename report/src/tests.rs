@@ -263,3 +263,26 @@ fn what_intervals_cover_is_what_the_rounds_were_started_as() {
     let resumed = covered([1, 2]).expect("what they cover");
     assert!(resumed.contains("between 2 starts"), "{resumed}");
 }
+
+#[test]
+fn what_was_used_under_a_generator_is_the_servers() {
+    let mut wrk = row("wrk", Outcome::Measured, rounds(300_000.0, 0.99));
+    used(&mut wrk.1, 1);
+    for round in &mut wrk.1 {
+        round.sample.generator = Some(lab::sample::Generating::default());
+    }
+    let other = row("other", Outcome::Measured, rounds(310_000.0, 0.99));
+    let report = report(setup(), Vec::new(), vec![wrk, other]);
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 100,
+    };
+    let text = terminal(&report, look);
+    assert!(text.contains("\n- the server under wrk: "), "{text}");
+    let text = markdown(&report);
+    assert!(
+        text.contains("| | the server under wrk | other |"),
+        "{text}"
+    );
+}

@@ -15,8 +15,8 @@ stopped by SIGINT or SIGTERM (run it again to continue).";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Claims {
-    /// What to do
-    #[arg(value_enum, default_value_t = Action::List)]
+    /// What to do: list, run or page
+    #[arg(value_enum, default_value_t = Action::List, hide_possible_values = true)]
     pub(crate) action: Action,
 
     /// Claims such as E1; for page, the directory of records or a pack of it

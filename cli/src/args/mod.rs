@@ -25,6 +25,7 @@ mod documented;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::exit;
@@ -98,9 +99,22 @@ pub(crate) enum Parsed {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Parsed {
     match Arguments::try_parse_from(as_elsewhere(arguments)) {
         Ok(parsed) => Parsed::Do(Box::new(parsed)),
-        Err(error) if error.use_stderr() => Parsed::Wrong(error.render().to_string()),
+        Err(error) if error.use_stderr() => Parsed::Wrong(with_verb(error)),
         Err(error) => Parsed::Answer(error.render().to_string()),
     }
+}
+
+/// What is wrong, with the verb that is missing where a URL stands in its place.
+fn with_verb(error: clap::Error) -> String {
+    let text = error.render().to_string();
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if word.contains("://") => word,
+        _ => return text,
+    };
+    format!(
+        "error: {word} is a URL, and the verb is missing\n\n  tip: ringside run {word}\n\nFor more \
+         information, try '--help'.\n"
+    )
 }
 
 /// What other programs take for a question is one here, too: `help VERB`, and `-V`.
@@ -139,6 +153,23 @@ pub(crate) fn help(verb: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_in_the_place_of_a_verb_is_answered_with_the_verb() {
+        let url = "http://127.0.0.1:1/";
+        let Parsed::Wrong(told) = parse(["ringside", url].map(OsString::from)) else {
+            panic!("parsed");
+        };
+        assert!(told.contains(&format!("ringside run {url}\n")), "{told}");
+    }
+
+    #[test]
+    fn the_help_of_every_verb_is_laid_out_alike() {
+        for verb in verbs() {
+            let help = help(Some(&verb)).expect("a verb");
+            assert!(!help.contains("Possible values:"), "{verb}: {help}");
+        }
+    }
 
     #[test]
     fn the_definition_of_the_arguments_holds_together() {

@@ -27,8 +27,14 @@ pub(crate) struct Report {
     )]
     pub(crate) output: PathBuf,
 
-    /// Output format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    /// Output format: text, markdown, json or csv
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true
+    )]
     pub(crate) format: Format,
 }
 

@@ -15,8 +15,8 @@ failed; 130, 143 stopped by SIGINT or SIGTERM.";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Subjects {
-    /// What to do
-    #[arg(value_enum, default_value_t = Action::List)]
+    /// What to do: list, check or build
+    #[arg(value_enum, default_value_t = Action::List, hide_possible_values = true)]
     pub(crate) action: Action,
 
     /// Subjects; list takes all of them by default

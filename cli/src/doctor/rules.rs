@@ -216,7 +216,8 @@ fn descriptors(facts: &Facts) -> Finding {
     if soft >= 65_536 {
         return finding.ok(&value);
     }
-    let cost = format!("Each driver can hold fewer than {soft} connections.");
+    let cost =
+        format!("Each thread of run, hold and serve can have fewer than {soft} connections.");
     if hard > soft {
         return finding.warn(&value, &cost, &format!("ulimit -n {}", hard.min(1_048_576)));
     }

@@ -4,6 +4,7 @@
 use load::hold::Record;
 use load::protocol::Protocol;
 use measure::hold::Row;
+use measure::record::EndedBy;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
 use super::closes;
@@ -92,7 +93,11 @@ fn head(record: &Record) -> String {
         "Held {} connections for {} @ {}\n  opened in {opening}; {heartbeat} every {every} on \
          each\n",
         plan.connections,
-        wrk_time_s(record.duration_s),
+        match record.ended_by {
+            // As it says below, to the hundredth.
+            EndedBy::Interrupt | EndedBy::Terminate => wrk_time_us(record.duration_s * 1e6),
+            _ => wrk_time_s(record.duration_s),
+        },
         plan.url(),
     )
 }

@@ -199,3 +199,26 @@ fn a_signal_while_a_pack_is_read_leaves_no_directory_behind() {
         assert_eq!(entries(), 0, "{verb:?}: {}", ended.stderr);
     }
 }
+
+#[test]
+fn what_documents_quote_is_what_a_report_of_the_kept_records_says_now() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let kept = root.join("records/2026-11-22-2core-kvm-6.18/lab");
+    for name in ["hello", "capacity"] {
+        let folder = Folder::new();
+        let pack = folder.path(&format!("{name}.tar.xz"));
+        fs::copy(kept.join(format!("{name}.tar.xz")), &pack).unwrap();
+        let ended = ringside(&["report", &pack]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let quoted = kept.join(name).join("terminal.txt");
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&quoted, &ended.stdout).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&quoted).unwrap() == ended.stdout,
+            "{} differs; run this test with BLESS=1, then `cargo xtask docs`; it becomes:\n{}",
+            quoted.display(),
+            ended.stdout
+        );
+    }
+}

@@ -23,7 +23,7 @@ use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
 use measure::random::Random;
 use plan::Plan;
 use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
-use plan::schedule::Schedule;
+use plan::schedule::{Arrivals, Schedule, Stage};
 
 /// Seeds that every test run takes.
 const SEEDS: u64 = 300;
@@ -108,17 +108,27 @@ impl Case {
             Spoken::WebSocket,
         ]);
         let keep_alive = draw.coin();
+        let arrivals = draw.one_of(&[Arrivals::Constant, Arrivals::Poisson]);
         let schedule = draw.one_of(&[
             Schedule::Closed,
             Schedule::Constant { rate: 300.0 },
             Schedule::Poisson { rate: 300.0 },
+            Schedule::Stages {
+                arrivals,
+                stages: [(100.0, 500.0, 0.2), (0.0, 0.0, 0.05), (300.0, 300.0, 0.05)]
+                    .map(|(from, to, seconds)| Stage { from, to, seconds })
+                    .to_vec(),
+            },
         ]);
+        let staged = matches!(schedule, Schedule::Stages { .. });
         let connections = 1 + draw.below(5) as u32;
         let mut plan = super::plan(schedule, connections, 0.3);
         if draw.coin() {
             (plan.duration_s, plan.count) = (None, Some(1 + draw.below(60)));
         }
-        plan.warm_up_s = draw.one_of(&[0.0, 0.0, 0.1]);
+        if !staged {
+            plan.warm_up_s = draw.one_of(&[0.0, 0.0, 0.1]);
+        }
         plan.timeout_s = draw.one_of(&[0.03, 0.1, 0.3]);
         (plan.keep_alive, plan.seed) = (keep_alive, seed);
         let depth = if keep_alive {

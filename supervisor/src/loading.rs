@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use load::redaction::guessed;
 use measure::process::Listing;
+use measure::time::Time;
 use tempfile::TempPath;
 
 use crate::generator::said::Said;
@@ -67,9 +68,11 @@ impl Order<'_> {
         let message = self.write_message()?;
         // What is there already is not the generator's.
         let others = Listing::take();
+        // Before it runs, or it could say with right that it took longer than it was alive.
+        let began = Time::now();
         let (mut process, command) = self.start(live.port)?;
         live.watch.beside(process.pid());
-        let seen = Run::new(self, &counter, &mut process, &others).watch(live);
+        let seen = Run::new(self, &counter, &mut process, &others, began).watch(live);
         process.end(GRACE);
         drop(message);
         let (output, wrote) = (process.log().end(), self.kept(&process));

@@ -11,7 +11,7 @@ use report::Row;
 use studies::Outcome;
 use supervisor::subject::Subject;
 
-use crate::support::{Arena, assert_companions_are_known, beside_others, left_behind, tiny};
+use crate::support::{Arena, alone, assert_companions_are_known, beside_others, left_behind, tiny};
 
 /// A command that runs this script and is expected to write `output`.
 fn command(script: &str, output: &str, more: &str) -> String {
@@ -53,7 +53,7 @@ fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
 
 #[test]
 fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
-    let _beside = beside_others();
+    let _alone = alone();
     let arena = Arena::new("commands");
     arena
         .subject("quick", &command("echo done", "done\n", ""))

@@ -12,7 +12,7 @@ use lab::{CannotBegin, Event, Kept, Options};
 use load::{Signal, Stop};
 use studies::Outcome;
 
-use crate::support::{Arena, arena_of, beside_others, left_behind, quick};
+use crate::support::{Arena, alone, arena_of, beside_others, left_behind, quick};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
 fn compare(options: &Options) -> Result<Outcome, CannotBegin> {
@@ -227,7 +227,7 @@ fn the_baseline_is_measured_once_more_where_that_takes_no_long_time() {
 
 #[test]
 fn a_comparison_ends_at_the_look_at_which_it_is_precise_enough() {
-    let _beside = beside_others();
+    let _alone = alone();
     let arena = Arena::new("precise");
     arena.tiny("one", "waits").tiny("two", "waits");
     let options = Options {

@@ -268,9 +268,9 @@ timeout = "1s"
 
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// For a test that looks at what else the machine does, or whose subjects keep it busy: no other
-/// test of this program runs beside it. Those that only start subjects of their own take
-/// [`beside_others`].
+/// For a test that looks at what else the machine does, whose subjects keep it busy, or that wants
+/// a verdict, which strangers can make void: no other test of this program runs beside it. Those
+/// that only start subjects of their own take [`beside_others`].
 pub(crate) fn alone() -> impl Drop {
     // A test that failed has poisoned it, which is no reason for the others to fail.
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)

@@ -82,12 +82,13 @@ pub(super) struct Edge {
 }
 
 impl<'a> Run<'a> {
-    /// Of a `process` that was just started, when the `others` were there already.
+    /// Of a `process` that was started when it `began`, when the `others` were there already.
     pub(super) fn new(
         order: &'a Order<'a>,
         counter: &'a Counter,
         process: &'a mut Process,
         others: &Listing,
+        began: Time,
     ) -> Run<'a> {
         Run {
             tree: TreeWatch::new(process.pid()),
@@ -99,7 +100,7 @@ impl<'a> Run<'a> {
             order,
             counter,
             process,
-            began: Time::now(),
+            began,
             memory_peak_bytes: None,
         }
     }

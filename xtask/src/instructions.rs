@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::workspace;
+use crate::cargo::cargo;
 
 /// The tests of `load/src/tests/cost.rs`.
 const LOADS: [&str; 4] = ["closed_loop", "pipelined", "open_loop", "streams"];
@@ -125,10 +126,9 @@ fn measure(root: &Path) -> Result<Costs, String> {
 
 /// Builds the tests of `load` as a release and says where they are.
 fn build(root: &Path) -> Result<PathBuf, String> {
-    let output = Command::new("cargo")
+    let output = cargo(root)
         .args(["test", "--quiet", "--release", "--package", "load", "--lib"])
         .args(["--no-run", "--message-format", "json"])
-        .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo: {error}"))?;

@@ -10,6 +10,7 @@
 //! `cargo xtask cost` and `cargo xtask instructions` say what a change costs.
 #![forbid(unsafe_code)]
 
+mod cargo;
 mod complaint;
 mod cost;
 mod documents;

@@ -20,7 +20,7 @@ mod verdict;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use engine::signal::Stop;
 use measure::time::{Time, unix_seconds};
 use rustix::process::Signal;
 
+use crate::cargo::cargo;
 use case::Case;
 use peer::Peer;
 use program::{Ended, Program};
@@ -215,7 +216,6 @@ fn answers(address: SocketAddr) -> std::io::Result<()> {
 
 /// Builds the program as tests do, with every check of its arithmetic and its assertions.
 fn build(root: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let words = [
         "build",
         "--quiet",
@@ -224,12 +224,11 @@ fn build(root: &Path) -> Result<PathBuf> {
         "--message-format",
         "json",
     ];
-    let output = Command::new(&cargo)
+    let output = cargo(root)
         .args(words)
-        .current_dir(root)
         .stderr(std::process::Stdio::inherit())
         .output()
-        .map_err(|error| format!("{cargo}: {error}"))?;
+        .map_err(|error| format!("cargo: {error}"))?;
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let made = lines.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

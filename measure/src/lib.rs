@@ -9,6 +9,7 @@
 
 /// Adds what one struct of counters has to another: by `merge`, by `+=`, or `apart`, which its
 /// caller does itself. It names every field, so that a new one that is in no list doesn't compile.
+#[macro_export]
 macro_rules! merge_fields {
     ($of:ident, $mine:ident, $theirs:ident, merge [$($merge:ident),*], add [$($add:ident),*],
      apart [$($apart:ident),*]) => {

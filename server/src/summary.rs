@@ -3,6 +3,7 @@
 use std::ops::AddAssign;
 
 use engine::EngineCounters;
+use measure::merge_fields;
 
 /// What all workers of a server did together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,47 +84,21 @@ impl Rejections {
 
 impl AddAssign for Rejections {
     fn add_assign(&mut self, other: Rejections) {
-        let Rejections {
-            bad_request,
-            timeout,
-            body_too_long,
-            target_too_long,
-            head_too_long,
-            unsupported,
-        } = other;
-        self.bad_request += bad_request;
-        self.timeout += timeout;
-        self.body_too_long += body_too_long;
-        self.target_too_long += target_too_long;
-        self.head_too_long += head_too_long;
-        self.unsupported += unsupported;
+        merge_fields!(Rejections, self, other,
+            merge [],
+            add [bad_request, timeout, body_too_long, target_too_long, head_too_long,
+                unsupported],
+            apart []);
     }
 }
 
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
-        let Counts {
-            connections,
-            requests,
-            messages,
-            rejections,
-            failed,
-            idle,
-            unread,
-            relieved,
-            cut,
-            listener_failures,
-        } = other;
-        self.connections += connections;
-        self.requests += requests;
-        self.messages += messages;
-        self.rejections += rejections;
-        self.failed += failed;
-        self.idle += idle;
-        self.unread += unread;
-        self.relieved += relieved;
-        self.cut += cut;
-        self.listener_failures += listener_failures;
+        merge_fields!(Counts, self, other,
+            merge [],
+            add [connections, requests, messages, rejections, failed, idle, unread,
+                relieved, cut, listener_failures],
+            apart []);
     }
 }
 
@@ -131,24 +106,11 @@ impl AddAssign for Summary {
     fn add_assign(&mut self, other: Summary) {
         let Summary { counts, engine } = other;
         self.counts += counts;
-        let EngineCounters {
-            enters,
-            sleeps,
-            completions,
-            starved,
-            overflows,
-            short_sends,
-            bytes_received,
-            bytes_sent,
-        } = engine;
         let mine = &mut self.engine;
-        mine.enters += enters;
-        mine.sleeps += sleeps;
-        mine.completions += completions;
-        mine.starved += starved;
-        mine.overflows += overflows;
-        mine.short_sends += short_sends;
-        mine.bytes_received += bytes_received;
-        mine.bytes_sent += bytes_sent;
+        merge_fields!(EngineCounters, mine, engine,
+            merge [],
+            add [enters, sleeps, completions, starved, overflows, short_sends,
+                bytes_received, bytes_sent],
+            apart []);
     }
 }

@@ -4,8 +4,23 @@
 //! one draw would then be in every round alike, and no interval over rounds would contain it. So
 //! each round draws anew. Rows are compared within a round, so all rows of a round have its seed:
 //! what the arrivals do to one, they do to all.
+//!
+//! In a closed loop the answers arrive in step: all connections send at once, a server that works
+//! through them answers them at once, and so on. A window that always opened after the same time
+//! would catch the same part of that rhythm in every round, and count a whole volley too few or too
+//! many of a server with that speed: 16 answers of 560 in a quarter of a second. So the window
+//! opens at a random moment. Its expectation is then the rate, whatever the rhythm, and what is
+//! left is noise that the intervals see.
 
+use std::time::Duration;
+
+use load::Plan;
+use load::schedule::Schedule;
 use statistics::Random;
+
+/// Up to which share of its length a window of a closed loop opens later, drawn for each round:
+/// more than any rhythm that a window can resolve to a tenth of what it counts.
+const LATER_MAX: f64 = 0.1;
 
 /// Seeds stay below 2^53: whoever reads the JSON with floating-point numbers reads them exactly.
 const BITS: u32 = 53;
@@ -13,6 +28,23 @@ const BITS: u32 = 53;
 /// The seed of the load of a `round`, from 1, in its `phase`, from 0.
 pub(crate) fn seed(comparison: u64, round: u32, phase: usize) -> u64 {
     drawn(drawn(comparison, u64::from(round)), phase as u64)
+}
+
+/// The plan as it is carried out in a `round` and its `phase`: with a seed of its own and, in a
+/// closed loop, with a window that opens at a moment of its own.
+pub(crate) fn drawn_for(plan: Plan, comparison: u64, round: u32, phase: usize) -> Plan {
+    let seed = seed(comparison, round, phase);
+    let mut plan = Plan { seed, ..plan };
+    if matches!(plan.schedule, Schedule::Closed) {
+        let window_s = plan.duration_s.unwrap_or(0.0);
+        plan.warm_up_s += window_s * LATER_MAX * Random::new(!seed).unit();
+    }
+    plan
+}
+
+/// How much later a window of this length opens on average, if its load is a closed loop.
+pub(crate) fn later(window: Duration) -> Duration {
+    window.mul_f64(LATER_MAX / 2.0)
 }
 
 /// The seed of a sweep's point, which is a comparison of its own.
@@ -48,6 +80,49 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|seed| *seed < 1 << BITS));
+    }
+
+    /// A server that answers 16 connections at once, every few milliseconds.
+    #[test]
+    fn answers_in_step_are_counted_as_often_as_they_come() {
+        let plan = |warm_up_s| Plan {
+            schedule: Schedule::Closed,
+            warm_up_s,
+            duration_s: Some(0.25),
+            ..Plan::new("http://127.0.0.1:1/").expect("a URL")
+        };
+        let volleys = |plan: &Plan, period_s: f64| {
+            let opens = plan.warm_up_s / period_s;
+            let closes = (plan.warm_up_s + 0.25) / period_s;
+            closes.floor() - opens.floor()
+        };
+        let (mut fixed_worst, mut drawn_worst) = (0.0_f64, 0.0_f64);
+        for period_us in (2_000..9_000).step_by(50) {
+            let period_s = f64::from(period_us) / 1e6;
+            let due = 0.25 / period_s;
+            let rounds = 400;
+            let counted: f64 = (1..=rounds)
+                .map(|round| volleys(&drawn_for(plan(0.05), 1, round, 0), period_s))
+                .sum();
+            let off = |counted: f64| (counted / due - 1.0).abs();
+            fixed_worst = fixed_worst.max(off(volleys(&plan(0.05), period_s)));
+            drawn_worst = drawn_worst.max(off(counted / f64::from(rounds)));
+        }
+        assert!(fixed_worst > 0.02, "{fixed_worst}");
+        assert!(drawn_worst < 0.004, "{drawn_worst}");
+    }
+
+    #[test]
+    fn rows_of_a_round_open_their_windows_alike_and_no_open_loop_waits() {
+        let closed = Plan::new("http://127.0.0.1:1/").expect("a URL");
+        let one = drawn_for(closed.clone(), 7, 3, 0);
+        assert_eq!(one.warm_up_s, drawn_for(closed.clone(), 7, 3, 0).warm_up_s);
+        assert_ne!(one.warm_up_s, drawn_for(closed.clone(), 7, 4, 0).warm_up_s);
+        let open = Plan {
+            schedule: Schedule::Poisson { rate: 1000.0 },
+            ..closed
+        };
+        assert_eq!(drawn_for(open.clone(), 7, 3, 0).warm_up_s, open.warm_up_s);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use statistics::Random;
 use supervisor::loading::load_s;
 use supervisor::row::Row;
 
+use crate::arrivals;
 use crate::comparison::Comparison;
 use crate::manifest::Role;
 
@@ -113,11 +114,18 @@ pub fn expected(comparison: &Comparison, rows: &[(Role, Row)]) -> Duration {
 /// How long one round of one row takes.
 pub(crate) fn round_of_one(comparison: &Comparison) -> Duration {
     let workload = &comparison.workload;
+    let one = |length: Duration, rate: Option<f64>| {
+        let later = match rate {
+            Some(_) => Duration::ZERO,
+            None => arrivals::later(length),
+        };
+        workload.settle + later + length
+    };
     match comparison.phases.as_slice() {
-        [] => workload.window + workload.settle,
+        [] => one(workload.window, workload.rate),
         phases => phases
             .iter()
-            .map(|phase| phase.length + workload.settle)
+            .map(|phase| one(phase.length, phase.rate))
             .sum(),
     }
 }

@@ -179,18 +179,15 @@ pub(super) fn all(
 ) -> Result<Ran, Trouble> {
     // Ends the sentence about what may go wrong, as in "died in round 3".
     let when = format!("in round {round}");
-    let drawn = |plan: &Plan, phase| Plan {
-        seed: arrivals::seed(setting.seed, round, phase),
-        ..plan.clone()
-    };
+    let drawn = |plan, phase| arrivals::drawn_for(plan, setting.seed, round, phase);
     let plan = live.plan.clone();
     if phases.is_empty() {
-        let (record, watched) = run(live, &drawn(&plan, 0), setting, &when)?;
+        let (record, watched) = run(live, &drawn(plan, 0), setting, &when)?;
         return Ok(Ran::of(record, watched));
     }
     let mut ran = Ran::timed(Watched::default());
     for (at, phase) in phases.iter().enumerate() {
-        let plan = drawn(&of_phase(&plan, phase), at);
+        let plan = drawn(of_phase(&plan, phase), at);
         let when = format!("{when}, phase {}", phase.name);
         let (record, watched) = run(live, &plan, setting, &when)?;
         if phase.compared {

@@ -22,6 +22,8 @@ pub(crate) fn setup() -> Setup {
         ringside: "0.1.0".into(),
         ringside_sha256: None,
         metric: Metric::RequestsPerSecond,
+        judged_by: Vec::new(),
+        equal_rate: None,
         baseline: "ours".into(),
         rounds: 5,
         order: vec![

@@ -238,6 +238,7 @@ impl Talk {
             Event::Begun { .. }
             | Event::Searching { .. }
             | Event::Point { .. }
+            | Event::EqualRate { .. }
             | Event::Tried { .. } => self.keep(&text),
             Event::Caution { .. } | Event::Missing { .. } => {
                 let text = self.paint.warning(&text);

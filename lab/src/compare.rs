@@ -18,8 +18,9 @@ use supervisor::{subject, watch, workload};
 
 use crate::comparison::{self, Comparison};
 use crate::event::{Event, Observer};
+use crate::judging::EqualRate;
 use crate::manifest::{self, Asked, Manifest, Role, Setup};
-use crate::phase::Phase;
+use crate::phase::{self, Phase};
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
 use crate::store::{Kept, Store};
@@ -129,6 +130,7 @@ pub fn one(
     let measured = begun.map(|begun| begun.rounds).unwrap_or_default();
     let start = measured.iter().map(|round| round.start).max().unwrap_or(0);
     let mut rounds = Rounds {
+        phases: phases(&comparison, &manifest.setup),
         comparison: &comparison,
         setting: Setting { start, ..setting },
         store: &mut store,
@@ -150,6 +152,15 @@ pub fn one(
         companion::clear(&entry.dir);
     }
     Ok(finish(store, manifest, measured, stop))
+}
+
+/// What each round consists of. The equal rate of a comparison that goes on was found before.
+fn phases(comparison: &Comparison, setup: &Setup) -> Vec<Phase> {
+    let mut phases = comparison.phases.clone();
+    if let Some(phase) = phases.iter_mut().find(|phase| phase.equal) {
+        phase.rate = phase.rate.or(setup.equal_rate);
+    }
+    phases
 }
 
 /// What is continued has the rows that it began with.
@@ -441,6 +452,11 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         ringside_sha256: binaries::own(),
         metric: metric(comparison),
+        judged_by: comparison.judging.metrics(metric(comparison)),
+        equal_rate: match comparison.judging.equal_rate {
+            Some(EqualRate::PerSecond(rate)) => Some(rate),
+            Some(EqualRate::Auto) | None => None,
+        },
         baseline: comparison.baseline.clone(),
         rounds: comparison.rounds,
         order: Vec::new(),
@@ -452,11 +468,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         asked: question(comparison),
         load: match comparison.is_timed() {
             true => "one run in each round".to_owned(),
-            false if comparison.phases.is_empty() => workload.words(),
-            false => {
-                let phases: Vec<String> = comparison.phases.iter().map(Phase::words).collect();
-                format!("{}; {}", workload.words(), phases.join("; "))
-            }
+            false => phase::load(workload, &comparison.phases),
         },
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),

@@ -18,6 +18,7 @@ use supervisor::generator::Generator;
 use toml::Spanned;
 
 use crate::arrivals;
+use crate::judging::{self, Judging};
 use crate::phase::{self, Phase};
 use crate::points::{self, Key, Point};
 pub use supervisor::row::Row;
@@ -65,6 +66,8 @@ pub struct Comparison {
     pub budget: Option<Duration>,
     /// What each round of a subject consists of; empty: one window.
     pub phases: Vec<Phase>,
+    /// By what its rows are judged.
+    pub judging: Judging,
     /// The same comparison at each value of one setting; empty: there is no sweep.
     pub points: Vec<(Point, Comparison)>,
     /// What is asked of each subject, where its row does not say otherwise.
@@ -159,6 +162,7 @@ struct Written {
     #[serde(default, rename = "phase")]
     phases: Vec<phase::Written>,
     sweep: Option<Spanned<points::Written>>,
+    judge: Option<Spanned<judging::Written>>,
     #[serde(default)]
     cores: Cores,
     engine: Option<Spanned<String>>,
@@ -225,7 +229,11 @@ impl Comparison {
             .workload
             .take()
             .unwrap_or_else(Workload::of_commands);
-        let phases = phase::read(phases, &mut workload, &document)?;
+        let mut phases = phase::read(phases, &mut workload, &document)?;
+        let judging = judging(&mut written, &phases, &workload, timed, &document)?;
+        if phases.is_empty() {
+            phases = judging.phases(workload.window);
+        }
         let redaction = redaction.clone().naming(&written.redact);
         let reader = Reader {
             redaction: redaction.showing_bodies(written.record_body),
@@ -234,6 +242,7 @@ impl Comparison {
             beside: file.parent().unwrap_or(Path::new("")),
             written: &written,
             phases,
+            judging,
             document: &document,
         };
         let Some(sweep) = &written.sweep else {
@@ -278,6 +287,7 @@ struct Reader<'a> {
     /// Commands are timed: there is no workload.
     timed: bool,
     phases: Vec<Phase>,
+    judging: Judging,
     document: &'a Document,
     places: Vec<PathBuf>,
     beside: &'a Path,
@@ -364,6 +374,7 @@ impl Reader<'_> {
             precision: written.precision,
             budget: written.budget,
             phases: self.phases.clone(),
+            judging: self.judging.clone(),
             points: Vec::new(),
             workload,
             cores: written.cores.clone(),
@@ -498,6 +509,39 @@ impl Reader<'_> {
         );
         Err(self.document.fault(Some(named.span()), what))
     }
+}
+
+/// What rows are judged by, where that can be.
+fn judging(
+    written: &mut Written,
+    phases: &[Phase],
+    workload: &Workload,
+    timed: bool,
+    document: &Document,
+) -> Result<Judging, BadFile> {
+    let Some(judge) = written.judge.take() else {
+        return Ok(Judging::default());
+    };
+    let place = judge.span();
+    let judging = Judging::new(judge.into_inner());
+    let generators = written.rows.iter().any(|row| row.generator.is_some());
+    let why = match judging.equal_rate {
+        _ if timed => "timed commands are judged by their time and their CPU time: remove [judge]",
+        _ if generators => {
+            "load generators are judged by their CPU time per request and by the requests they get \
+             answered: remove [judge]"
+        }
+        None => return Ok(judging),
+        Some(_) if !phases.is_empty() => {
+            "`equal_rate` adds a phase of its own: remove it or the [[phase]]s"
+        }
+        Some(_) if written.sweep.is_some() => "`equal_rate` and [sweep]; expected one of them",
+        Some(_) if workload.rate.is_some() => {
+            "`equal_rate` is offered beside a closed loop: remove it, or `rate` from [workload]"
+        }
+        Some(_) => return Ok(judging),
+    };
+    Err(document.fault(Some(place), why))
 }
 
 /// A row that is wanted, from either way of writing it.

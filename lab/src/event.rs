@@ -32,6 +32,8 @@ pub enum Event<'a> {
         number: u32,
         points: u32,
     },
+    /// The rate that all rows are offered alike was found, in requests a second.
+    EqualRate { rate: f64 },
     /// A subject is being built.
     Building { subject: &'a str },
     /// A subject needs a program that is not there.
@@ -104,6 +106,11 @@ impl fmt::Display for Event<'_> {
                 points,
             } => write!(f, "point {number} of {points}: {key} {value}"),
             Event::Caution { what } => write!(f, "caution: {what}"),
+            Event::EqualRate { rate } => write!(
+                f,
+                "equal rate for all: {}, half of what the slowest answers in a closed loop",
+                per_second(*rate)
+            ),
             Event::Building { subject } => write!(f, "{subject}: building"),
             Event::Missing { subject, what } => write!(f, "{subject}: {what}"),
             Event::Starting { subject } => write!(f, "{subject}: starting"),

@@ -4,9 +4,12 @@
 //! enough, the report for what it says; both get the same answer, because there is one place that
 //! decides which rows are compared, by what, and against which floor.
 
+use serde::Serialize;
 use statistics::Ratio;
+use statistics::format::per_second;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
+use crate::judging::at_equal_rate;
 use crate::manifest::{Manifest, Outcome, Role, RowFacts, Setup};
 use crate::round::Round;
 use crate::sample::Sample;
@@ -22,6 +25,8 @@ pub struct Measured<'a> {
     pub samples: Vec<Sample>,
     /// What was found about it beside the other rows.
     pub found: Vec<Finding>,
+    /// Its rounds at the rate that all rows were offered alike; empty where there was none.
+    pub at_equal_rate: Vec<Sample>,
     /// Why its rounds cannot be compared, if so.
     spoilt: Option<String>,
 }
@@ -40,23 +45,45 @@ impl<'a> Measured<'a> {
     fn new(facts: &'a RowFacts, rounds: &[Round], found: Vec<Finding>) -> Measured<'a> {
         let own = rounds.iter().filter(|round| round.row == facts.name);
         let mut samples: Vec<Sample> = own.map(|round| round.sample.clone()).collect();
+        let own = rounds.iter().filter(|round| round.row == facts.name);
+        let phases = own.flat_map(|round| &round.phases);
+        let equal = phases.filter(|phase| phase.equal);
+        let mut at_equal_rate: Vec<Sample> = equal.map(|phase| phase.sample.clone()).collect();
         let spoilt = reason_spoilt(facts, &samples);
         for sample in &mut samples {
             sample.findings.extend(found.iter().cloned());
         }
+        // How near the closed loop came to the generator's limit says nothing of a rate below.
+        let weighs = |found: &&Finding| found.severity != Severity::Bound;
+        for sample in &mut at_equal_rate {
+            sample.findings.extend(found.iter().filter(weighs).cloned());
+        }
         Measured {
             facts,
+            at_equal_rate,
             samples,
             found,
             spoilt,
         }
     }
 
-    /// It as a side of a comparison.
+    /// It as a side of a comparison by the main figure.
     pub fn side(&self) -> Side<'_> {
+        self.side_with(&self.samples)
+    }
+
+    /// The same by any figure, which some are taken at the equal rate of.
+    fn side_by(&self, metric: Metric) -> Side<'_> {
+        match at_equal_rate(metric) && !self.at_equal_rate.is_empty() {
+            true => self.side_with(&self.at_equal_rate),
+            false => self.side(),
+        }
+    }
+
+    fn side_with<'s>(&'s self, samples: &'s [Sample]) -> Side<'s> {
         Side {
             name: &self.facts.name,
-            samples: &self.samples,
+            samples,
             spoilt: self.spoilt.as_deref(),
         }
     }
@@ -114,18 +141,16 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
             && !row.samples.is_empty()
             && row.facts.name != setup.baseline
     };
-    let subjects: Vec<Side<'_>> = measured
-        .iter()
-        .filter(|row| is_judged(row))
-        .map(Measured::side)
-        .collect();
     let by = |metric: Metric| {
-        let basis = basis(measured, baseline.side(), metric, manifest);
-        verdict::judge(&subjects, baseline.side(), metric, &basis)
+        let judged = measured.iter().filter(|row| is_judged(row));
+        let subjects: Vec<Side<'_>> = judged.map(|row| row.side_by(metric)).collect();
+        let basis = basis(measured, baseline.side_by(metric), metric, manifest);
+        let judgements = verdict::judge(&subjects, baseline.side_by(metric), metric, &basis);
+        let said = judgements.into_iter().map(|judgement| at(setup, judgement));
+        said.collect::<Vec<_>>().into_iter()
     };
-    let mut main = by(setup.metric).into_iter();
-    let further = further(setup).map(by);
-    let mut further = further.unwrap_or_default().into_iter();
+    let mut main = by(setup.metric);
+    let mut further: Vec<_> = further(setup).into_iter().map(by).collect();
     let mut judge = |row: &Measured<'_>| match row.facts.role {
         _ if row.facts.name == setup.baseline => {
             let sentence = format!("{} is the baseline", row.facts.name);
@@ -145,7 +170,7 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         }
         Role::Subject => match main.next() {
             Some(judgement) => Judged {
-                further: further.next().into_iter().collect(),
+                further: further.iter_mut().filter_map(Iterator::next).collect(),
                 ..Judged::of(judgement)
             },
             None => Judged::only(Kind::NotMeasured, "it wasn't measured"),
@@ -154,10 +179,27 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
     measured.iter().map(&mut judge).collect()
 }
 
-/// What is judged besides. What a rate costs is the fairest single figure where all serve the same
-/// rate, and what a run costs says more of a command than how long it took.
-fn further(setup: &Setup) -> Option<Metric> {
-    match setup.metric {
+/// The judgement with the rate that it was made at, where a reader would take it for the closed
+/// loop's.
+fn at(setup: &Setup, mut judgement: Judgement) -> Judgement {
+    let Some(rate) = setup.equal_rate.filter(|_| at_equal_rate(judgement.metric)) else {
+        return judgement;
+    };
+    if !matches!(judgement.verdict.kind, Kind::Void | Kind::NotMeasured) {
+        judgement.verdict.says = format!("at {}, {}", per_second(rate), judgement.verdict.says);
+    }
+    judgement
+}
+
+/// What is judged besides the main figure. What a request costs is the fairest single figure where
+/// all serve the same rate, and what a run costs says more of a command than how long it took.
+fn further(setup: &Setup) -> Vec<Metric> {
+    if !setup.judged_by.is_empty() {
+        let others = setup.judged_by.iter().filter(|one| **one != setup.metric);
+        return others.copied().collect();
+    }
+    // A comparison from before that was kept.
+    let one = match setup.metric {
         Metric::GeneratorCpuPerExchange => Some(Metric::RequestsDriven),
         Metric::Seconds => Some(Metric::ServerCpuPerExchange),
         Metric::RequestsPerSecond
@@ -168,16 +210,35 @@ fn further(setup: &Setup) -> Option<Metric> {
         | Metric::MemoryPeak
         | Metric::Capacity
         | Metric::RequestsDriven => setup.rate.map(|_| Metric::ServerCpuPerExchange),
-    }
+    };
+    one.into_iter().collect()
 }
 
-/// What the baseline seems to differ from itself by.
-pub fn noise_floor(measured: &[Measured<'_>], setup: &Setup) -> Option<f64> {
-    let baseline = measured
-        .iter()
-        .find(|row| row.facts.name == setup.baseline)?;
-    let again = measured.iter().find(|row| row.facts.role == Role::Again)?;
-    verdict::noise_floor(again.side(), baseline.side(), setup.metric, setup.seed)
+/// What the baseline seems to differ from itself by in one figure, as a share.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Floor {
+    /// The figure.
+    pub metric: Metric,
+    /// The share.
+    pub share: f64,
+}
+
+/// The noise floor of every figure that rows are judged by, the main figure's first, where the
+/// baseline was measured once more.
+pub fn noise_floors(measured: &[Measured<'_>], setup: &Setup) -> Vec<Floor> {
+    let named = |name: &&Measured<'_>| name.facts.name == setup.baseline;
+    let baseline = measured.iter().find(named);
+    let again = measured.iter().find(|row| row.facts.role == Role::Again);
+    let Some((baseline, again)) = baseline.zip(again) else {
+        return Vec::new();
+    };
+    let metrics = std::iter::once(setup.metric).chain(further(setup));
+    let floor = |metric: Metric| {
+        let (again, baseline) = (again.side_by(metric), baseline.side_by(metric));
+        let share = verdict::noise_floor(again, baseline, metric, setup.seed)?;
+        Some(Floor { metric, share })
+    };
+    metrics.filter_map(floor).collect()
 }
 
 /// What differences by `metric` are held against.
@@ -189,12 +250,12 @@ fn basis<'a>(
 ) -> Basis<'a> {
     let setup = &manifest.setup;
     let again = measured.iter().find(|row| row.facts.role == Role::Again);
+    let again = again.map(|again| again.side_by(metric));
     let rounds = baseline.samples.iter().map(|sample| sample.round).max();
     let looks = manifest.looks.as_ref();
     Basis {
         smallest: setup.smallest_difference,
-        floor: again
-            .and_then(|again| verdict::noise_floor(again.side(), baseline, metric, setup.seed)),
+        floor: again.and_then(|again| verdict::noise_floor(again, baseline, metric, setup.seed)),
         looks: looks.map(|looks| (looks, looks.index_at(rounds.unwrap_or(0)))),
         apart: false,
         seed: setup.seed,

@@ -23,6 +23,7 @@ pub mod event;
 pub mod finding;
 pub mod hidden;
 pub mod judged;
+pub mod judging;
 pub mod manifest;
 pub mod phase;
 pub mod points;

@@ -129,6 +129,14 @@ pub struct Setup {
     pub ringside_sha256: Option<String>,
     /// What is compared.
     pub metric: Metric,
+    /// Everything that rows are judged by, the figure that is compared first; empty in comparisons
+    /// from before it was kept.
+    #[serde(default)]
+    pub judged_by: Vec<Metric>,
+    /// Requests a second that were offered to all rows alike, besides the closed loop; null where
+    /// there was no such phase, or no row answered.
+    #[serde(default)]
+    pub equal_rate: Option<f64>,
     /// The subject that the others are compared with.
     pub baseline: String,
     /// Rounds asked for.

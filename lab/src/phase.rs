@@ -31,13 +31,22 @@ pub struct Phase {
     pub pass: Vec<Threshold>,
     /// Whether its figures are those that subjects are compared by. One phase has it.
     pub compared: bool,
+    /// Whether its rate is the one that is offered to all rows alike, and is found before the
+    /// first round where the file does not say it.
+    pub equal: bool,
 }
 
 impl Phase {
+    /// Whether its rate has to be found before it can be run.
+    pub(crate) fn lacks_rate(&self) -> bool {
+        self.equal && self.rate.is_none()
+    }
+
     /// The phase in words, for a report.
     pub(crate) fn words(&self) -> String {
         let rate = match self.rate {
             Some(rate) => format!("{rate} requests/s"),
+            None if self.equal => "half of what the slowest answers in a closed loop".to_owned(),
             None => "as many as the server answers".to_owned(),
         };
         let connections = match self.connections {
@@ -47,6 +56,13 @@ impl Phase {
         let length = self.length.as_secs_f64();
         format!("{}: {rate}{connections} for {length} s", self.name)
     }
+}
+
+/// Connections, what is outstanding on each, and the phases, in words.
+pub(crate) fn load(workload: &Workload, phases: &[Phase]) -> String {
+    let phases = phases.iter().map(Phase::words);
+    let all: Vec<String> = [workload.words()].into_iter().chain(phases).collect();
+    all.join("; ")
 }
 
 /// A phase as it stands in the file.
@@ -111,6 +127,7 @@ pub(crate) fn read(
             length: phase.length,
             pass,
             compared: phase.compared,
+            equal: false,
         });
     }
     if !phases.iter().any(|phase| phase.compared) {

@@ -54,6 +54,9 @@ pub struct PhaseRun {
     pub connections: u32,
     /// Whether it is the one that the round's own figures and record are of.
     pub compared: bool,
+    /// Whether its rate is the one that was offered to all rows alike.
+    #[serde(default)]
+    pub equal: bool,
     /// Its figures.
     pub sample: Sample,
     /// What was seen of the subject and the host meanwhile.

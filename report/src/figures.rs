@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use lab::judging::at_equal_rate;
+use lab::manifest::Setup;
 use lab::sample::{Generating, Sample};
 use lab::verdict::Metric;
 use measure::record::Lost;
@@ -246,6 +248,44 @@ pub(super) fn columns(rows: &[Row]) -> Vec<&'static Column> {
         figures.any(|figures| (column.of)(figures).is_some())
     };
     COLUMNS.iter().filter(known).collect()
+}
+
+/// Everything that rows are judged by, the main figure first.
+pub(crate) fn judged_by(setup: &Setup) -> Vec<Metric> {
+    match setup.judged_by.is_empty() {
+        true => vec![setup.metric],
+        false => setup.judged_by.clone(),
+    }
+}
+
+impl Row {
+    /// The figure that a verdict by this metric compares.
+    pub(crate) fn figure(&self, metric: Metric) -> Option<&Spread> {
+        let equal = self
+            .at_equal_rate
+            .as_ref()
+            .filter(|_| at_equal_rate(metric));
+        let found = equal.or(self.figures.as_ref())?;
+        match metric {
+            Metric::RequestsPerSecond | Metric::RequestsDriven => Some(&found.requests_per_second),
+            Metric::ResponseTimeP99 => found.p99_us.as_ref(),
+            Metric::ResponseTimeP50 => found.p50_us.as_ref(),
+            Metric::ResponseTimeMean => found.mean_us.as_ref(),
+            Metric::ServerCpuPerExchange => found.server_cpu_us_per_exchange.as_ref(),
+            Metric::MemoryPeak => found.memory_peak_bytes.as_ref(),
+            Metric::Seconds => found.seconds.as_ref(),
+            Metric::GeneratorCpuPerExchange => {
+                found.generating.as_ref()?.cpu_us_per_exchange.as_ref()
+            }
+            Metric::Capacity => None,
+        }
+    }
+
+    /// Errors in all of its rounds, at the equal rate as well.
+    pub(crate) fn errors(&self) -> u64 {
+        let both = self.figures.iter().chain(&self.at_equal_rate);
+        both.map(Figures::errors).sum()
+    }
 }
 
 /// Writes a figure of this metric with its unit.

@@ -23,6 +23,7 @@ pub mod pack;
 pub mod pages;
 mod phases;
 mod plot;
+mod ranking;
 mod resources;
 pub mod terminal;
 
@@ -36,9 +37,10 @@ mod snapshot;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use measure::host::Host;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use course::Lap;
 pub use csv::csv;
@@ -48,17 +50,20 @@ pub use files::files;
 pub use html::{Enclosed, html};
 pub use json::json;
 pub use markdown::markdown;
+use plot::confidence;
+
 pub use phases::{Condition, PhaseFound};
 pub use resources::Resources;
 pub use terminal::{Look, terminal};
 
 use lab::finding::{Severity, first};
-use lab::judged::{Judged, Measured, judge, noise_floor};
+use lab::judged::{Floor, Judged, Measured, judge, noise_floors};
 use lab::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::{Sample, lost_in_words};
 use lab::validity::{self, Line};
 use lab::verdict::{self, Judgement, Kind, Metric, Verdict};
+use statistics::format::{digits, per_second};
 use statistics::{Ratio, Spread};
 use supervisor::watch::scrape::Change;
 
@@ -89,6 +94,10 @@ pub struct Report {
     /// What the baseline seems to differ from itself by, as a share; null where it was not measured
     /// once more.
     pub noise_floor: Option<f64>,
+    /// The same for each figure that rows are judged by.
+    pub noise_floors: Vec<Floor>,
+    /// Who is ahead, by how much and at what cost, in a sentence or two.
+    pub ranking: Vec<String>,
     /// The subjects in the comparison's order.
     pub subjects: Vec<Row>,
     /// Every check of every row, and what it came to.
@@ -109,14 +118,16 @@ pub struct Row {
     pub facts: RowFacts,
     /// The rounds put together; null where none was measured.
     pub figures: Option<Figures>,
+    /// The same at the rate that all rows were offered alike; null where there was none.
+    pub at_equal_rate: Option<Figures>,
     /// Its figure as a multiple of the baseline's.
     pub ratio: Option<Ratio>,
     /// What can be said about it beside the baseline.
     pub verdict: Verdict,
-    /// The same by further metrics: the processor time that a fixed rate costs, or a timed command.
+    /// The same by further metrics, such as the processor time of each exchange.
     pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What its processes used; null where none was measured.
     pub resources: Option<Resources>,
     /// How the subject's own metrics moved in the last round, by name, if it was asked for them.
@@ -131,6 +142,39 @@ pub struct Row {
     pub samples: Vec<Sample>,
 }
 
+/// Something that a reader of a row's figures must know. It is written as one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What several rows may have in common.
+    pub says: String,
+    /// What is this row's own about it.
+    pub detail: Option<String>,
+}
+
+impl Note {
+    fn new(says: impl Into<String>) -> Note {
+        Note {
+            says: says.into(),
+            detail: None,
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.detail {
+            Some(detail) => write!(f, "{} ({detail})", self.says),
+            None => f.write_str(&self.says),
+        }
+    }
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl Report {
     /// Puts the rounds together and judges them.
     pub fn new(manifest: &Manifest, rounds: &[Round]) -> Report {
@@ -141,9 +185,11 @@ impl Report {
         let subjects: Vec<Row> = rows
             .map(|(measured, judged)| row(measured, judged, rounds, setup))
             .collect();
+        let floors = noise_floors(&measured, setup);
+        let is_main = |floor: &&Floor| floor.metric == setup.metric;
         Report {
             schema_version: SCHEMA_VERSION,
-            conclusions: conclusions(&subjects, setup),
+            conclusions: conclusions(&subjects, setup, &floors),
             limits: limits(manifest, &subjects),
             setup: setup.clone(),
             asked: manifest.asked.clone(),
@@ -152,7 +198,9 @@ impl Report {
             cautions: manifest.cautions.clone(),
             checks: validity::all(manifest, rounds),
             unseen: unseen(manifest, rounds),
-            noise_floor: noise_floor(&measured, setup),
+            noise_floor: floors.first().filter(is_main).map(|floor| floor.share),
+            noise_floors: floors,
+            ranking: ranking::ranking(&subjects, setup),
             subjects,
         }
     }
@@ -201,6 +249,7 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
         facts: row.facts.clone(),
         notes: notes(row, figures.as_ref(), resources.as_ref()),
         figures,
+        at_equal_rate: Figures::of(&row.at_equal_rate),
         ratio: judged.ratio,
         verdict: judged.verdict,
         further: judged.further,
@@ -229,76 +278,129 @@ fn notes(
     row: &Measured<'_>,
     figures: Option<&Figures>,
     resources: Option<&Resources>,
-) -> Vec<String> {
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let samples = &row.samples;
     if let Some(asked) = &row.facts.asked {
-        notes.push(format!("asked {asked}"));
+        notes.push(Note::new(format!("asked {asked}")));
     }
     let cautions = row
         .found
         .iter()
         .filter(|found| found.severity == Severity::Caution);
-    notes.extend(cautions.map(|found| found.sentence.clone()));
+    notes.extend(cautions.map(|found| Note::new(&found.sentence)));
     if let Some(limit) = verdict::limit(row.side()) {
-        notes.push(format!(
-            "lower bound: the generator was the limit ({limit})"
-        ));
+        notes.push(Note {
+            detail: Some(limit),
+            ..Note::new("lower bound: the generator was the limit")
+        });
     }
     if let Some(figures) = figures
         && let Some(lost) = lost_in_words(&figures.lost, &figures.errors)
     {
-        notes.push(lost);
+        notes.push(Note::new(lost));
     }
     if resources.is_some_and(Resources::several_processes) {
         let what = "its peak memory is an upper bound: the sum of its processes' peaks";
-        notes.push(what.to_owned());
+        notes.push(Note::new(what));
     }
     let void: Vec<&Sample> = samples
         .iter()
         .filter(|sample| sample.void().is_some())
         .collect();
     if let Some(why) = void.first().and_then(|sample| sample.void()) {
-        notes.push(format!(
+        notes.push(Note::new(format!(
             "{} of {} rounds are void: {why}",
             void.len(),
             samples.len()
-        ));
+        )));
     }
     let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
     if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
-        notes.push(format!(
+        notes.push(Note::new(format!(
             "its threads were ready but waited for a core {:.0} % of the time: they share it with \
              each other or with something else",
             100.0 * waited.median
-        ));
+        )));
     }
     let others = samples
         .iter()
         .map(|sample| sample.others_busy)
         .fold(0.0, f64::max);
     if others > OTHERS_BUSY_MAX {
-        notes.push(format!(
+        notes.push(Note::new(format!(
             "while it was measured, the idle subjects used up to {:.0} % of a core",
             100.0 * others
-        ));
+        )));
     }
     notes
 }
 
-fn conclusions(subjects: &[Row], setup: &Setup) -> Vec<String> {
+fn conclusions(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(why) = &setup.ended_early {
         sentences.push(format!(
             "The measurement ended early: {why}. What follows covers the rounds before that."
         ));
     }
+    let mut in_a_line = false;
     for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
-        let further = row.further.iter().map(|judgement| &judgement.verdict);
-        let verdicts = std::iter::once(&row.verdict).chain(further);
-        sentences.extend(verdicts.map(|verdict| as_sentence(verdict, subjects)));
+        let line = row.line(setup);
+        in_a_line |= line.is_some();
+        sentences.push(line.unwrap_or_else(|| as_sentence(&row.verdict, subjects)));
+    }
+    if in_a_line {
+        sentences.push(all_rest_on(subjects, setup, floors));
     }
     sentences
+}
+
+/// What all verdicts rest on, where each row has several in a line.
+fn all_rest_on(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> String {
+    let percent = |share: f64| format!("{} %", digits(100.0 * share));
+    let ratios = || {
+        let further = |row: &Row| {
+            row.further
+                .iter()
+                .filter_map(|one| one.ratio)
+                .collect::<Vec<_>>()
+        };
+        subjects
+            .iter()
+            .flat_map(move |row| row.ratio.into_iter().chain(further(row)))
+    };
+    let of = |count: fn(&Ratio) -> usize| {
+        let counts = ratios().map(|ratio| count(&ratio));
+        let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+        match least == most {
+            true => least.to_string(),
+            false => format!("{least}–{most}"),
+        }
+    };
+    let floors: Vec<String> = floors
+        .iter()
+        .map(|floor| format!("{} {}", floor.metric.name(), percent(floor.share)))
+        .collect();
+    let starts = of(|ratio| ratio.starts);
+    let starts = match starts.as_str() {
+        "1" => "a single start of each row".to_owned(),
+        _ => format!("{starts} starts of each row"),
+    };
+    let noise = match floors.is_empty() {
+        true => "; the noise floor wasn't measured".to_owned(),
+        false => format!(
+            ", nor do those up to the noise floor: {}",
+            floors.join(", ")
+        ),
+    };
+    let confidence = confidence(subjects).map_or(String::new(), |words| format!(", {words}"));
+    format!(
+        "These are multiples of {}'s figures, from {} rounds of {starts}{confidence}. Differences \
+         up to {} don't count{noise}.",
+        setup.baseline,
+        of(|ratio| ratio.rounds),
+        percent(setup.smallest_difference),
+    )
 }
 
 /// A verdict to stand by itself.
@@ -362,9 +464,18 @@ fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
             setup.load
         ),
         None => format!(
-            "Closed loop ({}): each connection sends again when it has its answer. The times are \
-             those of a server driven to its limit; users see other times at a lower load.",
-            setup.load
+            "Closed loop ({}): each connection sends again when it has its answer. {}",
+            setup.load,
+            match setup.equal_rate {
+                None => "The times are those of a server driven to its limit; users see other \
+                         times at a lower load."
+                    .to_owned(),
+                Some(rate) => format!(
+                    "What is said at {} was measured in an open loop: the requests were sent no \
+                     matter how fast the server answered.",
+                    per_second(rate)
+                ),
+            }
         ),
         Some(rate) => format!(
             "Open loop: {rate} requests/s were offered no matter how fast the server answered, and \

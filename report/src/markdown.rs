@@ -6,10 +6,12 @@ use lab::manifest::Outcome;
 use lab::validity::Line;
 use lab::verdict::Kind;
 use measure::foreign::screened;
+use statistics::Ratio;
+use statistics::format::per_second;
 
 use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
-use super::figures::{Column, columns};
+use super::figures::{Column, columns, judged_by, written};
 use super::plot::{confidence, plot};
 use super::resources::Table;
 use super::{Figures, Report, Row};
@@ -21,8 +23,12 @@ pub fn markdown(report: &Report) -> String {
         escape(&report.setup.name),
         escape(&report.setup.question)
     );
+    for sentence in &report.ranking {
+        text.push_str(&format!("**{}**\n\n", escape(sentence)));
+    }
     list(&mut text, "What can be concluded", &report.conclusions);
     list(&mut text, "Caution", &report.cautions);
+    text.push_str(&side_by_side(report));
     text.push_str("## Figures\n\n");
     text.push_str(&table(&report.subjects));
     text.push_str(
@@ -96,7 +102,7 @@ fn table(rows: &[Row]) -> String {
         let mut cells = vec![escape(&row.facts.name)];
         match &row.figures {
             Some(found) => {
-                cells.push(ratio(row));
+                cells.push(ratio(row.ratio.as_ref(), row.verdict.kind));
                 cells.extend(columns.iter().map(|column| cell(found, column)));
                 cells.push(found.errors().to_string());
             }
@@ -115,6 +121,36 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
+/// Each figure that rows are judged by with its ratio, where they are of two loads.
+fn side_by_side(report: &Report) -> String {
+    let setup = &report.setup;
+    let Some(rate) = setup.equal_rate else {
+        return String::new();
+    };
+    let metrics = judged_by(setup);
+    let mut lines = vec![vec!["subject".to_owned()]];
+    for metric in &metrics {
+        lines[0].extend([metric.name().to_owned(), "× baseline".to_owned()]);
+    }
+    for row in &report.subjects {
+        let mut cells = vec![row.facts.name.clone()];
+        for metric in &metrics {
+            let write = written(*metric);
+            let spread = row.figure(*metric);
+            cells.push(spread.map_or("–".to_owned(), |one| write(one.median)));
+            let said = row.said(*metric, setup);
+            cells.push(said.map_or(String::new(), |said| ratio(said.ratio, said.verdict.kind)));
+        }
+        lines.push(cells);
+    }
+    let mut text = format!(
+        "## Side by side\n\nRequests/s in a closed loop; the other figures at {} for each.\n\n",
+        per_second(rate)
+    );
+    self::rows(&mut text, &lines);
+    text
+}
+
 fn cell(found: &Figures, column: &Column) -> String {
     let write = column.write;
     match (column.of)(found) {
@@ -129,8 +165,8 @@ fn cell(found: &Figures, column: &Column) -> String {
     }
 }
 
-fn ratio(row: &Row) -> String {
-    match (&row.ratio, row.verdict.kind) {
+fn ratio(ratio: Option<&Ratio>, kind: Kind) -> String {
+    match (ratio, kind) {
         (_, Kind::Baseline) => "baseline".to_owned(),
         (Some(ratio), _) => {
             format!("{:.3} ({:.3}–{:.3})", ratio.centre, ratio.low, ratio.high)

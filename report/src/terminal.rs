@@ -4,14 +4,15 @@
 use lab::finding::Check;
 use lab::manifest::Outcome;
 use lab::manifest::Role;
-use lab::verdict::{Kind, Metric};
-use statistics::format::{ascii, digits, give_or_take};
+use lab::verdict::{Kind, Metric, Verdict};
+use statistics::Ratio;
+use statistics::format::{ascii, digits, give_or_take, per_second};
 use supervisor::cores::List;
 
 use super::checks::{State, Summary, count_in_words, summaries};
-use super::figures::{Column, columns};
+use super::figures::{Column, columns, judged_by, written};
 use super::plot::{confidence, plot};
-use super::{Report, Row};
+use super::{Note, Report, Row};
 
 /// Who used less of a core than this, in percent, is nobody to be ended.
 const CULPRIT_MIN: f64 = 10.0;
@@ -41,15 +42,29 @@ pub fn terminal(report: &Report, look: Look) -> String {
     wrap(&report.setup.question, width, "", "")
         .iter()
         .for_each(|line| push(line));
+    for sentence in &report.ranking {
+        for line in wrap(sentence, width, "", "  ") {
+            push(&bold(&line, look));
+        }
+    }
     for line in wrap(&facts(report), width, "", "  ") {
         push(&line);
     }
     push("");
     table(report, look).iter().for_each(|line| push(line));
-    for row in &report.subjects {
-        troubles(row, width).iter().for_each(|line| push(line));
+    let shared = shared(&report.subjects);
+    for (says, names) in &shared {
+        let text = format!("{}: {says}", names.join(", "));
+        let lines = wrap(&text, width, "", "    ");
+        lines.iter().for_each(|line| push(line));
     }
     for row in &report.subjects {
+        let lines = troubles(row, &shared, width);
+        lines.iter().for_each(|line| push(line));
+    }
+    // The two loads of an equal rate are in the table.
+    let told = |_: &&Row| report.setup.equal_rate.is_none();
+    for row in report.subjects.iter().filter(told) {
         for phase in &row.phases {
             let text = format!("{}, {}", row.facts.name, phase.words());
             wrap(&text, width, "", "    ")
@@ -162,6 +177,9 @@ fn facts(report: &Report) -> String {
 }
 
 fn table(report: &Report, look: Look) -> Vec<String> {
+    if report.setup.equal_rate.is_some() {
+        return judged_table(report, look);
+    }
     let mut columns = columns(&report.subjects);
     columns.retain(|column| column.short.is_some());
     let mut headings = vec!["subject"];
@@ -192,6 +210,73 @@ fn table(report: &Report, look: Look) -> Vec<String> {
     }
     text.retain(|line| !line.is_empty());
     text
+}
+
+/// Each figure that rows are judged by with its ratio, a pair of columns each: the figures of two
+/// loads side by side, which the table above has no room for.
+fn judged_table(report: &Report, look: Look) -> Vec<String> {
+    let setup = &report.setup;
+    let rows = &report.subjects;
+    let metrics = judged_by(setup);
+    let failed = rows.iter().any(|row| row.errors() > 0);
+    let mut headings = vec!["subject".to_owned()];
+    headings.extend(failed.then(|| "errors".to_owned()));
+    for metric in &metrics {
+        headings.extend([short(*metric).to_owned(), "× baseline".to_owned()]);
+    }
+    let width = headings.len();
+    let mut lines = vec![headings];
+    for row in rows {
+        let mut figures = vec![row.facts.name.clone()];
+        let mut spreads = vec![String::new()];
+        if row.figures.is_none() {
+            figures.push(state(row).to_owned());
+        } else {
+            figures.extend(failed.then(|| row.errors().to_string()));
+            spreads.extend(failed.then(String::new));
+            for metric in &metrics {
+                let spread = row.figure(*metric);
+                figures.push(spread.map_or("–".to_owned(), |one| written(*metric)(one.median)));
+                spreads.push(spread.map(give_or_take).unwrap_or_default());
+                let said = row.said(*metric, setup);
+                let cells = said.map(|said| ratio_cells(said.verdict, said.ratio));
+                let (ratio, interval) = cells.unwrap_or_default();
+                figures.push(ratio);
+                spreads.push(interval);
+            }
+        }
+        figures.resize(width, String::new());
+        spreads.resize(width, String::new());
+        lines.extend([figures, spreads]);
+    }
+    let mut text = aligned(lines, look);
+    for spreads in text.iter_mut().skip(2).step_by(2) {
+        *spreads = dim(spreads, look);
+    }
+    text.retain(|line| !line.is_empty());
+    if let Some(rate) = setup.equal_rate {
+        let what = format!(
+            "requests/s in a closed loop; the other figures at {} for each",
+            per_second(rate)
+        );
+        text.push(dim(&what, look));
+    }
+    text
+}
+
+/// A figure's heading where there is little room.
+fn short(metric: Metric) -> &'static str {
+    match metric {
+        Metric::RequestsPerSecond | Metric::RequestsDriven => "requests/s",
+        Metric::ResponseTimeP99 => "p99",
+        Metric::ResponseTimeP50 => "p50",
+        Metric::ResponseTimeMean => "mean",
+        Metric::ServerCpuPerExchange => "CPU/exch.",
+        Metric::MemoryPeak => "memory",
+        Metric::Seconds => "time",
+        Metric::Capacity => "capacity",
+        Metric::GeneratorCpuPerExchange => "CPU/req.",
+    }
 }
 
 /// Sentences as a list under a heading, after a line that is empty; nothing where there are none.
@@ -256,12 +341,7 @@ fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
     let mut figures = vec![row.facts.name.clone()];
     let mut spreads = vec![String::new()];
     let Some(found) = &row.figures else {
-        let state = match row.facts.outcome {
-            Outcome::Missing { .. } => "not installed",
-            Outcome::Failed { .. } => "failed",
-            Outcome::Measured | Outcome::NotReached => "not measured",
-        };
-        figures.push(state.to_owned());
+        figures.push(state(row).to_owned());
         figures.resize(columns.len() + 3, String::new());
         spreads.resize(columns.len() + 3, String::new());
         return (figures, spreads);
@@ -275,14 +355,23 @@ fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
     }
     figures.push(found.errors().to_string());
     spreads.push(String::new());
-    let (ratio, interval) = ratio_cells(row);
+    let (ratio, interval) = ratio_cells(&row.verdict, row.ratio.as_ref());
     figures.push(ratio);
     spreads.push(interval);
     (figures, spreads)
 }
 
-fn ratio_cells(row: &Row) -> (String, String) {
-    match (&row.ratio, row.verdict.kind) {
+/// Why a row has no figures.
+fn state(row: &Row) -> &'static str {
+    match row.facts.outcome {
+        Outcome::Missing { .. } => "not installed",
+        Outcome::Failed { .. } => "failed",
+        Outcome::Measured | Outcome::NotReached => "not measured",
+    }
+}
+
+fn ratio_cells(verdict: &Verdict, ratio: Option<&Ratio>) -> (String, String) {
+    match (ratio, verdict.kind) {
         (_, Kind::Baseline) => ("baseline".to_owned(), String::new()),
         (Some(ratio), kind) => {
             let bound = match kind {
@@ -299,8 +388,26 @@ fn ratio_cells(row: &Row) -> (String, String) {
     }
 }
 
-/// What went wrong with a subject, and what must be known about its figures.
-fn troubles(row: &Row, width: usize) -> Vec<String> {
+/// What must be known about several rows alike, with their names.
+fn shared(rows: &[Row]) -> Vec<(&str, Vec<&str>)> {
+    let mut shared: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (row, note) in rows
+        .iter()
+        .flat_map(|row| row.notes.iter().map(move |note| (row, note)))
+    {
+        let name = row.facts.name.as_str();
+        match shared.iter_mut().find(|(says, _)| *says == note.says) {
+            Some((_, names)) => names.push(name),
+            None => shared.push((&note.says, vec![name])),
+        }
+    }
+    shared.retain(|(_, names)| names.len() > 1);
+    shared
+}
+
+/// What went wrong with a subject, and what must be known about its figures besides what is
+/// `shared`.
+fn troubles(row: &Row, shared: &[(&str, Vec<&str>)], width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |what: &str| {
         lines.extend(wrap(
@@ -315,7 +422,9 @@ fn troubles(row: &Row, width: usize) -> Vec<String> {
         Outcome::Failed { what, .. } => say(what),
         Outcome::Measured | Outcome::NotReached => {}
     }
-    row.notes.iter().for_each(|note| say(note));
+    let own = |note: &&Note| shared.iter().all(|(says, _)| *says != note.says);
+    let own = row.notes.iter().filter(own);
+    own.for_each(|note| say(&note.to_string()));
     if let Outcome::Failed { log, .. } = &row.facts.outcome {
         lines.extend(log.iter().map(|line| format!("    | {line}")));
     }

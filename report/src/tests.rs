@@ -1,7 +1,9 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
 
 use lab::finding::{Check, Finding, Severity};
+use lab::judging::{CLOSED, EQUAL};
 use lab::manifest::{Outcome, Profile, Role};
+use lab::round::{PhaseRun, Watched};
 use supervisor::watch::calls::Calls;
 use supervisor::watch::subject::SharedPages;
 
@@ -85,6 +87,95 @@ fn example() -> Report {
             again,
         ],
     )
+}
+
+/// Rounds with a closed loop and a rate that all are offered alike, at which a request costs so
+/// many microseconds.
+fn at_two_loads(name: &str, rate: f64, cpu_us: f64) -> (RowFacts, Vec<Round>) {
+    let (facts, mut all) = row(name, Outcome::Measured, rounds(rate, 0.99));
+    for round in &mut all {
+        let closed = round.sample.clone();
+        let share = closed.requests_per_second / rate;
+        let equal = Sample {
+            requests_per_second: 33_000.0,
+            p50_us: Some(10.0 * cpu_us),
+            p99_us: Some(30.0 * cpu_us * share),
+            server_cpu_us_per_exchange: Some(cpu_us / share),
+            server_busy: 33e3 * cpu_us / 1e6,
+            ..closed.clone()
+        };
+        let phase = |name: &str, rate, sample| PhaseRun {
+            name: name.into(),
+            rate,
+            connections: 200,
+            compared: rate.is_none(),
+            equal: rate.is_some(),
+            sample,
+            watched: Watched::default(),
+            conditions: Vec::new(),
+            record: None,
+        };
+        round.phases = vec![
+            phase(CLOSED, None, closed),
+            phase(EQUAL, Some(33_000.0), equal),
+        ];
+    }
+    (facts, all)
+}
+
+/// A comparison of a closed loop and an equal rate, in which the generator was the limit for two.
+fn equal_example() -> Report {
+    let mut full = at_two_loads("ours", 300_000.0, 3.3);
+    let mut also = at_two_loads("similar", 299_000.0, 3.31);
+    for round in full.1.iter_mut().chain(&mut also.1) {
+        round.sample.findings = vec![Finding {
+            check: Check::Generator,
+            severity: Severity::Bound,
+            sentence: "its worker was busy".into(),
+        }];
+        round.sample.generator_busy = Some(0.99);
+    }
+    let mut again = at_two_loads("ours-again", 299_500.0, 3.3);
+    again.0.role = Role::Again;
+    let setup = Setup {
+        judged_by: vec![
+            Metric::RequestsPerSecond,
+            Metric::ServerCpuPerExchange,
+            Metric::ResponseTimeP99,
+            Metric::MemoryPeak,
+        ],
+        equal_rate: Some(33_000.0),
+        ..setup()
+    };
+    let half = at_two_loads("half", 150_000.0, 6.7);
+    let slow = at_two_loads("slow", 66_000.0, 15.1);
+    report(setup, Vec::new(), vec![full, also, half, slow, again])
+}
+
+#[test]
+fn two_loads_stand_side_by_side_under_one_ranking() {
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 100,
+    };
+    let found = equal_example();
+    let text = terminal(&found, look);
+    check("equal.txt", &text);
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(110), "{text}");
+    let said = "For the same 33,000/s, half takes 2.03 × and slow 4.58 × the CPU time of ours; no \
+                difference that matters to similar.";
+    assert_eq!(found.ranking[1], said);
+    assert!(found.ranking[0].starts_with("ours answers at least 2 × the requests of half"));
+    // A reason that holds for several is said once.
+    let reason = "lower bound: the generator was the limit";
+    assert_eq!(text.matches(reason).count(), 1, "{text}");
+    check("equal.md", &markdown(&found));
+    let page = html(&found, &Enclosed::default());
+    stands_alone(&page);
+    assert!(page.contains(said), "{page}");
+    assert!(page.contains("Side by side"));
 }
 
 fn check(name: &str, text: &str) {

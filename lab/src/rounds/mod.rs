@@ -18,7 +18,9 @@ use supervisor::setting::Setting;
 use crate::comparison::Comparison;
 use crate::event::{Event, Observer};
 use crate::judged::{Measured, judge};
+use crate::judging;
 use crate::manifest::{LookTaken, Manifest, Role};
+use crate::phase::{self, Phase};
 use crate::round::Round;
 use crate::store::Store;
 
@@ -37,6 +39,8 @@ pub(crate) struct Rounds<'a> {
     pub(crate) observer: &'a mut dyn Observer,
     /// What was measured, before an interruption and since.
     pub(crate) measured: Vec<Round>,
+    /// What each round of a row consists of; empty: one window.
+    pub(crate) phases: Vec<Phase>,
 }
 
 impl Rounds<'_> {
@@ -124,6 +128,9 @@ impl Rounds<'_> {
                 }
             }
         }
+        if let Some(at) = self.phases.iter().position(Phase::lacks_rate) {
+            self.find_equal_rate(entries, order, alone, at);
+        }
         for &at in order {
             if self.stopped() || !entries[at].wants(round) {
                 continue;
@@ -138,13 +145,49 @@ impl Rounds<'_> {
         !alone
     }
 
+    /// Sees how much each row answers in a closed loop, and sets the rate of the phase `at` to what
+    /// all can serve. Without any answer there is no such phase.
+    fn find_equal_rate(&mut self, entries: &mut [Entry], order: &[usize], alone: bool, at: usize) {
+        let length = self.comparison.workload.settle + self.phases[at].length;
+        let mut closed = Vec::new();
+        for &at in order {
+            let entry = &mut entries[at];
+            if entry.role != Role::Subject || self.stopped() {
+                continue;
+            }
+            entry.raise(&self.setting, &mut *self.observer);
+            if let State::Live(live) = &mut entry.state {
+                match run::closed_rate(live, length, &self.setting) {
+                    Ok(rate) => closed.push(rate),
+                    Err(trouble) => entry.fail(trouble, &mut *self.observer),
+                }
+            }
+            if alone {
+                lower(std::slice::from_mut(entry));
+            }
+        }
+        let rate = judging::equal_rate(&closed).filter(|_| !self.stopped());
+        self.manifest.setup.equal_rate = rate;
+        match rate {
+            Some(rate) => {
+                self.phases[at].rate = Some(rate);
+                self.observer.event(&Event::EqualRate { rate });
+            }
+            // Nobody answered, or somebody asked to stop: there is nothing to measure.
+            None => drop(self.phases.remove(at)),
+        }
+        self.manifest.setup.load = phase::load(&self.comparison.workload, &self.phases);
+    }
+
     /// Measures one entry once.
     fn measure(&mut self, entries: &mut [Entry], at: usize, round: u32) {
         let others = idle_cpu_ns(entries, at);
         let (began, began_unix_s) = (Time::now(), unix_seconds());
         let entry = &mut entries[at];
         let (name, rounds) = (entry.row.name.clone(), self.comparison.rounds);
-        let phases = &self.comparison.phases;
+        // What the generator can do at most is asked for in a closed loop.
+        let of_ceiling = |phase: &&Phase| entry.role != Role::Ceiling || !phase.equal;
+        let phases: Vec<Phase> = self.phases.iter().filter(of_ceiling).cloned().collect();
         let mut start = entry.start;
         let measuring = Event::Measuring {
             subject: &name,
@@ -159,7 +202,7 @@ impl Rounds<'_> {
                         let (row, dir) = (&entry.row, &entry.dir);
                         run::by(generator, row, dir, live, &self.setting, round)
                     }
-                    None => run::all(live, phases, &self.setting, round),
+                    None => run::all(live, &phases, &self.setting, round),
                 }
             }
             State::Timed(command) => {

@@ -38,6 +38,20 @@ pub(crate) fn warm_up(
     check(live, run, "during its warm-up").map(|_| ())
 }
 
+/// How many requests a second a subject answers in a closed loop of this length, of which nothing
+/// is kept.
+pub(super) fn closed_rate(
+    live: &mut Live,
+    length: Duration,
+    setting: &Setting<'_>,
+) -> Result<f64, Trouble> {
+    let mut plan = live.plan.clone();
+    plan.schedule = Schedule::Closed;
+    plan.duration_s = Some(length.as_secs_f64());
+    let run = load::run(&plan, setting.stop, &mut |_| ());
+    check(live, run, "before its first round").map(|record| record.achieved_rate)
+}
+
 /// What one round of one row brought.
 pub struct Ran {
     /// Of the phase that is compared, where there are phases.
@@ -113,6 +127,7 @@ impl Ran {
                 rate: ran.phase.rate,
                 connections: ran.connections,
                 compared: ran.phase.compared,
+                equal: ran.phase.equal,
                 sample,
                 watched,
                 conditions,

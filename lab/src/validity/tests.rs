@@ -369,6 +369,8 @@ fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
         file_hash: None,
         schema_version: crate::manifest::SCHEMA_VERSION,
         setup: Setup {
+            judged_by: Vec::new(),
+            equal_rate: None,
             name: "example".into(),
             question: "Which is faster?".into(),
             began: String::new(),

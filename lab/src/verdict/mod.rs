@@ -22,7 +22,8 @@ use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
 
 use crate::sample::Sample;
 
-use words::{percent_range, signed_range, times, times_range, trimmed};
+pub use words::times;
+use words::{percent_range, signed_range, times_range, trimmed};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use statistics::Ratio;
 
 /// `3.1 ×`, with as many digits as a figure of that size deserves.
-pub(super) fn times(ratio: f64) -> String {
+pub fn times(ratio: f64) -> String {
     format!("{} ×", trimmed(ratio, decimals(ratio)))
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use lab::manifest::{Outcome, Role};
 use lab::verdict::{Kind, Metric, Verdict};
 use maud::{Markup, html};
-use statistics::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
+use statistics::format::{
+    bytes, count, digits, give_or_take, per_second, ratio as ratio_figure, time_us,
+};
 use statistics::{Method, Ratio, Spread};
 
 use super::page::{
@@ -19,8 +21,8 @@ use super::style::swatch;
 use super::trust::{resources, trust, trust_in_short};
 use crate::course::middle;
 use crate::environment::{command, machine, procedure};
-use crate::figures::{Column, columns, written};
-use crate::{Figures, PhaseFound, Report, Row, as_sentence, standing};
+use crate::figures::{Column, columns, judged_by, written};
+use crate::{Figures, Note, PhaseFound, Report, Row, as_sentence, standing};
 
 /// A reason that is longer than this does not stand in large letters.
 const REASON_MAX: usize = 40;
@@ -40,6 +42,7 @@ pub struct Enclosed {
 /// The whole page.
 pub fn html(report: &Report, enclosed: &Enclosed) -> String {
     let sections: Vec<Section> = [
+        side_by_side(report),
         figures(report),
         ratios(report),
         phases(report),
@@ -70,6 +73,7 @@ fn lead(report: &Report) -> Markup {
     html! {
         (kicker(&facts))
         h1 { (setup.question) }
+        @for sentence in &report.ranking { p.ranking { (sentence) } }
         (verdicts(&all_found(report)))
         (trust_in_short(report))
         div.notes {
@@ -97,6 +101,14 @@ pub fn all_found(report: &Report) -> Vec<Found> {
 
 /// What was found of a row, by what is compared and by whatever else was judged.
 fn found(report: &Report, row: &Row) -> Vec<Found> {
+    if let Some(line) = row.line(&report.setup) {
+        let signs = said(report, decided(row), None);
+        return vec![Found {
+            says: line,
+            rests: String::new(),
+            ..signs
+        }];
+    }
     let main = (&row.verdict, row.ratio.as_ref());
     let further = row.further.iter();
     let further = further.map(|judgement| (&judgement.verdict, judgement.ratio.as_ref()));
@@ -104,6 +116,14 @@ fn found(report: &Report, row: &Row) -> Vec<Found> {
         .chain(further)
         .map(|(verdict, ratio)| said(report, verdict, ratio))
         .collect()
+}
+
+/// The first of a row's verdicts that says something, for the sign of all.
+fn decided(row: &Row) -> &Verdict {
+    let further = row.further.iter().map(|judgement| &judgement.verdict);
+    let mut all = std::iter::once(&row.verdict).chain(further);
+    let open = |verdict: &&Verdict| !matches!(verdict.kind, Kind::Undecided | Kind::Void);
+    all.find(open).unwrap_or(&row.verdict)
 }
 
 /// A verdict in large words. The sign says what kind of statement it is, not who is good: a
@@ -171,6 +191,43 @@ fn figures(report: &Report) -> Option<Section> {
     Some(Section::new("Figures", lead, table("", &headings, &rows)))
 }
 
+/// Each figure that rows are judged by with its ratio, where they are of two loads.
+fn side_by_side(report: &Report) -> Option<Section> {
+    let setup = &report.setup;
+    let rate = setup.equal_rate?;
+    let metrics = judged_by(setup);
+    let mut headings = vec![("subject", Stand::Wide)];
+    for metric in &metrics {
+        headings.extend([
+            (metric.name(), Stand::Figures),
+            ("× baseline", Stand::Figures),
+        ]);
+    }
+    let row = |(at, row): (usize, &Row)| {
+        let mut cells = vec![Cell::of(swatch(at, &row.facts.name))];
+        for metric in &metrics {
+            let write = written(*metric);
+            cells.push(row.figure(*metric).map_or_else(Cell::none, |spread| {
+                Cell::text(write(spread.median)).under(give_or_take(spread))
+            }));
+            let said = row.said(*metric, setup);
+            let cell = said.map(|said| ratio_cell(said.ratio, said.verdict.kind));
+            cells.push(cell.unwrap_or_else(Cell::none));
+        }
+        cells
+    };
+    let rows: Vec<Vec<Cell>> = report.subjects.iter().enumerate().map(row).collect();
+    let lead = format!(
+        "Requests/s in a closed loop; the other figures at {} for each.",
+        per_second(rate)
+    );
+    Some(Section::new(
+        "Side by side",
+        &lead,
+        table("", &headings, &rows),
+    ))
+}
+
 fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell> {
     let under = match row.facts.role {
         Role::Subject => row.facts.version.clone().unwrap_or_default(),
@@ -180,7 +237,7 @@ fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell
     let mut cells = vec![Cell::of(swatch(at, &row.facts.name)).under(under)];
     match &row.figures {
         Some(found) => {
-            cells.push(ratio_cell(row));
+            cells.push(ratio_cell(row.ratio.as_ref(), row.verdict.kind));
             cells.extend((0..).zip(columns).map(|(place, column)| {
                 let cell = figure(found, column);
                 match place {
@@ -228,8 +285,8 @@ fn with_bar(mut cell: Cell, report: &Report, at: usize, column: &Column) -> Cell
     cell
 }
 
-fn ratio_cell(row: &Row) -> Cell {
-    match (&row.ratio, row.verdict.kind) {
+fn ratio_cell(ratio: Option<&Ratio>, kind: Kind) -> Cell {
+    match (ratio, kind) {
         (_, Kind::Baseline) => Cell::of(badge(Tone::Calm, "baseline")),
         (_, Kind::Ceiling) => Cell::of(badge(Tone::Calm, "ceiling")),
         (Some(ratio), kind) => {
@@ -553,6 +610,10 @@ fn data_address(svg: &str) -> String {
     address
 }
 
+fn written_out(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(Note::to_string).collect()
+}
+
 /// What must be known about single subjects, and what went wrong with them.
 fn single(report: &Report) -> Option<Section> {
     let told = |row: &&Row| {
@@ -570,7 +631,7 @@ fn single(report: &Report) -> Option<Section> {
         @for row in rows {
             div.prose {
                 h3 { (row.facts.name) }
-                @if !row.notes.is_empty() { (sentences(&row.notes)) }
+                @if !row.notes.is_empty() { (sentences(&written_out(&row.notes))) }
                 @match &row.facts.outcome {
                     Outcome::Missing { install } => {
                         (note(Tone::Void, "Not installed.", install))

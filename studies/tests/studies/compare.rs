@@ -10,7 +10,7 @@ use studies::Outcome;
 use crate::support::{Arena, arena_of, beside_others, left_behind, quick, tiny};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
-fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
+pub(crate) fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
     let stop = Stop::new();
     let outcome = studies::compare(options, &stop, &mut |event: &Event<'_>| println!("{event}"));
     assert_eq!(
@@ -62,7 +62,9 @@ workload = { keep_alive = false }
     ];
     for (name, keep_alive, words) in wanted {
         let notes = &row(&outcome, name).notes;
-        let says = |note: &String| note.starts_with("asked GET /") && note.ends_with(words);
+        let says = |note: &report::Note| {
+            note.says.starts_with("asked GET /") && note.says.ends_with(words)
+        };
         assert!(notes.iter().any(says), "{name}: {notes:?}");
         let file = format!("rounds/{name}/001.json");
         let text = std::fs::read_to_string(outcome.folder.join(file)).expect("its record");

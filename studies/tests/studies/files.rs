@@ -223,6 +223,36 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
         "both [sweep] and [[phase]]",
     ),
     (
+        "[workload]",
+        "[judge]\nequal_rate = \"auto\"\n[[phase]]\nname = \"a\"\nfor = \"1s\"\n[workload]",
+        6,
+        "`equal_rate` adds a phase of its own",
+    ),
+    (
+        "[workload]",
+        "[judge]\nequal_rate = \"auto\"\n[sweep]\nconnections = [1, 2]\n[workload]",
+        6,
+        "`equal_rate` and [sweep]",
+    ),
+    (
+        "[workload]",
+        "[judge]\nequal_rate = \"auto\"\n[workload]\nrate = \"100\"",
+        6,
+        "`equal_rate` is offered beside a closed loop",
+    ),
+    (
+        "[workload]",
+        "[judge]\nequal_rate = \"some\"\n[workload]",
+        7,
+        "or \"auto\" for half of what the slowest answers",
+    ),
+    (
+        "[workload]",
+        "[judge]\nfigures = [\"speed\"]\n[workload]",
+        7,
+        "unknown variant `speed`",
+    ),
+    (
         "subjects = [\"one\", \"two\"]\n",
         "",
         0,

@@ -7,6 +7,7 @@ mod check;
 mod claims;
 mod command;
 mod compare;
+mod equal;
 mod files;
 mod foreign;
 mod generators;

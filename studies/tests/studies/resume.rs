@@ -28,7 +28,7 @@ fn compare(options: &Options) -> Result<Outcome, CannotBegin> {
 }
 
 /// Runs a comparison, and stops it when `row` is about to be measured in `round`.
-fn stopped_at(options: &Options, row: &str, round: u32) -> Outcome {
+pub(crate) fn stopped_at(options: &Options, row: &str, round: u32) -> Outcome {
     let stop = Stop::new();
     let asker = stop.clone();
     let outcome = studies::compare(options, &stop, &mut |event: &Event<'_>| match event {
@@ -40,11 +40,11 @@ fn stopped_at(options: &Options, row: &str, round: u32) -> Outcome {
     outcome.expect("it ran for a while")
 }
 
-fn kept(folder: &Path) -> Kept {
+pub(crate) fn kept(folder: &Path) -> Kept {
     Kept::read(folder).unwrap_or_else(|what| panic!("{what}"))
 }
 
-fn resuming(options: &Options, folder: &Path) -> Options {
+pub(crate) fn resuming(options: &Options, folder: &Path) -> Options {
     Options {
         resume: Some(folder.to_owned()),
         ..options.clone()

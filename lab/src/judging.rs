@@ -1,0 +1,234 @@
+//! What rows are judged by: the figures that a comparison's file names, and the one rate at which
+//! most of them are measured.
+//!
+//! In a closed loop every server works as fast as it can, so that response times tell how many
+//! requests wait, and a figure may be the generator's. At one rate that all can serve, what a
+//! request costs and how long it takes is the server's own, however busy the generator would be at
+//! its limit.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::phase::Phase;
+use crate::verdict::Metric;
+
+/// The name of the closed loop's part of a round, where there is an equal rate as well.
+pub const CLOSED: &str = "closed-loop";
+/// The name of the equal rate's part.
+pub const EQUAL: &str = "equal-rate";
+
+/// Which share of what the slowest row answers in a closed loop is the rate for all.
+const SHARE: f64 = 0.5;
+/// The significant digits of a rate that was found: it is to be read, and means no more.
+const DIGITS: i32 = 2;
+
+/// A figure by the name it has in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Figure {
+    /// Requests a second, in a closed loop.
+    Rate,
+    /// The server's processor time for each exchange.
+    Cpu,
+    /// The median response time.
+    P50,
+    /// The 99th percentile of the response time.
+    P99,
+    /// The mean response time.
+    Mean,
+    /// The peak of the server's resident memory.
+    Memory,
+}
+
+impl Figure {
+    fn metric(self) -> Metric {
+        match self {
+            Figure::Rate => Metric::RequestsPerSecond,
+            Figure::Cpu => Metric::ServerCpuPerExchange,
+            Figure::P50 => Metric::ResponseTimeP50,
+            Figure::P99 => Metric::ResponseTimeP99,
+            Figure::Mean => Metric::ResponseTimeMean,
+            Figure::Memory => Metric::MemoryPeak,
+        }
+    }
+}
+
+/// The rate that is offered to all rows alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EqualRate {
+    /// Half of what the slowest row answers in a closed loop, found before the first round.
+    Auto,
+    /// So many requests a second.
+    PerSecond(f64),
+}
+
+impl<'de> Deserialize<'de> for EqualRate {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<EqualRate, D::Error> {
+        let text = String::deserialize(from)?;
+        if text == "auto" {
+            return Ok(EqualRate::Auto);
+        }
+        let rate = measure::units::parse_rate(&text);
+        rate.map(EqualRate::PerSecond).map_err(|what| {
+            D::Error::custom(format!(
+                "{what}; or \"auto\" for half of what the slowest answers"
+            ))
+        })
+    }
+}
+
+/// `[judge]` as it stands in the file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    pub(crate) figures: Option<Vec<Figure>>,
+    pub(crate) equal_rate: Option<EqualRate>,
+}
+
+/// What a comparison is judged by, as its file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judging {
+    /// The figures in the file's order; empty where it names none.
+    pub(crate) figures: Vec<Metric>,
+    /// The rate that is offered to all alike, besides the closed loop.
+    pub equal_rate: Option<EqualRate>,
+}
+
+impl Judging {
+    pub(crate) fn new(written: Written) -> Judging {
+        let figures = written.figures.unwrap_or_default();
+        Judging {
+            figures: figures.into_iter().map(Figure::metric).collect(),
+            equal_rate: written.equal_rate,
+        }
+    }
+
+    /// Everything that rows are judged by, the `main` figure first.
+    pub(crate) fn metrics(&self, main: Metric) -> Vec<Metric> {
+        let further = match (self.figures.as_slice(), self.equal_rate, main) {
+            ([], _, Metric::GeneratorCpuPerExchange) => &[Metric::RequestsDriven][..],
+            ([], Some(_), _) => &[
+                Metric::ServerCpuPerExchange,
+                Metric::ResponseTimeP99,
+                Metric::MemoryPeak,
+            ],
+            ([], None, _) => &[Metric::ServerCpuPerExchange],
+            (named, ..) => named,
+        };
+        let mut metrics = vec![main];
+        for metric in further {
+            if !metrics.contains(metric) {
+                metrics.push(*metric);
+            }
+        }
+        metrics
+    }
+
+    /// The two parts of a round whose closed loop is measured for so long, if there is an equal
+    /// rate.
+    pub(crate) fn phases(&self, window: Duration) -> Vec<Phase> {
+        let Some(rate) = self.equal_rate else {
+            return Vec::new();
+        };
+        let closed = Phase {
+            name: CLOSED.to_owned(),
+            rate: None,
+            connections: None,
+            length: window,
+            pass: Vec::new(),
+            compared: true,
+            equal: false,
+        };
+        let equal = Phase {
+            name: EQUAL.to_owned(),
+            rate: match rate {
+                EqualRate::Auto => None,
+                EqualRate::PerSecond(rate) => Some(rate),
+            },
+            compared: false,
+            equal: true,
+            ..closed.clone()
+        };
+        vec![closed, equal]
+    }
+}
+
+/// Whether a figure is taken at the equal rate, if there is one.
+pub fn at_equal_rate(metric: Metric) -> bool {
+    match metric {
+        Metric::RequestsPerSecond
+        | Metric::Capacity
+        | Metric::Seconds
+        | Metric::RequestsDriven
+        | Metric::GeneratorCpuPerExchange => false,
+        Metric::ServerCpuPerExchange
+        | Metric::ResponseTimeP99
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::MemoryPeak => true,
+    }
+}
+
+/// The rate that all can serve with ease, of what each answers in a closed loop. Who did not answer
+/// at all says nothing of that; none if nobody did.
+pub(crate) fn equal_rate(closed: &[f64]) -> Option<f64> {
+    let answered = closed.iter().copied().filter(|rate| *rate > 0.0);
+    let half = SHARE * answered.reduce(f64::min)?;
+    if !half.is_finite() {
+        return None;
+    }
+    let unit = 10_f64.powi(half.log10().floor() as i32 + 1 - DIGITS);
+    // Above 1/s a rate is whole.
+    let rate = (half / unit).floor() * unit;
+    Some(if rate >= 1.0 { rate.round() } else { half })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_for_all_is_half_of_the_slowests_in_two_digits() {
+        assert_eq!(equal_rate(&[196_000.0, 66_500.0, 74_500.0]), Some(33_000.0));
+        assert_eq!(equal_rate(&[1_999.0]), Some(990.0));
+        assert_eq!(equal_rate(&[47.0]), Some(23.0));
+        assert_eq!(equal_rate(&[1.0, 900.0]), Some(0.5));
+        assert_eq!(equal_rate(&[0.0, 900.0]), Some(450.0));
+        assert_eq!(equal_rate(&[0.0]), None);
+        assert_eq!(equal_rate(&[]), None);
+    }
+
+    #[test]
+    fn what_is_judged_begins_with_the_main_figure_and_has_each_once() {
+        let named = |figures: &[Figure]| {
+            let figures = Some(figures.to_vec());
+            Judging::new(Written {
+                figures,
+                equal_rate: None,
+            })
+        };
+        let rate = Metric::RequestsPerSecond;
+        assert_eq!(
+            Judging::default().metrics(rate),
+            [rate, Metric::ServerCpuPerExchange]
+        );
+        assert_eq!(
+            named(&[Figure::Memory, Figure::Rate, Figure::Memory]).metrics(rate),
+            [rate, Metric::MemoryPeak]
+        );
+        let equal = Judging {
+            equal_rate: Some(EqualRate::Auto),
+            ..Judging::default()
+        };
+        assert_eq!(equal.metrics(rate).len(), 4);
+        let closed = equal.phases(Duration::from_millis(350));
+        assert!(closed[0].compared && closed[1].equal && closed[1].rate.is_none());
+        let of_generators = Metric::GeneratorCpuPerExchange;
+        assert_eq!(
+            Judging::default().metrics(of_generators),
+            [of_generators, Metric::RequestsDriven]
+        );
+    }
+}

@@ -1,0 +1,341 @@
+//! Who is ahead, by how much and at what cost: a sentence or two to stand first, and a line for
+//! each row.
+//!
+//! Made of verdicts alone: what they leave open is not ranked here either.
+
+use lab::judging::at_equal_rate;
+use lab::manifest::{Role, Setup};
+use lab::verdict::{Kind, Metric, Verdict, times};
+use statistics::Ratio;
+use statistics::format::per_second;
+
+use super::Row;
+
+/// One row's verdict by one figure.
+pub(crate) struct Said<'a> {
+    name: &'a str,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) ratio: Option<&'a Ratio>,
+}
+
+/// The rows ranked by the main figure, and by what a request costs where that is judged, too.
+pub(super) fn ranking(subjects: &[Row], setup: &Setup) -> Vec<String> {
+    let cost = Metric::ServerCpuPerExchange;
+    let mut figures = vec![setup.metric];
+    figures.extend(Some(cost).filter(|_| setup.metric != cost));
+    let sentences = figures.into_iter().filter_map(|metric| {
+        let said: Vec<Said<'_>> = subjects
+            .iter()
+            .filter(|row| row.facts.role == Role::Subject)
+            .filter_map(|row| row.said(metric, setup))
+            .collect();
+        ranked(&said, metric, setup)
+    });
+    sentences.collect()
+}
+
+impl Row {
+    /// What was found of it by one figure; none if it is not judged by that.
+    pub(crate) fn said(&self, metric: Metric, setup: &Setup) -> Option<Said<'_>> {
+        let (verdict, ratio) = match metric == setup.metric {
+            true => (&self.verdict, self.ratio.as_ref()),
+            false => {
+                let mut further = self.further.iter();
+                let judgement = further.find(|judgement| judgement.metric == metric)?;
+                (&judgement.verdict, judgement.ratio.as_ref())
+            }
+        };
+        Some(Said {
+            name: &self.facts.name,
+            verdict,
+            ratio,
+        })
+    }
+
+    /// What was found of it by each figure, in a line; of one figure alone, its whole sentence.
+    pub(crate) fn line(&self, setup: &Setup) -> Option<String> {
+        if self.further.is_empty() || matches!(self.verdict.kind, Kind::Void | Kind::NotMeasured) {
+            return None;
+        }
+        let further = self.further.iter().map(|judgement| judgement.metric);
+        let metrics = std::iter::once(setup.metric).chain(further);
+        let parts = metrics.filter_map(|metric| self.said(metric, setup)?.part(metric));
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty()).then(|| format!("{}: {}.", self.facts.name, parts.join("; ")))
+    }
+}
+
+impl Said<'_> {
+    /// The figure and what it is worth, in a few words.
+    fn part(&self, metric: Metric) -> Option<String> {
+        let name = metric.name();
+        let figure = |ratio: &Ratio| times(self.verdict.kind.figure(ratio));
+        Some(match (self.verdict.kind, self.ratio) {
+            (Kind::Higher | Kind::Lower, Some(ratio)) => format!("{} the {name}", figure(ratio)),
+            (Kind::AtLeast, Some(ratio)) => format!("at least {} the {name}", figure(ratio)),
+            (Kind::AtMost, Some(ratio)) => format!("at most {} the {name}", figure(ratio)),
+            (Kind::NoDifference, _) => format!("no difference in {name} shown"),
+            (Kind::TooSmall, _) => format!("no difference in {name} that matters"),
+            (Kind::Undecided, _) => {
+                format!("{name} undecided, because the generator was the limit")
+            }
+            (Kind::Void, _) => format!("no verdict on {name}"),
+            (Kind::Higher | Kind::Lower | Kind::AtLeast | Kind::AtMost, None)
+            | (Kind::Baseline | Kind::Noise | Kind::Ceiling | Kind::NotMeasured, _) => return None,
+        })
+    }
+
+    /// By how much the baseline is ahead of it, if more of the figure is better.
+    fn behind(&self) -> Option<(f64, bool)> {
+        match (self.verdict.kind, self.ratio?) {
+            (Kind::Lower, ratio) => Some((ratio.centre.recip(), false)),
+            (Kind::AtMost, ratio) => Some((ratio.high.recip(), true)),
+            _ => None,
+        }
+    }
+
+    /// By how much it is above the baseline.
+    fn above(&self) -> Option<(f64, bool)> {
+        match (self.verdict.kind, self.ratio?) {
+            (Kind::Higher, ratio) => Some((ratio.centre, false)),
+            (Kind::AtLeast, ratio) => Some((ratio.low, true)),
+            _ => None,
+        }
+    }
+}
+
+/// Rows with their multiples, the nearest first, as `at least 1.2 × nginx, 2.4 × node-http`.
+fn multiples(mut rows: Vec<(f64, bool, &str)>, write: impl Fn(&str, &str) -> String) -> String {
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all_bounds = rows.iter().all(|row| row.1);
+    let each = rows.iter().map(|(ratio, bound, name)| {
+        let written = write(&times(*ratio), name);
+        match *bound && !all_bounds {
+            true => format!("at least {written}"),
+            false => written,
+        }
+    });
+    let each = list(each.collect());
+    match all_bounds {
+        true => format!("at least {each}"),
+        false => each,
+    }
+}
+
+/// `a, b and c`.
+fn list(mut items: Vec<String>) -> String {
+    match items.pop() {
+        Some(last) if !items.is_empty() => format!("{} and {last}", items.join(", ")),
+        Some(last) => last,
+        None => String::new(),
+    }
+}
+
+/// The sentence about one figure; none where nothing was found.
+fn ranked(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Option<String> {
+    let baseline = &setup.baseline;
+    let mut clauses = match metric.more_is_better() {
+        true => ranked_by_more(said, metric, baseline),
+        false => ranked_by_less(said, metric, setup),
+    };
+    let open = said
+        .iter()
+        .filter(|one| matches!(one.verdict.kind, Kind::NoDifference | Kind::TooSmall));
+    let alike: Vec<String> = open.map(|one| one.name.to_owned()).collect();
+    let undecided = said
+        .iter()
+        .filter(|one| one.verdict.kind == Kind::Undecided);
+    let undecided: Vec<String> = undecided.map(|one| one.name.to_owned()).collect();
+    let name = metric.name();
+    if !alike.is_empty() {
+        let alike = list(alike);
+        clauses.push(match clauses.is_empty() {
+            true => format!("no difference in {name} that matters between {baseline} and {alike}"),
+            false => format!("no difference that matters to {alike}"),
+        });
+    }
+    if !undecided.is_empty() {
+        let undecided = list(undecided);
+        clauses.push(match clauses.is_empty() {
+            true => format!(
+                "by {name}, {baseline} and {undecided} can't be ranked, because the load generator \
+                 was the limit"
+            ),
+            false => {
+                format!("{undecided} can't be ranked, because the load generator was the limit")
+            }
+        });
+    }
+    let sentence = clauses.join("; ");
+    let starts_with_name = said.iter().any(|one| sentence.starts_with(one.name));
+    let first = sentence.chars().next()?;
+    Some(
+        match starts_with_name || sentence.starts_with(baseline.as_str()) {
+            true => format!("{sentence}."),
+            false => format!("{}{}.", first.to_uppercase(), &sentence[first.len_utf8()..]),
+        },
+    )
+}
+
+fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<String> {
+    let behind = said.iter().filter_map(|one| {
+        let (ratio, bound) = one.behind()?;
+        Some((ratio, bound, one.name))
+    });
+    let ahead = said.iter().filter_map(|one| {
+        let (ratio, bound) = one.above()?;
+        Some((ratio, bound, one.name))
+    });
+    let (behind, ahead): (Vec<_>, Vec<_>) = (behind.collect(), ahead.collect());
+    let most = behind.len() == said.iter().filter(|one| one.ratio.is_some()).count();
+    let (does, what) = match metric {
+        Metric::Capacity => ("holds", "the rate"),
+        Metric::RequestsDriven => ("gets", "the requests answered"),
+        _ => ("answers", "the requests"),
+    };
+    let mut clauses = Vec::new();
+    if !ahead.is_empty() {
+        let each = multiples(ahead, |times, name| format!("{name} {does} {times}"));
+        clauses.push(format!("{each} {what} of {baseline}"));
+    }
+    if !behind.is_empty() {
+        clauses.push(match most {
+            true => {
+                let each = multiples(behind, |times, name| format!("{times} {name}"));
+                format!("{baseline} {does} most: {each}")
+            }
+            false => {
+                let each = multiples(behind, |times, name| format!("{times} {what} of {name}"));
+                format!("{baseline} {does} {each}")
+            }
+        });
+    }
+    clauses
+}
+
+fn ranked_by_less(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Vec<String> {
+    let mut rows: Vec<(f64, &str)> = said
+        .iter()
+        .filter(|one| matches!(one.verdict.kind, Kind::Higher | Kind::Lower))
+        .filter_map(|one| Some((one.ratio?.centre, one.name)))
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let takes = |(at, (ratio, name)): (usize, &(f64, &str))| match at {
+        0 => format!("{name} takes {}", times(*ratio)),
+        _ => format!("{name} {}", times(*ratio)),
+    };
+    let each = list(rows.iter().enumerate().map(takes).collect());
+    let rate = setup.equal_rate.filter(|_| at_equal_rate(metric));
+    let condition = match rate.or(setup.rate) {
+        Some(rate) => format!("for the same {}, ", per_second(rate)),
+        None if metric == Metric::ServerCpuPerExchange => "for each exchange, ".to_owned(),
+        None => String::new(),
+    };
+    let what = match metric {
+        Metric::ServerCpuPerExchange => "CPU time",
+        other => other.name(),
+    };
+    vec![format!(
+        "{condition}{each} the {what} of {}",
+        setup.baseline
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(centre: f64) -> Ratio {
+        let pairs: Vec<statistics::Pair> = [0.999, 1.0, 1.001, 1.0, 1.0]
+            .iter()
+            .map(|noise| statistics::Pair {
+                start: 1,
+                a: centre * noise,
+                b: 1.0,
+            })
+            .collect();
+        Ratio::of(&pairs, 0.95, 1).expect("enough rounds")
+    }
+
+    fn of(metric: Metric, setup: &Setup, rows: &[(&str, Kind, f64)]) -> Option<String> {
+        let verdicts: Vec<Verdict> = rows.iter().map(|row| Verdict::new(row.1, "")).collect();
+        let ratios: Vec<Ratio> = rows.iter().map(|row| ratio(row.2)).collect();
+        let said: Vec<Said<'_>> = (0..rows.len())
+            .map(|at| Said {
+                name: rows[at].0,
+                verdict: &verdicts[at],
+                ratio: Some(&ratios[at]).filter(|_| rows[at].1 != Kind::Baseline),
+            })
+            .collect();
+        ranked(&said, metric, setup)
+    }
+
+    #[test]
+    fn the_baseline_is_first_only_if_all_others_are_behind() {
+        let setup = crate::made_up::setup();
+        let by_rate = |rows: &[_]| of(Metric::RequestsPerSecond, &setup, rows).expect("a sentence");
+        let base = ("ours", Kind::Baseline, 1.0);
+        assert_eq!(
+            by_rate(&[base, ("b", Kind::Lower, 0.25), ("a", Kind::Lower, 0.5)]),
+            "ours answers most: 2 × a and 4 × b."
+        );
+        let bound = by_rate(&[base, ("a", Kind::AtMost, 0.5), ("b", Kind::AtMost, 0.25)]);
+        assert!(bound.starts_with("ours answers most: at least "), "{bound}");
+        let mixed = by_rate(&[
+            base,
+            ("a", Kind::Lower, 0.5),
+            ("b", Kind::Higher, 1.5),
+            ("c", Kind::AtLeast, 2.0),
+            ("d", Kind::NoDifference, 1.0),
+            ("e", Kind::Undecided, 1.0),
+            ("f", Kind::Void, 9.0),
+        ]);
+        assert_eq!(
+            mixed,
+            "b answers 1.5 × and at least c answers 2 × the requests of ours; ours answers 2 × the \
+             requests of a; no difference that matters to d; e can't be ranked, because the load \
+             generator was the limit."
+        );
+    }
+
+    #[test]
+    fn what_is_open_is_not_ranked() {
+        let setup = crate::made_up::setup();
+        let base = ("ours", Kind::Baseline, 1.0);
+        let rows = [
+            base,
+            ("a", Kind::NoDifference, 1.0),
+            ("b", Kind::Undecided, 1.1),
+        ];
+        assert_eq!(
+            of(Metric::RequestsPerSecond, &setup, &rows).expect("a sentence"),
+            "No difference in requests/s that matters between ours and a; b can't be ranked, \
+             because the load generator was the limit."
+        );
+        assert_eq!(of(Metric::RequestsPerSecond, &setup, &[base]), None);
+        let rows = [base, ("a", Kind::Void, 1.0)];
+        assert_eq!(of(Metric::ServerCpuPerExchange, &setup, &rows), None);
+    }
+
+    #[test]
+    fn costs_are_told_in_order_with_the_rate_they_are_of() {
+        let setup = Setup {
+            equal_rate: Some(20_000.0),
+            ..crate::made_up::setup()
+        };
+        let base = ("ours", Kind::Baseline, 1.0);
+        let rows = [base, ("b", Kind::Higher, 4.0), ("a", Kind::Lower, 0.5)];
+        let cost = Metric::ServerCpuPerExchange;
+        assert_eq!(
+            of(cost, &setup, &rows).expect("a sentence"),
+            "For the same 20,000/s, a takes 0.5 × and b 4 × the CPU time of ours."
+        );
+        assert_eq!(
+            of(cost, &crate::made_up::setup(), &rows).expect("a sentence"),
+            "For each exchange, a takes 0.5 × and b 4 × the CPU time of ours."
+        );
+    }
+}

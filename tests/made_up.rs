@@ -147,6 +147,7 @@ pub(crate) fn kept(
         host: host(),
         cautions,
         pressure_before: Some(0.012),
+        network: None,
         asked: Asked::default(),
         rows,
         looks: None,

@@ -99,6 +99,7 @@ pub(crate) fn capacities(rows: Vec<RowCapacity>) -> Capacities {
         seed: 1,
         engine: None,
         host: Host::default(),
+        network: None,
         cautions: Vec::new(),
         baseline: Some(rows[0].name.clone()),
         rows,

@@ -12,6 +12,7 @@ use statistics::format::per_second;
 use statistics::knee::{self, Course};
 use statistics::quantile::exchanges_min;
 use supervisor::document::{self, indented};
+use supervisor::network::Network;
 
 mod reach;
 
@@ -60,6 +61,10 @@ pub struct Capacities {
     pub engine: Option<String>,
     /// The machine.
     pub host: Host,
+    /// The network in which everything ran; null where that wasn't kept, and for a target that
+    /// somebody else runs.
+    #[serde(default)]
+    pub network: Option<Network>,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
     /// The row that the others are compared with.
@@ -228,6 +233,7 @@ impl Capacities {
             seed: goal.seed,
             engine: None,
             host: host(),
+            network: None,
             cautions,
             baseline: None,
             rows: Vec::new(),

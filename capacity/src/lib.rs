@@ -57,7 +57,7 @@ use statistics::usl::POINTS_MIN;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
 use supervisor::setting::Setting;
-use supervisor::workload;
+use supervisor::{network, workload};
 
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
@@ -303,6 +303,7 @@ fn of_rows(
     found.cautions.extend(raised(from, &goal));
     let of_the_host = cautions(&found.host, &placement, pressure_before());
     found.cautions.extend(of_the_host);
+    found.network = network::here();
     found.question = Some(comparison.question.clone());
     found.asked = question(comparison);
     found.load = workload.words();

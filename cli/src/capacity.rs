@@ -1,16 +1,18 @@
 //! `ringside capacity`: whose capacity out of the arguments, the search, and its report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use capacity::{Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
+use lab::network::wants_host;
 use load::{Plan, Redaction};
 use measure::host::Host;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
+use crate::network;
 use crate::output::terminal::{self, Paint};
 use crate::run::plan;
 use crate::this_program;
@@ -20,6 +22,12 @@ const ANY: &str = "http://localhost/";
 
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
+    // A target is wherever it is; the rows of a comparison are started here.
+    if !is_target(arguments)
+        && let Some(end) = network::privately(in_host(arguments))?
+    {
+        return Ok(end);
+    }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let options = options(arguments, &stop)?;
     let mut talk = Talk::new(no_color);
@@ -42,8 +50,21 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     })
 }
 
+/// Whether a server is searched that somebody else runs.
+fn is_target(arguments: &Capacity) -> bool {
+    arguments.whose.contains("://")
+}
+
+/// Why everything has to run in the host's network, if so.
+fn in_host(arguments: &Capacity) -> Option<&'static str> {
+    match arguments.network.host_network {
+        true => Some(network::ASKED),
+        false => wants_host(Path::new(&arguments.whose)).then_some(network::WRITTEN),
+    }
+}
+
 fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
-    let whose = match arguments.whose.contains("://") {
+    let whose = match is_target(arguments) {
         true => target(arguments, stop)?,
         false => file(arguments).map_err(Failure::usage)?,
     };

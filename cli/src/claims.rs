@@ -8,14 +8,16 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::Event;
 use lab::Source;
+use lab::network::wants_host;
 use report::pack::{self, Records};
 use report::pages::Page;
 use studies::claims::page::{self, Entry};
-use studies::claims::{self, Begun, Claim, Id, Options};
+use studies::claims::{self, Begun, Claim, Id, Options, Run};
 
 use crate::args::claims::{Action, Claims};
 use crate::compare::{Talk, say_unwritten};
 use crate::exit::{Exit, Failure};
+use crate::network;
 use crate::output::{table, terminal};
 
 /// What `--quick` stands for.
@@ -33,6 +35,9 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
         }
         Action::Run => {
             let claims = chosen(claims, &arguments.names, arguments.all)?;
+            if let Some(end) = network::privately(in_host(&claims, arguments))? {
+                return Ok(end);
+            }
             carry_out(claims, arguments, no_color)
         }
         Action::Page => match arguments.names.as_slice() {
@@ -42,6 +47,18 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
                 "page takes exactly one directory of records",
             )),
         },
+    }
+}
+
+/// Why everything has to run in the host's network, if so: all claims of a run are measured in one.
+fn in_host(claims: &[Claim], arguments: &Claims) -> Option<&'static str> {
+    let written = |claim: &Claim| match claim.test.as_ref().map(|test| &test.run) {
+        Ok(Run::Comparison(file)) => wants_host(file),
+        _ => false,
+    };
+    match arguments.network.host_network {
+        true => Some(network::ASKED),
+        false => claims.iter().any(written).then_some(network::WRITTEN),
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::signal::Stop;
+use lab::network::wants_host;
+use lab::resume::began_in_host;
 use lab::{Event, Options};
 use load::Redaction;
 use report::Look;
@@ -13,6 +15,7 @@ use studies::{Swept, trials};
 
 use crate::args::compare::Compare;
 use crate::exit::{Exit, Failure};
+use crate::network;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
 use crate::this_program;
@@ -29,6 +32,9 @@ const WIDTH: usize = 100;
 
 /// Compares, and reports.
 pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
+    if let Some(end) = network::privately(in_host(arguments))? {
+        return Ok(end);
+    }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let options = options(arguments, &stop)?;
     let outcome = run_with(arguments, &options, &stop, no_color);
@@ -39,6 +45,16 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         forget_unpacked(arguments, &options);
     }
     outcome
+}
+
+/// Why everything has to run in the host's network, if so.
+fn in_host(arguments: &Compare) -> Option<&'static str> {
+    let begun = || arguments.resume.as_deref().is_some_and(began_in_host);
+    match arguments.network.host_network {
+        true => Some(network::ASKED),
+        false if wants_host(&arguments.file) => Some(network::WRITTEN),
+        false => begun().then_some(network::BEGUN),
+    }
 }
 
 /// What was unpacked to go on in, and cannot be gone on in, is not left there: the next attempt

@@ -42,6 +42,8 @@ pub(crate) enum Exit {
     Threshold,
     /// Ended early by a signal.
     Stopped(Signal),
+    /// As the process that did it in a private network has ended.
+    Passed(u8),
 }
 
 impl Exit {
@@ -56,6 +58,7 @@ impl Exit {
             Exit::CannotTell => 5,
             Exit::Threshold => 99,
             Exit::Stopped(signal) => signal.exit_code(),
+            Exit::Passed(code) => code,
         }
     }
 }

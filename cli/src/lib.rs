@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod exit;
 mod hold;
+mod network;
 mod output;
 mod pack;
 mod report;
@@ -32,6 +33,11 @@ use output::terminal::{self, Paint};
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Nothing comes before this: a process that enters a private network has one thread.
+    let arguments = match network::begin(arguments.into_iter().collect()) {
+        Ok(arguments) => arguments,
+        Err(end) => return end,
+    };
     match args::parse(arguments) {
         Parsed::Do(arguments) => {
             let no_color = arguments.no_color;

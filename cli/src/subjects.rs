@@ -11,6 +11,7 @@ use supervisor::subject::Subject;
 
 use crate::args::subjects::{Action, Subjects};
 use crate::exit::{Exit, Failure};
+use crate::network;
 use crate::output::progress::Line;
 use crate::output::table;
 use crate::output::terminal::{self, Paint};
@@ -19,6 +20,12 @@ use crate::this_program;
 /// Does with the chosen subjects what was asked for.
 pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure> {
     let (subjects, faults) = chosen(arguments)?;
+    let host = arguments.network.host_network.then_some(network::ASKED);
+    if arguments.action == Action::Check
+        && let Some(end) = network::privately(host)?
+    {
+        return Ok(end);
+    }
     let options = Options {
         ringside: this_program()?,
         cache: None,

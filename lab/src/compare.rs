@@ -14,7 +14,7 @@ use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
 use supervisor::setting::{Setting, find_program};
-use supervisor::{subject, watch, workload};
+use supervisor::{network, subject, watch, workload};
 
 use crate::comparison::{self, Comparison};
 use crate::event::{Event, Observer};
@@ -240,6 +240,7 @@ fn new_manifest(
         cautions: cautions(&host, placement, pressure_before),
         host,
         pressure_before,
+        network: network::here(),
         file_hash: Some(comparison.redaction.fingerprint(file)),
         asked: Asked {
             rounds: options.rounds,
@@ -326,6 +327,7 @@ pub fn pressure_before() -> Option<f64> {
 /// What a reader must know of the machine before the figures.
 pub fn cautions(host: &Host, placement: &Placement, pressure_before: Option<f64>) -> Vec<String> {
     let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
+    cautions.extend(network::here().and_then(|network| network.caution()));
     let own = validity::host(host, pressure_before).into_iter();
     cautions.extend(own.filter_map(|(_, looked)| match looked {
         Looked::Found(_, sentence) => Some(as_sentence(&sentence)),

@@ -19,6 +19,7 @@ use toml::Spanned;
 
 use crate::arrivals;
 use crate::judging::{self, Judging};
+use crate::network;
 use crate::phase::{self, Phase};
 use crate::points::{self, Key, Point};
 pub use supervisor::row::Row;
@@ -74,6 +75,8 @@ pub struct Comparison {
     pub workload: Workload,
     /// Where subjects and generator run.
     pub cores: Cores,
+    /// In which network.
+    pub network: network::Wanted,
     /// The generator's engine: `auto`, `uring` or `epoll`.
     pub engine: String,
     /// What must hold where the rows' capacities are searched.
@@ -165,6 +168,8 @@ struct Written {
     judge: Option<Spanned<judging::Written>>,
     #[serde(default)]
     cores: Cores,
+    #[serde(default)]
+    network: network::Wanted,
     engine: Option<Spanned<String>>,
     capacity: Option<Capacity>,
     /// Headers, metadata and query parameters that are secrets, besides those that always are.
@@ -378,6 +383,7 @@ impl Reader<'_> {
             points: Vec::new(),
             workload,
             cores: written.cores.clone(),
+            network: written.network,
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
             capacity: written.capacity.clone(),
             redaction: self.redaction.clone(),

@@ -25,6 +25,7 @@ pub mod hidden;
 pub mod judged;
 pub mod judging;
 pub mod manifest;
+pub mod network;
 pub mod phase;
 pub mod points;
 pub mod profile;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
 use supervisor::binaries::Binary;
 use supervisor::document;
+use supervisor::network::Network;
 use supervisor::watch::calls::Calls;
 
 use crate::verdict::Metric;
@@ -30,6 +31,10 @@ pub struct Manifest {
     /// the kernel keeps no account of pressure.
     #[serde(default)]
     pub pressure_before: Option<f64>,
+    /// The network in which everything ran; null where that wasn't kept, which is the host's in
+    /// comparisons from before there were others.
+    #[serde(default)]
+    pub network: Option<Network>,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
     /// The keyed hash of the comparison's file as it was read, secrets included; null in folders

@@ -9,9 +9,10 @@ use load::redaction::KEY_FILE;
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_stamp};
 use supervisor::binaries::Binary;
+use supervisor::network::Network;
 
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
-use crate::store::{ASKED, Kept};
+use crate::store::{ASKED, Kept, MANIFEST};
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;
@@ -43,6 +44,8 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
         ));
     }
     same_generator(&before.setup, &now.setup).map_err(|what| format!("{folder} {what}"))?;
+    same_network(before.network.as_ref(), now.network.as_ref())
+        .map_err(|what| format!("{folder} {what}"))?;
     let machine = |host: &Host| {
         let (kernel, model) = (host.kernel.clone(), host.cpu_model.clone());
         (kernel, model, host.cpus_online)
@@ -54,6 +57,50 @@ pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> 
         ));
     }
     Ok(())
+}
+
+/// Whether what is in `folder` was begun in the host's network: a comparison, or those of a sweep.
+/// Those that don't say are from before there were others.
+pub fn began_in_host(folder: &Path) -> bool {
+    let manifest = |folder: &Path| {
+        let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
+        Manifest::from_json(&text).ok()
+    };
+    let below = || {
+        let entries = fs::read_dir(folder).ok()?;
+        entries.flatten().find_map(|entry| manifest(&entry.path()))
+    };
+    manifest(folder)
+        .or_else(below)
+        .is_some_and(|manifest| !is_private(manifest.network.as_ref()))
+}
+
+/// Whether rounds of `before` and of `now` may stand beside each other.
+///
+/// # Errors
+/// The rest of a sentence that begins with what was begun.
+fn same_network(before: Option<&Network>, now: Option<&Network>) -> Result<(), String> {
+    match (is_private(before), is_private(now)) {
+        (false, true) => Err(
+            "was started in the host's network, but this is a private one: add --host-network, or \
+             start over"
+                .to_owned(),
+        ),
+        (true, false) => Err(match now {
+            Some(Network::Refused { why }) => format!(
+                "was started in a private network, which can't be had now: start over, or allow \
+                 it. {why}"
+            ),
+            _ => "was started in a private network, but this is the host's: leave out \
+                  --host-network, or start over"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_private(network: Option<&Network>) -> bool {
+    network.is_some_and(Network::is_private)
 }
 
 /// Whether the load comes from the program that it came from `before`: a version is built many
@@ -194,4 +241,32 @@ pub(crate) fn same_programs(kept: &Kept, now: &[RowFacts]) -> Result<(), String>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_of_two_networks_are_not_put_together() {
+        let private = Some(Network::Private);
+        let host = Some(Network::Host { why: "so".into() });
+        let refused = Some(Network::Refused {
+            why: "Nobody may.".into(),
+        });
+        let check = |before: &Option<Network>, now: &Option<Network>| {
+            same_network(before.as_ref(), now.as_ref())
+        };
+        assert_eq!(check(&private, &private), Ok(()));
+        for host in [&None, &host, &refused] {
+            assert_eq!(check(host, &None), Ok(()));
+            assert_eq!(check(host, &refused), Ok(()));
+            let why = check(host, &private).expect_err("they differ");
+            assert!(why.contains("add --host-network"), "{why}");
+        }
+        let why = check(&private, &host).expect_err("they differ");
+        assert!(why.contains("leave out --host-network"), "{why}");
+        let why = check(&private, &refused).expect_err("they differ");
+        assert!(why.contains("Nobody may."), "{why}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Facts about the machine that a figure depends on. Reading never fails: what a kernel, a
 //! container or a permission hides is null. Nothing here names the machine or its owner.
 
+mod links;
+mod netlink;
 mod queueing;
 
 use rustix::process::{Resource, getrlimit};
@@ -11,6 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::quota::{Groups, Quota};
+use links::Link;
 
 /// The machine on which something was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +67,8 @@ impl Host {
         let name = rustix::system::uname();
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok();
         let meminfo = fs::read_to_string("/proc/meminfo").ok();
+        let links = Link::all().unwrap_or_default();
+        let loopback = links.iter().find(|link| link.name == "lo");
         Host {
             kernel: Some(format!(
                 "{} {}",
@@ -91,8 +96,10 @@ impl Host {
             port_range: word("/proc/sys/net/ipv4/ip_local_port_range")
                 .and_then(|text| port_range(&text)),
             descriptor_limit: getrlimit(Resource::Nofile).current,
-            loopback_mtu: number("/sys/class/net/lo/mtu"),
-            queueing: queueing::read(),
+            loopback_mtu: loopback
+                .and_then(|link| link.mtu)
+                .or_else(|| number("/sys/class/net/lo/mtu")),
+            queueing: queueing::read(&links),
             io_uring_disabled: number("/proc/sys/kernel/io_uring_disabled"),
         }
     }

@@ -5,11 +5,12 @@ use lab::verdict::Metric;
 use measure::host::Host;
 use statistics::format::{bytes, digits};
 use supervisor::cores::List;
+use supervisor::network::Network;
 
 use super::Setup;
 
-/// The machine.
-pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
+/// The machine, and the network in which everything ran, if that is known.
+pub(super) fn machine(host: &Host, network: Option<&Network>) -> Vec<(&'static str, String)> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
     let virtualised = match host.virtualised {
@@ -21,7 +22,7 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
         .loopback_queueing()
         .map_or("unknown".to_owned(), |kinds| kinds.join(", "));
     let memory = host.memory_bytes.map(|size| bytes(size as f64));
-    vec![
+    let mut facts = vec![
         ("kernel", text(&host.kernel)),
         ("processor", text(&host.cpu_model)),
         ("CPUs online", number(host.cpus_online.map(u64::from))),
@@ -30,6 +31,9 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
         ("governor", text(&host.governor)),
         ("clock source", text(&host.clocksource)),
         ("mitigations", text(&host.mitigations)),
+    ];
+    facts.extend(network.map(|network| ("network", network.words())));
+    facts.extend([
         ("congestion control", text(&host.congestion_control)),
         ("loopback MTU", number(host.loopback_mtu.map(u64::from))),
         ("queueing on loopback", queueing),
@@ -38,7 +42,8 @@ pub(super) fn machine(host: &Host) -> Vec<(&'static str, String)> {
             number(host.somaxconn.map(u64::from)),
         ),
         ("descriptor limit", number(host.descriptor_limit)),
-    ]
+    ]);
+    facts
 }
 
 /// What does it again, where the comparison's file is called `file`.

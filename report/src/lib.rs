@@ -65,6 +65,7 @@ use lab::validity::{self, Line};
 use lab::verdict::{self, Judgement, Kind, Metric, Verdict};
 use statistics::format::{digits, per_second};
 use statistics::{Ratio, Spread};
+use supervisor::network::Network;
 use supervisor::watch::scrape::Change;
 
 /// The version of the JSON report.
@@ -89,6 +90,8 @@ pub struct Report {
     pub stopped: Option<String>,
     /// The machine.
     pub host: Host,
+    /// The network in which everything ran; null where that wasn't kept.
+    pub network: Option<Network>,
     /// What a reader must know before the figures.
     pub cautions: Vec<String>,
     /// What the baseline seems to differ from itself by, as a share; null where it was not measured
@@ -195,6 +198,7 @@ impl Report {
             asked: manifest.asked.clone(),
             stopped: manifest.stopped.clone(),
             host: manifest.host.clone(),
+            network: manifest.network.clone(),
             cautions: manifest.cautions.clone(),
             checks: validity::all(manifest, rounds),
             unseen: unseen(manifest, rounds),

@@ -274,7 +274,7 @@ fn failures(rows: &[Row]) -> String {
 }
 
 fn environment(report: &Report) -> String {
-    let mut rows = machine(&report.host);
+    let mut rows = machine(&report.host, report.network.as_ref());
     rows.extend(procedure(&report.setup));
     for row in &report.subjects {
         if let Some(version) = &row.facts.version {

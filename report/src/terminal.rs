@@ -162,15 +162,19 @@ fn facts(report: &Report) -> String {
         .congestion_control
         .as_deref()
         .unwrap_or("unknown");
+    let network = report.network.as_ref();
+    let network = network.map_or(String::new(), |network| {
+        format!(", in {}", network.phrase())
+    });
     let (load, rounds) = (&setup.load, setup.rounds);
     let server = List(&setup.server_cores);
     if setup.metric == Metric::Seconds {
         // A command has no window, and no generator.
-        return format!("{load}, {rounds} rounds; commands on core {server}; {kernel}");
+        return format!("{load}, {rounds} rounds; commands on core {server}; {kernel}{network}");
     }
     format!(
         "{load}, {rounds} rounds of {} s; server on core {server}, generator on core {}; \
-         {kernel}, {congestion}",
+         {kernel}, {congestion}{network}",
         digits(setup.window_s),
         List(&setup.generator_cores),
     )

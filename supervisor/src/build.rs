@@ -10,22 +10,18 @@ use std::io;
 use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use load::Stop;
 use measure::foreign::Foreign;
-use measure::time::{Time, sleep_until};
 
 use crate::cache::Cache;
-use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::outside::{self, Ended};
+use crate::process::{Launch, Process};
 use crate::setting::{environment, find_program, search_path, surroundings};
 use crate::subject::{Build, Command, Requirement, Subject, Values};
 
 /// The source of a subject may not be larger: it is read whole to be hashed.
 const SOURCE_BYTES_MAX: u64 = 64 << 20;
-
-/// How long a command that answers a question about a subject may take.
-const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Why a subject cannot be started.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,54 +143,40 @@ fn build_into(
     }
     for command in &build.commands {
         let (program, arguments) = command.fill(&values);
-        let launch = Launch {
+        let command = outside::Command {
+            program,
             arguments,
             environment: environment.clone(),
-            folder: &subject.folder,
-            log,
-            cores: &[],
-            program,
+            folder: subject.folder.clone(),
+            log: log.to_owned(),
         };
-        run(&launch, stop)?;
+        match command.run(stop) {
+            Ended::Well => {}
+            Ended::Badly(what, log) => return Err(Unbuilt::Failed(what, log)),
+            Ended::Stopped => return Err(Unbuilt::Stopped),
+        }
     }
     Ok(())
 }
 
-fn run(launch: &Launch<'_>, stop: &Stop) -> Result<(), Unbuilt> {
-    let words = format!("{} {}", launch.program, launch.arguments.join(" "));
-    let mut process = Process::start(launch)
-        .map_err(|error| Unbuilt::Failed(format!("can't run `{words}`: {error}"), Vec::new()))?;
-    loop {
-        if let Some(status) = process.exited() {
-            let lines = process.last_lines();
-            process.end(GRACE);
-            return match status.success() {
-                true => Ok(()),
-                false => Err(Unbuilt::Failed(
-                    format!("`{words}`: {}", ending(status)),
-                    lines,
-                )),
-            };
-        }
-        if stop.requested().is_some() {
-            process.end(GRACE);
-            return Err(Unbuilt::Stopped);
-        }
-        sleep_until(Time::now() + LOOK_AGAIN);
-    }
-}
-
-/// The first line that the subject's version command writes, if it writes one in time.
+/// The first line that the subject's version command writes, if it writes one in time. It sees the
+/// host's network: what a program complains about in a private one is no version.
 pub fn version(subject: &Subject, values: &Values, dir: &Path) -> Option<String> {
-    let command = subject.version.as_ref()?;
-    let process = ask(command, subject, values, &dir.join("version.log"))?;
-    process.last_lines().into_iter().next()
+    let (program, arguments) = subject.version.as_ref()?.fill(values);
+    let command = outside::Command {
+        program,
+        arguments,
+        environment: environment(subject, values),
+        folder: dir.to_owned(),
+        log: dir.join("version.log"),
+    };
+    command.answer().into_iter().next()
 }
 
 /// The first line that a program writes that is no subject's; none where it writes nothing.
 pub fn first_line(program: &str, arguments: &[String], dir: &Path) -> Option<String> {
     let log = dir.join("generator-version.log");
-    let process = to_its_end(&Launch {
+    let process = Process::to_its_end(&Launch {
         program: program.to_owned(),
         arguments: arguments.to_vec(),
         environment: surroundings(),
@@ -220,17 +202,7 @@ fn ask(command: &Command, subject: &Subject, values: &Values, log: &Path) -> Opt
         log,
         cores: &[],
     };
-    to_its_end(&launch)
-}
-
-fn to_its_end(launch: &Launch<'_>) -> Option<Process> {
-    let mut process = Process::start(launch).ok()?;
-    let deadline = Time::now() + ANSWER_TIME;
-    while process.exited().is_none() && Time::now() < deadline {
-        sleep_until(Time::now() + LOOK_AGAIN);
-    }
-    process.end(GRACE);
-    Some(process)
+    Process::to_its_end(&launch)
 }
 
 /// A hash of the source, of how it is built, and of the programs that build it.

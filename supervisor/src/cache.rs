@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use crate::outside;
+
 /// Permissions to write for the group and for everybody, and the bit that lets only owners remove
 /// (chmod(2)).
 const OTHERS_WRITE: u32 = 0o022;
@@ -47,8 +49,14 @@ impl Cache {
 
     /// The folder, without a link in its path, made where it is not there yet. The error says who
     /// else could have put something there, and what to do.
-    pub(crate) fn open(&self) -> Result<PathBuf, String> {
+    ///
+    /// # Errors
+    /// That sentence.
+    pub fn open(&self) -> Result<PathBuf, String> {
         let named = self.0.clone()?;
+        if let Some(link) = outside::link() {
+            return link.open(&named);
+        }
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -58,8 +66,12 @@ impl Cache {
     }
 
     /// The folder, if it is there and can be trusted.
-    pub(crate) fn there(&self) -> Option<PathBuf> {
-        trusted(self.0.as_ref().ok()?).ok()
+    pub fn there(&self) -> Option<PathBuf> {
+        let named = self.0.as_ref().ok()?;
+        match outside::link() {
+            Some(link) => link.there(named),
+            None => trusted(named).ok(),
+        }
     }
 }
 

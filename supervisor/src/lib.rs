@@ -21,6 +21,8 @@ pub mod generator;
 pub mod live;
 pub mod loading;
 mod log;
+pub mod network;
+pub mod outside;
 pub mod process;
 pub mod row;
 pub mod setting;

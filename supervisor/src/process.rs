@@ -38,6 +38,8 @@ pub const GRACE: Duration = Duration::from_secs(3);
 const BURIAL: Duration = Duration::from_secs(3);
 /// How long what a process started may take to follow it.
 const FOLLOWING: Duration = Duration::from_millis(300);
+/// How long a command that answers a question may take.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// How often anything here looks again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -118,6 +120,18 @@ impl Process {
             group,
             _guard,
         })
+    }
+
+    /// Runs what answers a question to its end, or for as long as that may take; none if it can't
+    /// be started.
+    pub(crate) fn to_its_end(launch: &Launch<'_>) -> Option<Process> {
+        let mut process = Process::start(launch).ok()?;
+        let deadline = Time::now() + ANSWER_TIME;
+        while process.exited().is_none() && Time::now() < deadline {
+            sleep_until(Time::now() + LOOK_AGAIN);
+        }
+        process.end(GRACE);
+        Some(process)
     }
 
     /// Processes that this one needs: they end when it has ended, the last first.

@@ -49,10 +49,14 @@ fn conditions(found: &Capacities) -> String {
         1 => "1 probe confirms".to_owned(),
         probes => format!("{probes} probes confirm"),
     };
+    let network = found.network.as_ref();
+    let network = network.map_or(String::new(), |network| {
+        format!(" Measured in {}.", network.phrase())
+    });
     format!(
         "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and the \
          requests that were due were answered. The search narrows the highest rate that holds and \
-         the lowest that fails down to {} %, and {confirmed} each.",
+         the lowest that fails down to {} %, and {confirmed} each.{network}",
         found.slo.join(" and "),
         digits(found.window_s),
         digits(100.0 * limits.precision),

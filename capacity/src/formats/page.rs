@@ -236,7 +236,7 @@ fn setup(found: &Capacities) -> Markup {
     let text = |text: String| markup! { (text) };
     let limits = &found.limits;
     let engine = found.engine.clone().unwrap_or_else(|| "unknown".to_owned());
-    facts(&[
+    let mut lines = vec![
         ("ringside", text(found.ringside.clone())),
         ("began", text(found.began.clone())),
         ("asked", text(format!("{}; {}", found.asked, found.load))),
@@ -257,5 +257,8 @@ fn setup(found: &Capacities) -> Markup {
             "kernel",
             text(found.host.kernel.clone().unwrap_or_default()),
         ),
-    ])
+    ];
+    let network = found.network.as_ref();
+    lines.extend(network.map(|network| ("network", text(network.words()))));
+    facts(&lines)
 }

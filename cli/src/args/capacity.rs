@@ -7,6 +7,7 @@ use clap::Args;
 use load::check::Threshold;
 
 use super::load::Load;
+use super::network::Network;
 use super::run::Arrivals;
 use super::values;
 
@@ -21,7 +22,8 @@ highest rate that held and the lowest that failed, or a lower bound if the gener
 more. A rate holds if most of its probes meet every objective and answer what was due.
 
 With a FILE, each row is searched in turn, using the workload the file defines, and edges are
-confirmed on fresh processes. The file can set objectives: [capacity] slo = ['p99<10ms'].
+confirmed on fresh processes. The file can set objectives: [capacity] slo = ['p99<10ms']. Servers
+and load run in a private network, as with ringside compare.
 
 Without -c, a rate that fails only because requests waited for a free connection is retried with
 twice as many connections, up to 4096, for as long as that helps. With -c or a FILE, such a result
@@ -87,6 +89,9 @@ pub(crate) struct Capacity {
     /// Directory for records and reports [default: a new one in ringside-out]
     #[arg(short, long, value_name = "DIR", help_heading = SEARCH)]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) network: Network,
 
     #[command(flatten)]
     pub(crate) load: Load,

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::network::Network;
+
 const NOTES: &str = "\
 list shows each claim with its finding, if it was run. run measures the named claims, or --all, and
 skips those that the directory of records already has. page writes CLAIMS.md and claims.html next to
-the records.
+the records. Like ringside compare, run measures in a private network.
 Exit codes of run: 0 every claim was run; 1 none was; 2 wrong usage; 3 some weren't; 130, 143
 stopped by SIGINT or SIGTERM (run it again to continue).";
 
@@ -38,6 +40,9 @@ pub(crate) struct Claims {
     /// Directory with the claims
     #[arg(long, value_name = "DIR", default_value = "claims")]
     pub(crate) dir: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) network: Network,
 }
 
 /// What to do with claims.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::network::Network;
 use super::secrets::Secrets;
 use super::values;
 
@@ -12,6 +13,12 @@ const NOTES: &str = "\
 If a subject's runtime is missing, its row says what to install. Each round is written to the
 directory as soon as it's measured. A file with a [sweep] runs one comparison for each value, each
 in a directory of its own.
+
+Everything runs in a private network: its ports, congestion control (cubic) and limits don't depend
+on the host, and nothing of the host changes. Builds still download. A comparison that needs a
+service of the host or the Internet says --host-network, or [network] private = false in its file.
+Where private networks aren't allowed, it runs in the host's and says so.
+
 Exit codes: 0 every subject that can run here was measured; 1 no measurements; 2 wrong usage; 3 some
 subjects failed, or a file could not be written; 130, 143 stopped by SIGINT or SIGTERM, with a
 report of what was measured.";
@@ -88,6 +95,9 @@ pub(crate) struct Compare {
     /// Three short rounds, to check that everything runs
     #[arg(long)]
     pub(crate) quick: bool,
+
+    #[command(flatten)]
+    pub(crate) network: Network,
 
     #[command(flatten)]
     pub(crate) secrets: Secrets,

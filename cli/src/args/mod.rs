@@ -10,6 +10,7 @@ pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
 pub(crate) mod machine;
+pub(crate) mod network;
 pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::network::Network;
+
 const NOTES: &str = "\
 list shows whether each subject can run here and whether it's built. build builds into your cache,
 where compare finds it. check also starts each subject, requests every answer it declares, stops it,
-and looks for anything left behind.
+and looks for anything left behind, in a private network as ringside compare does.
 Exit codes of build and check: 0 all that can run here are fine; 1 none is; 2 wrong usage; 3 some
 failed; 130, 143 stopped by SIGINT or SIGTERM.";
 
@@ -30,6 +32,9 @@ pub(crate) struct Subjects {
     /// Directory with a folder for each subject
     #[arg(long, value_name = "DIR", default_value = "subjects")]
     pub(crate) dir: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) network: Network,
 }
 
 /// What to do with subjects.

@@ -13,6 +13,7 @@ mod help;
 mod hold;
 mod http2;
 mod interop;
+mod network;
 mod output;
 mod pack;
 mod peers;

@@ -398,6 +398,7 @@ fn manifest(baseline: &str, rows: Vec<RowFacts>) -> Manifest {
         },
         host: Host::default(),
         pressure_before: Some(0.01),
+        network: None,
         asked: Default::default(),
         cautions: Vec::new(),
         rows,

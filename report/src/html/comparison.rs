@@ -679,7 +679,7 @@ fn setup(report: &Report) -> Option<Section> {
     ];
     let body = html! {
         h3 { "The machine" }
-        (facts(&text(machine(&report.host))))
+        (facts(&text(machine(&report.host, report.network.as_ref()))))
         h3 { "The measurement" }
         (facts(&text(procedure(&report.setup))))
         h3 { "The subjects" }

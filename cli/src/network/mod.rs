@@ -1,0 +1,59 @@
+//! Measuring in a private network. The program that was started stays in the host's and starts
+//! itself once more: the process inside does everything that was asked for, and the one outside
+//! ([`outer`]) runs builds for it, passes signals on, and ends as it ended.
+//!
+//! The process inside ([`inner`]) is marked by its first argument, and not by a variable, which
+//! would be in the environment of all that it starts.
+
+mod inner;
+mod outer;
+mod signals;
+
+use std::process::ExitCode;
+
+use engine::signal::Stop;
+use supervisor::network::namespace::Refused;
+use supervisor::network::{self, Network};
+
+use crate::exit::{Exit, Failure};
+
+pub(crate) use inner::begin;
+
+/// Why a flag keeps everything in the host's network.
+pub(crate) const ASKED: &str = "--host-network";
+/// Why a file does.
+pub(crate) const WRITTEN: &str = "[network] private = false";
+/// Why a comparison that is continued does.
+pub(crate) const BEGUN: &str = "it was begun there";
+
+/// Does all that this program was asked for in a private network, unless it is there already or
+/// `host` says why it has to be the host's. The end of the process that did it; none if it is to be
+/// done here, where a private network was refused, too.
+pub(crate) fn privately(host: Option<&str>) -> Result<Option<Exit>, Failure> {
+    if network::here().is_some_and(|here| here.is_private()) {
+        return Ok(None);
+    }
+    if let Some(why) = host {
+        let why = why.to_owned();
+        network::settle(Network::Host { why });
+        return Ok(None);
+    }
+    match outer::run() {
+        outer::Ran::Done(exit) => Ok(Some(exit)),
+        outer::Ran::Refused(Refused(why), asked) => {
+            network::settle(Network::Refused { why });
+            let stop = Stop::on_signals().map_err(Failure::signals)?;
+            signals::unblock();
+            if let Some(signal) = asked {
+                stop.request(signal);
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// The end of a process that began wrong.
+fn wrong(what: &str) -> ExitCode {
+    crate::output::terminal::say(&format!("ringside: {what}"));
+    Exit::Usage.into()
+}

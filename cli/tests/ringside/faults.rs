@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until};
@@ -154,44 +155,37 @@ fn stopped_meanwhile(arguments: &[&str]) -> Value {
 #[test]
 fn a_generator_that_is_stopped_does_not_blame_the_server() {
     let server = Server::start(&[]);
-    for engine in ENGINES {
+    let urls = [server.at("/delay/20ms"), server.at("/delay/300ms")];
+    let of_engine = &|engine| {
         // More answers are there afterwards than a turn of the loop brings.
-        let url = server.at("/delay/20ms");
-        let record = stopped_meanwhile(&[
+        let run = [
             "run",
             "-c300",
             "-d6s",
             "--timeout",
             "1s",
-            "--engine",
-            engine,
             "--format",
             "json",
-            &url,
-        ]);
+        ];
+        let record = stopped_meanwhile(&[&run[..], &["--engine", engine, &urls[0]]].concat());
         assert_eq!(record["errors"], Value::Object(Default::default()));
         assert_eq!(record["exchanges"]["unfinished"], 0);
         let gaps = record["availability"]["gaps"].as_array().unwrap();
         let outage = |gap: &Value| gap["outage"] == true;
         assert!(!gaps.iter().any(outage), "{gaps:?}");
-        let url = server.at("/delay/300ms");
-        let record = stopped_meanwhile(&[
-            "hold",
-            "-c300",
-            "-d6s",
-            "--heartbeat",
-            "500ms",
-            "--heartbeat-timeout",
-            "1s",
-            "--engine",
-            engine,
-            "--format",
-            "json",
-            &url,
-        ]);
+        let hold = ["hold", "-c300", "-d6s", "--format", "json"];
+        let heartbeats = ["--heartbeat", "500ms", "--heartbeat-timeout", "1s"];
+        let all = [&hold[..], &heartbeats, &["--engine", engine, &urls[1]]];
+        let record = stopped_meanwhile(&all.concat());
         assert_eq!(record["heartbeats"]["failed"], 0, "{record}");
         assert_eq!(record["connections"]["survived"], 300);
-    }
+    };
+    // Each mostly waits.
+    thread::scope(|scope| {
+        for engine in ENGINES {
+            scope.spawn(move || of_engine(engine));
+        }
+    });
 }
 
 #[test]

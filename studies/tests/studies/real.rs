@@ -10,7 +10,7 @@ use load::Stop;
 use studies::Outcome;
 
 use crate::skip::skip;
-use crate::support::{Arena, alone, left_behind};
+use crate::support::{Arena, alone, beside_others, left_behind};
 
 const COMPARISON: &str = r#"
 name = "real"
@@ -57,7 +57,7 @@ fn nginx_go_and_node_are_built_verified_and_measured() {
 
 #[test]
 fn go_draws_its_own_flame_graph_while_it_is_loaded() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("pprof");
     let text = COMPARISON.replace(
         r#"["nginx", "go-nethttp", "node-http"]"#,

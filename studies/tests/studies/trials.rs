@@ -4,7 +4,7 @@ use lab::{CannotBegin, Event, Options};
 use load::Stop;
 use studies::trials::{Trials, Wanted, trials};
 
-use crate::support::{Arena, alone, arena_of, left_behind, quick};
+use crate::support::{Arena, arena_of, beside_others, left_behind, quick};
 
 fn twice(options: &Options, against_itself: bool) -> Result<studies::trials::Outcome, CannotBegin> {
     let wanted = Wanted {
@@ -25,7 +25,7 @@ fn twice(options: &Options, against_itself: bool) -> Result<studies::trials::Out
 
 #[test]
 fn a_baseline_is_compared_with_itself_by_new_processes_each_time() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("twin");
     arena.tiny("one", "").tiny("two", "");
     let options = arena.comparison(&quick(&["one", "two"], 3));
@@ -50,7 +50,7 @@ fn a_baseline_is_compared_with_itself_by_new_processes_each_time() {
 
 #[test]
 fn the_rows_of_the_file_are_compared_and_every_trial_has_an_order_of_its_own() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("trials");
     arena.tiny("one", "").tiny("two", "").tiny("three", "");
     let outcome = twice(

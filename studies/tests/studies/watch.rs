@@ -15,7 +15,7 @@ use supervisor::watch::subject::SharedPages;
 
 use crate::skip::{not_permitted, skip};
 use crate::support::{
-    Arena, alone, assert_companions_are_known, free_port, left_behind, quick, tiny,
+    Arena, alone, assert_companions_are_known, beside_others, free_port, left_behind, quick, tiny,
 };
 
 /// Runs a comparison of these subjects for so many rounds of half a second.
@@ -177,7 +177,7 @@ fn perf_samples(folder: &Path) -> Result<(), String> {
 
 #[test]
 fn perf_shows_what_a_subject_does_under_load() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("perf");
     if let Err(error) = Command::new("perf").arg("--version").output() {
         return skip(format!("perf ({error}): apt-get install linux-perf"));
@@ -273,7 +273,7 @@ fn work_that_is_done_outside_of_the_subjects_processes_is_found() {
 
 #[test]
 fn a_subject_that_has_metrics_of_its_own_is_asked_for_them_around_a_round() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("metrics");
     let watched = tiny("", "") + "\n[watch]\nmetrics = \"/metrics\"\n";
     let blind = tiny("", "") + "\n[watch]\nmetrics = \"/\"\n";
@@ -303,7 +303,7 @@ fn a_subject_that_has_metrics_of_its_own_is_asked_for_them_around_a_round() {
 
 #[test]
 fn what_companions_use_is_nobody_elses_and_pages_of_several_processes_are_divided() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("beside");
     let several = behind("sleep 1000 & ") + &arena.burning_companion();
     arena.subject("several", &several).tiny("plain", "");

@@ -10,7 +10,7 @@ use load::Stop;
 use studies::Outcome;
 
 use crate::skip::skip;
-use crate::support::{Arena, alone, beside_others, left_behind};
+use crate::support::{Arena, beside_others, left_behind};
 
 const COMPARISON: &str = r#"
 name = "real"
@@ -28,7 +28,7 @@ warm_up = "50ms"
 
 #[test]
 fn nginx_go_and_node_are_built_verified_and_measured() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("real");
     let outcome = compare(&arena, COMPARISON, false);
     let mut skipped = Vec::new();

@@ -69,7 +69,7 @@ fn behind(script: &str) -> String {
 
 #[test]
 fn a_busy_child_on_the_generators_core_is_found() {
-    let _alone = alone();
+    let _beside = beside_others();
     if std::thread::available_parallelism().map_or(1, |count| count.get()) < 2 {
         return skip("with one core there is none of the generator's own");
     }
@@ -105,7 +105,7 @@ fn allowed_cores() -> Vec<usize> {
 
 #[test]
 fn a_process_that_a_subject_leaves_behind_is_named() {
-    let _alone = alone();
+    let _beside = beside_others();
     let arena = Arena::new("leaks");
     arena
         .tiny("plain", "")
@@ -142,7 +142,7 @@ impl Drop for Limited {
 
 #[test]
 fn a_subject_that_a_quota_stops_is_said_to_be_throttled() {
-    let _alone = alone();
+    let _beside = beside_others();
     let Some(group) = Limited::make() else {
         return not_permitted("no control group with a quota can be made here");
     };

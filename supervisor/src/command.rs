@@ -15,6 +15,7 @@ use measure::time::Time;
 
 use crate::companion;
 use crate::live::{start, write_files};
+use crate::network::hint;
 use crate::process::{GRACE, Process, ending};
 use crate::setting::{Setting, Trouble};
 use crate::subject::{Subject, Values};
@@ -83,7 +84,7 @@ impl TimedCommand {
             .extend(process.left_behind().iter().cloned());
         let (run, status) = ran?;
         if !status.success() {
-            return Err(Trouble::Failed(ending(status), lines));
+            return Err(Trouble::Failed(ending(status) + hint(), lines));
         }
         let wrong = |what: String| Trouble::Failed(what, Vec::new());
         let output = output.map_err(|error| wrong(format!("its output can't be read: {error}")))?;

@@ -19,6 +19,7 @@ use measure::time::{Time, sleep_until};
 use statistics::Random;
 
 use crate::cores::{List, Placement};
+use crate::network::hint;
 use crate::process::{LOOK_AGAIN, Process, ending};
 use crate::subject::{Subject, Values};
 use crate::workload::{Protocol, Question, UrlPath};
@@ -182,14 +183,15 @@ pub(crate) fn wait_until_answered(
             Err(error) => error,
         };
         if let Some(status) = process.exited() {
-            let what = format!("exited before it was ready: {}", ending(status));
+            let what = format!("exited before it was ready: {}{}", ending(status), hint());
             return Err(Trouble::Failed(what, process.last_lines()));
         }
         if stop.requested().is_some() {
             return Err(Trouble::Stopped);
         }
         if Time::now() >= deadline {
-            let what = format!("wasn't ready within {} s: {refused}", limit.as_secs());
+            let seconds = limit.as_secs();
+            let what = format!("wasn't ready within {seconds} s: {refused}{}", hint());
             return Err(Trouble::Failed(what, process.last_lines()));
         }
         sleep_until(Time::now() + LOOK_AGAIN);

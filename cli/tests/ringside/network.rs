@@ -202,6 +202,11 @@ fn where_a_private_network_is_refused_a_comparison_runs_in_the_hosts_and_says_wh
             "",
             "The kernel refused a network namespace",
         ),
+        (
+            "",
+            "setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin",
+            "Give this process CAP_SYS_ADMIN",
+        ),
         // It can be made, and its loopback interface can't be set up.
         (
             "",
@@ -493,6 +498,90 @@ fn a_comparison_goes_on_in_the_network_that_it_began_in() {
     let ended = go(&["--resume", &out, "--host-network"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert_says(&ended.stderr, "leave out --host-network");
+}
+
+#[test]
+fn points_of_a_sweep_and_trials_and_claims_and_capacities_share_one_private_network() {
+    if !permitted() {
+        return;
+    }
+    for (verb, rest, flags, starts) in [
+        ("compare", "[sweep]\nconnections = [1, 2]\n", "-o {out}", 2),
+        ("compare", "", "--aa-trials 2 -o {out}", 2),
+        ("claims", "", "run --all --quick --dir {claims} -o {out}", 2),
+        (
+            "capacity",
+            "",
+            "-o {out} --slo errors<50% --from 50 --to 60 -d 100ms --repeats 1 --confirmations 1 \
+             --precision 40%",
+            1,
+        ),
+    ] {
+        let folder = Folder::new();
+        let seen = folder.path("seen");
+        let before = format!("readlink /proc/self/ns/net >>{seen};");
+        let file = comparison(
+            &folder,
+            3,
+            &before,
+            &format!("{rest}[judge]\nfigures = [\"rate\"]\n"),
+        );
+        let claims = folder.path("claims");
+        fs::create_dir(&claims).unwrap();
+        for id in ["A1", "A2"] {
+            let other = folder.path(&format!("{id}.toml"));
+            fs::copy(&file, &other).unwrap();
+            fs::write(format!("{claims}/{id}.toml"), claim(id)).unwrap();
+        }
+        let flags = flags
+            .replace("{out}", &folder.path("out"))
+            .replace("{claims}", &claims);
+        let mut words = vec![verb];
+        words.extend((verb != "claims").then_some(file.as_str()));
+        words.extend(flags.split(' '));
+        let ended = start(&mut command(&words)).end();
+        let seen = fs::read_to_string(seen).unwrap_or_default();
+        let mut networks: Vec<&str> = seen.lines().collect();
+        let count = networks.len();
+        assert!(count >= starts, "{words:?}: {seen}{}", ended.stderr);
+        networks.dedup();
+        assert_eq!(networks.len(), 1, "{words:?}: {seen}");
+        assert_ne!(networks[0], own_network());
+        if verb == "capacity" {
+            let found = fs::read_to_string(folder.path("out/capacity.json")).unwrap();
+            let found: Value = serde_json::from_str(&found).unwrap();
+            assert_eq!(found["network"]["kind"], "private");
+            let said = ended.stdout.replace('\n', " ");
+            assert_says(&said, "Measured in a private network.");
+        }
+    }
+}
+
+/// A claim that rests on the comparison of its name.
+fn claim(id: &str) -> String {
+    format!(
+        "id = \"{id}\"\nstatement = \"It serves.\"\nsource = \"nobody\"\npublished = \"1\"\n\
+         as_published = \"so\"\nas_here = \"so\"\nartefact = \"none\"\n[run]\n\
+         comparison = \"../{id}.toml\"\n[[judge]]\n[judge.ratio]\n\
+         metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.0\n"
+    )
+}
+
+#[test]
+fn a_subject_that_does_not_come_up_may_want_what_is_not_inside() {
+    if !permitted() {
+        return;
+    }
+    for (flag, hinted) in [(None, true), (Some("--host-network"), false)] {
+        let folder = Folder::new();
+        let (file, out) = (comparison(&folder, 1, "exit 7;", ""), folder.path("out"));
+        let words = ["compare", &file, "-o", &out].into_iter().chain(flag);
+        let ended = start(&mut command(&words.collect::<Vec<_>>())).end();
+        assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+        assert_says(&ended.stderr, "exited before it was ready");
+        let says = ended.stderr.contains("pass --host-network");
+        assert_eq!(says, hinted, "{}", ended.stderr);
+    }
 }
 
 #[test]

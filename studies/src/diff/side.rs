@@ -14,6 +14,7 @@ use measure::host::Host;
 use report::pack::{Records, is_pack};
 use serde::Deserialize;
 use serde_json::Value;
+use supervisor::network::Network;
 
 /// A difference that is called one where nobody says otherwise.
 const SMALLEST: f64 = 0.02;
@@ -28,6 +29,8 @@ pub(super) struct Measured {
     metric: Metric,
     at_a_rate: bool,
     host: Host,
+    /// The network in which everything ran, if that was kept.
+    network: Option<Network>,
     /// The version of ringside.
     version: String,
     pub(super) smallest: f64,
@@ -36,6 +39,13 @@ pub(super) struct Measured {
     /// The baseline's rounds with those of the baseline once more, if it was measured.
     noise: Option<(Vec<Sample>, Vec<Sample>)>,
     cautions: Vec<String>,
+}
+
+/// In which network; before there were private ones it was the host's.
+fn phrase(network: &Option<Network>) -> &'static str {
+    network
+        .as_ref()
+        .map_or("the host's network", Network::phrase)
 }
 
 /// A row with its rounds.
@@ -134,6 +144,7 @@ impl Measured {
             metric: setup.metric,
             at_a_rate: setup.rate.is_some(),
             host: manifest.host.clone(),
+            network: manifest.network.clone(),
             version: setup.ringside.clone(),
             smallest: setup.smallest_difference,
             rows: manifest
@@ -214,6 +225,7 @@ impl Measured {
             },
             at_a_rate: record.offered_rate.is_some(),
             host: record.host.clone(),
+            network: None,
             version: record.generator.version.clone(),
             smallest: SMALLEST,
             rows: vec![MeasuredRow {
@@ -328,6 +340,13 @@ impl Measured {
         let mut cautions: Vec<String> = differ
             .map(|(what, before, now)| sentence(what, said(before), said(now)))
             .collect();
+        let (before, now) = (phrase(&self.network), phrase(&after.network));
+        if before != now {
+            cautions.push(format!(
+                "it was measured in {before} and is measured in {now}, which may have changed the \
+                 figures"
+            ));
+        }
         if self.version != after.version {
             cautions.push(sentence(
                 "version of ringside",

@@ -8,6 +8,7 @@ use lab::round::{Round, Watched};
 use lab::sample::Sample;
 use lab::store::Store;
 use supervisor::binaries::Binary;
+use supervisor::network::Network;
 use tempfile::TempDir;
 
 use super::*;
@@ -394,6 +395,7 @@ fn another_kernel_and_rows_of_one_side_only_are_said() {
     let base = place.comparison("base", 300e3);
     let newer = place.changed("newer", 300e3, |manifest, rounds_of| {
         manifest.host.kernel = Some("Linux 7.0.0".into());
+        manifest.network = Some(Network::Private);
         let (facts, rounds) = row("new", Outcome::Measured, rounds(1e3, 0.5));
         manifest.rows.push(facts);
         rounds_of.extend(rounds);
@@ -403,6 +405,10 @@ fn another_kernel_and_rows_of_one_side_only_are_said() {
     let words = found.words();
     assert!(
         words.contains("the kernel was Linux 6.18.0 and is Linux 7.0.0"),
+        "{words}"
+    );
+    assert!(
+        words.contains("measured in the host's network and is measured in a private network"),
         "{words}"
     );
     assert!(words.contains("new wasn't measured before"), "{words}");

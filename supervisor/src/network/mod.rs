@@ -78,6 +78,17 @@ pub fn settle(network: Network) {
     let _ = HERE.set(network);
 }
 
+/// What to add where something did not come up, since it may want what is not here: in a private
+/// network a few words about that, else nothing.
+pub fn hint() -> &'static str {
+    match HERE.get() {
+        Some(Network::Private) => {
+            " (it runs in a private network; if it needs the host's, pass --host-network)"
+        }
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -500,61 +500,68 @@ fn a_comparison_goes_on_in_the_network_that_it_began_in() {
     assert_says(&ended.stderr, "leave out --host-network");
 }
 
+/// Runs a verb on a comparison in which each start writes down its network, of which there must be
+/// one for so many starts. Where that was, and what the verb said.
+fn in_one_network(verb: &str, rest: &str, flags: &str, starts: usize) -> (Folder, Ended) {
+    let folder = Folder::new();
+    let seen = folder.path("seen");
+    let before = format!("readlink /proc/self/ns/net >>{seen};");
+    let rest = format!("{rest}[judge]\nfigures = [\"rate\"]\n");
+    let file = comparison(&folder, 2, &before, &rest);
+    let claims = folder.path("claims");
+    fs::create_dir(&claims).unwrap();
+    for id in ["A1", "A2"] {
+        fs::copy(&file, folder.path(&format!("{id}.toml"))).unwrap();
+        fs::write(format!("{claims}/{}.toml", id.to_lowercase()), claim(id)).unwrap();
+    }
+    let flags = flags
+        .replace("{out}", &folder.path("out"))
+        .replace("{claims}", &claims);
+    let mut words = vec![verb];
+    words.extend((verb != "claims").then_some(file.as_str()));
+    words.extend(flags.split(' '));
+    let ended = start(&mut command(&words)).end();
+    let seen = fs::read_to_string(seen).unwrap_or_default();
+    let mut networks: Vec<&str> = seen.lines().collect();
+    let enough = networks.len() >= starts;
+    assert!(enough, "{words:?}: {seen}{}", ended.stderr);
+    networks.dedup();
+    assert_eq!(networks.len(), 1, "{words:?}: {seen}");
+    assert_ne!(networks[0], own_network());
+    (folder, ended)
+}
+
 #[test]
-fn points_of_a_sweep_and_trials_and_claims_and_capacities_share_one_private_network() {
+fn points_of_a_sweep_and_trials_share_one_private_network() {
+    if permitted() {
+        in_one_network("compare", "[sweep]\nconnections = [1, 2]\n", "-o {out}", 2);
+        in_one_network("compare", "", "--aa-trials 2 -o {out}", 2);
+    }
+}
+
+#[test]
+fn claims_share_one_private_network() {
+    if permitted() {
+        let flags = "run --all --quick --dir {claims} -o {out}";
+        in_one_network("claims", "", flags, 2);
+    }
+}
+
+#[test]
+fn a_search_for_the_capacity_of_rows_is_in_a_private_network_and_says_so() {
     if !permitted() {
         return;
     }
-    for (verb, rest, flags, starts) in [
-        ("compare", "[sweep]\nconnections = [1, 2]\n", "-o {out}", 2),
-        ("compare", "", "--aa-trials 2 -o {out}", 2),
-        ("claims", "", "run --all --quick --dir {claims} -o {out}", 2),
-        (
-            "capacity",
-            "",
-            "-o {out} --slo errors<50% --from 50 --to 60 -d 100ms --repeats 1 --confirmations 1 \
-             --precision 40%",
-            1,
-        ),
-    ] {
-        let folder = Folder::new();
-        let seen = folder.path("seen");
-        let before = format!("readlink /proc/self/ns/net >>{seen};");
-        let file = comparison(
-            &folder,
-            3,
-            &before,
-            &format!("{rest}[judge]\nfigures = [\"rate\"]\n"),
-        );
-        let claims = folder.path("claims");
-        fs::create_dir(&claims).unwrap();
-        for id in ["A1", "A2"] {
-            let other = folder.path(&format!("{id}.toml"));
-            fs::copy(&file, &other).unwrap();
-            fs::write(format!("{claims}/{id}.toml"), claim(id)).unwrap();
-        }
-        let flags = flags
-            .replace("{out}", &folder.path("out"))
-            .replace("{claims}", &claims);
-        let mut words = vec![verb];
-        words.extend((verb != "claims").then_some(file.as_str()));
-        words.extend(flags.split(' '));
-        let ended = start(&mut command(&words)).end();
-        let seen = fs::read_to_string(seen).unwrap_or_default();
-        let mut networks: Vec<&str> = seen.lines().collect();
-        let count = networks.len();
-        assert!(count >= starts, "{words:?}: {seen}{}", ended.stderr);
-        networks.dedup();
-        assert_eq!(networks.len(), 1, "{words:?}: {seen}");
-        assert_ne!(networks[0], own_network());
-        if verb == "capacity" {
-            let found = fs::read_to_string(folder.path("out/capacity.json")).unwrap();
-            let found: Value = serde_json::from_str(&found).unwrap();
-            assert_eq!(found["network"]["kind"], "private");
-            let said = ended.stdout.replace('\n', " ");
-            assert_says(&said, "Measured in a private network.");
-        }
-    }
+    let flags = "-o {out} --slo errors<50% --from 50 --to 60 -d 100ms --repeats 1 \
+                 --confirmations 1 --precision 40%";
+    let (folder, ended) = in_one_network("capacity", "", flags, 1);
+    let found = fs::read_to_string(folder.path("out/capacity.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["network"]["kind"], "private");
+    let said = ended.stdout.replace('\n', " ");
+    assert_says(&said, "Measured in a private network.");
+    let page = fs::read_to_string(folder.path("out/report.html")).unwrap();
+    assert_says(&page, "private: a namespace with a loopback interface only");
 }
 
 /// A claim that rests on the comparison of its name.
@@ -563,7 +570,7 @@ fn claim(id: &str) -> String {
         "id = \"{id}\"\nstatement = \"It serves.\"\nsource = \"nobody\"\npublished = \"1\"\n\
          as_published = \"so\"\nas_here = \"so\"\nartefact = \"none\"\n[run]\n\
          comparison = \"../{id}.toml\"\n[[judge]]\n[judge.ratio]\n\
-         metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.0\n"
+         metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.5\n"
     )
 }
 

@@ -142,7 +142,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse() {
         Ok(port) if is_number => Ok((host, Some(port))),
-        _ if is_number => Err("the port is above 65535"),
+        _ if is_number => Err("ports end at 65535"),
         _ => Err("the port isn't a number"),
     }
 }
@@ -196,8 +196,8 @@ mod tests {
             ("http://x:port/", "port isn't a number"),
             ("http://x:/", "port isn't a number"),
             ("http://x:+80/", "port isn't a number"),
-            ("http://x:70000/", "port is above 65535"),
-            ("http://[::1]:99999/", "port is above 65535"),
+            ("http://x:70000/", "ports end at 65535"),
+            ("http://[::1]:99999/", "ports end at 65535"),
             ("http://[::1/", "bracket isn't closed"),
             ("http://[::1]x/", "what follows the bracket"),
             ("http://me:secret@x/", "Authorization"),

@@ -158,18 +158,23 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The Levenshtein distance: how many characters must be put in, taken out or replaced.
+/// How many characters must be put in, taken out, replaced or swapped with their neighbour: the
+/// Levenshtein distance with transpositions ("optimal string alignment").
 fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    for i in 0..from.len() {
+        let mut next = vec![i + 1];
+        for j in 0..to.len() {
+            let replaced = row[j] + usize::from(from[i] != to[j]);
+            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[to.len()]
 }
@@ -255,6 +260,8 @@ mod tests {
         assert_eq!(nearest("weather", ["connections", "pipeline"]), None);
         assert_eq!(edits("kitten", "sitting"), 3);
         assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("rnu", "run"), 1);
+        assert_eq!(edits("abcd", "badc"), 2);
     }
 
     #[test]

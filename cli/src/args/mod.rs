@@ -20,13 +20,13 @@ pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod tls;
 pub(crate) mod values;
+mod wrong;
 
 #[cfg(test)]
 mod documented;
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::exit;
@@ -82,7 +82,7 @@ pub(crate) enum Verb {
     Pack(pack::Pack),
     /// Check this machine for settings that distort measurements, and how to fix them
     Doctor(doctor::Doctor),
-    /// List, build or check the servers that can be compared
+    /// List, build, check or add servers to compare
     Subjects(subjects::Subjects),
 }
 
@@ -98,35 +98,26 @@ pub(crate) enum Parsed {
 
 /// Parses the arguments, the program's name first.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Parsed {
-    match Arguments::try_parse_from(as_elsewhere(arguments)) {
+    let words = as_elsewhere(arguments);
+    match Arguments::try_parse_from(&words) {
         Ok(parsed) => Parsed::Do(Box::new(parsed)),
-        Err(error) if error.use_stderr() => Parsed::Wrong(with_verb(error)),
+        Err(error) if error.use_stderr() => Parsed::Wrong(wrong::told(&error, &words)),
         Err(error) => Parsed::Answer(error.render().to_string()),
     }
 }
 
-/// What is wrong, with the verb that is missing where a URL stands in its place.
-fn with_verb(error: clap::Error) -> String {
-    let text = error.render().to_string();
-    let word = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(word)) if word.contains("://") => word,
-        _ => return text,
-    };
-    format!(
-        "error: {word} is a URL, and the verb is missing\n\n  tip: ringside run {word}\n\nFor more \
-         information, try '--help'.\n"
-    )
-}
-
-/// What other programs take for a question is one here, too: `help VERB`, and `-V`.
+/// What other programs take for a question is one here, too: `help VERB`, `VERB help`, and `-V`.
 fn as_elsewhere(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = arguments.into_iter().collect();
-    match words.get(1).and_then(|word| word.to_str()) {
-        Some("-V") => words[1] = "--version".into(),
-        Some("help") => {
+    let text = |at: usize| words.get(at).and_then(|word| word.to_str());
+    match (text(1), text(2)) {
+        (Some("-V"), _) => words[1] = "--version".into(),
+        (Some("help"), _) => {
             words.remove(1);
             words.insert(words.len().min(2), "--help".into());
         }
+        // What a verb takes first is never called that.
+        (Some(_), Some("help")) if words.len() == 3 => words[2] = "--help".into(),
         _ => {}
     }
     words
@@ -154,15 +145,6 @@ pub(crate) fn help(verb: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_in_the_place_of_a_verb_is_answered_with_the_verb() {
-        let url = "http://127.0.0.1:1/";
-        let Parsed::Wrong(told) = parse(["ringside", url].map(OsString::from)) else {
-            panic!("parsed");
-        };
-        assert!(told.contains(&format!("ringside run {url}\n")), "{told}");
-    }
 
     #[test]
     fn the_help_of_every_verb_is_laid_out_alike() {

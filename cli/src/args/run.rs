@@ -20,6 +20,10 @@ Examples:
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
 
+What a run can't do: send different requests in turn, be it from a script, a list of URLs or a log;
+keep cookies or follow redirects (3xx counts as answered); look into bodies or decompress them;
+speak HTTP/3; load from several machines at once.
+
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.

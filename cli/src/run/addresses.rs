@@ -40,12 +40,13 @@ impl ConnectTo {
 
 /// Reads `HOST:PORT:HOST2:PORT2`; any part may be empty, IPv6 stands in brackets.
 pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
-    let bad = || {
+    let wrong = |why: &str| {
         format!(
-            "--connect-to {text:?}: write HOST:PORT:HOST2:PORT2; parts may be empty, and IPv6 \
+            "--connect-to {text:?}: {why}write HOST:PORT:HOST2:PORT2; parts may be empty, and IPv6 \
              addresses go in brackets"
         )
     };
+    let bad = || wrong("");
     let parts = split_outside_brackets(text);
     let [from_host, from_port, to_host, to_port] = parts[..] else {
         return Err(bad());
@@ -59,7 +60,11 @@ pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     };
     let port = |part: &str| match part {
         "" => Ok(None),
-        digits => digits.parse().map(Some).map_err(|_| bad()),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
+            .parse()
+            .map(Some)
+            .map_err(|_| wrong("ports end at 65535; ")),
+        _ => Err(bad()),
     };
     Ok(ConnectTo {
         from_host: host(from_host),

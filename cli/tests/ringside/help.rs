@@ -31,7 +31,9 @@ fn the_help_of_every_verb_is_the_committed_one() {
 fn help_is_a_word_for_those_who_are_used_to_it() {
     assert_eq!(ringside(&["help"]).stdout, ringside(&["--help"]).stdout);
     let (word, flag) = (ringside(&["help", "run"]), ringside(&["run", "--help"]));
-    assert_eq!((word.code, word.stdout), (Some(0), flag.stdout));
+    assert_eq!((word.code, &word.stdout), (Some(0), &flag.stdout));
+    assert_eq!(ringside(&["run", "help"]).stdout, flag.stdout);
+    assert_says(&flag.stdout, "What a run can't do: ");
 }
 
 #[test]

@@ -20,6 +20,16 @@ fn refused(words: &str, part: &str) {
 fn a_wrong_flag_is_named_with_the_right_one() {
     refused("run --conections 3 http://127.0.0.1/", "--connections");
     refused("rum http://127.0.0.1/", "run");
+    refused("rnu http://127.0.0.1/", "did you mean `ringside run`?");
+    refused(
+        "run -X POST http://127.0.0.1/",
+        "tip: -m sets the HTTP method",
+    );
+    refused("run http://127.0.0.1:99999/", "ports end at 65535");
+    refused(
+        "run --connect-to a:1:b:99999 http://127.0.0.1/",
+        "ports end at 65535",
+    );
     refused("run", "<URL>");
     refused("", "Usage");
 }

@@ -1,0 +1,123 @@
+//! What is said of words that make no sense, where clap's own sentence leaves the reader alone: a
+//! verb that is mistyped or missing, and flags of other programs that have another name here.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+use supervisor::document::nearest;
+
+use super::{Arguments, verbs};
+
+/// Flags of curl, ab, hey and oha, with the flag that means the same here.
+const ELSEWHERE: [(&str, &str, &str); 3] = [
+    ("-X", "-m", "sets the HTTP method"),
+    ("--request", "-m", "sets the HTTP method"),
+    ("--data", "-b", "sets the body"),
+];
+
+/// What is wrong with `words`, the program's name first, and what to write.
+pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
+    let given = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let better = match error.kind() {
+        ErrorKind::InvalidSubcommand => given(ContextKind::InvalidSubcommand).map(of_verb),
+        ErrorKind::UnknownArgument => {
+            given(ContextKind::InvalidArg).and_then(|flag| of_flag(flag, words))
+        }
+        _ => None,
+    };
+    match better {
+        Some(better) => format!("error: {better}\n\nFor more information, try '--help'.\n"),
+        None => error.render().to_string(),
+    }
+}
+
+/// A URL in the place of a verb has its verb missing; another word may be one that is mistyped.
+fn of_verb(word: &str) -> String {
+    if word.contains("://") {
+        return format!("{word} is a URL, and the verb is missing\n\n  tip: ringside run {word}");
+    }
+    let mut known = verbs();
+    known.push("help".to_owned());
+    let what = match nearest(word, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `ringside {near}`?"),
+        None => format!("the verbs are {}", known.join(", ")),
+    };
+    format!("there's no verb '{word}'\n\n  tip: {what}")
+}
+
+/// The flag that means here what `flag` means elsewhere, if the verb has it.
+fn of_flag(flag: &str, words: &[OsString]) -> Option<String> {
+    let name = flag.split('=').next().unwrap_or(flag);
+    let (_, here, does) = ELSEWHERE.iter().find(|(there, ..)| *there == name)?;
+    let program = Arguments::command();
+    let verb = words
+        .iter()
+        .skip(1)
+        .find_map(|word| program.find_subcommand(word))?;
+    has(verb, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
+}
+
+/// Whether a verb takes a flag that is written as `-x`.
+fn has(verb: &Command, flag: &str) -> bool {
+    let letter = flag.chars().nth(1);
+    verb.get_arguments()
+        .any(|known| known.get_short() == letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Parsed, parse};
+
+    fn wrong(words: &str) -> String {
+        let words = ["ringside"].into_iter().chain(words.split_whitespace());
+        match parse(words.map(Into::into)) {
+            Parsed::Wrong(told) => told,
+            _ => panic!("that could be parsed"),
+        }
+    }
+
+    #[test]
+    fn a_url_in_the_place_of_a_verb_is_answered_with_the_verb() {
+        let url = "http://127.0.0.1:1/";
+        let told = wrong(url);
+        assert!(told.contains(&format!("ringside run {url}\n")), "{told}");
+    }
+
+    #[test]
+    fn a_mistyped_verb_is_answered_with_the_one_that_is_meant() {
+        for (word, meant) in [
+            ("rnu http://127.0.0.1:1/", "run"),
+            ("rn", "run"),
+            ("help rnu", "run"),
+            ("cmopare", "compare"),
+            ("doctr", "doctor"),
+            ("hlep", "help"),
+        ] {
+            let told = wrong(word);
+            let tip = format!("did you mean `ringside {meant}`?");
+            assert!(told.contains(&tip), "{word}: {told}");
+        }
+        let told = wrong("weather");
+        assert!(told.contains("the verbs are run, hold, serve"), "{told}");
+    }
+
+    #[test]
+    fn flags_of_other_programs_are_answered_with_ours() {
+        for verb in ["run", "hold", "capacity"] {
+            for flag in ["-X POST", "-XPOST", "--request=POST"] {
+                let told = wrong(&format!("{verb} {flag} http://127.0.0.1:1/"));
+                assert!(told.contains("tip: -m sets the HTTP method"), "{told}");
+            }
+        }
+        let told = wrong("run --data x http://127.0.0.1:1/");
+        assert!(told.contains("tip: -b sets the body"), "{told}");
+        // A verb without a method isn't told of one.
+        assert!(!wrong("doctor -X POST").contains("-m"));
+        let told = wrong("run --nonsense http://127.0.0.1:1/");
+        assert!(told.contains("--nonsense"), "{told}");
+    }
+}

@@ -4,7 +4,8 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::ScopedJoinHandle;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use engine::choice::Kind;
@@ -95,6 +96,9 @@ pub(crate) struct Crew<'a> {
     /// How connections are secured; each worker has sessions of its own.
     pub tls: Option<&'a ClientTls>,
     pub window: Window,
+    /// Asked once exchanges have failed and none was answered; the reason that it finds ends the
+    /// load.
+    pub doubt: Option<&'a (dyn Fn() -> Option<LoadError> + Sync)>,
 }
 
 impl Crew<'_> {
@@ -117,34 +121,17 @@ impl Crew<'_> {
             ending: &ending,
             gate: &gate,
         };
+        let doubts = Doubts {
+            doubt: self.doubt,
+            reason: Mutex::new(None),
+            ending: &ending,
+        };
         let (sender, brought) = channel();
         std::thread::scope(|scope| {
             // It is dropped where no thread can be had, too, and then nobody waits for the report.
             let brought = brought;
-            let workers: Result<Vec<_>, LoadError> = (0..)
-                .zip(jobs)
-                .map(|(worker, job)| {
-                    let (gate, stop) = (&gate, ending.clone());
-                    let (kind, processor) = (self.kind, self.processors[worker]);
-                    let tls = self.tls.map(ClientTls::separate);
-                    let sender = sender.clone();
-                    std::thread::Builder::new()
-                        .name(format!("load-{worker}"))
-                        .spawn_scoped(scope, move || {
-                            let bring = |outcome| hand_over(worker, outcome, &sender);
-                            let end = begin(kind, processor, tls, job, gate, &stop, bring);
-                            if end.is_err() {
-                                // The others must not wait for this worker for ever.
-                                stop.request(Signal::Terminate);
-                                gate.arrive(Time::now());
-                            }
-                            end
-                        })
-                        .map_err(|why| {
-                            LoadError::Limits(format!("can't start a worker thread: {why}"))
-                        })
-                })
-                .collect();
+            let start = |(worker, job)| self.start(scope, worker, job, (&gate, &ending), &sender);
+            let workers: Result<Vec<_>, LoadError> = (0..).zip(jobs).map(start).collect();
             let workers = workers.inspect_err(|_| ending.request(Signal::Terminate))?;
             let mut outcomes: Vec<_> = workers.iter().map(|_| None).collect();
             let all_ended = || {
@@ -156,11 +143,23 @@ impl Crew<'_> {
                     .into_iter()
                     .all(|(outcome, worker)| outcome.is_some() || worker.is_finished())
             };
-            watch.until(all_ended, progress);
+            let mut asked = false;
+            let mut look = |(completed, failed, _): (u64, u64, u64)| {
+                if completed == 0 && failed > 0 && !asked {
+                    asked = true;
+                    // The lookout has more to do than to wait for that.
+                    scope.spawn(|| doubts.ask());
+                }
+            };
+            watch.until(all_ended, &mut look, progress);
             let (outcomes, kept): (Vec<_>, Vec<_>) = outcomes.into_iter().flatten().unzip();
             if outcomes.len() < workers.len() {
                 drop((kept, brought));
                 return Err(first_error(workers));
+            }
+            if let Some(reason) = doubts.reason() {
+                drop(kept);
+                return Err(reason);
             }
             let reported = report(outcomes);
             drop(kept);
@@ -168,6 +167,61 @@ impl Crew<'_> {
             workers.into_iter().for_each(|worker| drop(worker.join()));
             Ok(reported)
         })
+    }
+
+    /// Starts one worker's thread.
+    fn start<'scope, J: Job + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        worker: usize,
+        job: J,
+        (gate, ending): (&'scope Gate, &Stop),
+        sender: &Sender<Brought<J::Outcome>>,
+    ) -> Result<ScopedJoinHandle<'scope, Result<(), LoadError>>, LoadError>
+    where
+        J::Outcome: 'scope,
+    {
+        let (stop, sender) = (ending.clone(), sender.clone());
+        let (kind, processor) = (self.kind, self.processors[worker]);
+        let tls = self.tls.map(ClientTls::separate);
+        let work = move || {
+            let bring = |outcome| hand_over(worker, outcome, &sender);
+            let end = begin(kind, processor, tls, job, gate, &stop, bring);
+            if end.is_err() {
+                // The others must not wait for this worker for ever.
+                stop.request(Signal::Terminate);
+                gate.arrive(Time::now());
+            }
+            end
+        };
+        std::thread::Builder::new()
+            .name(format!("load-{worker}"))
+            .spawn_scoped(scope, work)
+            .map_err(|why| LoadError::Limits(format!("can't start a worker thread: {why}")))
+    }
+}
+
+/// What may be wrong where no exchange is answered.
+struct Doubts<'a> {
+    doubt: Option<&'a (dyn Fn() -> Option<LoadError> + Sync)>,
+    /// What is wrong, once that is known.
+    reason: Mutex<Option<LoadError>>,
+    ending: &'a Stop,
+}
+
+impl Doubts<'_> {
+    /// Asks, and has the workers end if there is an answer.
+    fn ask(&self) {
+        let reason = self.doubt.and_then(|doubt| doubt());
+        if reason.is_some() {
+            *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+            self.ending.request(Signal::Terminate);
+        }
+    }
+
+    fn reason(&self) -> Option<LoadError> {
+        let reason = self.reason.lock();
+        reason.unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -246,7 +300,12 @@ struct Lookout<'a> {
 }
 
 impl Lookout<'_> {
-    fn until(&self, mut finished: impl FnMut() -> bool, progress: &mut dyn FnMut(&Progress)) {
+    fn until(
+        &self,
+        mut finished: impl FnMut() -> bool,
+        look: &mut dyn FnMut((u64, u64, u64)),
+        progress: &mut dyn FnMut(&Progress),
+    ) {
         let mut phase = Phase::WarmUp;
         let mut next = Time::now().plus(PROGRESS_NS);
         while !finished() {
@@ -256,6 +315,7 @@ impl Lookout<'_> {
                 time::sleep_until(now.plus(POLL_NS));
                 continue;
             }
+            look(self.gate.sums());
             let (opens, closes) = self.window();
             let entered = match now {
                 now if now >= closes => Phase::Drain,

@@ -11,7 +11,8 @@ use engine::{Address, EngineCounters, cpu};
 use measure::record::EndedBy;
 use measure::time::Time;
 use plan::Contact;
-use probe::{LoadError, reach, target, tls, unless_stopped};
+use plan::protocol::Protocol;
+use probe::{LoadError, mistaken, reach, target, tls, unless_stopped};
 
 use crate::crew::{Crew, Job, Progress, Window};
 
@@ -21,6 +22,7 @@ pub(crate) const DESCRIPTORS_SPARE: u64 = 64;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Ground {
+    pub contact: Contact,
     pub kind: Kind,
     pub engine_reason: String,
     pub addresses: Vec<Address>,
@@ -30,19 +32,20 @@ pub(crate) struct Ground {
 impl Ground {
     /// Finds engine and target unless `stop` asks for the end before, or says what is missing.
     pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, LoadError> {
-        unless_stopped(stop, move || Ground::look(&contact))
+        unless_stopped(stop, move || Ground::look(contact))
     }
 
-    fn look(contact: &Contact) -> Result<Ground, LoadError> {
+    fn look(contact: Contact) -> Result<Ground, LoadError> {
         target::check_sources(&contact.source_addresses)?;
         let choice: EngineChoice = contact.engine.parse().map_err(LoadError::Invalid)?;
         let (kind, engine_reason) =
             choice::decide(choice).map_err(|error| LoadError::Engine(error.to_string()))?;
         let deadline = Time::now() + contact.timeout();
-        let addresses = target::resolve(contact, deadline)?;
-        let tls = tls::client(contact)?;
-        reach(contact, &addresses, tls.as_ref(), deadline)?;
+        let addresses = target::resolve(&contact, deadline)?;
+        let tls = tls::client(&contact)?;
+        reach(&contact, &addresses, tls.as_ref(), deadline)?;
         Ok(Ground {
+            contact,
             kind,
             engine_reason,
             addresses,
@@ -61,7 +64,15 @@ impl Ground {
         progress: &mut dyn FnMut(&Progress),
         report: impl FnOnce(Vec<J::Outcome>) -> R,
     ) -> Result<R, LoadError> {
+        // Others are found out at the first contact, where HTTP/1.1 in plain text says nothing.
+        let says_nothing = self.contact.protocol == Protocol::Http1 && self.tls.is_none();
+        let doubt = || {
+            self.addresses
+                .iter()
+                .find_map(|at| mistaken(&self.contact, at))
+        };
         let crew = Crew {
+            doubt: says_nothing.then_some(&doubt),
             kind: self.kind,
             processors: &processors(jobs.len(), cpus),
             tls: self.tls.as_ref(),

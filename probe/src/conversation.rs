@@ -40,8 +40,9 @@ enum Stream {
     Secured(Box<Blocking<Clear>>),
 }
 
+/// A stream without TLS.
 #[derive(Debug)]
-enum Clear {
+pub(super) enum Clear {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -152,7 +153,7 @@ impl Stream {
 }
 
 impl Clear {
-    fn connect(address: &Address, deadline: Time) -> io::Result<Clear> {
+    pub(super) fn connect(address: &Address, deadline: Time) -> io::Result<Clear> {
         match address {
             Address::Tcp(to) => {
                 let stream = TcpStream::connect_timeout(to, left(deadline)?)?;
@@ -165,7 +166,8 @@ impl Clear {
         }
     }
 
-    fn limit(&self, deadline: Time) -> io::Result<()> {
+    /// Lets each read and write take no longer than until `deadline`.
+    pub(super) fn limit(&self, deadline: Time) -> io::Result<()> {
         let left = left(deadline)?;
         match self {
             Clear::Tcp(stream) => {

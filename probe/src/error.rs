@@ -16,6 +16,8 @@ pub enum LoadError {
     Unresolved(String),
     /// Nobody can be connected to.
     Unreachable(String),
+    /// Somebody is there and shakes no hands: it may not be TLS that is spoken.
+    Unsecured(String),
     /// A limit of this host forbids it.
     Limits(String),
     /// The engine could not be opened, or broke.
@@ -32,6 +34,7 @@ impl fmt::Display for LoadError {
             LoadError::Invalid(text)
             | LoadError::Unresolved(text)
             | LoadError::Unreachable(text)
+            | LoadError::Unsecured(text)
             | LoadError::Limits(text)
             | LoadError::Engine(text)
             | LoadError::Probe(text) => f.write_str(&screened(text)),
@@ -43,6 +46,13 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+impl LoadError {
+    /// Whether somebody is there who says something else than what was hoped for, or nothing.
+    pub(crate) fn was_answered(&self) -> bool {
+        matches!(self, LoadError::Unsecured(_) | LoadError::Probe(_))
+    }
+}
 
 impl From<Invalid> for LoadError {
     fn from(invalid: Invalid) -> LoadError {

@@ -1,7 +1,8 @@
 //! The first contact with a target, before any load: finding its addresses ([`target`]), setting
 //! up TLS ([`tls`]), asking a gRPC server for its methods ([`grpc`]), checking that the target
 //! speaks the plan's protocol ([`reach`]), and making one whole exchange with its answer kept
-//! ([`probe`]), which shows whether a subject is ready and what it answers.
+//! ([`probe`]), which shows whether a subject is ready and what it answers. Where that fails,
+//! [`mistaken`] says whether the URL asks for TLS where there is none, or the other way round.
 //!
 //! Everything blocks, on connections of its own, and each contact has one deadline for all of it:
 //! for resolving names, for connecting to every address, and for what is said there.
@@ -16,6 +17,7 @@ mod error;
 pub mod grpc;
 mod http1;
 mod http2;
+mod mistaken;
 pub mod target;
 pub mod tls;
 mod websocket;
@@ -31,6 +33,7 @@ pub use self::contact::unless_stopped;
 use self::conversation::Conversation;
 pub use self::error::LoadError;
 use self::http2::Http2;
+pub use self::mistaken::mistaken;
 use self::websocket::WebSocket;
 use plan::protocol::Protocol;
 use plan::{Contact, Plan};
@@ -104,6 +107,28 @@ fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, LoadError> {
     }
 }
 
+/// Whether the port of a plan's target speaks TLS where the plan asks for none, or plain text where
+/// it asks for TLS.
+pub fn speaks_otherwise(plan: &Plan) -> bool {
+    mistaken_anywhere(&plan.contact()).is_some()
+}
+
+/// An error, or the sentence about a URL whose scheme is its reason.
+fn corrected(contact: &Contact, error: LoadError) -> LoadError {
+    match error.was_answered() {
+        true => mistaken_anywhere(contact).unwrap_or(error),
+        false => error,
+    }
+}
+
+fn mistaken_anywhere(contact: &Contact) -> Option<LoadError> {
+    let addresses = target::resolve(contact, Time::now() + contact.timeout());
+    let addresses = addresses.unwrap_or_default();
+    addresses
+        .iter()
+        .find_map(|address| mistaken(contact, address))
+}
+
 /// Checks that something listens at each of `addresses` and speaks the plan's protocol, without
 /// any request but the upgrade of a WebSocket. All of it is over at `deadline`.
 ///
@@ -116,7 +141,11 @@ pub fn reach(
     deadline: Time,
 ) -> Result<(), LoadError> {
     for address in addresses {
-        greet(contact, address, tls, deadline)?;
+        // Nobody there is nobody who could speak otherwise.
+        greet(contact, address, tls, deadline).map_err(|error| match error.was_answered() {
+            true => mistaken(contact, address).unwrap_or(error),
+            false => error,
+        })?;
     }
     Ok(())
 }

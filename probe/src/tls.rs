@@ -52,12 +52,16 @@ pub fn secure<S: Read + Write>(
 
 /// The sentence for a peer with which there is no TLS.
 pub fn unsecured(contact: &Contact, error: &HandshakeError) -> LoadError {
-    LoadError::Unreachable(format!(
-        "{}: {}; {}",
+    let what = &error.what;
+    let text = format!(
+        "{}: {what}; {}",
         contact.url(),
-        error.what,
         advice(contact, error.fault)
-    ))
+    );
+    match error.fault {
+        None | Some(TlsFault::NotTls | TlsFault::Abandoned) => LoadError::Unsecured(text),
+        Some(_) => LoadError::Unreachable(text),
+    }
 }
 
 fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
@@ -75,8 +79,8 @@ fn advice(contact: &Contact, fault: Option<TlsFault>) -> String {
             "renew it, check this host's clock, or accept any certificate with --insecure"
         }
         Some(TlsFault::WrongName) => {
-            "check the host in the URL, set the name to expect with --sni, or accept any \
-             certificate with --insecure"
+            "check the host in the URL, issue a certificate with that subject alternative name, \
+             set the name to expect with --sni, or accept any certificate with --insecure"
         }
         Some(TlsFault::BadCertificate) => {
             "issue a new one, or accept any certificate with --insecure"

@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::{Redaction, Stop};
+use load::{LoadError, Redaction, Stop};
 use measure::time::{Time, sleep_until};
 use statistics::Random;
 
@@ -176,6 +176,7 @@ pub(crate) fn wait_until_answered(
         .plan(port, tls)
         .map_err(|what| Trouble::Failed(what, Vec::new()))?;
     let deadline = Time::now() + limit;
+    let mut doubted = false;
     loop {
         let left = deadline - Time::now();
         let refused = match load::probe(&plan, PROBE_TIMEOUT.min(left.max(LOOK_AGAIN))) {
@@ -189,6 +190,14 @@ pub(crate) fn wait_until_answered(
         if stop.requested().is_some() {
             return Err(Trouble::Stopped);
         }
+        // Somebody is there, and says something else.
+        if matches!(refused, LoadError::Probe(_) | LoadError::Unsecured(_)) && !doubted {
+            doubted = true;
+            if load::speaks_otherwise(&plan) {
+                let what = spoken_otherwise(tls);
+                return Err(Trouble::Failed(what, process.last_lines()));
+            }
+        }
         if Time::now() >= deadline {
             let seconds = limit.as_secs();
             let what = format!("wasn't ready within {seconds} s: {refused}{}", hint());
@@ -196,6 +205,15 @@ pub(crate) fn wait_until_answered(
         }
         sleep_until(Time::now() + LOOK_AGAIN);
     }
+}
+
+/// Of a subject that speaks TLS where its description says otherwise, or the other way round.
+fn spoken_otherwise(tls: bool) -> String {
+    match tls {
+        true => "doesn't use TLS on its port: remove `tls = true` from its subject.toml",
+        false => "uses TLS on its port: write `tls = true` into its subject.toml",
+    }
+    .to_owned()
 }
 
 #[cfg(test)]

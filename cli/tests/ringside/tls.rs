@@ -69,6 +69,29 @@ impl Certificates {
         self.openssl(&words);
     }
 
+    /// Makes NAME.pem and NAME.key that have a common name only.
+    fn sign_without_names(&self, name: &str) {
+        let (key, request) = (format!("{name}.key"), format!("{name}.csr"));
+        let mut words = vec!["req"];
+        words.extend(KEY);
+        words.extend(["-keyout", &key, "-out", &request, "-subj", "/CN=localhost"]);
+        self.openssl(&words);
+        let extensions = self.path("v3.cnf");
+        fs::write(&extensions, "basicConstraints=CA:FALSE\n").unwrap();
+        let certificate = format!("{name}.pem");
+        let mut words = vec![
+            "x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key",
+        ];
+        words.extend([
+            "-CAcreateserial",
+            "-extfile",
+            &extensions,
+            "-out",
+            &certificate,
+        ]);
+        self.openssl(&words);
+    }
+
     fn openssl(&self, words: &[&str]) {
         let made = Command::new("openssl")
             .args(words)
@@ -407,7 +430,11 @@ fn a_server_that_cannot_be_trusted_is_told_from_one_that_is_not_there() {
     record(&run(&unasked, &url(&server)));
 
     let clear = Server::start(&[]);
-    cannot_be_loaded(&["-k"], &url(&clear), "the peer didn't answer with TLS");
+    cannot_be_loaded(
+        &["-k"],
+        &url(&clear),
+        "the server doesn't use TLS on this port",
+    );
     cannot_be_loaded(&["-k"], &url(&clear), "write http://");
 }
 
@@ -467,4 +494,92 @@ fn the_report_says_what_was_agreed_and_what_handshakes_cost() {
     assert_says(&ended.stdout, "TLS 1.3, TLS_AES_256_GCM_SHA384, http/1.1: ");
     assert_says(&ended.stdout, "full handshakes (");
     assert_says(&ended.stdout, "resumed handshakes (");
+}
+
+/// Runs for longer than anybody waits here, and ends at once all the same.
+#[track_caller]
+fn mistaken(url: &str, part: &str) {
+    for words in [
+        &["run", "-d", "1h"][..],
+        &["run", "-d", "1h", "-R", "20"],
+        &["hold", "-c", "2", "--heartbeat", "1s"],
+    ] {
+        let mut words = words.to_vec();
+        words.push(url);
+        let ended = ringside(&words);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(1), ""),
+            "{}",
+            ended.stderr
+        );
+        assert_says(&ended.stderr, part);
+    }
+}
+
+#[test]
+fn a_scheme_that_does_not_fit_its_port_is_named_at_once() {
+    let (secured, plain) = (Server::start(&["--tls"]), Server::start(&[]));
+    let (_, at_secured) = secured.url.split_once("://").unwrap();
+    let at_plain = plain.authority();
+    for (scheme, other) in [("http", "https"), ("ws", "wss"), ("grpc", "grpcs")] {
+        let path = if scheme == "grpc" { "/a.B/C" } else { "/" };
+        let url = format!("{scheme}://{at_secured}{path}");
+        let part =
+            format!("the server uses TLS on this port: write {other}:// instead of {scheme}");
+        if scheme == "grpc" {
+            let ended = ringside(&["run", "-d1s", &url]);
+            assert_says(&ended.stderr, &part);
+            continue;
+        }
+        mistaken(&url, &part);
+        let url = format!("{other}://{at_plain}{path}");
+        let part = format!("the server doesn't use TLS on this port: write {scheme}:// instead");
+        mistaken(&url, &part);
+    }
+}
+
+#[test]
+fn nginx_and_go_that_answer_plain_requests_to_tls_are_named_as_well() {
+    // As nginx and Go do, a status that says it, on a port that shakes hands.
+    let Some(certificates) = Certificates::new() else {
+        return;
+    };
+    if !installed("nginx", "-v") {
+        return;
+    }
+    certificates.sign("server", LOCAL, "30");
+    let port = free_port();
+    let folder = certificates.path("");
+    let text = format!(
+        "daemon off; pid {folder}/nginx.pid; error_log stderr; events {{}} http {{ access_log off; \
+         server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {folder}/server.pem; \
+         ssl_certificate_key {folder}/server.key; }} }}"
+    );
+    fs::write(certificates.path("nginx.conf"), text).unwrap();
+    let file = certificates.path("nginx.conf");
+    let _nginx = peer(Command::new("nginx").args(["-c", &file, "-p", &folder]));
+    ready(port, "nginx");
+    mistaken(
+        &format!("http://127.0.0.1:{port}/"),
+        "write https:// instead of http://",
+    );
+}
+
+#[test]
+fn a_certificate_without_alternative_names_is_told_to_have_none() {
+    let Some(certificates) = Certificates::new() else {
+        return;
+    };
+    certificates.sign_without_names("server");
+    let server = certificates.serve("server");
+    let ca = certificates.path("ca.pem");
+    let url = format!("https://localhost:{}/", port_of(&server));
+    let ended = ringside(&["run", "-d1s", "--cacert", &ca, &url]);
+    assert_eq!(ended.code, Some(1));
+    assert_says(&ended.stderr, "has no subject alternative name");
+    assert_says(
+        &ended.stderr,
+        "issue a certificate with that subject alternative name",
+    );
 }

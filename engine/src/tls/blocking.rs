@@ -153,7 +153,7 @@ fn of_tls(error: &Error) -> HandshakeError {
             let expected = expected.to_str();
             let presented: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
             let presented = match presented[..] {
-                [] => "nobody".to_owned(),
+                [] => "nobody (it has no subject alternative name)".to_owned(),
                 _ => presented.join(", "),
             };
             format!("the certificate is for {presented}, not for {expected}")

@@ -121,6 +121,7 @@ fn brought<D: Driver>(worker: Worker<'_, D>) -> Outcome {
 
 fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
     let ground = Ground {
+        contact: plan.contact(),
         kind: Kind::Epoll,
         engine_reason: "simulated".into(),
         addresses: vec![address()],

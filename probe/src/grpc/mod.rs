@@ -62,7 +62,8 @@ impl Method {
             } => descriptors::compile(files, import_paths)?,
             Source::Protoset(file) => descriptors::read_set(file)?,
             Source::Reflection => {
-                let server = Reflection::new(contact)?;
+                let server =
+                    Reflection::new(contact).map_err(|error| crate::corrected(contact, error))?;
                 let service = wanted.map_or("", |(service, _)| service);
                 if !server.services.iter().any(|name| name == service) {
                     return Err(no_service(contact, server.services).into());

@@ -18,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::network;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
+use crate::output::width;
 use crate::this_program;
 
 /// What `--quick` stands for.
@@ -27,7 +28,7 @@ const QUICK_WINDOW: Duration = Duration::from_millis(200);
 /// So many files that could not be written are named.
 const UNWRITTEN_NAMED_MAX: usize = 4;
 
-/// Columns of the report where the environment does not say how many there are.
+/// Columns of the report where nobody says how many there are.
 const WIDTH: usize = 100;
 
 /// Compares, and reports.
@@ -170,7 +171,8 @@ fn try_often(
     });
     drop(talk);
     let outcome = outcome?;
-    terminal::print(&trials::terminal(&outcome.trials))
+    let columns = Paint::for_stdout(true).columns();
+    terminal::print(&width::wrapped(&trials::terminal(&outcome.trials), columns))
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     terminal::say(&format!("trials: {}", outcome.folder.display()));
     say_unwritten(&outcome.unwritten);
@@ -193,11 +195,10 @@ pub(crate) fn look(paint: Paint) -> Look {
         let name = name.to_ascii_lowercase();
         name.ends_with("utf-8") || name.ends_with("utf8")
     });
-    let width = variable("COLUMNS").and_then(|columns| columns.parse().ok());
     Look {
         unicode: utf8,
-        colour: paint != Paint::PLAIN,
-        width: width.unwrap_or(WIDTH),
+        colour: paint.colours(),
+        width: paint.columns().unwrap_or(WIDTH),
     }
 }
 

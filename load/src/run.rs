@@ -17,6 +17,7 @@ use crate::crew::{Job, Progress, Window};
 use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
+use crate::session::memory;
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use plan::Plan;
@@ -202,6 +203,7 @@ pub(crate) fn assemble(
         counters: counters(&outcomes),
     };
     let ended_by = ended_by(&outcomes);
+    let said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -217,6 +219,7 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             grpc_status: grpc_status(&tally),
+            unexpected_bodies: said,
             valid: verdict.valid,
             void: verdict.void,
             warnings: verdict.warnings,

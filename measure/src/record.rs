@@ -64,6 +64,9 @@ pub struct Record<P> {
     pub ping_time_us: Times,
     /// Answers by status.
     pub status: BTreeMap<String, u64>,
+    /// By unexpected status: how the body of one answer began; empty in older records.
+    #[serde(default)]
+    pub unexpected_bodies: BTreeMap<String, String>,
     /// gRPC calls by the name of their status, such as `OK`; empty where nothing was called.
     #[serde(default)]
     pub grpc_status: BTreeMap<String, u64>,
@@ -483,6 +486,8 @@ pub struct Facts<P> {
     pub offered_rate: Option<f64>,
     /// gRPC calls by the name of their status, which only their protocol knows.
     pub grpc_status: BTreeMap<String, u64>,
+    /// How bodies began, by a status that wasn't expected.
+    pub unexpected_bodies: BTreeMap<String, String>,
     /// Whether the figures can be trusted.
     pub valid: bool,
     /// Figures of response time that do not.
@@ -504,6 +509,7 @@ impl<P> Facts<P> {
             duration_s: 0.0,
             offered_rate: None,
             grpc_status: BTreeMap::new(),
+            unexpected_bodies: BTreeMap::new(),
             valid: true,
             void: Vec::new(),
             warnings: Vec::new(),
@@ -558,6 +564,7 @@ impl<P> Record<P> {
                 sent: tally.messages_sent,
                 received: tally.messages_received,
             },
+            unexpected_bodies: facts.unexpected_bodies,
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))

@@ -4,21 +4,26 @@ use statistics::Spread;
 
 use super::Row;
 
-/// Columns of the axis.
+/// Columns of the axis, at most and at least.
 const WIDTH: usize = 56;
+const WIDTH_MIN: usize = 20;
+/// The last number of the axis reaches so far beyond it.
+const NUMBER: usize = 4;
 /// The most stretches that the axis is divided into.
 const STRETCHES_MAX: f64 = 5.0;
 
-/// One line a subject, and an axis; empty if no subject has a ratio.
-pub(super) fn plot(rows: &[Row], baseline: &str) -> Vec<String> {
-    let Some(axis) = Axis::around(rows) else {
-        return Vec::new();
-    };
+/// One line a subject, and an axis, for a reader with `room` columns; empty if no subject has a
+/// ratio.
+pub(super) fn plot(rows: &[Row], baseline: &str, room: usize) -> Vec<String> {
     let label = rows
         .iter()
         .map(|row| row.facts.name.chars().count())
         .max()
         .unwrap_or(0);
+    let width = room.saturating_sub(label + 2 + NUMBER);
+    let Some(axis) = Axis::around(rows, width.clamp(WIDTH_MIN, WIDTH)) else {
+        return Vec::new();
+    };
     let mut lines = vec![format!("{:label$}  {}", "", axis.scale())];
     for row in rows {
         let cells = match &row.ratio {
@@ -55,12 +60,14 @@ struct Axis {
     high: f64,
     /// From one number on the axis to the next.
     step: f64,
+    /// How many columns it takes.
+    width: usize,
 }
 
 impl Axis {
     /// From zero, unless all ratios are so close to 1 that nothing would be seen. It begins and
     /// ends at a multiple of its step.
-    fn around(rows: &[Row]) -> Option<Axis> {
+    fn around(rows: &[Row], width: usize) -> Option<Axis> {
         let ratios = || rows.iter().filter_map(|row| row.ratio.as_ref());
         ratios().next()?;
         let lowest = ratios().map(|ratio| ratio.low).fold(1.0, f64::min);
@@ -78,16 +85,17 @@ impl Axis {
             low: (from / step).floor() * step,
             high: (highest / step).ceil() * step,
             step,
+            width,
         })
     }
 
     fn column(&self, value: f64) -> usize {
         let share = (value - self.low) / (self.high - self.low);
-        (share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize
+        (share.clamp(0.0, 1.0) * (self.width - 1) as f64).round() as usize
     }
 
     fn whiskers(&self, low: f64, centre: f64, high: f64) -> String {
-        let mut cells = [' '; WIDTH];
+        let mut cells = vec![' '; self.width];
         cells[self.column(1.0)] = '│';
         let (low, centre, high) = (self.column(low), self.column(centre), self.column(high));
         cells[low..=high].fill('─');
@@ -105,7 +113,11 @@ impl Axis {
             let value = self.low + self.step * stretch as f64;
             let column = self.column(value);
             let width = scale.chars().count();
-            scale.push_str(&" ".repeat(column.saturating_sub(width)));
+            // Where there is no room between two, one of them is left out.
+            if width > 0 && column <= width {
+                continue;
+            }
+            scale.push_str(&" ".repeat(column - width));
             scale.push_str(&number(value));
         }
         scale

@@ -19,6 +19,8 @@ const CULPRIT_MIN: f64 = 10.0;
 
 /// Sentences are not broken at fewer columns.
 const WIDTH_MIN: usize = 40;
+/// A table is divided only for readers with fewer columns: a pipe has so many, and no edge.
+const WIDTH_WHOLE: usize = 100;
 
 /// How a terminal wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub struct Look {
     pub unicode: bool,
     /// Bold and dim may be used.
     pub colour: bool,
-    /// Columns that sentences are broken at.
+    /// Columns that sentences are broken at, and tables and pictures if they are few.
     pub width: usize,
 }
 
@@ -72,15 +74,18 @@ pub fn terminal(report: &Report, look: Look) -> String {
                 .for_each(|line| push(line));
         }
     }
-    let picture = plot(&report.subjects, &report.setup.baseline);
+    let picture = plot(&report.subjects, &report.setup.baseline, width);
     if !picture.is_empty() {
         push("");
-        push(&format!(
+        let heading = format!(
             "{} as a multiple of {}'s, {}",
             report.setup.metric.name(),
             report.setup.baseline,
             confidence(&report.subjects).unwrap_or_default()
-        ));
+        );
+        wrap(&heading, width, "", "")
+            .iter()
+            .for_each(|line| push(line));
         picture.iter().for_each(|line| push(line));
     }
     for (heading, sentences) in [
@@ -208,9 +213,13 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         lines.push(figures);
         lines.push(spreads);
     }
+    let height = lines.len();
     let mut text = aligned(lines, look);
-    for spreads in text.iter_mut().skip(2).step_by(2) {
-        *spreads = dim(spreads, look);
+    for (at, line) in text.iter_mut().enumerate() {
+        let at = at % height;
+        if at > 0 && at.is_multiple_of(2) {
+            *line = dim(line, look);
+        }
     }
     text.retain(|line| !line.is_empty());
     text
@@ -308,7 +317,8 @@ pub fn plain(lines: &[String], look: Look) -> String {
 }
 
 /// Lines of cells as a table under its headings, which are the first of them. The first and the
-/// last column stand to the left, figures between them to the right.
+/// last column stand to the left, figures between them to the right. A reader with few columns has
+/// them in several parts, each with a line for every line.
 pub fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
     if !look.unicode {
         lines
@@ -319,25 +329,48 @@ pub fn aligned(mut lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
     let columns = lines[0].len();
     let width = |column: usize| lines.iter().map(|line| length(&line[column])).max();
     let widths: Vec<usize> = (0..columns).filter_map(width).collect();
-    let one = |line: &Vec<String>| {
-        let cells = line.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| {
-            let pad = " ".repeat(width - length(cell));
+    let one = |line: &Vec<String>, part: &[usize]| {
+        let cells = part.iter().map(|&column| {
+            let cell = &line[column];
+            let pad = " ".repeat(widths[column] - length(cell));
             if column == 0 || column + 1 == columns {
                 cell.clone() + &pad
             } else {
                 pad + cell
             }
         });
-        cells
-            .collect::<Vec<String>>()
-            .join("  ")
-            .trim_end()
-            .to_owned()
+        let cells: Vec<String> = cells.collect();
+        cells.join("  ").trim_end().to_owned()
     };
-    let mut text: Vec<String> = lines.iter().map(one).collect();
-    text[0] = bold(&text[0], look);
+    let mut text = Vec::new();
+    for part in parts(&widths, look.width) {
+        let mut lines = lines.iter().map(|line| one(line, &part));
+        text.extend(lines.next().map(|heads| bold(&heads, look)));
+        text.extend(lines);
+    }
     text
+}
+
+/// Which columns of these widths stand beside each other: all of them, unless the reader has few
+/// columns. The first one stands in every part.
+fn parts(widths: &[usize], room: usize) -> Vec<Vec<usize>> {
+    let room = match room < WIDTH_WHOLE {
+        true => room.max(WIDTH_MIN),
+        false => usize::MAX,
+    };
+    let mut parts: Vec<Vec<usize>> = vec![vec![0]];
+    let mut taken = widths[0];
+    for (column, width) in widths.iter().enumerate().skip(1) {
+        let last = parts.len() - 1;
+        if taken + 2 + width > room && parts[last].len() > 1 {
+            parts.push(vec![0, column]);
+            taken = widths[0] + 2 + width;
+        } else {
+            parts[last].push(column);
+            taken += 2 + width;
+        }
+    }
+    parts
 }
 
 /// A row's figures, and the spreads that stand under them.
@@ -430,9 +463,18 @@ fn troubles(row: &Row, shared: &[(&str, Vec<&str>)], width: usize) -> Vec<String
     let own = row.notes.iter().filter(own);
     own.for_each(|note| say(&note.to_string()));
     if let Outcome::Failed { log, .. } = &row.facts.outcome {
-        lines.extend(log.iter().map(|line| format!("    | {line}")));
+        lines.extend(log.iter().flat_map(|line| logged(line, width)));
     }
     lines
+}
+
+/// A line of a program's output, as it is unless it is too long.
+pub fn logged(line: &str, width: usize) -> Vec<String> {
+    const SIGN: &str = "    | ";
+    match SIGN.len() + length(line) <= width {
+        true => vec![format!("{SIGN}{line}")],
+        false => wrap(line, width, SIGN, SIGN),
+    }
 }
 
 /// Breaks a sentence at blanks.
@@ -480,6 +522,32 @@ mod tests {
     use lab::finding::Severity;
 
     use super::*;
+
+    #[test]
+    fn a_reader_with_few_columns_has_a_table_in_parts() {
+        let row = |name: &str| {
+            [name, "1234567", "12345678", "x"]
+                .map(str::to_owned)
+                .to_vec()
+        };
+        let look = |width| Look {
+            unicode: true,
+            colour: false,
+            width,
+        };
+        let wide = |name: &str| {
+            let mut cells = row(name);
+            cells.insert(2, "y".repeat(25));
+            cells
+        };
+        let lines = vec![wide("subject"), wide("a")];
+        assert_eq!(aligned(lines.clone(), look(100)).len(), 2);
+        let parts = aligned(lines.clone(), look(45));
+        assert_eq!(parts.len(), 4, "{parts:?}");
+        assert!(parts.iter().all(|line| length(line) <= 45), "{parts:?}");
+        assert!(parts[2].starts_with("subject"), "{parts:?}");
+        assert!(parts[3].starts_with("a ") && parts[3].ends_with("12345678  x"));
+    }
 
     #[test]
     fn who_used_the_cpus_is_named_with_what_to_do() {

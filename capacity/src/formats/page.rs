@@ -1,5 +1,6 @@
 //! Capacities as a page.
 
+use load::check::Threshold;
 use maud::{Markup, html as markup};
 use report::html::page::{
     Cell, Column, Found as Said, Section, Tone, code, details, facts, kicker, page, sentences,
@@ -35,8 +36,8 @@ pub fn html(found: &Capacities) -> String {
     )];
     let curves = curves(found);
     if !curves.0.is_empty() {
-        let lead = "What happens as the offered rate grows. The vertical lines mark the last rate \
-                    that held.";
+        let lead = "What happens as the offered rate grows. Vertical lines mark the last rate that \
+                    held, and horizontal ones the objectives.";
         sections.push(Section::new("Over offered rates", lead, curves));
     }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
@@ -118,16 +119,27 @@ fn capacities(found: &Capacities) -> Markup {
     }
 }
 
-/// The pictures over the offered rate, of what was measured.
+/// The pictures over the offered rate, of what was measured, with the limits that were asked for.
 fn curves(found: &Capacities) -> Markup {
-    let picture = |title, y: Axis, of: fn(&CurvePoint) -> Option<f64>| {
+    let picture = |title, y: Axis, limits: &[Limit], of: fn(&CurvePoint) -> Option<f64>| {
         let series = series(found, of);
         let x = Axis::new("offered, requests a second", Scale::Log, count);
+        let held: Vec<f64> = found
+            .rows
+            .iter()
+            .filter_map(RowCapacity::capacity)
+            .collect();
+        let at: Vec<f64> = limits.iter().map(|limit| limit.at).collect();
+        let (x, y) = (x.holding(&held), y.holding(&at));
+        let levels = limits.iter();
+        let levels = levels.map(|limit| Line::Level(limit.at, limit.rule.clone()));
+        let marks: Vec<Line> = edges(found).into_iter().chain(levels).collect();
         match series.is_empty() {
             true => markup! {},
-            false => lines(title, "", (&x, &y), &series, &edges(found)),
+            false => lines(title, "", (&x, &y), &series, &marks),
         }
     };
+    let (slow, failed) = limits(found);
     let axis = Axis::new;
     let answered = |p: &CurvePoint| Some(p.achieved).filter(|achieved| *achieved > 0.0);
     let slowest = axis(
@@ -139,11 +151,43 @@ fn curves(found: &Capacities) -> Markup {
     let of_all = axis("of all requests", Scale::FromZero, percent);
     let of_cores = axis("of its cores", Scale::FromZero, percent);
     markup! {
-        (picture("Response time", slowest, |p| p.p99_us))
-        (picture("Answered", a_second, answered))
-        (picture("Failed", of_all, |p| Some(p.failed_share)))
-        (picture("How busy the server was", of_cores, |p| p.server_busy))
+        (picture("Response time", slowest, &slow, |p| p.p99_us))
+        (picture("Answered", a_second, &[], answered))
+        (picture("Failed", of_all, &failed, |p| Some(p.failed_share)))
+        (picture("How busy the server was", of_cores, &[], |p| p.server_busy))
     }
+}
+
+/// An objective where it is drawn.
+struct Limit {
+    at: f64,
+    rule: String,
+}
+
+/// The objectives that the pictures of the 99th percentile, in microseconds, and of the share that
+/// failed can show. One on a higher percentile is a limit for the 99th, too; one on a lower is not.
+fn limits(found: &Capacities) -> (Vec<Limit>, Vec<Limit>) {
+    let (mut slow, mut failed) = (Vec::new(), Vec::new());
+    for rule in &found.slo {
+        let Ok(objective) = rule.parse::<Threshold>() else {
+            continue;
+        };
+        let quantile = objective.quantile().unwrap_or_default();
+        let limit = |at| Limit {
+            at,
+            rule: rule.clone(),
+        };
+        match objective.limit_s() {
+            Some(seconds) if quantile >= 0.99 && !rule.starts_with("service:") => {
+                slow.push(limit(1e6 * seconds));
+            }
+            None if quantile > 0.0 && objective.is_about_failures() => {
+                failed.push(limit(1.0 - quantile));
+            }
+            _ => {}
+        }
+    }
+    (slow, failed)
 }
 
 fn series(found: &Capacities, of: fn(&CurvePoint) -> Option<f64>) -> Vec<Series> {

@@ -112,6 +112,44 @@ fn names_from_outside_are_escaped() {
 }
 
 #[test]
+fn the_page_draws_the_objectives_and_the_capacity() {
+    let mut found = capacities(vec![searched("slow", 10_000.0)]);
+    let rules = [
+        "p99<10ms",
+        "p50<1ms",
+        "service:p99<9ms",
+        "p99.9<1s",
+        "errors<2%",
+    ];
+    found.slo = rules.map(str::to_owned).to_vec();
+    let page = html(&found);
+    let drawn = |text: &str| {
+        let text = text.replace('<', "&lt;");
+        page.matches(&format!(">{text}</text>")).count()
+    };
+    for (rule, times) in rules.into_iter().zip([1, 0, 0, 1, 1]) {
+        assert_eq!(drawn(rule), times, "{rule}");
+    }
+    let held = per_second(found.rows[0].capacity().expect("found"));
+    assert!(drawn(&format!("held {held}")) > 0);
+    // A limit far beyond all that was measured lies on the axis, too.
+    assert!(
+        page.contains(">1 s<") || page.contains(">1.00 s<"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_reader_with_few_columns_has_no_longer_lines() {
+    let found = capacities(vec![searched("a-subject-with-a-name", 10_000.0)]);
+    let look = Look { width: 60, ..LOOK };
+    for line in terminal(&found, look).lines() {
+        let is_word = !line.trim().contains(' ');
+        assert!(line.chars().count() <= 60 || is_word, "{line}");
+    }
+}
+
+#[test]
 fn a_page_fetches_nothing_and_shows_every_probe() {
     let found = found();
     let page = html(&found);

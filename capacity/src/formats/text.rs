@@ -2,7 +2,7 @@
 
 use report::csv::{field, quoted};
 use report::markdown::{escape, list, rows};
-use report::terminal::{Look, aligned, plain, under, wrap};
+use report::terminal::{Look, aligned, logged, plain, under, wrap};
 use statistics::format::{per_second, percent, time_us};
 
 use super::{
@@ -53,7 +53,7 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
     lines.push(String::new());
     lines.extend(aligned(table(found), look));
     for row in &found.rows {
-        lines.extend(row.log.iter().map(|line| format!("    | {line}")));
+        lines.extend(row.log.iter().flat_map(|line| logged(line, look.width)));
         if found.rows.len() == 1 && !row.points.is_empty() {
             lines.push(String::new());
             lines.extend(aligned(curve(row), look));
@@ -138,15 +138,17 @@ fn listed(row: &RowCapacity, look: Look) -> Vec<String> {
     let mut cells = probes(row);
     let reasons: Vec<String> = cells.iter_mut().filter_map(Vec::pop).collect();
     let figures = aligned(cells, look);
-    let mut lines = Vec::new();
-    for (at, (line, reason)) in figures.into_iter().zip(&reasons).enumerate() {
+    // Where they stand in several parts, the reasons go with the last.
+    let (before, last) = figures.split_at(figures.len() - reasons.len());
+    let mut lines = before.to_vec();
+    for (at, (line, reason)) in last.iter().zip(&reasons).enumerate() {
         let one = format!("{line}  {reason}");
         // The headings may be bold, which takes no room.
         if at == 0 || one.chars().count() <= look.width {
             lines.push(one);
             continue;
         }
-        lines.push(line);
+        lines.push(line.clone());
         lines.extend(wrap(reason, look.width, "       ", "       "));
     }
     lines

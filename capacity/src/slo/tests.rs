@@ -43,6 +43,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         waits: None,
         ping_time_us: Times::default(),
         status: BTreeMap::new(),
+        unexpected_bodies: BTreeMap::new(),
         grpc_status: BTreeMap::new(),
         close_codes: BTreeMap::new(),
         messages: Messages::default(),

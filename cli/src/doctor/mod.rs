@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::doctor::{Doctor, Format};
 use crate::exit::{Exit, Failure};
 use crate::output::terminal::{self, Paint};
+use crate::output::width;
 
 /// One thing about the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,13 +95,15 @@ fn text(report: &Report, paint: Paint) -> String {
         let (name, value) = (&finding.name, &finding.value);
         text.push_str(&format!("  {state}  {name:<width$}  {value}\n"));
         if let Some(cost) = &finding.cost {
-            text.push_str(&format!("        {cost}\n"));
+            text.push_str(&format!("{:MARGIN$}{cost}\n", ""));
         }
         if let Some(command) = &finding.command {
-            text.push_str(&format!(
-                "        {}\n",
-                paint.strong(&format!("$ {command}"))
-            ));
+            let room = paint.columns().map(|columns| columns - 2 * MARGIN);
+            for (at, line) in width::continued(command, room).iter().enumerate() {
+                let sign = if at == 0 { "$ " } else { "" };
+                let line = paint.strong(&format!("{sign}{line}"));
+                text.push_str(&format!("{:MARGIN$}{line}\n", ""));
+            }
         }
     }
     text.push_str(&match report.warnings {
@@ -108,8 +111,11 @@ fn text(report: &Report, paint: Paint) -> String {
         1 => format!("1 warning. {LASTING}\n"),
         count => format!("{count} warnings. {LASTING}\n"),
     });
-    text
+    width::wrapped(&text, paint.columns())
 }
+
+/// What stands below a finding begins so far to the right.
+const MARGIN: usize = 8;
 
 /// How long the commands last.
 const LASTING: &str = "What sysctl, ulimit and writing to /sys or /proc change lasts until the \

@@ -1,6 +1,8 @@
 //! The record of a hold as text, and its time series as CSV. Everything comes from the record, so
 //! a record that was kept can be printed again.
 
+use std::collections::BTreeMap;
+
 use load::hold::Record;
 use load::protocol::Protocol;
 use measure::hold::Row;
@@ -11,7 +13,8 @@ use super::closes;
 use super::table;
 use super::terminal::Paint;
 use super::text::{DISTRUST, errors, generator_line, interrupted};
-use super::times::{self, paint_first_line};
+use super::times;
+use super::width;
 
 /// The most rows of the timeline that are printed.
 const ROWS_MAX: usize = 12;
@@ -33,7 +36,8 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
         ("Failed attempts", &record.failed_attempts),
         ("Failed heartbeats", &record.heartbeat_errors),
     ] {
-        text.push_str(&errors(title, counts, &record.status, paint));
+        let answers = (&record.status, &BTreeMap::new());
+        text.push_str(&errors(title, counts, answers, paint));
     }
     text.push_str(&closes::line(&record.close_codes));
     text.push_str(&memory(record));
@@ -44,7 +48,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
     if !record.valid {
         text.push_str(&format!("{}\n", paint.error(DISTRUST)));
     }
-    text
+    width::wrapped(&text, paint.columns())
 }
 
 /// The rows of `record`. Where there is no value the field is empty.
@@ -185,7 +189,7 @@ fn timeline(record: &Record, paint: Paint) -> String {
         "failed",
         "longest",
     ];
-    let mut rows = vec![heads.map(String::from)];
+    let mut rows = vec![heads.map(String::from).to_vec()];
     let together = record.series.len().div_ceil(ROWS_MAX).max(1);
     for group in record.series.chunks(together) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
@@ -194,7 +198,7 @@ fn timeline(record: &Record, paint: Paint) -> String {
         let sum = |count: fn(&Row) -> u64| group.iter().map(count).sum::<u64>().to_string();
         let longest = group.iter().filter_map(|row| row.heartbeat_max_us);
         let longest = longest.reduce(f64::max);
-        rows.push([
+        rows.push(vec![
             format!("{:.0}s", first.at_s),
             last.standing.to_string(),
             sum(|row| row.opened),
@@ -205,7 +209,7 @@ fn timeline(record: &Record, paint: Paint) -> String {
             longest.map_or_else(|| "-".to_string(), wrk_time_us),
         ]);
     }
-    paint_first_line(&table::lines("  ", &rows), paint)
+    times::in_parts(&rows, paint)
 }
 
 fn memory(record: &Record) -> String {

@@ -11,4 +11,5 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod thresholds;
 mod times;
+pub(crate) mod width;
 mod wrk;

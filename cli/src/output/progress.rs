@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use measure::time::Time;
 
-use super::terminal;
+use super::{terminal, width};
 
 /// How often something is said to whom the line isn't drawn for.
 const SAID_EVERY_NS: u64 = 10_000_000_000;
@@ -29,7 +29,10 @@ impl Line {
     pub(crate) fn show(&mut self, text: &str) {
         if self.on {
             self.drawn = true;
+            // A line that the terminal breaks could not be drawn over.
+            let room = width::of(io::stderr()).map_or(usize::MAX, |columns| columns - 1);
             let text = terminal::fit(text).replace('\n', " ");
+            let text: String = text.chars().take(room).collect();
             // Whoever watches can do without a frame that could not be drawn.
             let _ = write!(io::stderr().lock(), "\r\x1b[K{text}").and_then(|()| flush());
         }

@@ -5,6 +5,41 @@ pub(crate) fn lines<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
     lay_out(indent, rows, true)
 }
 
+/// The same for a reader with so many columns: where the table is wider, its columns stand in
+/// several parts, one below the other, each with the first column in front.
+pub(crate) fn parts(indent: &str, rows: &[Vec<String>], columns: Option<usize>) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let first = indent.chars().count() + width(0);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut taken = usize::MAX;
+    for column in 1..count {
+        let needs = width(column) + 2;
+        match groups.last_mut() {
+            Some(group) if taken + needs <= columns.unwrap_or(usize::MAX) => {
+                group.push(column);
+                taken += needs;
+            }
+            _ => {
+                groups.push(vec![column]);
+                taken = first + needs;
+            }
+        }
+    }
+    let part = |group: &Vec<usize>| {
+        let one = |row: &Vec<String>| -> Vec<String> {
+            let columns = [0].iter().chain(group);
+            columns.filter_map(|at| row.get(*at).cloned()).collect()
+        };
+        let rows: Vec<Vec<String>> = rows.iter().map(one).collect();
+        lines(indent, &rows)
+    };
+    groups.iter().map(part).collect()
+}
+
 /// Lays words out: every column to the left.
 pub(crate) fn left<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
     lay_out(indent, rows, false)
@@ -36,7 +71,24 @@ fn lay_out<R: AsRef<[String]>>(indent: &str, rows: &[R], figures: bool) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{left, lines};
+    use super::{left, lines, parts};
+
+    #[test]
+    fn a_table_that_is_too_wide_stands_in_parts_with_the_first_column_in_each() {
+        let row = |cells: [&str; 4]| cells.map(String::from).to_vec();
+        let rows = [
+            row(["", "p50", "p99", "max"]),
+            row(["a", "1us", "2us", "3us"]),
+        ];
+        assert_eq!(parts("  ", &rows, None), [lines("  ", &rows)]);
+        assert_eq!(parts("  ", &rows, Some(18)), [lines("  ", &rows)]);
+        assert_eq!(
+            parts("  ", &rows, Some(17)),
+            ["     p50  p99\n  a  1us  2us\n", "     max\n  a  3us\n"]
+        );
+        // No part is without a column.
+        assert_eq!(parts("  ", &rows, Some(1)).len(), 3);
+    }
 
     #[test]
     fn columns_line_up() {

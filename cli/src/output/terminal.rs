@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use load::Redaction;
 use measure::foreign;
 
+use super::width;
+
 /// Those who know secrets that no text may hold, whoever made it.
 static SECRETS: Mutex<Vec<Redaction>> = Mutex::new(Vec::new());
 
@@ -37,21 +39,35 @@ fn scrubbed(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// Colours a line, or leaves it alone.
+/// Colours a line, or leaves it alone; and knows how wide lines may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,
+    columns: Option<usize>,
 }
 
 impl Paint {
-    /// Never colours.
-    pub(crate) const PLAIN: Paint = Paint { on: false };
+    /// Never colours, and leaves lines as long as they are.
+    pub(crate) const PLAIN: Paint = Paint {
+        on: false,
+        columns: None,
+    };
+
+    /// The same for a reader with so many columns.
+    #[cfg(test)]
+    pub(crate) const fn narrow(columns: usize) -> Paint {
+        Paint {
+            on: false,
+            columns: Some(columns),
+        }
+    }
 
     /// Colours what goes to standard output if that is a terminal and nobody objects
     /// (<https://no-color.org>: NO_COLOR set to anything but the empty string).
     pub(crate) fn for_stdout(no_color: bool) -> Paint {
         Paint {
             on: io::stdout().is_terminal() && colour_is_welcome(no_color),
+            columns: width::of(io::stdout()),
         }
     }
 
@@ -59,7 +75,18 @@ impl Paint {
     pub(crate) fn for_stderr(no_color: bool) -> Paint {
         Paint {
             on: io::stderr().is_terminal() && colour_is_welcome(no_color),
+            columns: width::of(io::stderr()),
         }
+    }
+
+    /// Whether it colours.
+    pub(crate) fn colours(self) -> bool {
+        self.on
+    }
+
+    /// The columns that lines may have; none where they may have any number.
+    pub(crate) fn columns(self) -> Option<usize> {
+        self.columns
     }
 
     /// What a reader looks for first.
@@ -110,6 +137,6 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line of talk to standard error. Nobody listening is no reason to stop.
 pub(crate) fn say(text: &str) {
-    let text = fit(text);
+    let text = width::wrapped(&fit(text), width::of(io::stderr()));
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

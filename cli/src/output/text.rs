@@ -12,6 +12,7 @@ use super::closes;
 use super::control;
 use super::terminal::Paint;
 use super::times;
+use super::width;
 use super::wrk::{self, count};
 
 /// Of a record that isn't valid.
@@ -27,7 +28,7 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
     text.push('\n');
     text.push_str(&rest(record, paint));
     text.push_str(&control::text(record, paint));
-    text
+    width::wrapped(&text, paint.columns())
 }
 
 /// What wrk does not say.
@@ -40,7 +41,8 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&silence.unwrap_or_default());
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
-    text.push_str(&errors("Errors", &record.errors, &record.status, paint));
+    let answers = (&record.status, &record.unexpected_bodies);
+    text.push_str(&errors("Errors", &record.errors, answers, paint));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
@@ -204,14 +206,16 @@ fn after_the_window(drain: &Drain) -> String {
     )
 }
 
-/// What went wrong, a line for each kind with what it means; nothing where nothing did.
+/// What went wrong, a line for each kind with what it means; nothing where nothing did. Below
+/// unexpected statuses stands how one body of each began.
 pub(super) fn errors(
     title: &str,
     counts: &BTreeMap<String, u64>,
-    statuses: &BTreeMap<String, u64>,
+    (statuses, bodies): (&BTreeMap<String, u64>, &BTreeMap<String, String>),
     paint: Paint,
 ) -> String {
     let mut text = String::new();
+    let counted = statuses;
     let statuses = statuses.iter().filter(|(code, _)| wrk::is_strange(code));
     let statuses: Vec<String> = statuses.map(|(code, n)| format!("{code}: {n}")).collect();
     for kind in ErrorKind::all() {
@@ -224,6 +228,12 @@ pub(super) fn errors(
                 _ => String::new(),
             };
             text.push_str(&format!("  {name}{which}: {}\n", kind.text()));
+            if kind == ErrorKind::UnexpectedStatus {
+                let told = bodies
+                    .iter()
+                    .filter(|(code, _)| counted.contains_key(*code));
+                told.for_each(|(code, body)| text.push_str(&format!("    {code}: {body}\n")));
+            }
         }
     }
     if text.is_empty() {
@@ -453,6 +463,21 @@ pub(super) mod tests {
             let line = format!("\n  1 {}{which}: {}\n", kind.name(), kind.text());
             assert!(text.contains(&line), "{text}");
         }
+    }
+
+    #[test]
+    fn below_unexpected_statuses_stands_how_one_body_of_each_began() {
+        let mut record = record(Loop::Closed);
+        // One that came after the window isn't counted.
+        let said = [("404", "no route"), ("503", "later")];
+        let said = said.map(|(code, line)| (code.to_owned(), line.to_owned()));
+        record.unexpected_bodies = said.into();
+        let told = text(&record, false, Paint::PLAIN);
+        let line = format!(
+            "{}\n    404: no route\n",
+            ErrorKind::UnexpectedStatus.text()
+        );
+        assert!(told.contains(&line) && !told.contains("later"), "{told}");
     }
 
     #[test]

@@ -24,11 +24,17 @@ const PERCENTILES: [(&str, f64, Figure); 6] = [
 pub(super) fn table(rows: &[(&str, &Times)], paint: Paint) -> String {
     let heads = PERCENTILES.iter().map(|(name, ..)| (*name).to_owned());
     let (first, last) = ([String::new(), "mean".to_owned()], "max".to_owned());
-    let mut lines = vec![first.into_iter().chain(heads).chain([last]).collect()];
+    let mut lines: Vec<Vec<String>> = vec![first.into_iter().chain(heads).chain([last]).collect()];
     lines.extend(rows.iter().map(|(name, times)| row(name, times)));
     let note = note(rows.iter().map(|(_, times)| *times));
-    let text = table::lines("  ", &lines);
-    format!("{}{note}", paint_first_line(&text, paint))
+    format!("{}{note}", in_parts(&lines, paint))
+}
+
+/// A table under its heads, in several parts where the reader has too few columns.
+pub(super) fn in_parts(rows: &[Vec<String>], paint: Paint) -> String {
+    let parts = table::parts("  ", rows, paint.columns());
+    let painted = parts.iter().map(|part| paint_first_line(part, paint));
+    painted.collect()
 }
 
 /// A percentile, where there are enough samples for it; older records don't say how many there are.
@@ -36,7 +42,7 @@ pub(super) fn percentile(times: &Times, share: f64, value: Option<f64>) -> Optio
     value.filter(|_| times.count.is_none_or(|count| count >= samples_for(share)))
 }
 
-pub(super) fn paint_first_line(text: &str, paint: Paint) -> String {
+fn paint_first_line(text: &str, paint: Paint) -> String {
     match text.split_once('\n') {
         Some((first, rest)) => format!("{}\n{rest}", paint.strong(first)),
         None => text.to_string(),
@@ -79,6 +85,24 @@ mod tests {
         let mut histogram = Histogram::new();
         (0..count).for_each(|_| histogram.record(1_000_000));
         Times::of(&histogram)
+    }
+
+    #[test]
+    fn a_reader_with_few_columns_is_shown_every_percentile() {
+        let many = times(30_000);
+        let rows = [("response time", &many)];
+        let (wide, narrow) = (table(&rows, Paint::PLAIN), table(&rows, Paint::narrow(60)));
+        assert!(wide.lines().any(|line| line.chars().count() > 60));
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 60),
+            "{narrow}"
+        );
+        for (name, ..) in PERCENTILES {
+            assert!(
+                narrow.split_whitespace().any(|word| word == name),
+                "{narrow}"
+            );
+        }
     }
 
     #[test]

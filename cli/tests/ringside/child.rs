@@ -55,6 +55,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env_remove("NO_COLOR")
+        .env_remove("COLUMNS")
         .env("TERM", "xterm")
         .env(
             "XDG_STATE_HOME",

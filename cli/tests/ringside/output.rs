@@ -275,3 +275,74 @@ fn both_engines_report_themselves() {
     let record: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_ne!(record["generator"]["engine_reason"], "");
 }
+
+#[test]
+fn below_unexpected_statuses_stands_what_the_server_said() {
+    let server = Server::start(&[]);
+    for more in [&["-n", "5"][..], &["-n", "5", "--http2"]] {
+        let mut words = vec!["run", "-c1"];
+        words.extend(more);
+        let url = server.at("/nowhere");
+        words.push(&url);
+        let ended = ringside(&words);
+        assert_says(&ended.stdout, "  5 unexpected_status (404: 5): ");
+        assert_says(&ended.stdout, "\n    404: ");
+    }
+}
+
+/// No line is longer than `columns`, unless it is a single word.
+#[track_caller]
+fn keeps_to(columns: usize, words: &[&str]) -> String {
+    let mut program = command(words);
+    program
+        .env("COLUMNS", columns.to_string())
+        .env("LC_ALL", "C.UTF-8");
+    let ended = start(&mut program).end();
+    for line in ended.stdout.lines().chain(ended.stderr.lines()) {
+        let is_word = !line.trim().trim_start_matches("- ").contains(' ');
+        assert!(
+            line.chars().count() <= columns || is_word,
+            "{words:?}: {line:?}"
+        );
+    }
+    assert!(!ended.stdout.is_empty(), "{words:?}: {}", ended.stderr);
+    ended.stdout
+}
+
+#[test]
+fn every_text_keeps_to_the_columns_of_its_reader() {
+    let server = Server::start(&[]);
+    let (url, away) = (server.at("/"), server.at("/nowhere"));
+    let folder = Folder::new();
+    let out = |name: &str| folder.path(name);
+    let file = super::child::comparison_of_ours(&folder, "", "rounds = 3\n");
+    let (compared, searched) = (out("compared"), out("searched"));
+    for words in [
+        &["run", "-d1s", "-R50", "--threshold", "p99<5s", &url][..],
+        &["run", "-d1s", "-c2", "--control", "--latency", &url],
+        &["run", "-n9", &away],
+        &["hold", "-c5", "-d1s", "--heartbeat", "200ms", &url],
+        &["doctor"],
+        &["compare", &file, "--quick", "--output", &compared],
+        &[
+            "capacity", &url, "--slo", "mean<5s", "--to", "300", "--from", "100", "-d", "100ms",
+            "--output", &searched,
+        ],
+    ] {
+        let wide = keeps_to(200, words);
+        let narrow = if words[0] == "compare" || words[0] == "capacity" {
+            let mut words = words.to_vec();
+            let again = format!("{}-again", words.pop().unwrap());
+            words.push(&again);
+            keeps_to(60, &words)
+        } else {
+            keeps_to(60, words)
+        };
+        // It isn't that there was nothing to break.
+        assert!(
+            wide.lines().any(|line| line.chars().count() > 60),
+            "{words:?}: {wide}"
+        );
+        assert!(!narrow.is_empty());
+    }
+}

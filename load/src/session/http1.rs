@@ -2,10 +2,10 @@
 //! The bytes of the requests lie with the driver, which sends them without a copy.
 
 use proto::Violation;
-use proto::http1::HeadMemo;
 use proto::http1::client::{Answer, Client, Event, Limits};
 
 use super::happening::{Happening, Outcome};
+use super::memory::{Memory, is_strange};
 
 /// The protocol state of one connection.
 #[derive(Debug)]
@@ -49,12 +49,13 @@ impl Wire {
     pub(crate) fn receive(
         &mut self,
         mut input: &[u8],
-        memo: &mut HeadMemo,
+        memory: &mut Memory,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
-        while let Some(event) = self.machine.next(&mut input, memo)? {
+        while let Some(event) = self.machine.next(&mut input, &mut memory.heads)? {
             match event {
                 Event::Head { status, .. } => self.status = status,
+                Event::Body(bytes) if is_strange(self.status) => memory.keep(self.status, bytes),
                 Event::Informational { .. } | Event::Body(_) => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;

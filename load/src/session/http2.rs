@@ -11,6 +11,7 @@ use proto::http2::{ErrorCode, Fields};
 
 use super::grpc;
 use super::happening::{Happening, Outcome};
+use super::memory::{Memory, is_strange};
 use plan::protocol::{CallKind, Http2, Protocol};
 use plan::{Contact, Invalid};
 
@@ -110,6 +111,7 @@ impl Wire {
     pub(crate) fn receive(
         &mut self,
         mut input: &[u8],
+        memory: &mut Memory,
         out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
@@ -126,16 +128,18 @@ impl Wire {
                         tell(self.answers.answered(place));
                     }
                 }
-                Event::Data { place, bytes, end } => match self.answers.data(place, bytes) {
-                    Ok(()) if end => tell(self.answers.answered(place)),
-                    Ok(()) => {}
-                    Err(violation) => {
-                        if !end {
-                            self.machine.cancel(place, ErrorCode::CANCEL, out);
+                Event::Data { place, bytes, end } => {
+                    match self.answers.data(place, bytes, memory) {
+                        Ok(()) if end => tell(self.answers.answered(place)),
+                        Ok(()) => {}
+                        Err(violation) => {
+                            if !end {
+                                self.machine.cancel(place, ErrorCode::CANCEL, out);
+                            }
+                            tell(Happening::Broken { place, violation });
                         }
-                        tell(Happening::Broken { place, violation });
                     }
-                },
+                }
                 Event::Trailers { place, fields } => {
                     self.answers.trailers(place, fields);
                     tell(self.answers.answered(place));
@@ -199,9 +203,15 @@ impl Answers {
     }
 
     #[inline]
-    fn data(&mut self, place: u32, bytes: &[u8]) -> Result<(), Violation> {
+    fn data(&mut self, place: u32, bytes: &[u8], memory: &mut Memory) -> Result<(), Violation> {
         match self {
-            Answers::Statuses(_) => Ok(()),
+            Answers::Statuses(statuses) => {
+                let status = statuses[place as usize];
+                if is_strange(status) {
+                    memory.keep(status, bytes);
+                }
+                Ok(())
+            }
             Answers::Calls(_, answers) => answers[place as usize].data(bytes),
         }
     }

@@ -2,13 +2,15 @@
 //! the connection core and the workers move it along.
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
-//! the rest; `flights` holds the exchanges that are under way.
+//! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
+//! all connections of an owner.
 
 pub(crate) mod flights;
 mod grpc;
 mod happening;
 pub(crate) mod http1;
 pub(crate) mod http2;
+pub(crate) mod memory;
 #[cfg(test)]
 mod tests;
 pub(crate) mod websocket;
@@ -18,6 +20,7 @@ use measure::time::Time;
 
 pub(crate) use flights::{Flights, Ring};
 pub(crate) use happening::{Happening, Outcome};
+pub(crate) use memory::Memory;
 pub(crate) use wire::{Speech, Wire};
 
 /// One request and what became of it.

@@ -1,7 +1,6 @@
 //! Whatever a peer says while nobody takes what is to be sent to it: that stays bounded.
 
 use proto::Violation;
-use proto::http1::HeadMemo;
 
 use super::*;
 use measure::random::Random;
@@ -29,7 +28,7 @@ fn open(protocol: Protocol) -> (Wire, Vec<u8>) {
 }
 
 fn hear(wire: &mut Wire, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
-    wire.receive(bytes, &mut HeadMemo::new(), out, &mut |_| {})
+    wire.receive(bytes, &mut Memory::new(), out, &mut |_| {})
 }
 
 /// Says `frame` a hundred thousand times: how much is to be sent in the end, and what it was told.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use engine::QUIET_BYTES_MAX;
 use proto::Violation;
-use proto::http1::HeadMemo;
 use proto::http1::client::Answer;
 
 use super::flights::Order;
 use super::happening::{Frozen, Happening};
+use super::memory::Memory;
 use super::{http1, http2, websocket};
 use measure::random::Random;
 use plan::protocol::Protocol;
@@ -150,7 +150,7 @@ impl Wire {
         }
     }
 
-    /// Reads what came. `memo` remembers heads for all connections of its owner.
+    /// Reads what came. `memory` is that of its owner, for all connections.
     ///
     /// # Errors
     /// The peer broke the protocol: the connection is of no use any more.
@@ -158,14 +158,14 @@ impl Wire {
     pub(crate) fn receive(
         &mut self,
         input: &[u8],
-        memo: &mut HeadMemo,
+        memory: &mut Memory,
         out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
         match self {
             Wire::Silent => Ok(()),
-            Wire::Http1(wire) => wire.receive(input, memo, tell),
-            Wire::Http2(wire) => wire.receive(input, out, tell),
+            Wire::Http1(wire) => wire.receive(input, memory, tell),
+            Wire::Http2(wire) => wire.receive(input, memory, out, tell),
             Wire::WebSocket(wire) => wire.receive(input, out, tell),
         }
     }

@@ -96,3 +96,42 @@ fn streams_that_a_server_grants_later_are_used() {
         assert_eq!(tally.errors.total(), 0);
     }
 }
+
+/// Greets the first connection at once, and each other one after a second.
+struct Busy(u32);
+
+impl Peer for Busy {
+    fn opened(&mut self, _: Connection, _: Time, replies: &mut Replies) {
+        let delay_ns = if self.0 == 0 { 0 } else { 1000 * MS };
+        self.0 += 1;
+        replies.send(delay_ns, settings(9));
+    }
+
+    fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+        Greeter(Vec::new()).received(id, bytes, now, replies);
+    }
+}
+
+#[test]
+fn a_short_open_loop_does_not_wait_long_for_its_last_connections() {
+    let begins = |schedule, warm_up_s| {
+        let mut plan = plan_http2(schedule);
+        (plan.duration_s, plan.timeout_s) = (Some(2.0), 5.0);
+        plan.warm_up_s = warm_up_s;
+        let outcome = run(&plan, 1, Faults::none(), Busy(0));
+        let tally = &outcome.recorder.tally;
+        assert_eq!((tally.failed, tally.unfinished), (0, 0));
+        assert_eq!(tally.connections_opened, 2);
+        // The network's time begins at one second.
+        (outcome.start.0 / MS - 1000, tally.completed)
+    };
+    let open = Schedule::Constant { rate: 20.0 };
+    let (begun_ms, completed) = begins(open.clone(), 0.0);
+    assert!((200..=210).contains(&begun_ms), "{begun_ms}");
+    assert_eq!(completed, 40);
+    // A closed loop is its connections, and a warm-up is asked for.
+    let (begun_ms, _) = begins(Schedule::Closed, 0.0);
+    assert!(begun_ms >= 1000, "{begun_ms}");
+    let (begun_ms, _) = begins(open, 0.1);
+    assert!(begun_ms >= 1100, "{begun_ms}");
+}

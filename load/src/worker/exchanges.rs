@@ -6,13 +6,12 @@ use engine::Driver;
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use proto::Violation;
-use proto::http1::HeadMemo;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
 use crate::connection::State;
 use crate::recorder::Recorder;
 use crate::session::wire::{BURST_BYTES_MAX, Wire};
-use crate::session::{Exchange, Flights, Happening, Ring};
+use crate::session::{Exchange, Flights, Happening, Memory, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u8 = 5;
@@ -123,8 +122,8 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     pub(super) fn received(&mut self, index: usize, bytes: &[u8], now: Time) {
         self.core.append(index);
-        let (read, took) = self.counted(index, now, |wire, memo, out, taking| {
-            wire.receive(bytes, memo, out, &mut |happening| taking.take(happening))
+        let (read, took) = self.counted(index, now, |wire, memory, out, taking| {
+            wire.receive(bytes, memory, out, &mut |happening| taking.take(happening))
         });
         let Took {
             answered,
@@ -183,7 +182,7 @@ impl<D: Driver> Worker<'_, D> {
         &mut self,
         index: usize,
         now: Time,
-        read: impl FnOnce(&mut Wire, &mut HeadMemo, &mut Vec<u8>, &mut Taking<'_>) -> R,
+        read: impl FnOnce(&mut Wire, &mut Memory, &mut Vec<u8>, &mut Taking<'_>) -> R,
     ) -> (R, Took) {
         let session = &mut self.core.sessions[index];
         let mut taking = Taking {
@@ -196,8 +195,8 @@ impl<D: Driver> Worker<'_, D> {
             violation: &mut self.violation,
             took: Took::default(),
         };
-        let (wire, memo, out) = (&mut session.wire, &mut self.memo, &mut session.out);
-        let read = read(wire, memo, out, &mut taking);
+        let (wire, memory, out) = (&mut session.wire, &mut self.memory, &mut session.out);
+        let read = read(wire, memory, out, &mut taking);
         let took = taking.took;
         if took.answered > 0 {
             session.failures = 0;

@@ -24,14 +24,13 @@ use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
-use proto::http1::HeadMemo;
 
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::{self, Gate};
 use crate::recorder::Recorder;
-use crate::session::{Exchange, Flights, Ring};
+use crate::session::{Exchange, Flights, Memory, Ring};
 use crate::stalls::Stall;
 use crate::waits::{Doing, Watch};
 use measure::random::Random;
@@ -44,6 +43,8 @@ const SPIN_NS: u64 = 200_000;
 const WAKE_EARLY_NS: std::ops::RangeInclusive<u64> = 20_000..=300_000;
 /// A counted run in which no connection stands for this long will not end by itself.
 pub(crate) const GIVE_UP_S: u64 = 10;
+/// How long an open loop waits for its connections at least.
+const PATIENCE_NS_MIN: u64 = 100_000_000;
 /// The most unsent exchanges that are entered one by one when a run ends.
 const BACKLOG_ENTRIES_MAX: u64 = 10_000_000;
 
@@ -103,6 +104,8 @@ pub(crate) struct Outcome {
     pub violation: Option<Violation>,
     /// The status with which an upgrade to WebSocket was first refused, for the same.
     pub upgrade_refused: Option<u16>,
+    /// How answers began whose status nobody expects.
+    pub memory: Memory,
     /// The longest time by which a turn of the window came later than it was meant to.
     pub stall: Stall,
     /// How often timers waited until what came during a stall was read.
@@ -189,7 +192,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     stop: Stop,
     assignment: Assignment,
     flights: Flights,
-    memo: HeadMemo,
+    memory: Memory,
     /// Requests that never change; none where each connection appends its own.
     frozen: Option<Frozen>,
     /// The most requests in one send.
@@ -208,6 +211,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     recorder: Recorder,
     pings: Option<Pings>,
     phase: Phase,
+    /// When the load no longer waits for connections that aren't open.
+    patience_ends: Time,
     ended_by: EndedBy,
     /// The beginning of the schedule.
     origin: Time,
@@ -272,7 +277,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             gate,
             stop,
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
-            memo: HeadMemo::new(),
+            memory: Memory::new(),
             frozen,
             copies,
             quiet,
@@ -284,6 +289,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             recorder: Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now)),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },
+            patience_ends: now.plus(patience_ns(&assignment)),
             ended_by: EndedBy::Duration,
             origin: Time::NEVER,
             due: None,
@@ -462,13 +468,13 @@ impl<'a, D: Driver> Worker<'a, D> {
             return;
         }
         self.open_more(now);
-        if !announced && self.core.all_tried() {
+        let stand = self.core.counts().connected;
+        let tired = stand > 0 && now >= self.patience_ends;
+        if !announced && (self.core.all_tried() || tired) {
             self.phase = Phase::Connecting { announced: true };
             self.gate.arrive(now);
         }
-        self.gate
-            .live(self.assignment.worker)
-            .publish(0, 0, self.core.counts().connected);
+        self.gate.live(self.assignment.worker).publish(0, 0, stand);
         if let Some(start) = self.gate.start().filter(|start| *start <= now) {
             self.begin(start, now);
         }
@@ -663,6 +669,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             counters: self.core.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,
+            memory: self.memory,
             stall: self.core.stalls.longest,
             put_off: self.core.stalls.put_off,
             backlog_cut: self.backlog_cut,
@@ -685,6 +692,18 @@ impl<'a, D: Driver> Worker<'a, D> {
             State::Open => self.expire_exchanges(index, now),
             State::Closing => self.linger_over(index, now),
         }
+    }
+}
+
+/// How long the load waits for connections that aren't open yet, once one is. A full backlog lets
+/// one wait for a second or more (tcp(7), `tcp_syn_retries`), which would be added to a short run.
+/// An open loop can begin without it. Who asks for a warm-up asks for all of them.
+fn patience_ns(assignment: &Assignment) -> u64 {
+    match assignment.duration_ns {
+        Some(length) if assignment.marks.is_some() && assignment.warm_up_ns == 0 => {
+            (length / 10).max(PATIENCE_NS_MIN)
+        }
+        _ => u64::MAX,
     }
 }
 

@@ -231,7 +231,7 @@ impl<D: Driver> Worker<'_, D> {
         let session = &mut self.core.sessions[index];
         let mut brought = Brought::nothing(self.assignment.heartbeat);
         let (wire, out) = (&mut session.wire, &mut session.out);
-        let read = wire.receive(bytes, &mut self.memo, out, &mut |happening| {
+        let read = wire.receive(bytes, &mut self.memory, out, &mut |happening| {
             brought.take(happening);
         });
         self.violation = self.violation.take().or(brought.violation);

@@ -24,13 +24,12 @@ use measure::hold::{Skipped, Tally};
 use measure::process::{ThreadTime, own_time};
 use measure::time::Time;
 use proto::Violation;
-use proto::http1::HeadMemo;
 
 use crate::back_off::BackOff;
 use crate::connection::{Core, Route, State, error_kind};
 use crate::crew::{INTERRUPT_DRAIN_NS, Job};
 use crate::gate::{self, Gate};
-use crate::session::Speech;
+use crate::session::{Memory, Speech};
 use crate::stalls::Stall;
 use measure::random::Random;
 
@@ -155,7 +154,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     gate: &'a Gate,
     stop: Stop,
     assignment: Assignment,
-    memo: HeadMemo,
+    memory: Memory,
     /// The heartbeat, where its bytes never change.
     template: Option<Template>,
     tally: Tally,
@@ -223,7 +222,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             core,
             gate,
             stop,
-            memo: HeadMemo::new(),
+            memory: Memory::new(),
             template,
             tally,
             phase: Phase::Opening { announced: false },

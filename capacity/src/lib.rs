@@ -301,7 +301,7 @@ fn of_rows(
     let mut found = Capacities::new(&comparison.name, &goal, began, Vec::new());
     let from = options.from.or_else(|| comparison.capacity.as_ref()?.from);
     found.cautions.extend(raised(from, &goal));
-    let of_the_host = cautions(&found.host, &placement, pressure_before());
+    let of_the_host = cautions(&found.host, placement.caution.clone(), pressure_before());
     found.cautions.extend(of_the_host);
     found.network = network::here();
     found.question = Some(comparison.question.clone());

@@ -7,13 +7,13 @@ use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use load::{Signal, Stop};
+use load::{Answer, Signal, Stop};
 use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::command::TimedCommand;
 use supervisor::cores::{Choice, Placement};
 use supervisor::live::Serving;
-use supervisor::process::GRACE;
+use supervisor::process::{GRACE, Process};
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
 use tempfile::TempDir;
@@ -124,6 +124,47 @@ pub fn check(
     examine(subject, options, stop, observer, then)
 }
 
+/// Builds a subject, starts it, and asks it twice for the first answer that it declares, whatever
+/// it answers.
+///
+/// # Errors
+/// What kept it from answering.
+pub fn asked(
+    subject: &Subject,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<[Answer; 2], Found> {
+    let mut answers = None;
+    let ask =
+        |subject: &Subject, values: &Values, setting: &Setting<'_>, observer: &mut dyn Observer| {
+            observer.event(&Event::Starting {
+                subject: &subject.name,
+            });
+            let (mut process, asked) =
+                Serving::raise_and_ask(subject, &values.build, &values.dir, setting)?;
+            answers = Some(asked);
+            ended(&mut process)
+        };
+    let found = examine(subject, options, stop, observer, ask);
+    match (found, answers) {
+        (Found::Good(_), Some(answers)) => Ok(answers),
+        (found, _) => Err(found),
+    }
+}
+
+/// Ends what was started, and says what is left of it.
+fn ended(process: &mut Process) -> Result<(), Found> {
+    let left = process.end(GRACE);
+    match left.is_empty() {
+        true => Ok(()),
+        false => {
+            let what = format!("was stopped, but its processes {left:?} are still running");
+            Err(Found::Failed(what, process.last_lines()))
+        }
+    }
+}
+
 fn run_to_the_end(
     subject: &Subject,
     values: &Values,
@@ -153,15 +194,13 @@ fn serve_and_end(
     });
     let Serving { mut process, port } =
         Serving::raise(subject, &values.build, &values.dir, setting)?;
-    let left = process.end(GRACE);
-    let what = if !left.is_empty() {
-        format!("was stopped, but its processes {left:?} are still running")
-    } else if let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
-        format!("was stopped, but its port {port} is still in use: {error}")
-    } else {
-        return Ok(());
-    };
-    Err(Found::Failed(what, process.last_lines()))
+    ended(&mut process)?;
+    TcpListener::bind(("127.0.0.1", port))
+        .map(drop)
+        .map_err(|error| {
+            let what = format!("was stopped, but its port {port} is still in use: {error}");
+            Found::Failed(what, process.last_lines())
+        })
 }
 
 /// Builds a subject in a run directory that is gone afterwards, and does with it what `then` says.

@@ -14,6 +14,7 @@ use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
 use supervisor::setting::{Setting, find_program};
+use supervisor::subject::companion::{Companion, Side};
 use supervisor::{network, subject, watch, workload};
 
 use crate::comparison::{self, Comparison};
@@ -237,7 +238,7 @@ fn new_manifest(
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
-        cautions: cautions(&host, placement, pressure_before),
+        cautions: cautions(&host, of_cores(comparison, placement), pressure_before),
         host,
         pressure_before,
         network: network::here(),
@@ -324,9 +325,31 @@ pub fn pressure_before() -> Option<f64> {
     watch::host::pressure_over(PRESSURE_LOOK)
 }
 
+/// What there is to say about where the rows run. Nothing loads commands that are timed; what they
+/// need beside them runs where a generator would.
+fn of_cores(comparison: &Comparison, placement: &Placement) -> Option<String> {
+    if !comparison.is_timed() {
+        return placement.caution.clone();
+    }
+    let shares = |core: &usize| placement.server.contains(core);
+    let stands_there = |companion: &Companion| companion.cores == Side::Generator;
+    let mut companions = comparison
+        .rows
+        .iter()
+        .flat_map(|row| &row.subject.companions);
+    (placement.generator.iter().any(shares) && companions.any(stands_there)).then(|| {
+        "The timed commands share a core with their companions, which slow them down.".to_owned()
+    })
+}
+
 /// What a reader must know of the machine before the figures.
-pub fn cautions(host: &Host, placement: &Placement, pressure_before: Option<f64>) -> Vec<String> {
-    let mut cautions: Vec<String> = placement.caution.iter().cloned().collect();
+/// `of_cores` is what there is to say about where things run.
+pub fn cautions(
+    host: &Host,
+    of_cores: Option<String>,
+    pressure_before: Option<f64>,
+) -> Vec<String> {
+    let mut cautions: Vec<String> = of_cores.into_iter().collect();
     cautions.extend(network::here().and_then(|network| network.caution()));
     let own = validity::host(host, pressure_before).into_iter();
     cautions.extend(own.filter_map(|(_, looked)| match looked {

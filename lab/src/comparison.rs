@@ -33,6 +33,8 @@ const NOT_A_NAME: &str = "expected a name of letters, digits, `.`, `_` and `-`, 
 /// What is said of a precision of nothing.
 pub(crate) const PRECISION_ZERO: &str =
     "no measurement is exact; expected a percentage above zero, such as \"2%\"";
+/// The rounds of a file that doesn't say how many.
+const ROUNDS: u32 = 7;
 /// The most rounds.
 pub const ROUNDS_MAX: u32 = 1000;
 
@@ -138,12 +140,13 @@ fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Threshold>, D::E
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    name: Spanned<String>,
-    question: String,
+    name: Option<Spanned<String>>,
+    question: Option<String>,
     subjects: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
     rows: Vec<WrittenRow>,
     baseline: Option<Spanned<String>>,
+    #[serde(default = "rounds")]
     rounds: Spanned<u32>,
     #[serde(default = "seed")]
     seed: u64,
@@ -191,6 +194,10 @@ struct WrittenRow {
     generator: Option<Spanned<Generator>>,
 }
 
+fn rounds() -> Spanned<u32> {
+    Spanned::new(0..0, ROUNDS)
+}
+
 fn seed() -> u64 {
     1
 }
@@ -229,11 +236,14 @@ impl Comparison {
         let wanted = wanted(&mut written, &document)?;
         check(&written, &wanted, &document)?;
         let phases = std::mem::take(&mut written.phases);
-        let timed = written.workload.is_none();
-        let mut workload = written
-            .workload
-            .take()
-            .unwrap_or_else(Workload::of_commands);
+        let places = places(file, subjects);
+        let timed =
+            written.workload.is_none() && begins_with_a_command(&wanted, &document, &places)?;
+        let mut workload = match (written.workload.take(), timed) {
+            (Some(workload), _) => workload,
+            (None, true) => Workload::of_commands(),
+            (None, false) => Workload::default(),
+        };
         let mut phases = phase::read(phases, &mut workload, &document)?;
         let judging = judging(&mut written, &phases, &workload, timed, &document)?;
         if phases.is_empty() {
@@ -243,7 +253,8 @@ impl Comparison {
         let reader = Reader {
             redaction: redaction.showing_bodies(written.record_body),
             timed,
-            places: places(file, subjects),
+            places,
+            name: name(&written, file, &document)?,
             beside: file.parent().unwrap_or(Path::new("")),
             written: &written,
             phases,
@@ -294,6 +305,7 @@ struct Reader<'a> {
     phases: Vec<Phase>,
     judging: Judging,
     document: &'a Document,
+    name: String,
     places: Vec<PathBuf>,
     beside: &'a Path,
 }
@@ -344,9 +356,10 @@ impl Reader<'_> {
         let name = &subject.name;
         let changing = self.written.sweep.is_some() || !self.phases.is_empty();
         let what = match (self.timed, subject.kind) {
-            (true, Kind::Server) => {
-                format!("missing field `workload`: {name} is a server, so it needs requests")
-            }
+            (true, Kind::Server) => format!(
+                "{name} is a server, and the first subject is a timed command: expected only one \
+                 of both kinds"
+            ),
             (false, Kind::Command) => format!(
                 "{name} is a timed command: expected only other commands beside it, and no \
                  [workload]"
@@ -363,8 +376,8 @@ impl Reader<'_> {
         let written = self.written;
         let engine = written.engine.as_ref();
         Comparison {
-            name: written.name.get_ref().clone(),
-            question: written.question.clone(),
+            name: self.name.clone(),
+            question: written.question.clone().unwrap_or_else(|| question(&rows)),
             baseline: match &written.baseline {
                 Some(baseline) => baseline.get_ref().clone(),
                 None => rows[0].name.clone(),
@@ -608,24 +621,65 @@ fn declared(
     if subject.answer(path, question.protocol).is_some() {
         return Ok(());
     }
+    let known = subject.answers.iter();
+    let known = known.map(|answer| format!("`{}` over {}", answer.path, answer.protocol.name()));
+    let known: Vec<String> = known.collect();
     let what = format!(
-        "{} declares no answer to `{path}` over {}: add an [[answer]] to its subject.toml, because \
-         we time only answers we can verify",
+        "{} declares no answer to `{path}` over {}, only to {}: ask for one of these, or add an \
+         [[answer]] to its subject.toml, because we time only answers we can verify",
         subject.name,
-        question.protocol.name()
+        question.protocol.name(),
+        known.join(", "),
     );
     Err(document.fault(Some(workload.path.span()), what))
 }
 
+/// What the file calls it; else what the file is called.
+fn name(written: &Written, file: &Path, document: &Document) -> Result<String, BadFile> {
+    let stem = || Some(file.file_stem()?.to_string_lossy().into_owned());
+    let (name, span) = match &written.name {
+        Some(name) => (name.get_ref().clone(), Some(name.span())),
+        None => (stem().unwrap_or_default(), None),
+    };
+    match is_plain_name(&name) {
+        true => Ok(name),
+        false => Err(document.fault(span, NOT_A_NAME)),
+    }
+}
+
+/// The question of a file that asks none.
+fn question(rows: &[Row]) -> String {
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    match names.split_last() {
+        Some((last, [])) => format!("How does {last} do?"),
+        Some((last, others)) => format!("How do {} and {last} compare?", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Whether a file without a workload times commands. Then all of its subjects are some.
+fn begins_with_a_command(
+    wanted: &[Wanted],
+    document: &Document,
+    places: &[PathBuf],
+) -> Result<bool, BadFile> {
+    let Some(first) = wanted.first() else {
+        return Ok(false);
+    };
+    let subject = read_subject(&first.subject, document, places)?;
+    Ok(subject.kind == Kind::Command)
+}
+
 fn check(written: &Written, wanted: &[Wanted], document: &Document) -> Result<(), BadFile> {
     let fault = |span, what: String| Err(document.fault(Some(span), what));
-    if !is_plain_name(written.name.get_ref()) {
-        return fault(written.name.span(), NOT_A_NAME.into());
-    }
     let rounds = *written.rounds.get_ref();
     if !(1..=ROUNDS_MAX).contains(&rounds) {
         let what = format!("{rounds} rounds is out of range: use 1 to {ROUNDS_MAX}");
         return fault(written.rounds.span(), what);
+    }
+    if wanted.is_empty() && written.subjects.is_none() {
+        let what = "expected `subjects = [\"NAME\", \"NAME\"]`, or [[rows]]";
+        return Err(document.fault(None, what));
     }
     if wanted.is_empty() || wanted.len() > SUBJECTS_MAX {
         let what = format!(

@@ -33,6 +33,7 @@ pub mod resume;
 pub mod round;
 pub mod rounds;
 pub mod sample;
+pub mod scaffold;
 #[cfg(test)]
 #[path = "../../tests/snapshot.rs"]
 mod snapshot;

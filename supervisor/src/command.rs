@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use measure::foreign::Foreign;
 use measure::process::{Listing, TreeWatch, peak_bytes};
 use measure::time::Time;
 
 use crate::companion;
+use crate::difference::difference;
 use crate::live::{start, write_files};
 use crate::network::hint;
 use crate::process::{GRACE, Process, ending};
@@ -26,8 +26,6 @@ use crate::watch::{Companions, HostWatch, Watched};
 const LOOK: Duration = Duration::from_millis(10);
 /// A run that takes longer has failed.
 const RUN_MAX: Duration = Duration::from_secs(120);
-/// How much of a wrong output is shown.
-const SHOWN_BYTES: usize = 200;
 
 /// A command that can be run at any time: what it needs beside it is up.
 #[derive(Debug)]
@@ -91,11 +89,10 @@ impl TimedCommand {
         let expected = self.subject.output.as_deref().unwrap_or_default();
         match output == expected.as_bytes() {
             true => Ok(run),
-            false => Err(wrong(format!(
-                "printed `{}` instead of `{}`",
-                shown(&output),
-                shown(expected.as_bytes())
-            ))),
+            false => {
+                let what = difference(&output, expected.as_bytes());
+                Err(wrong(format!("printed {what}")))
+            }
         }
     }
 
@@ -157,10 +154,4 @@ fn watch(
             return Err(Trouble::Failed(what, process.last_lines()));
         }
     }
-}
-
-fn shown(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)]);
-    let line = text.trim_end().replace(['\n', '\r', '\t'], " ");
-    Foreign::new(line.replace('`', "'")).to_string()
 }

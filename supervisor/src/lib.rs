@@ -16,6 +16,7 @@ pub mod cache;
 pub mod command;
 pub mod companion;
 pub mod cores;
+pub mod difference;
 pub mod document;
 pub mod generator;
 pub mod live;

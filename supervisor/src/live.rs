@@ -10,6 +10,7 @@ use measure::foreign::Foreign;
 use serde_json::Value;
 
 use crate::companion;
+use crate::difference::difference;
 use crate::process::{GRACE, Launch, Process, ending};
 use crate::row::Row;
 use crate::setting::{
@@ -69,9 +70,33 @@ impl Serving {
         dir: &Path,
         setting: &Setting<'_>,
     ) -> Result<Serving, Trouble> {
+        let (serving, ()) = Serving::raise_and(subject, build, dir, setting, verify)?;
+        Ok(serving)
+    }
+
+    /// Starts a subject, waits until it is ready, and asks twice for the first answer that it
+    /// declares, whatever comes.
+    pub fn raise_and_ask(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+    ) -> Result<(Process, [Answer; 2]), Trouble> {
+        let (serving, answers) = Serving::raise_and(subject, build, dir, setting, ask_twice)?;
+        Ok((serving.process, answers))
+    }
+
+    /// Starts a subject, waits until it is ready, and makes of it what `then` makes.
+    fn raise_and<T>(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+        then: fn(&Subject, u16) -> Result<T, String>,
+    ) -> Result<(Serving, T), Trouble> {
         let mut tried = 1;
         loop {
-            match Serving::raise_once(subject, build, dir, setting) {
+            match Serving::raise_once(subject, build, dir, setting, then) {
                 // The port was free a moment ago; somebody else was quicker.
                 Err(Trouble::Failed(_, log)) if tried < PORTS_TRIED_MAX && port_taken(&log) => {
                     tried += 1;
@@ -81,12 +106,13 @@ impl Serving {
         }
     }
 
-    fn raise_once(
+    fn raise_once<T>(
         subject: &Subject,
         build: &Path,
         dir: &Path,
         setting: &Setting<'_>,
-    ) -> Result<Serving, Trouble> {
+        then: fn(&Subject, u16) -> Result<T, String>,
+    ) -> Result<(Serving, T), Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
         let port = free_port().map_err(|error| broken(format!("there's no free port: {error}")))?;
         let mut values = Values {
@@ -100,9 +126,9 @@ impl Serving {
         let mut process = start(subject, &values, &setting.placement.server)?;
         process.accompany(companions);
         let verified = wait_until_ready(subject, port, &mut process, setting.stop)
-            .and_then(|()| verify(subject, port).map_err(|what| wrong(what, &process)));
+            .and_then(|()| then(subject, port).map_err(|what| wrong(what, &process)));
         match verified {
-            Ok(()) => Ok(Serving { process, port }),
+            Ok(found) => Ok((Serving { process, port }, found)),
             Err(trouble) => {
                 process.end(GRACE);
                 Err(trouble)
@@ -258,6 +284,15 @@ fn verify(subject: &Subject, port: u16) -> Result<(), String> {
     Ok(())
 }
 
+/// What comes for the first declared answer, twice.
+fn ask_twice(subject: &Subject, port: u16) -> Result<[Answer; 2], String> {
+    let declared = subject.answers.first().ok_or("nothing that is declared")?;
+    let plan = declared
+        .question(&subject.folder)?
+        .plan(port, subject.tls)?;
+    Ok([ask(&plan)?, ask(&plan)?])
+}
+
 /// The answer to a row's own question, which has to be a success, without what may differ from one
 /// answer to the next.
 fn answer(row: &Row, port: u16) -> Result<Answer, String> {
@@ -313,9 +348,8 @@ fn check(
     }
     check_length(expected, question, &answer)?;
     if expected.lasting(&answer.body) != expected.lasting(expected.body.as_bytes()) {
-        let body = String::from_utf8_lossy(&answer.body);
-        let expected = shown(&expected.body);
-        return Err(format!("with `{}` instead of `{expected}`", shown(&body)));
+        let (found, declared) = (&answer.body, expected.body.as_bytes());
+        return Err(format!("with {}", expected.difference(found, declared)));
     }
     Ok(())
 }
@@ -378,8 +412,9 @@ fn check_call(
     let wanted: Value = serde_json::from_str(&expected.body)
         .map_err(|error| format!("but the declared answer isn't valid JSON: {error}"))?;
     if found != wanted {
-        let found = found.to_string();
-        return Err(format!("with `{}` instead of `{wanted}`", shown(&found)));
+        let (found, wanted) = (found.to_string(), wanted.to_string());
+        let what = difference(found.as_bytes(), wanted.as_bytes());
+        return Err(format!("with {what}"));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 pub mod companion;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,10 @@ use std::time::Duration;
 
 use load::Redaction;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use self::companion::{Companion, Place};
+use crate::difference::{difference, difference_but_for};
 use crate::document::{self, BadFile, Document, nearest};
 use crate::watch::Wanted;
 use crate::workload::{self, Protocol, Question, UrlPath, Workload};
@@ -34,10 +36,15 @@ pub struct Subject {
     /// How many workers `{workers}` stands for; none is one for each core it is given.
     #[serde(skip)]
     pub workers: Option<NonZeroU32>,
-    /// What it is, in a few words.
+    /// What it is, in a few words; the name where nobody says it.
+    #[serde(default)]
     pub description: String,
     /// What is compared of it.
+    #[serde(skip)]
     pub kind: Kind,
+    /// The same as it stands in the file. Who says what it prints is a command.
+    #[serde(default, rename = "kind")]
+    written_kind: Option<Kind>,
     /// It speaks TLS and nothing else, with a certificate that it makes itself.
     #[serde(default)]
     pub tls: bool,
@@ -56,7 +63,8 @@ pub struct Subject {
     /// program runs needs longer than the comparison's own warm-up.
     #[serde(default, deserialize_with = "document::duration")]
     pub warm_up: Duration,
-    /// How the lab knows that a server serves.
+    /// How the lab knows that a server serves: by an answer to the first one that it declares,
+    /// where nobody says otherwise.
     #[serde(default)]
     pub ready: Option<Ready>,
     /// What a server must answer before anything is timed.
@@ -74,10 +82,11 @@ pub struct Subject {
 }
 
 /// What is compared of a subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It serves HTTP; the generator is ours.
+    #[default]
     Server,
     /// It runs and ends; how long that takes is compared.
     Command,
@@ -94,6 +103,7 @@ pub struct Requirement {
     #[serde(default)]
     pub check: Option<Command>,
     /// A sentence that says how to install it.
+    #[serde(default)]
     pub install: String,
 }
 
@@ -220,6 +230,15 @@ impl Answer {
         }
     }
 
+    /// What is wrong with a body that was `found`.
+    pub(crate) fn difference(&self, found: &[u8], declared: &[u8]) -> String {
+        let digits = |a: u8, b: u8| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+        match self.digits_vary {
+            true => difference_but_for(found, declared, digits),
+            false => difference(found, declared),
+        }
+    }
+
     /// A body without what may differ from answer to answer: equal ones mean the same.
     pub(crate) fn lasting(&self, body: &[u8]) -> Vec<u8> {
         let lasts = |byte: u8| match byte.is_ascii_digit() && self.digits_vary {
@@ -266,6 +285,10 @@ impl Subject {
     fn read_alone(folder: &Path) -> Result<(Subject, Document), BadFile> {
         let file = folder.join("subject.toml");
         let (mut subject, document) = Document::read::<Subject>(&file)?;
+        subject.kind = subject.written_kind.unwrap_or(match subject.output {
+            Some(_) => Kind::Command,
+            None => Kind::Server,
+        });
         subject.check().map_err(|what| document.fault(None, what))?;
         let needs_build = subject
             .start
@@ -281,7 +304,27 @@ impl Subject {
             Some(name) => name.to_string_lossy().into_owned(),
             None => return Err(document.fault(None, "its folder has no name")),
         };
+        subject.fill_in();
         Ok((subject, document))
+    }
+
+    /// What follows from the rest where the file doesn't say it.
+    fn fill_in(&mut self) {
+        if self.description.is_empty() {
+            self.description.clone_from(&self.name);
+        }
+        for needed in &mut self.requires {
+            if needed.install.is_empty() {
+                needed.install = format!("Install {}.", needed.program);
+            }
+        }
+        if let (None, Some(first)) = (&self.ready, self.answers.first()) {
+            self.ready = Some(Ready {
+                path: first.path.clone(),
+                protocol: first.protocol,
+                within_seconds: ready_seconds(),
+            });
+        }
     }
 
     /// What the parts do not say one by one.
@@ -292,9 +335,6 @@ impl Subject {
                 return Err(
                     "`output` is what a command prints: expected `kind = \"command\"`".into(),
                 );
-            }
-            Kind::Server if self.ready.is_none() => {
-                return Err("expected [ready], which tells when it's serving".into());
             }
             Kind::Server if self.answers.is_empty() => {
                 let what =
@@ -422,6 +462,18 @@ impl Values {
         filled + rest
     }
 
+    /// `./server` as the path of a file that is there, if it is.
+    fn found(&self, word: String) -> String {
+        let Some(file) = word.strip_prefix("./") else {
+            return word;
+        };
+        let own = self.subject.join(file);
+        match self.subject.is_absolute() && !self.dir.join(file).exists() && own.exists() {
+            true => own.display().to_string(),
+            false => word,
+        }
+    }
+
     fn value(&self, word: &str) -> Option<String> {
         let path = |path: &Path| path.display().to_string();
         Some(match word {
@@ -499,9 +551,10 @@ fn unknown_placeholder(word: &str) -> String {
 pub struct Command(Vec<Template>);
 
 impl Command {
-    /// The program and its arguments with placeholders filled in.
+    /// The program and its arguments with placeholders filled in. Where a word begins with `./`
+    /// and nothing of that name is in the run directory, what is in the subject's folder is meant.
     pub fn fill(&self, values: &Values) -> (String, Vec<String>) {
-        let mut words = self.0.iter().map(|word| word.fill(values));
+        let mut words = self.0.iter().map(|word| values.found(word.fill(values)));
         (words.next().unwrap_or_default(), words.collect())
     }
 
@@ -529,10 +582,39 @@ impl Command {
 
 impl<'de> Deserialize<'de> for Command {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Command, D::Error> {
-        let words = Vec::<Template>::deserialize(from)?;
+        from.deserialize_any(Words)
+    }
+}
+
+/// Reads a list of words; a command line in one text would need a shell to read it.
+struct Words;
+
+impl<'de> Visitor<'de> for Words {
+    type Value = Command;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list such as [\"program\", \"argument\"]")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Command, E> {
+        let words: Vec<String> = text
+            .split_whitespace()
+            .map(|word| format!("{word:?}"))
+            .collect();
+        Err(E::custom(format!(
+            "a command is a list, because no shell reads it; expected [{}]",
+            words.join(", ")
+        )))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Command, A::Error> {
+        let mut words: Vec<Template> = Vec::new();
+        while let Some(word) = items.next_element()? {
+            words.push(word);
+        }
         match words.first() {
             Some(program) if !program.0.is_empty() => Ok(Command(words)),
-            _ => Err(D::Error::custom(
+            _ => Err(A::Error::custom(
                 "the command is empty; expected a list such as [\"program\", \"argument\"]",
             )),
         }
@@ -593,6 +675,63 @@ mod tests {
             ..Values::default()
         };
         assert_eq!(values.fill("{dir}"), "/tmp/{port}");
+    }
+
+    /// A folder with a `subject.toml` and other files.
+    fn folder(text: &str, files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("subject.toml"), text).unwrap();
+        for file in files {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn what_follows_from_the_rest_need_not_be_said() {
+        let start = "[start]\ncommand = [\"true\"]\n";
+        let answers = "[[answer]]\npath = \"/a\"\nprotocol = \"http2\"\nbody = \"b\"\n";
+        let server = folder(
+            &format!("{start}{answers}[[requires]]\nprogram = \"true\"\n"),
+            &[],
+        );
+        let read = Subject::read(server.path()).unwrap_or_else(|bad| panic!("{bad}"));
+        assert_eq!((read.kind, &read.description), (Kind::Server, &read.name));
+        let ready = read.ready.expect("what says that it serves");
+        assert_eq!(
+            (ready.path.as_str(), ready.protocol),
+            ("/a", Protocol::Http2)
+        );
+        assert_eq!(read.requires[0].install, "Install true.");
+        let command = folder(&format!("output = \"\"\n{start}"), &[]);
+        let read = Subject::read(command.path()).unwrap_or_else(|bad| panic!("{bad}"));
+        assert_eq!(read.kind, Kind::Command);
+    }
+
+    #[test]
+    fn a_file_is_found_in_the_run_directory_or_in_the_subjects_folder() {
+        let subject = folder("", &["server", "both"]);
+        let run = folder("", &["both"]);
+        let values = Values {
+            subject: subject.path().to_owned(),
+            dir: run.path().to_owned(),
+            port: 7,
+            ..Values::default()
+        };
+        let words = ["./server", "./both", "server", "./none", "{port}"];
+        let command = Command(words.map(|word| Template(word.to_owned())).to_vec());
+        let (program, rest) = command.fill(&values);
+        assert_eq!(program, subject.path().join("server").display().to_string());
+        assert_eq!(rest, ["./both", "server", "./none", "7"]);
+    }
+
+    #[test]
+    fn a_command_in_one_text_is_answered_with_the_list() {
+        let text =
+            "[start]\ncommand = \"./server --port {port}\"\n[[answer]]\npath = \"/\"\nbody = \"\"";
+        let bad = Subject::read(folder(text, &[]).path()).expect_err("it is refused");
+        let wanted = "expected [\"./server\", \"--port\", \"{port}\"]";
+        assert!(bad.to_string().contains(wanted), "{bad}");
     }
 
     #[test]

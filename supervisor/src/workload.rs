@@ -2,6 +2,7 @@
 //! a run. Asks nothing itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -211,6 +212,7 @@ pub(crate) fn message(text: Option<&str>, folder: &Path) -> Result<Option<String
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The path of every request.
+    #[serde(default = "root")]
     pub path: Spanned<UrlPath>,
     /// What is spoken.
     #[serde(default)]
@@ -236,9 +238,9 @@ pub struct Workload {
     /// How many workers `{workers}` stands for in a subject's description; without it one for each
     /// core of the server.
     #[serde(default)]
-    /// Threads that the subject is asked to have.
     pub workers: Option<NonZeroU32>,
     /// How many connections.
+    #[serde(default = "ten")]
     pub connections: NonZeroU32,
     /// How many requests may be outstanding on a connection of HTTP/1.1 or WebSocket.
     #[serde(default = "one")]
@@ -291,12 +293,25 @@ pub struct Difference {
     keep_alive: Option<bool>,
 }
 
+impl Default for Workload {
+    /// What is asked where nobody says it.
+    fn default() -> Workload {
+        Workload {
+            connections: ten(),
+            window: one_second(),
+            settle: settle(),
+            warm_up: warm_up(),
+            ..Workload::of_commands()
+        }
+    }
+}
+
 impl Workload {
     /// What stands in the place of a workload where commands are timed: they are asked nothing,
     /// and what they do takes as long as it takes.
     pub fn of_commands() -> Workload {
         Workload {
-            path: Spanned::new(0..0, UrlPath::root()),
+            path: root(),
             protocol: Protocol::default(),
             method: None,
             headers: BTreeMap::new(),
@@ -419,6 +434,15 @@ fn one_second() -> Duration {
     Duration::from_secs(1)
 }
 
+fn root() -> Spanned<UrlPath> {
+    Spanned::new(0..0, UrlPath::root())
+}
+
+/// As many as `ringside run` opens.
+fn ten() -> NonZeroU32 {
+    const { NonZeroU32::new(10).unwrap() }
+}
+
 fn one() -> NonZeroU32 {
     NonZeroU32::MIN
 }
@@ -465,6 +489,12 @@ impl UrlPath {
     /// The path.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for UrlPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

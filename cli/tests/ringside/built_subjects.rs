@@ -14,7 +14,7 @@ use lab::Event;
 use lab::check::{self, Found, Options, Readiness};
 use supervisor::subject::Subject;
 
-use super::child::{Folder, assert_says, ringside};
+use super::child::{Ended, Folder, assert_says, command, ringside, start};
 use super::skip::{not_permitted, skip};
 
 /// Subjects whose runtime no package of Debian brings, and what that is.
@@ -96,34 +96,169 @@ fn every_subject_that_is_built_answers_as_it_declares_and_leaves_nothing_behind(
     }
 }
 
-/// What stands in the first block of the guide that is in this language.
-fn block<'a>(guide: &'a str, language: &str) -> &'a str {
+/// What stands behind a heading of the guide in the first block in this language.
+fn block<'a>(guide: &'a str, heading: &str, language: &str) -> &'a str {
+    let (_, section) = guide.split_once(heading).expect("such a heading");
     let begin = format!("```{language}\n");
-    let (_, rest) = guide.split_once(&begin).expect("such a block");
+    let (_, rest) = section.split_once(&begin).expect("such a block");
     rest.split_once("```").expect("its end").0
 }
 
+/// Whoever types the guide's two servers and its comparison has a report at the first attempt.
 #[test]
-fn the_subject_of_the_guide_works_as_it_stands_there() {
+fn the_subjects_of_the_guide_work_as_they_stand_there() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/guides/subjects.md");
     let guide = std::fs::read_to_string(guide).unwrap();
     let place = Folder::new();
-    let folder = PathBuf::from(place.path("my-cpp"));
-    std::fs::create_dir(&folder).unwrap();
-    for (name, language) in [("subject.toml", "toml"), ("main.cpp", "cpp")] {
-        std::fs::write(folder.join(name), block(&guide, language)).unwrap();
-    }
+    let subjects = [
+        ("my-python", "## The least", "server.py", "python"),
+        ("my-cpp", "## With a build", "main.cpp", "cpp"),
+    ];
     let options = Options {
         ringside: env!("CARGO_BIN_EXE_ringside").into(),
         cache: Some(place.path("builds").into()),
     };
-    let subject = Subject::read(&folder).unwrap_or_else(|bad| panic!("{bad}"));
-    let mut aloud = |event: &Event<'_>| println!("{event}");
-    match check::check(&subject, &options, &Stop::new(), &mut aloud) {
-        Found::Good(_) => {}
-        Found::Missing(sentence) => skip(sentence),
-        found => panic!("{found:?}"),
+    for (name, heading, file, language) in subjects {
+        let folder = PathBuf::from(place.path("subjects")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (file, language) in [("subject.toml", "toml"), (file, language)] {
+            std::fs::write(folder.join(file), block(&guide, heading, language)).unwrap();
+        }
+        let subject = Subject::read(&folder).unwrap_or_else(|bad| panic!("{bad}"));
+        let mut aloud = |event: &Event<'_>| println!("{event}");
+        match check::check(&subject, &options, &Stop::new(), &mut aloud) {
+            Found::Good(_) => {}
+            Found::Missing(sentence) => return skip(sentence),
+            found => panic!("{found:?}"),
+        }
     }
+    let file = place.path("mine.toml");
+    std::fs::write(
+        &file,
+        block(&guide, "The least that one has to say", "toml"),
+    )
+    .unwrap();
+    let words = [
+        "compare",
+        &file,
+        "--quick",
+        "--no-ceiling",
+        "--output",
+        &place.path("out"),
+    ];
+    let mut compare = command(&words);
+    compare.env("XDG_CACHE_HOME", place.path("cache"));
+    let ended = start(&mut compare).end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "How do my-python and my-cpp compare?");
+    assert!(!ended.stdout.contains("failed"), "{}", ended.stdout);
+}
+
+/// What `ringside subjects new` writes below `place`, as it ended.
+fn new(place: &Folder, words: &[&str]) -> Ended {
+    let dir = place.path("some/subjects");
+    let mut all = vec!["subjects", "new"];
+    all.extend(words);
+    all.extend(["--dir", &dir]);
+    ringside(&all)
+}
+
+#[test]
+fn a_new_subject_can_be_checked_and_compared_as_it_is() {
+    let place = Folder::new();
+    let dir = place.path("some/subjects");
+    let made = new(&place, &["mine"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_says(&made.stdout, "mine/subject.toml\n");
+    assert_says(&made.stderr, "ringside subjects check mine --dir ");
+    let ours = format!(
+        "{} serve --addr 127.0.0.1:{{port}}",
+        env!("CARGO_BIN_EXE_ringside")
+    );
+    let words = ["v1", "--command", &ours, "--path", "/json"];
+    let made = new(&place, &words);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let text = std::fs::read_to_string(place.path("some/subjects/v1/subject.toml")).unwrap();
+    assert_says(
+        &text,
+        "path = \"/json\"\nstatus = 200\ncontent_type = \"application/json\"\n",
+    );
+    let checked = ringside(&["subjects", "check", "mine", "v1", "--dir", &dir]);
+    assert_eq!(
+        checked.code,
+        Some(0),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
+    assert_eq!(
+        checked.stdout.matches("  ok  ").count(),
+        2,
+        "{}",
+        checked.stdout
+    );
+    let file = place.path("some/mine.toml");
+    std::fs::write(&file, "subjects = [\"mine\"]\n").unwrap();
+    let compared = ringside(&["compare", &file, "--quick", "--output", &place.path("out")]);
+    assert_eq!(
+        compared.code,
+        Some(0),
+        "{}{}",
+        compared.stdout,
+        compared.stderr
+    );
+}
+
+#[test]
+fn a_subject_that_cannot_be_made_says_why_and_leaves_nothing_behind() {
+    let place = Folder::new();
+    let ours = env!("CARGO_BIN_EXE_ringside");
+    let serve = |more: &str| format!("{ours} serve --addr 127.0.0.1:{{port}} {more}");
+    for (words, code, part) in [
+        (vec!["../x"], 2, "can't name a subject"),
+        (vec![], 2, "one name"),
+        (vec!["a", "b"], 2, "one name"),
+        (
+            vec!["a", "--command", "./nowhere {port}"],
+            2,
+            "there's no program ./nowhere",
+        ),
+        (vec!["a", "--command", "sleep 9"], 2, "where the port goes"),
+        (
+            vec!["a", "--command", "false {port}"],
+            1,
+            "exited before it was ready",
+        ),
+        (
+            vec!["a", "--command", &serve(""), "--path", "/nowhere"],
+            1,
+            "with status 404",
+        ),
+        (
+            vec!["a", "--command", &serve(""), "--path", "here"],
+            2,
+            "must start with `/`",
+        ),
+        (
+            vec!["a", "--command", &serve("--tls")],
+            1,
+            "write `tls = true`",
+        ),
+    ] {
+        let ended = new(&place, &words);
+        assert_eq!(ended.code, Some(code), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+        assert!(place.names().is_empty(), "{words:?}: {:?}", place.names());
+    }
+    assert_eq!(new(&place, &["a"]).code, Some(0));
+    let again = new(&place, &["a"]);
+    assert_eq!(again.code, Some(2));
+    assert_says(&again.stderr, "is there already: choose another name");
+    let nowhere = ringside(&["subjects", "new", "a", "--dir", "/proc/nowhere"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert_says(&nowhere.stderr, "pass another place as --dir");
+    let listed = ringside(&["subjects", "list", "--command", "x"]);
+    assert_says(&listed.stderr, "is for `ringside subjects new NAME`");
 }
 
 #[test]

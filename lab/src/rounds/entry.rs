@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use measure::foreign::Foreign;
 use supervisor::binaries::Binary;
 use supervisor::command::TimedCommand;
+use supervisor::difference::difference;
 use supervisor::live::Live;
 use supervisor::process::{GRACE, Process};
 use supervisor::row::Row;
@@ -284,11 +285,13 @@ fn spoilt(entry: &Entry, expected: &Entry) -> Option<String> {
     );
     (expected.row.question == entry.row.question && right != found).then(|| {
         format!(
-            "{} answers with a different body than {} ({} bytes, not {}), which is different work",
+            "{} answers with a different body than {} ({} bytes, not {}), which is different work: \
+             {}",
             entry.row.name,
             expected.row.name,
             found.len(),
-            right.len()
+            right.len(),
+            difference(found, right),
         )
     })
 }

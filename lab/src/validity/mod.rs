@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::finding::{Check, Finding, Severity};
 use crate::manifest::{Manifest, Setup};
 use crate::round::Round;
+use crate::verdict::Metric;
 
 /// A server whose cores were busier than this was itself the limit.
 pub const SERVER_FULL: f64 = 0.95;
@@ -125,7 +126,9 @@ pub struct Line {
 
 /// Every check of everything, in the order of the checks, then of the rows.
 pub fn all(manifest: &Manifest, rounds: &[Round]) -> Vec<Line> {
-    let machine = [(Check::Cores, cores(&manifest.setup))];
+    // A command that is timed has no generator.
+    let loaded = manifest.setup.metric != Metric::Seconds;
+    let machine = loaded.then(|| (Check::Cores, cores(&manifest.setup)));
     let mut lines: Vec<Line> = machine
         .into_iter()
         .chain(host(&manifest.host, manifest.pressure_before))

@@ -73,7 +73,11 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
     assert!(slow.ratio.is_some(), "{}", slow.verdict.sentence());
     assert_ne!(slow.verdict.kind, Kind::Void, "{}", slow.verdict.sentence());
     for (name, expected) in [
-        ("wrong", "printed `other` instead of `done`"),
+        (
+            "wrong",
+            "printed `other\\n` instead of `done\\n`: they differ from byte 1 on, where it has \
+             `other\\n` instead of `done\\n`",
+        ),
         ("fails", "it exited with status 3"),
     ] {
         let How::Failed { what, .. } = &row(&outcome, name).facts.outcome else {
@@ -251,9 +255,14 @@ fn servers_and_commands_are_not_compared_with_each_other() {
     let workload = "[workload]\npath = \"/\"\nconnections = 1\n";
     for (subjects, rest, words) in [
         (
-            "[\"server\"]",
+            "[\"timed\", \"server\"]",
             "",
-            "missing field `workload`: server is a server",
+            "server is a server, and the first subject is a timed command",
+        ),
+        (
+            "[\"server\", \"timed\"]",
+            "",
+            "timed is a timed command: expected only other commands",
         ),
         ("[\"timed\"]", workload, "timed is a timed command"),
         (

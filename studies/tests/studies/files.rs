@@ -30,7 +30,6 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
     ),
     ("rounds = 3", "rounds = 0", 4, "use 1 to 1000"),
     ("rounds = 3", "rouns = 3", 4, "did you mean `rounds`?"),
-    ("rounds = 3\n", "", 0, "missing field `rounds`"),
     (
         "connections = 4",
         "conections = 4",
@@ -256,7 +255,7 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
         "subjects = [\"one\", \"two\"]\n",
         "",
         0,
-        "0 subjects is out of range: use 1 to 64",
+        "expected `subjects = [\"NAME\", \"NAME\"]`, or [[rows]]",
     ),
 ];
 
@@ -340,6 +339,26 @@ fn the_phase_that_is_compared_is_the_workload() {
 }
 
 #[test]
+fn a_comparison_need_only_name_its_subjects() {
+    let arena = Arena::new("least");
+    arena.tiny("one", "").tiny("two", "");
+    let read = Comparison::read(
+        &arena.comparison("subjects = [\"one\", \"two\"]").file,
+        None,
+    );
+    let comparison = read.unwrap_or_else(|bad| panic!("{bad}"));
+    assert_eq!((comparison.name.as_str(), comparison.rounds), ("test", 7));
+    assert_eq!(comparison.question, "How do one and two compare?");
+    let workload = &comparison.rows[1].workload;
+    assert_eq!(comparison.rows[1].question.path, "/");
+    assert_eq!(
+        (workload.connections.get(), workload.window.as_millis()),
+        (10, 1000)
+    );
+    assert!(!comparison.is_timed());
+}
+
+#[test]
 fn a_message_shows_the_line_that_it_is_about() {
     let arena = Arena::new("shown");
     arena.tiny("one", "").tiny("two", "");
@@ -360,7 +379,7 @@ fn files_that_are_no_toml_files_are_refused() {
     std::fs::write(&binary, [0xff, 0xfe, 0x00]).expect("writable");
     assert!(read(&binary).contains("isn't UTF-8"));
     std::fs::write(&binary, "").expect("writable");
-    assert!(read(&binary).contains("missing field"));
+    assert!(read(&binary).contains("expected `subjects"));
 }
 
 #[test]

@@ -183,6 +183,193 @@ fn part<'a>(page: &'a str, place: &str) -> &'a str {
     &rest[..end]
 }
 
+/// A key as a table of the reference has it.
+struct Documented {
+    key: String,
+    kind: String,
+    default: String,
+}
+
+impl Documented {
+    /// The default as it is written in a file, where there's one for every file.
+    fn literal(&self) -> Option<&str> {
+        let inner = self.default.strip_prefix('`')?.strip_suffix('`')?;
+        (!inner.contains('`')).then_some(inner)
+    }
+
+    /// A value that is none of its type.
+    fn misfit(&self) -> &'static str {
+        match self.kind.as_str() {
+            "number" | "switch" => "\"x\"",
+            "text" | "path" | "time" | "rate" | "share" | "size" | "command" | "texts"
+            | "commands" | "numbers" | "rates" | "sizes" | "names" | "table" => "1",
+            other => panic!(
+                "`{}` has the type {other:?}, which no page explains",
+                self.key
+            ),
+        }
+    }
+}
+
+/// The keys in the table behind a heading, which has four columns.
+fn documented(page: &str, heading: &str) -> Vec<Documented> {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/reference");
+    let text = fs::read_to_string(book.join(page)).unwrap();
+    let part = part(&text, heading);
+    let (_, table) = part
+        .split_once("| key | type | default | is |\n")
+        .unwrap_or_else(|| panic!("{page}, {heading:?}: no table"));
+    let rows = table
+        .lines()
+        .skip(1)
+        .take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row
+            .trim_matches('|')
+            .splitn(4, '|')
+            .map(str::trim)
+            .collect();
+        let [key, kind, default, is] = cells[..] else {
+            panic!("{row}");
+        };
+        assert!(!is.is_empty(), "{row}");
+        Documented {
+            key: key.trim_matches('`').to_owned(),
+            kind: kind.to_owned(),
+            default: default.to_owned(),
+        }
+    })
+    .collect()
+}
+
+/// A file in which `table` says nothing about `key`, or `value`.
+fn with(text: &str, table: &str, key: &str, value: Option<&str>) -> String {
+    let (mut made, mut at, mut done) = (String::new(), "", false);
+    let mut say = |made: &mut String, at: &str| {
+        if let (Some(value), false) = (value, done || at != table) {
+            done = true;
+            made.push_str(&format!("{key} = {value}\n"));
+        }
+    };
+    say(&mut made, at);
+    for line in text.lines() {
+        if line.starts_with('[') {
+            at = line;
+        }
+        if at != table || !line.starts_with(&format!("{key} = ")) {
+            made.push_str(&format!("{line}\n"));
+        }
+        say(&mut made, at);
+    }
+    made
+}
+
+/// Whether each key of a table has the type and the default that the page says: `read` makes text of
+/// what a file means, or says what's wrong with it. Where nothing can be read of `text`, types alone
+/// are looked at.
+fn types_and_defaults_hold(
+    page: &str,
+    heading: &str,
+    (text, table): (&str, &str),
+    read: &dyn Fn(&str) -> Result<String, String>,
+) {
+    let keys = documented(page, heading);
+    assert!(!keys.is_empty(), "{page}, {heading:?}");
+    for documented in keys {
+        let key = &documented.key;
+        if text.contains(&format!(".{key}]\n")) {
+            // It stands in the file as a section.
+            continue;
+        }
+        let place = format!("{page}: `{key}` of {table}");
+        let misfit = read(&with(text, table, key, Some(documented.misfit())));
+        let what = misfit.expect_err(&format!("{place} takes what isn't a {}", documented.kind));
+        assert!(
+            ["invalid type", "expected", "wanted"]
+                .iter()
+                .any(|word| what.contains(word)),
+            "{place}: {what}"
+        );
+        if read(text).is_err() {
+            continue;
+        }
+        let without = read(&with(text, table, key, None));
+        if documented.default == "required" {
+            assert!(without.is_err(), "{place} isn't required");
+            continue;
+        }
+        let conditional = documented.default.starts_with("required");
+        assert!(
+            without.is_ok() || conditional,
+            "{place} is required: {without:?}"
+        );
+        if let Some(literal) = documented.literal() {
+            let said = read(&with(text, table, key, Some(literal)));
+            assert_eq!(said, without, "{place} isn't {literal} by default");
+        }
+    }
+}
+
+/// What was read, without where in the file it stood.
+fn meaning(read: &impl std::fmt::Debug) -> String {
+    let text = format!("{read:?}");
+    let mut parts = text.split("span: ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |made, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        made + rest
+    })
+}
+
+#[test]
+fn the_keys_of_a_subject_have_the_types_and_defaults_that_the_reference_says() {
+    let arena = Arena::new("reference-subject-types");
+    let folder = arena.folder.join("subjects/x");
+    let read = |text: &str| {
+        write(&folder, "subject.toml", text);
+        let read = Subject::read(&folder);
+        read.map(|it| meaning(&it)).map_err(|bad| bad.to_string())
+    };
+    assert!(read(SUBJECT).is_ok(), "{:?}", read(SUBJECT));
+    for table in SUBJECT.lines().filter(|line| line.starts_with('[')) {
+        if table != "[companion.ready]" {
+            let heading = format!("\n## `{table}`\n");
+            types_and_defaults_hold("subject.md", &heading, (SUBJECT, table), &read);
+        }
+    }
+    types_and_defaults_hold("subject.md", "\n## Top level\n", (SUBJECT, ""), &read);
+}
+
+#[test]
+fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says() {
+    let arena = Arena::new("reference-comparison-types");
+    arena.tiny("x", "").tiny("y", "");
+    let folder = arena.folder.join("comparisons");
+    let read = |text: &str| {
+        let file = write(&folder, "x.toml", text);
+        let read = Comparison::read(&file, None);
+        read.map(|it| meaning(&it)).map_err(|bad| bad.to_string())
+    };
+    let least = "subjects = [\"x\", \"y\"]\n[workload]\n[cores]\n[capacity]\nslo = [\"p99<1s\"]\n";
+    let phases = "subjects = [\"x\"]\n[[phase]]\nname = \"a\"\nfor = \"1s\"\n";
+    let rows = "[[rows]]\nname = \"a\"\nsubject = \"x\"\n";
+    for text in [least, phases, rows] {
+        assert!(read(text).is_ok(), "{:?}", read(text));
+    }
+    for (heading, text, table) in [
+        ("\n## Top level\n", least, ""),
+        ("\n## `[workload]`\n", least, "[workload]"),
+        ("\n## `[cores]`\n", least, "[cores]"),
+        ("\n## `[capacity]`\n", least, "[capacity]"),
+        ("\n## `[[phase]]`\n", phases, "[[phase]]"),
+        ("\n## `[[rows]]`\n", rows, "[[rows]]"),
+        ("\n### `generator`\n", COMPARISON, "[rows.generator]"),
+        ("\n## `[sweep]`\n", COMPARISON, "[sweep]"),
+    ] {
+        types_and_defaults_hold("comparison.md", heading, (text, table), &read);
+    }
+}
+
 fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     fs::create_dir_all(folder).unwrap();
     let path = folder.join(name);

@@ -1,4 +1,7 @@
-//! `ringside subjects`: the servers that a comparison can name; listed, built, checked.
+//! `ringside subjects`: the servers that a comparison can name; listed, built, checked, and new
+//! ones written.
+
+mod new;
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -19,17 +22,33 @@ use crate::this_program;
 
 /// Does with the chosen subjects what was asked for.
 pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure> {
-    let (subjects, faults) = chosen(arguments)?;
     let host = arguments.network.host_network.then_some(network::ASKED);
+    let options = Options {
+        ringside: this_program()?,
+        cache: None,
+    };
+    if arguments.action == Action::New {
+        if arguments.command.is_some()
+            && let Some(end) = network::privately(host)?
+        {
+            return Ok(end);
+        }
+        return new::write(arguments, &options);
+    }
+    let of_new = [
+        ("--command", &arguments.command),
+        ("--path", &arguments.path),
+    ];
+    if let Some((flag, _)) = of_new.iter().find(|(_, given)| given.is_some()) {
+        let what = format!("{flag} is for `ringside subjects new NAME`: leave it out");
+        return Err(Failure::usage(what));
+    }
+    let (subjects, faults) = chosen(arguments)?;
     if arguments.action == Action::Check
         && let Some(end) = network::privately(host)?
     {
         return Ok(end);
     }
-    let options = Options {
-        ringside: this_program()?,
-        cache: None,
-    };
     let done = match arguments.action {
         Action::List => list(&subjects, &options),
         action => examine(action, &subjects, &options, no_color),
@@ -120,7 +139,9 @@ fn examine(
         let began = Time::now();
         let one = match action {
             Action::Build => check::build(subject, options, &stop, &mut tell),
-            Action::List | Action::Check => check::check(subject, options, &stop, &mut tell),
+            Action::New | Action::List | Action::Check => {
+                check::check(subject, options, &stop, &mut tell)
+            }
         };
         drop(line);
         if one == Found::Stopped {

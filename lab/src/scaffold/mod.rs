@@ -1,0 +1,402 @@
+//! The folder of a new subject: for a program that is there already, or with a small server to
+//! begin with. What it writes can be checked and compared as it is.
+//!
+//! What an existing program answers is asked of it, twice, so that nobody has to write it down.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use load::{Answer, Stop};
+use supervisor::setting::find_program;
+use supervisor::subject::{Subject, is_plain_name};
+
+use crate::check::{self, Found, Options};
+use crate::event::Observer;
+
+const SERVER: &str = include_str!("server.py");
+const SUBJECT: &str = include_str!("subject.toml");
+
+/// A longer body doesn't belong into a file that people read.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The folder of subjects; it's made where it isn't there.
+    pub place: PathBuf,
+    /// The name of the new one.
+    pub name: String,
+    /// The command of a program that is there, as people type it.
+    pub command: Option<String>,
+    /// The path that it's asked for.
+    pub path: String,
+}
+
+/// Why there's no new subject.
+#[derive(Debug)]
+pub enum Refused {
+    /// What is wanted makes no sense, or its place can't be written.
+    Wrong(String),
+    /// The program doesn't do what a subject has to, and the last lines that it wrote.
+    Failed(String, Vec<String>),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+fn wrong(what: impl Into<String>) -> Refused {
+    Refused::Wrong(what.into())
+}
+
+/// Makes the folder, and returns what is in it now.
+///
+/// # Errors
+/// With a sentence that says what to do. Nothing is left behind then.
+pub fn write(
+    wanted: &Wanted,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Vec<PathBuf>, Refused> {
+    let name = &wanted.name;
+    if !is_plain_name(name) {
+        return Err(wrong(format!(
+            "`{name}` can't name a subject, because it names a folder: use letters, digits, `.`, \
+             `_` and `-`"
+        )));
+    }
+    let command = wanted.command.as_deref().map(words).transpose()?;
+    let folder = wanted.place.join(name);
+    // What is there already stays there.
+    let made: Vec<&Path> = wanted
+        .place
+        .ancestors()
+        .take_while(|place| !place.exists() && !place.as_os_str().is_empty())
+        .collect();
+    fs::create_dir_all(&wanted.place).map_err(|error| unwritable(&wanted.place, &error))?;
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => wrong(format!(
+            "{} is there already: choose another name, or remove it",
+            folder.display()
+        )),
+        _ => unwritable(&folder, &error),
+    })?;
+    let filled = match command {
+        Some(command) => of_program(wanted, &folder, &command, options, stop, observer),
+        None => of_ours(&folder),
+    };
+    if filled.is_err() {
+        // Only what was made here. What can't be removed is in nobody's way.
+        let _ = fs::remove_dir_all(&folder);
+        made.iter().for_each(|place| drop(fs::remove_dir(place)));
+    }
+    filled
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Refused {
+    wrong(format!(
+        "can't create {}: {error}; pass another place as --dir",
+        path.display()
+    ))
+}
+
+/// A small server in Python; where that isn't installed, our own, which is there for certain.
+fn of_ours(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let answer = Declared {
+        path: "/",
+        status: 200,
+        content_type: Some("text/plain".to_owned()),
+        body: "Hello, World!".to_owned(),
+        is_chunked: false,
+        digits_vary: false,
+    };
+    let (description, command, files): (_, &[&str], &[_]) = match find_program("python3") {
+        Some(_) => (
+            "A small server in Python",
+            &["python3", "./server.py", "{port}"],
+            &[("server.py", SERVER)],
+        ),
+        None => (
+            "ringside's own server",
+            &[
+                "{ringside}",
+                "serve",
+                "--threads",
+                "1",
+                "--addr",
+                "127.0.0.1:{port}",
+            ],
+            &[],
+        ),
+    };
+    let command = command
+        .iter()
+        .map(|word| (*word).to_owned())
+        .collect::<Vec<_>>();
+    let mut written = Vec::new();
+    let text = text(description, &command, &answer);
+    for (name, text) in [("subject.toml", text.as_str())].iter().chain(files) {
+        let file = folder.join(name);
+        put(&file, text)?;
+        written.push(file);
+    }
+    Ok(written)
+}
+
+/// The description of a program that is there, with what it answers.
+fn of_program(
+    wanted: &Wanted,
+    folder: &Path,
+    command: &[String],
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Vec<PathBuf>, Refused> {
+    let file = folder.join("subject.toml");
+    let description = wanted.command.as_deref().unwrap_or(&wanted.name);
+    let mut answer = Declared {
+        path: &wanted.path,
+        status: 200,
+        content_type: None,
+        body: String::new(),
+        is_chunked: false,
+        digits_vary: false,
+    };
+    // With an answer that nobody compares: it's the file that is read and started.
+    put(&file, &text(description, command, &answer))?;
+    let subject = Subject::read(folder).map_err(|bad| wrong(bad.to_string()))?;
+    let [first, second] =
+        check::asked(&subject, options, stop, observer).map_err(|found| match found {
+            Found::Failed(what, log) => Refused::Failed(what, log),
+            Found::Missing(what) => Refused::Failed(what, Vec::new()),
+            Found::Good(_) | Found::Stopped => Refused::Stopped,
+        })?;
+    answer.take(&first, &second)?;
+    put(&file, &text(description, command, &answer))?;
+    Ok(vec![file])
+}
+
+fn put(file: &Path, text: &str) -> Result<(), Refused> {
+    fs::write(file, text).map_err(|error| unwritable(file, &error))
+}
+
+/// An answer as it's declared.
+struct Declared<'a> {
+    path: &'a str,
+    status: u16,
+    content_type: Option<String>,
+    body: String,
+    is_chunked: bool,
+    digits_vary: bool,
+}
+
+impl Declared<'_> {
+    /// Takes over what was answered twice.
+    fn take(&mut self, first: &Answer, second: &Answer) -> Result<(), Refused> {
+        let failed = |what: String| {
+            let what = format!("{} is answered {what}", self.path);
+            Refused::Failed(what, Vec::new())
+        };
+        if !first.is_success() {
+            let what = format!(
+                "with status {}: ask for a path that it serves, with --path",
+                first.status
+            );
+            return Err(failed(what));
+        }
+        let other = "ask for another path, with --path";
+        let Ok(body) = String::from_utf8(first.body.clone()) else {
+            return Err(failed(format!(
+                "with something that isn't UTF-8 text: {other}"
+            )));
+        };
+        if body.len() > BODY_BYTES_MAX {
+            let length = body.len();
+            return Err(failed(format!(
+                "with {length} bytes, which is too much for a subject.toml: {other}"
+            )));
+        }
+        let zeros = |body: &[u8]| -> Vec<u8> {
+            let zero = |byte: &u8| if byte.is_ascii_digit() { b'0' } else { *byte };
+            body.iter().map(zero).collect()
+        };
+        self.digits_vary = first.body != second.body;
+        if zeros(&first.body) != zeros(&second.body) {
+            return Err(failed(format!(
+                "differently each time, and an answer has to stay the same to be checked: {other}"
+            )));
+        }
+        self.status = first.status;
+        self.is_chunked = first.field("content-length").is_none() && first.status != 204;
+        let content_type = first.field("content-type");
+        self.content_type = content_type.and_then(|text| String::from_utf8(text.to_vec()).ok());
+        self.body = body;
+        Ok(())
+    }
+}
+
+/// The whole `subject.toml`.
+fn text(description: &str, command: &[String], answer: &Declared<'_>) -> String {
+    let quoted: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let mut text = SUBJECT
+        .replace("DESCRIPTION", &self::quoted(description))
+        .replace("= COMMAND", &format!("= [{}]", quoted.join(", ")));
+    // Writing to a string doesn't fail.
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(text, "{key} = {value}");
+    };
+    line("path", self::quoted(answer.path));
+    line("status", answer.status.to_string());
+    if let Some(kind) = &answer.content_type {
+        line("content_type", self::quoted(kind));
+    }
+    if answer.is_chunked {
+        line("chunked", "true".to_owned());
+    }
+    if answer.digits_vary {
+        line("digits_vary", "true".to_owned());
+    }
+    line("body", self::quoted(&answer.body));
+    text
+}
+
+/// A text as TOML writes it, on one line.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// The words of a command as a shell would split them, with paths that hold from everywhere.
+fn words(command: &str) -> Result<Vec<String>, Refused> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in command.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if open == c => quote = None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if quote.is_some() {
+        return Err(wrong(format!(
+            "--command {command:?}: a quote isn't closed"
+        )));
+    }
+    let Some(program) = words.first() else {
+        return Err(wrong("--command is empty: write it like './server {port}'"));
+    };
+    if find_program(program).is_none() {
+        return Err(wrong(format!(
+            "there's no program {program} that can be run: check its path, and whether it's \
+             executable"
+        )));
+    }
+    if !words.iter().any(|word| word.contains("{port}")) {
+        return Err(wrong(format!(
+            "--command {command:?} doesn't say where the port goes: write {{port}} in its place, \
+             such as './server --port {{port}}' or 'env PORT={{port}} ./server'"
+        )));
+    }
+    Ok(words.into_iter().map(anchored).collect())
+}
+
+/// A path that is there from here, as one that is there from everywhere.
+fn anchored(word: String) -> String {
+    let is_path = word.contains('/') && Path::new(&word).exists();
+    match std::path::absolute(&word) {
+        Ok(path) if is_path => path.display().to_string(),
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_split_as_a_shell_splits_them() {
+        let split = |text: &str| match words(text) {
+            Ok(words) => words,
+            Err(Refused::Wrong(what)) => vec![what],
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(split("sh -c 'a  b' {port}"), ["sh", "-c", "a  b", "{port}"]);
+        assert_eq!(
+            split("env A=\"b c\" x{port} ''"),
+            ["env", "A=b c", "x{port}", ""]
+        );
+        assert_eq!(split("/bin/../bin/sh {port}")[0], "/bin/../bin/sh");
+        for (text, part) in [
+            ("sh 'a", "isn't closed"),
+            (" ", "is empty"),
+            ("./nowhere {port}", "there's no program ./nowhere"),
+            ("sh", "where the port goes"),
+        ] {
+            assert!(split(text)[0].contains(part), "{text}: {:?}", split(text));
+        }
+    }
+
+    #[test]
+    fn what_is_answered_is_declared_as_it_is() {
+        let answer = |status, head: &str, body: &str| Answer {
+            status,
+            head: format!("HTTP/1.1 200 OK\r\n{head}\r\n").into_bytes(),
+            body: body.into(),
+            ..Answer::default()
+        };
+        let declared = |first: &Answer, second: &Answer| {
+            let mut declared = Declared {
+                path: "/a",
+                status: 0,
+                content_type: None,
+                body: String::new(),
+                is_chunked: false,
+                digits_vary: false,
+            };
+            declared
+                .take(first, second)
+                .map(|()| text("x", &[], &declared))
+        };
+        let typed = "Content-Type: text/html\r\nContent-Length: 9\r\n";
+        let one = answer(200, typed, "\"at\" 1\t\\\n");
+        let text = declared(&one, &one).expect("an answer");
+        let wanted = "path = \"/a\"\nstatus = 200\ncontent_type = \"text/html\"\n\
+                      body = \"\\\"at\\\" 1\\t\\\\\\n\"\n";
+        assert!(text.ends_with(wanted), "{text}");
+        let other = answer(200, "", "at 2");
+        let text = declared(&answer(200, "", "at 1"), &other).expect("an answer");
+        assert!(
+            text.contains("chunked = true\ndigits_vary = true\n"),
+            "{text}"
+        );
+        for (first, second, part) in [
+            (answer(404, "", "a"), answer(404, "", "a"), "status 404"),
+            (
+                answer(200, "", "a"),
+                answer(200, "", "b"),
+                "differently each time",
+            ),
+            (answer(200, "", &"a".repeat(99_999)), one, "99999 bytes"),
+        ] {
+            match declared(&first, &second) {
+                Err(Refused::Failed(what, _)) => assert!(what.contains(part), "{what}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

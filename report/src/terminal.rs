@@ -213,9 +213,15 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         lines.push(figures);
         lines.push(spreads);
     }
+    with_spreads(lines, look)
+}
+
+/// A table in which under every line of figures there is one of their spreads.
+fn with_spreads(lines: Vec<Vec<String>>, look: Look) -> Vec<String> {
     let height = lines.len();
     let mut text = aligned(lines, look);
     for (at, line) in text.iter_mut().enumerate() {
+        // Each part of it has all the lines.
         let at = at % height;
         if at > 0 && at.is_multiple_of(2) {
             *line = dim(line, look);
@@ -262,17 +268,15 @@ fn judged_table(report: &Report, look: Look) -> Vec<String> {
         spreads.resize(width, String::new());
         lines.extend([figures, spreads]);
     }
-    let mut text = aligned(lines, look);
-    for spreads in text.iter_mut().skip(2).step_by(2) {
-        *spreads = dim(spreads, look);
-    }
-    text.retain(|line| !line.is_empty());
+    let mut text = with_spreads(lines, look);
     if let Some(rate) = setup.equal_rate {
         let what = format!(
             "requests/s in a closed loop; the other figures at {} for each",
             per_second(rate)
         );
-        text.push(dim(&what, look));
+        let width = look.width.max(WIDTH_MIN);
+        let lines = wrap(&what, width, "", "  ").into_iter();
+        text.extend(lines.map(|line| dim(&line, look)));
     }
     text
 }

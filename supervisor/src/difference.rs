@@ -38,7 +38,11 @@ pub(crate) fn difference_but_for(
         (Some(is), Some(should)) => format!("{from}, where it has `{is}` instead of `{should}`"),
         (None, None) => "they are equal".to_owned(),
     };
+    let is_all_shown = found.len().max(expected.len()) <= WHOLE;
     let (found, expected) = (shown(found), shown(expected));
+    if same == 0 && is_all_shown {
+        return format!("`{found}` instead of `{expected}`");
+    }
     format!("`{found}` instead of `{expected}`: {how}")
 }
 
@@ -104,12 +108,7 @@ mod tests {
                 "`a\\xffb` instead of `a\\u{a0}b`: they differ from byte 2 on, where it has \
                  `\\xffb` instead of `\\u{a0}b`",
             ),
-            (
-                b"",
-                b"`x`",
-                "`` instead of `\\u{60}x\\u{60}`: they differ from byte 1 on, where it ends and \
-                 `\\u{60}x\\u{60}` is missing",
-            ),
+            (b"", b"`x`", "`` instead of `\\u{60}x\\u{60}`"),
         ] {
             assert_eq!(difference(found, expected), told);
         }

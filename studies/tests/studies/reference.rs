@@ -47,6 +47,7 @@ command = ["x"]
 [[phase]]
 name = "x"
 for = "1s"
+[judge]
 [capacity]
 slo = ["p99<1s"]
 [workload]
@@ -264,9 +265,9 @@ fn with(text: &str, table: &str, key: &str, value: Option<&str>) -> String {
     made
 }
 
-/// Whether each key of a table has the type and the default that the page says: `read` makes text of
-/// what a file means, or says what's wrong with it. Where nothing can be read of `text`, types alone
-/// are looked at.
+/// Whether each key of a table has the type and the default that the page says: `read` makes text
+/// of what a file means, or says what's wrong with it. Where nothing can be read of `text`, types
+/// alone are looked at.
 fn types_and_defaults_hold(
     page: &str,
     heading: &str,
@@ -350,7 +351,8 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         let read = Comparison::read(&file, None);
         read.map(|it| meaning(&it)).map_err(|bad| bad.to_string())
     };
-    let least = "subjects = [\"x\", \"y\"]\n[workload]\n[cores]\n[capacity]\nslo = [\"p99<1s\"]\n";
+    let least =
+        "subjects = [\"x\", \"y\"]\n[workload]\n[cores]\n[judge]\n[capacity]\nslo = [\"p99<1s\"]\n";
     let phases = "subjects = [\"x\"]\n[[phase]]\nname = \"a\"\nfor = \"1s\"\n";
     let rows = "[[rows]]\nname = \"a\"\nsubject = \"x\"\n";
     for text in [least, phases, rows] {
@@ -360,6 +362,7 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         ("\n## Top level\n", least, ""),
         ("\n## `[workload]`\n", least, "[workload]"),
         ("\n## `[cores]`\n", least, "[cores]"),
+        ("\n## `[judge]`\n", least, "[judge]"),
         ("\n## `[capacity]`\n", least, "[capacity]"),
         ("\n## `[[phase]]`\n", phases, "[[phase]]"),
         ("\n## `[[rows]]`\n", rows, "[[rows]]"),

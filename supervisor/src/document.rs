@@ -133,6 +133,10 @@ fn explain(message: &str) -> String {
             "expected a whole number above zero",
         )
         .replace("expected u32", "expected a whole number")
+        .replace(
+            "wanted string or table",
+            "expected one of its words, as a text",
+        )
         .replace("expected u64", "expected a whole number");
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(found) = quoted.next() else {

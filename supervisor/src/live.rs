@@ -129,12 +129,30 @@ impl Serving {
             .and_then(|()| then(subject, port).map_err(|what| wrong(what, &process)));
         match verified {
             Ok(found) => Ok((Serving { process, port }, found)),
-            Err(trouble) => {
+            Err(Trouble::Failed(what, log)) => {
                 process.end(GRACE);
-                Err(trouble)
+                let hint = misplaced(subject, &values).unwrap_or_default();
+                Err(Trouble::Failed(what + &hint, log))
+            }
+            Err(Trouble::Stopped) => {
+                process.end(GRACE);
+                Err(Trouble::Stopped)
             }
         }
     }
+}
+
+/// That a command names a file of the subject's folder in a way that isn't looked for there.
+fn misplaced(subject: &Subject, values: &Values) -> Option<String> {
+    let is_there = |folder: &Path, word: &str| folder.join(word).is_file();
+    let mut words = subject.start.command.words();
+    let file = words.find(|word| {
+        let is_name = !word.is_empty() && !word.contains('/');
+        is_name && is_there(&subject.folder, word) && !is_there(&values.dir, word)
+    })?;
+    Some(format!(
+        "; {file} is in the subject's folder, and the command runs in another: write ./{file}"
+    ))
 }
 
 /// What a subject answers wrongly, with what it wrote meanwhile.

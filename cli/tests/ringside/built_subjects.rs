@@ -257,6 +257,16 @@ fn a_subject_that_cannot_be_made_says_why_and_leaves_nothing_behind() {
     let nowhere = ringside(&["subjects", "new", "a", "--dir", "/proc/nowhere"]);
     assert_eq!(nowhere.code, Some(2));
     assert_says(&nowhere.stderr, "pass another place as --dir");
+    // Who leaves `./` out is told so.
+    let file = place.path("some/subjects/a/subject.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("./server.py", "server.py")).unwrap();
+    if text.contains("./server.py") {
+        let dir = place.path("some/subjects");
+        let checked = ringside(&["subjects", "check", "a", "--dir", &dir]);
+        assert_eq!(checked.code, Some(1));
+        assert_says(&checked.stderr, "write ./server.py");
+    }
     let listed = ringside(&["subjects", "list", "--command", "x"]);
     assert_says(&listed.stderr, "is for `ringside subjects new NAME`");
 }

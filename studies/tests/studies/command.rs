@@ -4,7 +4,7 @@ use lab::Event;
 use lab::finding::{Check, Severity};
 use lab::manifest::Outcome as How;
 use lab::round::Round;
-use lab::validity::Looked;
+use lab::validity::{Line, Looked};
 use lab::verdict::{Kind, Metric};
 use load::Stop;
 use report::Row;
@@ -81,6 +81,45 @@ fn commands_are_timed_once_a_round_and_what_they_write_is_verified() {
         };
         assert_eq!(what, expected);
     }
+}
+
+#[test]
+fn nothing_loads_a_command_so_no_core_is_shared_with_a_generator() {
+    let _beside = beside_others();
+    let arena = Arena::new("one-core");
+    arena
+        .subject("alone", &command("true", "", ""))
+        .subject("beside", &command("true", "", &companion("one")))
+        .tiny("server", "");
+    let shared = |subject: &str| {
+        let toml = format!(
+            "subjects = [{subject:?}]\nrounds = 3\naa = false\nceiling = false\n[cores]\n\
+             server = \"0\"\ngenerator = \"0\"\n"
+        );
+        let tell = &mut |event: &Event<'_>| println!("{event}");
+        let outcome = studies::compare(&arena.comparison(&toml), &Stop::new(), tell);
+        let report = outcome.expect("it can be read").report;
+        std::fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
+        let cautions = report.cautions.into_iter();
+        let cautions: Vec<String> = cautions
+            .filter(|what| what.contains(" share a core"))
+            .collect();
+        // Whether it stays on its own is looked at in each row.
+        let of_host = |line: &Line| line.check == Check::Cores && line.row.is_none();
+        let checked = report.checks.iter().any(of_host);
+        (cautions, checked)
+    };
+    assert_eq!(shared("alone"), (vec![], false));
+    let (cautions, checked) = shared("beside");
+    assert!(
+        cautions[0].contains("with their companions") && !checked,
+        "{cautions:?}"
+    );
+    let (cautions, checked) = shared("server");
+    assert!(
+        cautions[0].starts_with("Generator and server") && checked,
+        "{cautions:?}"
+    );
 }
 
 #[test]

@@ -106,6 +106,12 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
         "expected `proto = \"FILE.proto\"`",
     ),
     ("window", "protocol = \"http3\"\nwindow", 9, "`http1`"),
+    (
+        "window",
+        "protocol = 1\nwindow",
+        9,
+        "expected one of its words, as a text",
+    ),
     ("window", "message = \"@none.json\"\nwindow", 7, "none.json"),
     (
         "[workload]",

@@ -111,6 +111,11 @@ impl Workspace {
         self.files.iter().filter(|file| file.is_rust())
     }
 
+    /// Every file, in no order that matters.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter()
+    }
+
     /// The manifests of our crates: `NAME/Cargo.toml`, with NAME.
     pub(crate) fn manifests(&self) -> impl Iterator<Item = (&str, &File)> {
         self.files

@@ -4,6 +4,7 @@ mod circles;
 mod clock;
 mod imports;
 mod links;
+mod optimised;
 mod sizes;
 mod unsafety;
 mod words;
@@ -32,6 +33,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Complaint> {
     complaints.extend(sizes::check(workspace, &limits));
     complaints.extend(circles::check(workspace, tables::CIRCLES));
     complaints.extend(clock::check(workspace, tables::CLOCK_FILE));
+    complaints.extend(optimised::check(workspace, tables::CRATES));
     complaints.extend(words::check(workspace));
     complaints.extend(links::check(workspace));
     complaints.extend(documents::check(workspace));

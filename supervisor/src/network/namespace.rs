@@ -96,9 +96,13 @@ fn refused(errno: Errno, root: bool) -> Refused {
              profile that lets unshare pass), or run ringside as root."
         }
     };
+    let why = match errno {
+        // Its own words for it are "No space left on device".
+        Errno::ENOSPC | Errno::EUSERS => "the limit of namespaces is reached",
+        other => other.desc(),
+    };
     Refused(format!(
-        "The kernel refused a network namespace: {}. {way_out}",
-        errno.desc()
+        "The kernel refused a network namespace: {why}. {way_out}"
     ))
 }
 
@@ -278,6 +282,9 @@ mod tests {
         let Refused(user) = refused(Errno::EPERM, false);
         assert!(user.contains("user namespaces") && user.contains("as root"));
         let Refused(full) = refused(Errno::ENOSPC, false);
-        assert!(full.contains("max_user_namespaces"), "{full}");
+        assert!(
+            full.contains("limit of namespaces") && full.contains("max_user_namespaces"),
+            "{full}"
+        );
     }
 }

@@ -57,8 +57,8 @@ impl Network {
             return None;
         };
         Some(format!(
-            "No private network could be made, so everything runs in the host's, whose settings and \
-             ports it shares. {why} To measure in the host's network without this caution, pass \
+            "No private network could be made, so everything runs in the host's, whose settings \
+             and ports it shares. {why} To measure in the host's network without this caution, pass \
              --host-network."
         ))
     }

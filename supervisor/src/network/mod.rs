@@ -58,8 +58,8 @@ impl Network {
         };
         Some(format!(
             "No private network could be made, so everything runs in the host's, whose settings \
-             and ports it shares. {why} To measure in the host's network without this caution, pass \
-             --host-network."
+             and ports it shares. {why} To measure in the host's network without this caution, \
+             pass --host-network."
         ))
     }
 }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::signal::Stop;
+use lab::given::{self, Given, Made};
 use lab::network::wants_host;
 use lab::resume::began_in_host;
-use lab::{Event, Options};
+use lab::scaffold::Refused;
+use lab::{Event, Options, check};
 use load::Redaction;
 use report::Look;
 use studies::{Swept, trials};
@@ -37,7 +39,8 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         return Ok(end);
     }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let options = options(arguments, &stop)?;
+    let mut options = options(arguments, &stop)?;
+    options.made = made(arguments, &options, &stop, no_color)?;
     let outcome = run_with(arguments, &options, &stop, no_color);
     if outcome
         .as_ref()
@@ -53,7 +56,7 @@ fn in_host(arguments: &Compare) -> Option<&'static str> {
     let begun = || arguments.resume.as_deref().is_some_and(began_in_host);
     match arguments.network.host_network {
         true => Some(network::ASKED),
-        false if wants_host(&arguments.file) => Some(network::WRITTEN),
+        false if arguments.file.as_deref().is_some_and(wants_host) => Some(network::WRITTEN),
         false => begun().then_some(network::BEGUN),
     }
 }
@@ -125,7 +128,7 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
     terminal::hide(&redaction);
     Ok(Options {
         redaction,
-        file: arguments.file.clone(),
+        file: arguments.file.clone().unwrap_or_default(),
         out: arguments.output.clone(),
         ringside: this_program()?,
         rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
@@ -137,6 +140,78 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
         budget: arguments.budget,
         resume: resumed(arguments.resume.as_deref(), stop)?,
         ..Options::default()
+    })
+}
+
+/// A file says for itself what only commands leave open.
+fn without_start(arguments: &Compare) -> Result<(), Failure> {
+    let flags = [
+        ("--path", arguments.path.is_some(), "`path` in [workload]"),
+        (
+            "--connections",
+            arguments.connections.is_some(),
+            "`connections` in [workload]",
+        ),
+        (
+            "--any-answer",
+            arguments.any_answer,
+            "[[answer]] in each subject.toml",
+        ),
+    ];
+    match flags.iter().find(|(_, given, _)| *given) {
+        Some((flag, _, instead)) => Err(Failure::usage(format!(
+            "{flag} goes with --start; where a file is compared, write {instead}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The comparison of the servers that were given as arguments, if some were.
+fn made(
+    arguments: &Compare,
+    options: &Options,
+    stop: &Stop,
+    no_color: bool,
+) -> Result<Option<Made>, Failure> {
+    let starts = &arguments.start;
+    match starts.len() {
+        0 => return without_start(arguments).map(|()| None),
+        1 => {
+            let what = "one server isn't a comparison: give --start once for each, the baseline \
+                        first";
+            return Err(Failure::usage(what));
+        }
+        _ => {}
+    }
+    let path = arguments.path.clone().unwrap_or_else(|| "/".to_owned());
+    if arguments.connections == Some(0) {
+        return Err(Failure::usage("-c 0: a load needs at least one connection"));
+    }
+    let given = Given {
+        starts: starts.clone(),
+        path,
+        connections: arguments.connections,
+        any_answer: arguments.any_answer,
+    };
+    let started_with = check::Options {
+        ringside: options.ringside.clone(),
+        cache: None,
+    };
+    let mut talk = Talk::new(no_color);
+    let made = given::make(&given, &started_with, stop, &mut |event: &Event<'_>| {
+        talk.tell(event);
+    });
+    drop(talk);
+    made.map(Some).map_err(|refused| match refused {
+        Refused::Wrong(what) => Failure::usage(what),
+        Refused::Failed(what, log) => {
+            let lines: String = log.iter().map(|line| format!("\n  {line}")).collect();
+            Failure::running(format!("{what}{lines}"))
+        }
+        Refused::Stopped => Failure {
+            exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
+            text: "stopped before anything was measured".to_owned(),
+        },
     })
 }
 

@@ -235,10 +235,13 @@ fn new_manifest(
     options: &Options,
 ) -> Manifest {
     let (host, pressure_before) = (Host::read(), pressure_before());
+    let mut cautions = cautions(&host, of_cores(comparison, placement), pressure_before);
+    let made = options.made.as_ref();
+    cautions.extend(made.and_then(|made| made.differing.clone()));
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
-        cautions: cautions(&host, of_cores(comparison, placement), pressure_before),
+        cautions,
         host,
         pressure_before,
         network: network::here(),
@@ -263,12 +266,12 @@ fn new_manifest(
 
 /// The comparison with the options in place of what the file says, and the file.
 pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
-    let (mut comparison, file) = Comparison::read_with_text(
-        &options.file,
-        options.subjects.as_deref(),
-        &options.redaction,
-    )
-    .map_err(CannotBegin::BadFile)?;
+    let redaction = &options.redaction;
+    let read = match &options.made {
+        Some(made) => Comparison::of_made(made, redaction),
+        None => Comparison::read_with_text(&options.file, options.subjects.as_deref(), redaction),
+    };
+    let (mut comparison, file) = read.map_err(CannotBegin::BadFile)?;
     let impossible = |what: String| Err(CannotBegin::Impossible(what));
     if let Some(rounds) = options.rounds
         && !(1..=comparison::ROUNDS_MAX).contains(&rounds)

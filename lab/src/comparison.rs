@@ -13,14 +13,16 @@ use load::check::Threshold;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use supervisor::cores::Choice;
-use supervisor::document::{self, BadFile, Document, nearest};
+use supervisor::document::{self, BadFile, Document};
 use supervisor::generator::Generator;
 use toml::Spanned;
 
 use crate::arrivals;
+use crate::given::Made;
 use crate::judging::{self, Judging};
 use crate::network;
 use crate::phase::{self, Phase};
+use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
@@ -232,20 +234,43 @@ impl Comparison {
         subjects: Option<&Path>,
         redaction: &Redaction,
     ) -> Result<(Comparison, Vec<u8>), BadFile> {
-        let (mut written, document) = Document::read::<Written>(file)?;
-        let wanted = wanted(&mut written, &document)?;
-        check(&written, &wanted, &document)?;
+        let (written, document) = Document::read::<Written>(file)?;
+        let places = Places::of(file, subjects);
+        let comparison = Comparison::of(written, &document, file, places, redaction)?;
+        Ok((comparison, document.bytes()))
+    }
+
+    /// The same of servers that were given as arguments.
+    pub(crate) fn of_made(
+        made: &Made,
+        redaction: &Redaction,
+    ) -> Result<(Comparison, Vec<u8>), BadFile> {
+        let file = Path::new("the command line");
+        let (written, document) = Document::of::<Written>(file, made.text.clone())?;
+        let places = Places::made(&made.subjects);
+        let comparison = Comparison::of(written, &document, Path::new(""), places, redaction)?;
+        Ok((comparison, document.bytes()))
+    }
+
+    fn of(
+        mut written: Written,
+        document: &Document,
+        file: &Path,
+        places: Places,
+        redaction: &Redaction,
+    ) -> Result<Comparison, BadFile> {
+        let wanted = wanted(&mut written, document)?;
+        check(&written, &wanted, document)?;
         let phases = std::mem::take(&mut written.phases);
-        let places = places(file, subjects);
         let timed =
-            written.workload.is_none() && begins_with_a_command(&wanted, &document, &places)?;
+            written.workload.is_none() && begins_with_a_command(&wanted, document, &places)?;
         let mut workload = match (written.workload.take(), timed) {
             (Some(workload), _) => workload,
             (None, true) => Workload::of_commands(),
             (None, false) => Workload::default(),
         };
-        let mut phases = phase::read(phases, &mut workload, &document)?;
-        let judging = judging(&mut written, &phases, &workload, timed, &document)?;
+        let mut phases = phase::read(phases, &mut workload, document)?;
+        let judging = judging(&mut written, &phases, &workload, timed, document)?;
         if phases.is_empty() {
             phases = judging.phases(workload.window);
         }
@@ -254,18 +279,18 @@ impl Comparison {
             redaction: redaction.showing_bodies(written.record_body),
             timed,
             places,
-            name: name(&written, file, &document)?,
+            name: name(&written, file, document)?,
             beside: file.parent().unwrap_or(Path::new("")),
             written: &written,
             phases,
             judging,
-            document: &document,
+            document,
         };
         let Some(sweep) = &written.sweep else {
             let rows = reader.rows(wanted, &workload)?;
-            return Ok((reader.comparison(workload, rows), document.bytes()));
+            return Ok(reader.comparison(workload, rows));
         };
-        let points = points::read(sweep, &document)?;
+        let points = points::read(sweep, document)?;
         reader.check_sweep(sweep, &points, &wanted)?;
         let mut comparisons = Vec::new();
         for (at, point) in points.into_iter().enumerate() {
@@ -280,7 +305,7 @@ impl Comparison {
         let mut whole = comparisons[0].1.clone();
         whole.seed = written.seed;
         whole.points = comparisons;
-        Ok((whole, document.bytes()))
+        Ok(whole)
     }
 }
 
@@ -306,7 +331,7 @@ struct Reader<'a> {
     judging: Judging,
     document: &'a Document,
     name: String,
-    places: Vec<PathBuf>,
+    places: Places,
     beside: &'a Path,
 }
 
@@ -316,7 +341,7 @@ impl Reader<'_> {
         let of_generators = self.check_generators(&wanted, common)?;
         for wanted in wanted {
             let workload = common.with(wanted.difference);
-            let subject = read_subject(&wanted.subject, self.document, &self.places)?;
+            let subject = self.places.read(&wanted.subject, self.document)?;
             let subject = subject.suited(&workload);
             let mut question = workload
                 .question(self.beside)
@@ -661,12 +686,12 @@ fn question(rows: &[Row]) -> String {
 fn begins_with_a_command(
     wanted: &[Wanted],
     document: &Document,
-    places: &[PathBuf],
+    places: &Places,
 ) -> Result<bool, BadFile> {
     let Some(first) = wanted.first() else {
         return Ok(false);
     };
-    let subject = read_subject(&first.subject, document, places)?;
+    let subject = places.read(&first.subject, document)?;
     Ok(subject.kind == Kind::Command)
 }
 
@@ -716,70 +741,4 @@ fn check(written: &Written, wanted: &[Wanted], document: &Document) -> Result<()
         }
         _ => Ok(()),
     }
-}
-
-fn places(file: &Path, subjects: Option<&Path>) -> Vec<PathBuf> {
-    if let Some(folder) = subjects {
-        return vec![folder.to_owned()];
-    }
-    let beside = file.parent().unwrap_or(Path::new(""));
-    let mut places = vec![
-        beside.join("subjects"),
-        beside.join("..").join("subjects"),
-        beside.join("..").join("..").join("subjects"),
-        PathBuf::from("subjects"),
-    ];
-    places.retain(|place| place.is_dir());
-    places
-}
-
-fn read_subject(
-    name: &Spanned<String>,
-    document: &Document,
-    places: &[PathBuf],
-) -> Result<Subject, BadFile> {
-    if places.is_empty() {
-        let what = "there's no folder `subjects` next to this file, above it, or in the current \
-                    folder";
-        return Err(document.fault(Some(name.span()), what));
-    }
-    let folder = places
-        .iter()
-        .map(|place| place.join(name.get_ref()))
-        .find(|folder| is_plain_name(name.get_ref()) && folder.is_dir());
-    match folder {
-        Some(folder) => Subject::read(&folder),
-        None => {
-            let what = unknown_subject(name.get_ref(), places);
-            Err(document.fault(Some(name.span()), what))
-        }
-    }
-}
-
-fn unknown_subject(name: &str, places: &[PathBuf]) -> String {
-    let mut known = BTreeSet::new();
-    for entry in places
-        .iter()
-        .filter_map(|place| place.read_dir().ok())
-        .flatten()
-        .flatten()
-    {
-        if entry.path().join("subject.toml").is_file() {
-            known.insert(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    let looked: Vec<String> = places
-        .iter()
-        .map(|place| place.display().to_string())
-        .collect();
-    let hint = meant(name, known.iter().map(String::as_str));
-    format!("no subject `{name}` in {}{hint}", looked.join(", "))
-}
-
-fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    if let Some(near) = nearest(word, known.clone()) {
-        return format!("; did you mean `{near}`?");
-    }
-    let known: Vec<&str> = known.into_iter().collect();
-    format!("; expected one of: {}", known.join(", "))
 }

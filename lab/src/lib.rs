@@ -21,12 +21,14 @@ pub mod comparison;
 mod end;
 pub mod event;
 pub mod finding;
+pub mod given;
 pub mod hidden;
 pub mod judged;
 pub mod judging;
 pub mod manifest;
 pub mod network;
 pub mod phase;
+mod places;
 pub mod points;
 pub mod profile;
 pub mod resume;
@@ -54,8 +56,10 @@ pub use store::{Kept, Source};
 /// What to compare, and where results go.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The comparison's file.
+    /// The comparison's file, unless it is `made`.
     pub file: PathBuf,
+    /// A comparison of servers that were given as arguments, in the place of a file.
+    pub made: Option<given::Made>,
     /// The output folder; none is `ringside-out/<UTC date>-<comparison>`.
     pub out: Option<PathBuf>,
     /// The program that `{ringside}` stands for: usually the one running now.

@@ -33,6 +33,11 @@ impl Document {
             place: None,
             what,
         })?;
+        Document::of(path, text)
+    }
+
+    /// Reads what a text describes, which is called `path` in messages.
+    pub fn of<T: DeserializeOwned>(path: &Path, text: String) -> Result<(T, Document), BadFile> {
         let document = Document {
             path: path.to_owned(),
             text,
@@ -101,6 +106,13 @@ impl Place {
             column: text[start..offset].chars().count() + 1,
             text: guessed(text[start..].lines().next().unwrap_or("")).into_owned(),
         }
+    }
+}
+
+impl BadFile {
+    /// What is wrong, without where.
+    pub fn what(&self) -> &str {
+        &self.what
     }
 }
 

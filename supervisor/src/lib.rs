@@ -19,6 +19,7 @@ pub mod cores;
 pub mod difference;
 pub mod document;
 pub mod generator;
+mod listening;
 pub mod live;
 pub mod loading;
 mod log;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::companion;
 use crate::difference::difference;
-use crate::process::{GRACE, Launch, Process, ending};
+use crate::process::{GRACE, Launch, Process};
 use crate::row::Row;
 use crate::setting::{
     PROBE_TIMEOUT, Setting, Trouble, environment, free_port, ready_question, wait_until_answered,
@@ -144,6 +144,9 @@ impl Serving {
 
 /// That a command names a file of the subject's folder in a way that isn't looked for there.
 fn misplaced(subject: &Subject, values: &Values) -> Option<String> {
+    if subject.start.folder.is_some() {
+        return None; // It runs where its files are.
+    }
     let is_there = |folder: &Path, word: &str| folder.join(word).is_file();
     let mut words = subject.start.command.words();
     let file = words.find(|word| {
@@ -212,8 +215,8 @@ impl Live {
 
     /// What happened to it, if it has ended by itself.
     pub fn death(&mut self, when: &str) -> Option<Trouble> {
-        let status = self.process.exited()?;
-        let what = format!("died {when}: {}", ending(status));
+        let how = self.process.ended_in_words()?;
+        let what = format!("died {when}: {how}");
         Some(Trouble::Failed(what, self.process.last_lines()))
     }
 }
@@ -258,7 +261,7 @@ pub(crate) fn start(
     let launch = Launch {
         arguments,
         environment: environment(subject, values),
-        folder: &values.dir,
+        folder: subject.start.folder.as_deref().unwrap_or(&values.dir),
         log: &log,
         cores,
         program,

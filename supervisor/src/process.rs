@@ -27,6 +27,7 @@ use rustix::process::{
 };
 
 use crate::cores::Moved;
+use crate::listening;
 use crate::log::Log;
 use crate::watch::cgroup::Group;
 
@@ -168,6 +169,27 @@ impl Process {
             self.gone = Some(ExitStatus::from_raw(raw));
         }
         self.gone
+    }
+
+    /// How it ended, in words, if it has. One that left somebody behind went into the background,
+    /// where nobody can say any more what belongs to it.
+    pub(crate) fn ended_in_words(&mut self) -> Option<String> {
+        let status = self.exited()?;
+        let left: BTreeSet<String> = self.members().into_iter().filter_map(name).collect();
+        if left.is_empty() || !status.success() {
+            return Some(ending(status));
+        }
+        let left: Vec<String> = left.into_iter().collect();
+        Some(format!(
+            "it went into the background (it exited with status 0 and left {} running); start it \
+             so that it stays in the foreground, as with `daemon off` or --no-daemon",
+            left.join(" and ")
+        ))
+    }
+
+    /// The ports that it and what it started listen on.
+    pub(crate) fn listening(&self) -> BTreeSet<u16> {
+        listening::ports(&self.members())
     }
 
     /// Sleeps until it has exited, at most for `limit`; how it ended, if it has.

@@ -3,7 +3,7 @@
 //!
 //! Knows nothing of rows, of rounds, or of what an answer should be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -20,7 +20,7 @@ use statistics::Random;
 
 use crate::cores::{List, Placement};
 use crate::network::hint;
-use crate::process::{LOOK_AGAIN, Process, ending};
+use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
 use crate::workload::{Protocol, Question, UrlPath};
 
@@ -180,12 +180,14 @@ pub(crate) fn wait_until_answered(
     loop {
         let left = deadline - Time::now();
         let refused = match load::probe(&plan, PROBE_TIMEOUT.min(left.max(LOOK_AGAIN))) {
-            Ok(_) => return Ok(()),
+            Ok(_) => match process.ended_in_words() {
+                None => return Ok(()),
+                Some(how) => return Err(died(&how, process)),
+            },
             Err(error) => error,
         };
-        if let Some(status) = process.exited() {
-            let what = format!("exited before it was ready: {}{}", ending(status), hint());
-            return Err(Trouble::Failed(what, process.last_lines()));
+        if let Some(how) = process.ended_in_words() {
+            return Err(died(&how, process));
         }
         if stop.requested().is_some() {
             return Err(Trouble::Stopped);
@@ -200,11 +202,30 @@ pub(crate) fn wait_until_answered(
         }
         if Time::now() >= deadline {
             let seconds = limit.as_secs();
-            let what = format!("wasn't ready within {seconds} s: {refused}{}", hint());
+            let what = match elsewhere(&process.listening(), port) {
+                Some(where_else) => format!("wasn't ready within {seconds} s: {where_else}"),
+                None => format!("wasn't ready within {seconds} s: {refused}{}", hint()),
+            };
             return Err(Trouble::Failed(what, process.last_lines()));
         }
         sleep_until(Time::now() + LOOK_AGAIN);
     }
+}
+
+fn died(how: &str, process: &mut Process) -> Trouble {
+    let failed = process.exited().is_some_and(|status| !status.success());
+    let hint = if failed { hint() } else { "" };
+    let what = format!("exited before it was ready: {how}{hint}");
+    Trouble::Failed(what, process.last_lines())
+}
+
+/// What to say of somebody who listens, and not on the `port` that was given.
+fn elsewhere(listening: &BTreeSet<u16>, port: u16) -> Option<String> {
+    let last = listening.last().filter(|_| !listening.contains(&port))?;
+    Some(format!(
+        "it listens on port {last} and not on {port}, which {{port}} stood for: write {{port}} \
+         where its command takes the port"
+    ))
 }
 
 /// Of a subject that speaks TLS where its description says otherwise, or the other way round.
@@ -218,8 +239,6 @@ fn spoken_otherwise(tls: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Subject {
     /// How many workers `{workers}` stands for; none is one for each core it is given.
     #[serde(skip)]
     pub workers: Option<NonZeroU32>,
+    /// It may be compared with others that answer otherwise.
+    #[serde(skip)]
+    pub may_differ: bool,
     /// What it is, in a few words; the name where nobody says it.
     #[serde(default)]
     pub description: String,
@@ -140,6 +143,9 @@ pub struct Start {
     /// Files of the subject's folder that are copied into `{dir}` with placeholders filled in.
     #[serde(default)]
     pub files: Vec<FileName>,
+    /// Where it runs, unless that is its run directory.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
 }
 
 /// How the lab knows that a subject serves.
@@ -285,6 +291,29 @@ impl Subject {
     fn read_alone(folder: &Path) -> Result<(Subject, Document), BadFile> {
         let file = folder.join("subject.toml");
         let (mut subject, document) = Document::read::<Subject>(&file)?;
+        subject.settle(folder, &document)?;
+        subject.name = match subject.folder.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => return Err(document.fault(None, "its folder has no name")),
+        };
+        subject.fill_in();
+        Ok((subject, document))
+    }
+
+    /// One that nobody has written down: `text` is what its file would say. It runs in `folder`
+    /// itself, as if it had been typed there.
+    pub fn made(name: &str, folder: &Path, text: String) -> Result<Subject, BadFile> {
+        let (mut subject, document) = Document::of::<Subject>(Path::new(name), text)?;
+        subject.settle(folder, &document)?;
+        subject.start.folder = Some(subject.folder.clone());
+        name.clone_into(&mut subject.name);
+        subject.fill_in();
+        Ok(subject)
+    }
+
+    /// Checks what was read, and takes it to be in `folder`.
+    fn settle(&mut self, folder: &Path, document: &Document) -> Result<(), BadFile> {
+        let subject = self;
         subject.kind = subject.written_kind.unwrap_or(match subject.output {
             Some(_) => Kind::Command,
             None => Kind::Server,
@@ -300,12 +329,7 @@ impl Subject {
             return Err(document.fault(None, "uses {build}, so it needs a [build] section"));
         }
         subject.folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-        subject.name = match subject.folder.file_name() {
-            Some(name) => name.to_string_lossy().into_owned(),
-            None => return Err(document.fault(None, "its folder has no name")),
-        };
-        subject.fill_in();
-        Ok((subject, document))
+        Ok(())
     }
 
     /// What follows from the rest where the file doesn't say it.

@@ -14,6 +14,10 @@ If a subject's runtime is missing, its row says what to install. Each round is w
 directory as soon as it's measured. A file with a [sweep] runs one comparison for each value, each
 in a directory of its own.
 
+With --start, each command runs in the current directory, with {port} replaced by the port to listen
+on (127.0.0.1). It's started once to see what it answers: all have to answer alike, and go on doing
+so. Requests/s and CPU time per exchange are judged, within a minute for two servers.
+
 Everything runs in a private network: its ports, congestion control (cubic) and limits don't depend
 on the host, and nothing of the host changes. Builds still download. A comparison that needs a
 service of the host or the Internet says --host-network, or [network] private = false in its file.
@@ -28,8 +32,29 @@ report of what was measured.";
 #[command(after_help = NOTES)]
 pub(crate) struct Compare {
     /// The comparison, such as comparisons/hello.toml
-    #[arg(value_name = "FILE.toml")]
-    pub(crate) file: PathBuf,
+    #[arg(
+        value_name = "FILE.toml",
+        required_unless_present = "start",
+        conflicts_with = "start"
+    )]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Without a file: start and compare these servers, such as './v1 {port}'; once for each, the
+    /// baseline first
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) start: Vec<String>,
+
+    /// With --start: the path to ask for [default: /]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+
+    /// With --start: number of connections [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = values::small_count)]
+    pub(crate) connections: Option<u32>,
+
+    /// With --start: compare servers even if their answers differ
+    #[arg(long)]
+    pub(crate) any_answer: bool,
 
     /// Directory for records and reports [default: a new one in ringside-out]
     #[arg(short, long, value_name = "DIR")]

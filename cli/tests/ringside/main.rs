@@ -26,6 +26,7 @@ mod serve;
 mod signals;
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod start;
 mod tls;
 mod usage;
 mod void;

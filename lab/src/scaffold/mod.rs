@@ -66,7 +66,11 @@ pub fn write(
              `_` and `-`"
         )));
     }
-    let command = wanted.command.as_deref().map(words).transpose()?;
+    let command = wanted
+        .command
+        .as_deref()
+        .map(|command| words("--command", command))
+        .transpose()?;
     let folder = wanted.place.join(name);
     // What is there already stays there.
     let made: Vec<&Path> = wanted
@@ -155,14 +159,7 @@ fn of_program(
 ) -> Result<Vec<PathBuf>, Refused> {
     let file = folder.join("subject.toml");
     let description = wanted.command.as_deref().unwrap_or(&wanted.name);
-    let mut answer = Declared {
-        path: &wanted.path,
-        status: 200,
-        content_type: None,
-        body: String::new(),
-        is_chunked: false,
-        digits_vary: false,
-    };
+    let mut answer = Declared::unseen(&wanted.path);
     // With an answer that nobody compares: it's the file that is read and started.
     put(&file, &text(description, command, &answer))?;
     let subject = Subject::read(folder).map_err(|bad| wrong(bad.to_string()))?;
@@ -182,18 +179,31 @@ fn put(file: &Path, text: &str) -> Result<(), Refused> {
 }
 
 /// An answer as it's declared.
-struct Declared<'a> {
-    path: &'a str,
-    status: u16,
-    content_type: Option<String>,
-    body: String,
-    is_chunked: bool,
-    digits_vary: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct Declared<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: String,
+    pub(crate) is_chunked: bool,
+    pub(crate) digits_vary: bool,
 }
 
 impl Declared<'_> {
+    /// One to `path` that nobody has seen yet.
+    pub(crate) fn unseen(path: &str) -> Declared<'_> {
+        Declared {
+            path,
+            status: 200,
+            content_type: None,
+            body: String::new(),
+            is_chunked: false,
+            digits_vary: false,
+        }
+    }
+
     /// Takes over what was answered twice.
-    fn take(&mut self, first: &Answer, second: &Answer) -> Result<(), Refused> {
+    pub(crate) fn take(&mut self, first: &Answer, second: &Answer) -> Result<(), Refused> {
         let failed = |what: String| {
             let what = format!("{} is answered {what}", self.path);
             Refused::Failed(what, Vec::new())
@@ -217,10 +227,6 @@ impl Declared<'_> {
                 "with {length} bytes, which is too much for a subject.toml: {other}"
             )));
         }
-        let zeros = |body: &[u8]| -> Vec<u8> {
-            let zero = |byte: &u8| if byte.is_ascii_digit() { b'0' } else { *byte };
-            body.iter().map(zero).collect()
-        };
         self.digits_vary = first.body != second.body;
         if zeros(&first.body) != zeros(&second.body) {
             return Err(failed(format!(
@@ -236,8 +242,14 @@ impl Declared<'_> {
     }
 }
 
+/// A body without what may differ where digits vary.
+pub(crate) fn zeros(body: &[u8]) -> Vec<u8> {
+    let zero = |byte: &u8| if byte.is_ascii_digit() { b'0' } else { *byte };
+    body.iter().map(zero).collect()
+}
+
 /// The whole `subject.toml`.
-fn text(description: &str, command: &[String], answer: &Declared<'_>) -> String {
+pub(crate) fn text(description: &str, command: &[String], answer: &Declared<'_>) -> String {
     let quoted: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     let mut text = SUBJECT
         .replace("DESCRIPTION", &self::quoted(description))
@@ -262,7 +274,7 @@ fn text(description: &str, command: &[String], answer: &Declared<'_>) -> String 
 }
 
 /// A text as TOML writes it, on one line.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -277,8 +289,9 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// The words of a command as a shell would split them, with paths that hold from everywhere.
-fn words(command: &str) -> Result<Vec<String>, Refused> {
+/// The words of a command, given as `flag`, as a shell would split them, with paths that hold from
+/// everywhere.
+pub(crate) fn words(flag: &str, command: &str) -> Result<Vec<String>, Refused> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {
         match (quote, c) {
@@ -293,12 +306,12 @@ fn words(command: &str) -> Result<Vec<String>, Refused> {
     }
     words.extend(word);
     if quote.is_some() {
-        return Err(wrong(format!(
-            "--command {command:?}: a quote isn't closed"
-        )));
+        return Err(wrong(format!("{flag} {command:?}: a quote isn't closed")));
     }
     let Some(program) = words.first() else {
-        return Err(wrong("--command is empty: write it like './server {port}'"));
+        return Err(wrong(format!(
+            "{flag} is empty: write it like './server {{port}}'"
+        )));
     };
     if find_program(program).is_none() {
         return Err(wrong(format!(
@@ -308,7 +321,7 @@ fn words(command: &str) -> Result<Vec<String>, Refused> {
     }
     if !words.iter().any(|word| word.contains("{port}")) {
         return Err(wrong(format!(
-            "--command {command:?} doesn't say where the port goes: write {{port}} in its place, \
+            "{flag} {command:?} doesn't say where the port goes: write {{port}} in its place, \
              such as './server --port {{port}}' or 'env PORT={{port}} ./server'"
         )));
     }
@@ -330,7 +343,7 @@ mod tests {
 
     #[test]
     fn commands_are_split_as_a_shell_splits_them() {
-        let split = |text: &str| match words(text) {
+        let split = |text: &str| match words("--command", text) {
             Ok(words) => words,
             Err(Refused::Wrong(what)) => vec![what],
             Err(other) => panic!("{other:?}"),
@@ -360,14 +373,7 @@ mod tests {
             ..Answer::default()
         };
         let declared = |first: &Answer, second: &Answer| {
-            let mut declared = Declared {
-                path: "/a",
-                status: 0,
-                content_type: None,
-                body: String::new(),
-                is_chunked: false,
-                digits_vary: false,
-            };
+            let mut declared = Declared::unseen("/a");
             declared
                 .take(first, second)
                 .map(|()| text("x", &[], &declared))

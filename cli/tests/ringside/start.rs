@@ -1,0 +1,211 @@
+//! `ringside compare --start`: servers that are compared as they are typed, without a file.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::child::{Ended, Folder, assert_says, command, start};
+
+/// Our server, as a program called `name` that answers on the port it is given.
+const SERVES: &str = "exec RINGSIDE serve --threads 1 --engine epoll --addr 127.0.0.1:$1";
+
+/// Writes a script into `folder`.
+fn program(folder: &Folder, name: &str, script: &str) {
+    let script = script.replace("RINGSIDE", env!("CARGO_BIN_EXE_ringside"));
+    let path = folder.path(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Compares what `words` say, in `folder`.
+fn compare(folder: &Folder, words: &[&str]) -> Ended {
+    let mut command = command(&["compare"]);
+    start(command.args(words).current_dir(folder.path("."))).end()
+}
+
+/// The sentence that a comparison of a good server and of `script` is refused with.
+fn refused(name: &str, script: &str) -> String {
+    let folder = Folder::new();
+    program(&folder, "good", SERVES);
+    program(&folder, name, script);
+    let bad = format!("./{name} {{port}}");
+    let ended = compare(&folder, &["--start", "./good {port}", "--start", &bad]);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.stdout, "");
+    // Nothing was measured, so nothing is kept.
+    assert!(!fs::exists(folder.path("ringside-out")).unwrap());
+    ended.stderr
+}
+
+#[test]
+fn two_commands_are_compared_where_they_are_typed_and_go_on() {
+    let folder = Folder::new();
+    program(&folder, "v1", SERVES);
+    program(&folder, "v2", SERVES);
+    // They run in the current folder.
+    fs::write(folder.path("beside"), "").unwrap();
+    program(&folder, "v1", &format!("[ -e beside ] || exit 9\n{SERVES}"));
+    let words = [
+        "--start",
+        "./v1 {port}",
+        "--start",
+        "./v2 {port}",
+        "-c",
+        "2",
+    ];
+    let short = ["--rounds", "2", "--duration", "50ms", "--no-aa"];
+    let out = ["-o", "out"];
+    let ended = compare(&folder, &[&words[..], &short, &out].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "How do v1 and v2 compare?");
+    let report = fs::read_to_string(folder.path("out/report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["subjects"][0]["name"], "v1");
+    let kept = fs::read_to_string(folder.path("out/comparison.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["setup"]["baseline"], "v1");
+    let judged = serde_json::json!(["requests_per_second", "server_cpu_per_exchange"]);
+    assert_eq!(kept["setup"]["judged_by"], judged, "{}", kept["setup"]);
+    assert!(kept["setup"]["equal_rate"].as_f64() > Some(0.0));
+    // What is complete has nothing left to measure, and is reported again.
+    let again = compare(
+        &folder,
+        &[&words[..], &short, &["--resume", "out"]].concat(),
+    );
+    assert_eq!(again.code, Some(0), "{}\n{}", again.stdout, again.stderr);
+    let other = [
+        "--start",
+        "./v2 {port}",
+        "--start",
+        "./v1 {port}",
+        "-c",
+        "2",
+    ];
+    let other = compare(
+        &folder,
+        &[&other[..], &short, &["--resume", "out"]].concat(),
+    );
+    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    assert_says(&other.stderr, "started with a different");
+}
+
+#[test]
+fn answers_that_differ_are_shown_and_compared_only_if_that_is_wanted() {
+    let folder = Folder::new();
+    program(&folder, "v1", SERVES);
+    let other = "exec python3 -u -c 'import http.server as h, sys\n\
+                 class H(h.BaseHTTPRequestHandler):\n protocol_version = \"HTTP/1.1\"\n \
+                 def do_GET(s):\n  s.send_response(200); s.send_header(\"Content-Length\", \"6\"); \
+                 s.end_headers(); s.wfile.write(b\"Hello\\n\")\n def log_message(*a): pass\n\
+                 h.ThreadingHTTPServer((\"127.0.0.1\", int(sys.argv[1])), H).serve_forever()' $1";
+    program(&folder, "v2", other);
+    let words = ["--start", "./v1 {port}", "--start", "./v2 {port}"];
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    for part in [
+        "v2 answers / differently than v1",
+        "`Hello\\n` instead of `Hello, World!`",
+        "--any-answer",
+    ] {
+        assert_says(&ended.stderr, part);
+    }
+    let short = [
+        "--any-answer",
+        "--rounds",
+        "1",
+        "--duration",
+        "50ms",
+        "--no-aa",
+    ];
+    let ended = compare(&folder, &[&words[..], &short].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "The answers differ, and are compared because of --any-answer",
+    );
+}
+
+#[test]
+fn a_program_that_cannot_be_compared_is_told_what_it_did() {
+    let dead = refused("dies", "echo broken config >&2\nexit 7");
+    assert_says(
+        &dead,
+        "dies exited before it was ready: it exited with status 7",
+    );
+    assert_says(&dead, "broken config");
+    let daemon = SERVES.replace("exec ", "") + " &\nexit 0";
+    let daemon = refused("daemon", &daemon);
+    assert_says(
+        &daemon,
+        "daemon exited before it was ready: it went into the background",
+    );
+    assert_says(&daemon, "left ringside running");
+    let silent = std::thread::spawn(|| refused("silent", "exec sleep 1000"));
+    let other = refused("other", &SERVES.replace("$1", "0"));
+    assert_says(
+        &other,
+        "other wasn't ready within 20 s: it listens on port ",
+    );
+    assert_says(&other, "write {port} where its command takes the port");
+    let silent = silent.join().unwrap();
+    assert_says(&silent, "silent wasn't ready within 20 s: ");
+}
+
+#[test]
+fn what_is_no_comparison_of_commands_is_said_before_anything_is_started() {
+    let folder = Folder::new();
+    program(&folder, "v1", SERVES);
+    for (words, part) in [
+        (
+            &["--start", "./v1 {port}"][..],
+            "one server isn't a comparison",
+        ),
+        (
+            &["--start", "./v1", "--start", "./v1 {port}"],
+            "where the port goes",
+        ),
+        (
+            &["--start", "./no {port}", "--start", "./v1 {port}"],
+            "there's no program ./no",
+        ),
+        (
+            &["--start", "./v1 '{port}", "--start", "./v1 {port}"],
+            "a quote isn't closed",
+        ),
+        (
+            &["--start", "./v1 {port} {prot}", "--start", "./v1 {port}"],
+            "did you mean {port}?",
+        ),
+        (
+            &[
+                "--start",
+                "./v1 {port}",
+                "--start",
+                "./v1 {port}",
+                "-c",
+                "0",
+            ],
+            "at least one",
+        ),
+        (&["--start", "./v1 {port}", "a.toml"], "cannot be used with"),
+        (&["--path", "/", "a.toml"], "--path goes with --start"),
+        (&[], "FILE.toml"),
+    ] {
+        let ended = compare(&folder, words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+        assert!(!fs::exists(folder.path("ringside-out")).unwrap());
+    }
+    let words = [
+        "--start",
+        "./v1 {port}",
+        "--start",
+        "./v1 {port}",
+        "--path",
+        "/no",
+    ];
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_says(&ended.stderr, "v1: /no is answered with status 404");
+}

@@ -191,7 +191,15 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
     let (does, what) = match metric {
         Metric::Capacity => ("holds", "the rate"),
         Metric::RequestsDriven => ("gets", "the requests answered"),
-        _ => ("answers", "the requests"),
+        Metric::RequestsPerSecond => ("answers", "the requests"),
+        // Of these less is better, and they are ranked below.
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::Seconds
+        | Metric::MemoryPeak
+        | Metric::GeneratorCpuPerExchange => ("has", metric.name()),
     };
     let mut clauses = Vec::new();
     if !ahead.is_empty() {
@@ -214,18 +222,24 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
 }
 
 fn ranked_by_less(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Vec<String> {
-    let mut rows: Vec<(f64, &str)> = said
-        .iter()
-        .filter(|one| matches!(one.verdict.kind, Kind::Higher | Kind::Lower))
-        .filter_map(|one| Some((one.ratio?.centre, one.name)))
-        .collect();
+    let above = said.iter().filter_map(|one| {
+        let kind = one.verdict.kind;
+        let bound = match kind {
+            Kind::Higher | Kind::Lower => "",
+            Kind::AtLeast => "at least ",
+            Kind::AtMost => "at most ",
+            _ => return None,
+        };
+        Some((kind.figure(one.ratio?), bound, one.name))
+    });
+    let mut rows: Vec<(f64, &str, &str)> = above.collect();
     if rows.is_empty() {
         return Vec::new();
     }
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let takes = |(at, (ratio, name)): (usize, &(f64, &str))| match at {
-        0 => format!("{name} takes {}", times(*ratio)),
-        _ => format!("{name} {}", times(*ratio)),
+    let takes = |(at, (ratio, bound, name)): (usize, &(f64, &str, &str))| match at {
+        0 => format!("{name} takes {bound}{}", times(*ratio)),
+        _ => format!("{name} {bound}{}", times(*ratio)),
     };
     let each = list(rows.iter().enumerate().map(takes).collect());
     let rate = setup.equal_rate.filter(|_| at_equal_rate(metric));
@@ -329,6 +343,8 @@ mod tests {
         let base = ("ours", Kind::Baseline, 1.0);
         let rows = [base, ("b", Kind::Higher, 4.0), ("a", Kind::Lower, 0.5)];
         let cost = Metric::ServerCpuPerExchange;
+        let bound = of(cost, &setup, &[base, ("a", Kind::AtMost, 0.5)]).expect("a sentence");
+        assert!(bound.contains("a takes at most 0.5"), "{bound}");
         assert_eq!(
             of(cost, &setup, &rows).expect("a sentence"),
             "For the same 20,000/s, a takes 0.5 × and b 4 × the CPU time of ours."

@@ -128,8 +128,12 @@ fn an_outage_in_an_open_loop_is_the_servers_and_no_advice_is_given() {
     let warnings = record["warnings"].to_string();
     assert_says(&warnings, "because the server couldn't be reached");
     assert!(!warnings.contains("Add connections"), "{warnings}");
-    let reason = record["generator"]["limited_reason"].as_str().unwrap();
-    assert!(!reason.contains("waiting in the generator"), "{reason}");
+    // On a busy machine the server is back for a while before it is tried again, and that wait is
+    // the generator's: from a twentieth on it is said.
+    if ours < 0.04 * us("total_us") {
+        let reason = record["generator"]["limited_reason"].as_str().unwrap();
+        assert!(!reason.contains("waiting in the generator"), "{reason}");
+    }
 }
 
 /// Starts `ringside`, and once it is at work stops the whole process for longer than the server has

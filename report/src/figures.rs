@@ -10,7 +10,7 @@ use lab::verdict::Metric;
 use measure::record::Lost;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
-use statistics::format::{bytes, count, digits, percent, time_us};
+use statistics::format::{bytes, count, digits, per_second, percent, time_us};
 
 use super::Row;
 
@@ -256,6 +256,14 @@ pub(crate) fn judged_by(setup: &Setup) -> Vec<Metric> {
         true => vec![setup.metric],
         false => setup.judged_by.clone(),
     }
+}
+
+/// Which figures are of which load, where there are two.
+pub(crate) fn of_two_loads(rate: f64) -> String {
+    format!(
+        "requests/s in a closed loop; the other figures at {} for each",
+        per_second(rate)
+    )
 }
 
 impl Row {

@@ -50,8 +50,6 @@ pub use files::files;
 pub use html::{Enclosed, html};
 pub use json::json;
 pub use markdown::markdown;
-use plot::confidence;
-
 pub use phases::{Condition, PhaseFound};
 pub use resources::Resources;
 pub use terminal::{Look, terminal};
@@ -67,6 +65,8 @@ use statistics::format::{digits, per_second};
 use statistics::{Ratio, Spread};
 use supervisor::network::Network;
 use supervisor::watch::scrape::Change;
+
+use plot::confidence;
 
 /// The version of the JSON report.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -414,13 +414,19 @@ fn as_sentence(verdict: &Verdict, subjects: &[Row]) -> String {
 
 /// Words with a capital letter and a full stop. The name of a subject stays as it is.
 fn standing(words: &str, subjects: &[Row]) -> String {
+    let names = subjects.iter().map(|row| row.facts.name.as_str());
+    standing_among(words, names)
+}
+
+/// The same beside subjects of these names.
+fn standing_among<'a>(words: &str, mut names: impl Iterator<Item = &'a str>) -> String {
     let sentence = words.trim_end_matches('.');
-    let is_first = |row: &Row| {
-        let rest = sentence.strip_prefix(row.facts.name.as_str());
+    let is_first = |name: &str| {
+        let rest = sentence.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with(' '))
     };
     match sentence.get(..1) {
-        Some(first) if !subjects.iter().any(is_first) => {
+        Some(first) if !names.any(is_first) => {
             format!("{}{}.", first.to_uppercase(), &sentence[1..])
         }
         _ => format!("{sentence}."),

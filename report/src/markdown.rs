@@ -7,14 +7,13 @@ use lab::validity::Line;
 use lab::verdict::Kind;
 use measure::foreign::screened;
 use statistics::Ratio;
-use statistics::format::per_second;
 
 use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
-use super::figures::{Column, columns, judged_by, written};
+use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::resources::Table;
-use super::{Figures, Report, Row};
+use super::{Figures, Report, Row, standing};
 
 /// The whole report.
 pub fn markdown(report: &Report) -> String {
@@ -143,10 +142,8 @@ fn side_by_side(report: &Report) -> String {
         }
         lines.push(cells);
     }
-    let mut text = format!(
-        "## Side by side\n\nRequests/s in a closed loop; the other figures at {} for each.\n\n",
-        per_second(rate)
-    );
+    let lead = standing(&of_two_loads(rate), &[]);
+    let mut text = format!("## Side by side\n\n{lead}\n\n");
     self::rows(&mut text, &lines);
     text
 }

@@ -9,7 +9,7 @@ use lab::verdict::{Kind, Metric, Verdict, times};
 use statistics::Ratio;
 use statistics::format::per_second;
 
-use super::Row;
+use super::{Row, standing_among};
 
 /// One row's verdict by one figure.
 pub(crate) struct Said<'a> {
@@ -166,15 +166,11 @@ fn ranked(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Option<String> {
             }
         });
     }
-    let sentence = clauses.join("; ");
-    let starts_with_name = said.iter().any(|one| sentence.starts_with(one.name));
-    let first = sentence.chars().next()?;
-    Some(
-        match starts_with_name || sentence.starts_with(baseline.as_str()) {
-            true => format!("{sentence}."),
-            false => format!("{}{}.", first.to_uppercase(), &sentence[first.len_utf8()..]),
-        },
-    )
+    if clauses.is_empty() {
+        return None;
+    }
+    let names = said.iter().map(|one| one.name);
+    Some(standing_among(&clauses.join("; "), names))
 }
 
 fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<String> {

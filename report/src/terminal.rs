@@ -6,11 +6,11 @@ use lab::manifest::Outcome;
 use lab::manifest::Role;
 use lab::verdict::{Kind, Metric, Verdict};
 use statistics::Ratio;
-use statistics::format::{ascii, digits, give_or_take, per_second};
+use statistics::format::{ascii, digits, give_or_take};
 use supervisor::cores::List;
 
 use super::checks::{State, Summary, count_in_words, summaries};
-use super::figures::{Column, columns, judged_by, written};
+use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::{Note, Report, Row};
 
@@ -270,12 +270,8 @@ fn judged_table(report: &Report, look: Look) -> Vec<String> {
     }
     let mut text = with_spreads(lines, look);
     if let Some(rate) = setup.equal_rate {
-        let what = format!(
-            "requests/s in a closed loop; the other figures at {} for each",
-            per_second(rate)
-        );
         let width = look.width.max(WIDTH_MIN);
-        let lines = wrap(&what, width, "", "  ").into_iter();
+        let lines = wrap(&of_two_loads(rate), width, "", "  ").into_iter();
         text.extend(lines.map(|line| dim(&line, look)));
     }
     text

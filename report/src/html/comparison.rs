@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use lab::manifest::{Outcome, Role};
 use lab::verdict::{Kind, Metric, Verdict};
 use maud::{Markup, html};
-use statistics::format::{
-    bytes, count, digits, give_or_take, per_second, ratio as ratio_figure, time_us,
-};
+use statistics::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
 use statistics::{Method, Ratio, Spread};
 
 use super::page::{
@@ -21,7 +19,7 @@ use super::style::swatch;
 use super::trust::{resources, trust, trust_in_short};
 use crate::course::middle;
 use crate::environment::{command, machine, procedure};
-use crate::figures::{Column, columns, judged_by, written};
+use crate::figures::{Column, columns, judged_by, of_two_loads, written};
 use crate::{Figures, Note, PhaseFound, Report, Row, as_sentence, standing};
 
 /// A reason that is longer than this does not stand in large letters.
@@ -217,10 +215,7 @@ fn side_by_side(report: &Report) -> Option<Section> {
         cells
     };
     let rows: Vec<Vec<Cell>> = report.subjects.iter().enumerate().map(row).collect();
-    let lead = format!(
-        "Requests/s in a closed loop; the other figures at {} for each.",
-        per_second(rate)
-    );
+    let lead = standing(&of_two_loads(rate), &[]);
     Some(Section::new(
         "Side by side",
         &lead,

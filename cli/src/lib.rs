@@ -65,6 +65,11 @@ pub fn help(verb: Option<&str>) -> Option<String> {
     args::help(verb)
 }
 
+/// The arguments of the program, for completions and manual pages.
+pub fn definition() -> clap::Command {
+    args::definition()
+}
+
 /// The verbs in the order of the help, for generated documents.
 pub fn verbs() -> Vec<String> {
     args::verbs()

@@ -35,7 +35,7 @@ use crate::exit;
 #[derive(Debug, Parser)]
 #[command(
     name = "ringside",
-    version,
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGSIDE_BUILT_FROM"), ")"),
     about = "Load servers, hold connections, compare servers, and serve; on io_uring or epoll",
     after_help = exit::TABLE,
     term_width = 100,
@@ -129,6 +129,11 @@ pub(crate) fn verbs() -> Vec<String> {
         .get_subcommands()
         .map(|verb| verb.get_name().to_string())
         .collect()
+}
+
+/// All of it as clap knows it, for completions and manual pages.
+pub(crate) fn definition() -> clap::Command {
+    Arguments::command()
 }
 
 /// The text of `ringside [VERB] --help`; `None` for an unknown verb.

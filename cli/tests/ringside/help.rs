@@ -48,9 +48,10 @@ fn the_help_names_every_exit_code() {
 fn the_version_is_data() {
     for flag in ["-v", "-V", "--version"] {
         let ended = ringside(&[flag]);
+        let commit = env!("RINGSIDE_BUILT_FROM");
         assert_eq!(
             ended.stdout,
-            format!("ringside {}\n", env!("CARGO_PKG_VERSION"))
+            format!("ringside {} ({commit})\n", env!("CARGO_PKG_VERSION"))
         );
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     }

@@ -52,8 +52,8 @@ pub(crate) fn find(folder: &Path) -> Found {
     }
 }
 
-/// What says which commit it is. Each worktree has its HEAD; a branch is a file of its own or a line
-/// of `packed-refs`, and leaves that for a file with its next commit.
+/// What says which commit it is. Each worktree has its HEAD; a branch is a file of its own or a
+/// line of `packed-refs`, and leaves that for a file with its next commit.
 fn head(folder: &Path) -> Vec<PathBuf> {
     // The log grows with every commit and checkout, wherever the branch is kept.
     let mut names = ["HEAD", "logs/HEAD", "packed-refs"]

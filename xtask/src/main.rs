@@ -7,12 +7,14 @@
 //!
 //! `cargo xtask nonsense` holds whole programs against peers that make no sense; `nonsense/` says
 //! how.
+//! `cargo xtask dist` makes packages; `dist/` says of what.
 //! `cargo xtask cost` and `cargo xtask instructions` say what a change costs.
 #![forbid(unsafe_code)]
 
 mod cargo;
 mod complaint;
 mod cost;
+mod dist;
 mod documents;
 mod instructions;
 mod nonsense;
@@ -28,6 +30,8 @@ const USAGE: &str = "\
 usage: cargo xtask tidy   check imports, circles, unsafe, sizes, the clock, words, documents
        cargo xtask circles  list the modules that depend on each other in circles
        cargo xtask docs   write the generated documents anew
+       cargo xtask dist [--target TARGET] [--profile PROFILE]
+                          make packages in target/dist
        cargo xtask nonsense  hold whole programs against peers that make no sense
        cargo xtask cost OLD NEW
                           compare the processor time of two ringside programs
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["circles"] => circles(),
         ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
+        ["dist", ..] => dist::run(&verbs[1..], &workspace::root()),
         ["cost", old, new] => cost::run(old, new),
         ["instructions"] => instructions::run(None),
         ["instructions", checkout] => instructions::run(Some(checkout)),

@@ -125,7 +125,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "xtask",
-        holds: "what CI checks: imports, sizes, generated documents",
+        holds: "what CI checks: imports, sizes, generated documents; packages",
         imports: &["cli", "engine", "load", "measure"],
         test_imports: &[],
     },

@@ -1,0 +1,207 @@
+//! The program itself, linked statically: it needs nothing of the host that it runs on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cargo;
+
+/// What packages can be made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) triple: &'static str,
+    /// The architecture as Debian calls it.
+    pub(super) debian: &'static str,
+    /// The architecture as images call it.
+    pub(super) oci: &'static str,
+    /// The C compiler, and Debian's package of it. It also links.
+    compiler: (&'static str, &'static str),
+}
+
+pub(super) const TARGETS: [Target; 4] = [
+    Target {
+        triple: "x86_64-unknown-linux-gnu",
+        debian: "amd64",
+        oci: "amd64",
+        compiler: ("cc", "build-essential"),
+    },
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        debian: "amd64",
+        oci: "amd64",
+        compiler: ("musl-gcc", "musl-tools"),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-gnu",
+        debian: "arm64",
+        oci: "arm64",
+        compiler: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        debian: "arm64",
+        oci: "arm64",
+        compiler: (
+            "aarch64-linux-musl-gcc",
+            "a musl cross toolchain (Debian has none)",
+        ),
+    },
+];
+
+/// The target of that name.
+pub(super) fn target(triple: &str) -> Result<Target, String> {
+    let found = TARGETS.into_iter().find(|target| target.triple == triple);
+    found.ok_or_else(|| {
+        let names = TARGETS.map(|target| target.triple).join(", ");
+        format!("{triple}: ringside isn't packaged for it; the targets are {names}")
+    })
+}
+
+/// Where cargo builds.
+pub(super) fn target_folder(root: &Path) -> PathBuf {
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root.join(given.unwrap_or_else(|| "target".into()))
+}
+
+/// Builds the program and reads it.
+pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Vec<u8>, String> {
+    installed(target)?;
+    let triple = target.triple;
+    let mut cargo = cargo::cargo(root);
+    cargo
+        .args(["build", "--locked", "--package", "cli", "--bin", "ringside"])
+        .args(["--target", triple, "--profile", profile])
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(root));
+    let shouted = triple.replace('-', "_");
+    let linker = format!("CARGO_TARGET_{}_LINKER", shouted.to_uppercase());
+    for name in [linker, format!("CC_{shouted}")] {
+        if std::env::var_os(&name).is_none() {
+            cargo.env(name, target.compiler.0);
+        }
+    }
+    let status = cargo
+        .status()
+        .map_err(|error| format!("cargo can't be started: {error}"))?;
+    if !status.success() {
+        return Err(format!(
+            "{triple}: cargo didn't build it; what it says stands above"
+        ));
+    }
+    let output = if profile == "dev" { "debug" } else { profile };
+    let path = target_folder(root)
+        .join(triple)
+        .join(output)
+        .join("ringside");
+    let program = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if names_a_loader(&program) {
+        return Err(format!(
+            "{}: isn't static: it names a dynamic loader; is another linker configured?",
+            path.display()
+        ));
+    }
+    Ok(program)
+}
+
+/// Static, and without the paths of the machine that builds.
+fn flags(root: &Path) -> String {
+    let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
+    for (path, name) in [(Some(root.to_path_buf()), "/ringside"), (home, "/cargo")] {
+        if let Some(path) = path {
+            flags.push(format!("--remap-path-prefix={}={name}", path.display()));
+        }
+    }
+    flags.join("\x1f")
+}
+
+/// Whether Rust and C can be compiled for it here; else the command that installs what is missing.
+fn installed(target: &Target) -> Result<(), String> {
+    let triple = target.triple;
+    let question = ["--print", "target-libdir", "--target", triple];
+    let said = Command::new("rustc").args(question).output();
+    let said = said.map_err(|error| format!("rustc can't be started: {error}"))?;
+    let library = String::from_utf8_lossy(&said.stdout).into_owned();
+    if !Path::new(library.trim()).is_dir() {
+        return Err(format!(
+            "{triple}: Rust's library for it isn't installed; run `rustup target add {triple}`"
+        ));
+    }
+    let (compiler, package) = target.compiler;
+    if Command::new(compiler).arg("--version").output().is_err() {
+        return Err(format!(
+            "{triple}: {compiler} isn't installed; run `apt-get install {package}`"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a program of 64 bits, least byte first, has a header `PT_INTERP` (elf(5)).
+fn names_a_loader(program: &[u8]) -> bool {
+    const PT_INTERP: u64 = 3;
+    let number = |at: usize, size: usize| -> Option<u64> {
+        let bytes = program.get(at..at.checked_add(size)?)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+        )
+    };
+    let headers = || Some((number(32, 8)?, number(54, 2)?, number(56, 2)?));
+    let Some((first, size, count)) = headers() else {
+        return false;
+    };
+    (0..count).any(|at| {
+        let at = usize::try_from(first + at * size).unwrap_or(usize::MAX);
+        number(at, 4) == Some(PT_INTERP)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_needs_a_loader_is_told_from_one_that_does_not() {
+        // Tests are linked dynamically.
+        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(names_a_loader(&this));
+        let first = u64::from_le_bytes(this[32..40].try_into().unwrap()) as usize;
+        let size = usize::from(u16::from_le_bytes([this[54], this[55]]));
+        let count = usize::from(u16::from_le_bytes([this[56], this[57]]));
+        let mut without = this.clone();
+        for at in (0..count).map(|at| first + at * size) {
+            if without[at] == 3 {
+                without[at] = 0;
+            }
+        }
+        assert!(!names_a_loader(&without));
+        assert!(!names_a_loader(&this[..50]));
+    }
+
+    #[test]
+    fn a_target_that_is_not_there_is_refused_with_what_to_do() {
+        let refused = target("riscv64gc-unknown-linux-gnu").unwrap_err();
+        assert!(
+            refused.contains("the targets are x86_64-unknown-linux-gnu, "),
+            "{refused}"
+        );
+        let nowhere = Target {
+            triple: "x86_64-unknown-none-elf-missing",
+            ..TARGETS[0]
+        };
+        let refused = installed(&nowhere).unwrap_err();
+        let command = "`rustup target add x86_64-unknown-none-elf-missing`";
+        assert!(refused.ends_with(command), "{refused}");
+        let compilerless = Target {
+            compiler: ("no-such-compiler", "a-package"),
+            ..TARGETS[0]
+        };
+        let refused = installed(&compilerless).unwrap_err();
+        assert!(
+            refused.ends_with("run `apt-get install a-package`"),
+            "{refused}"
+        );
+    }
+}

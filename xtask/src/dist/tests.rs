@@ -1,0 +1,178 @@
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+use super::*;
+
+const TIME: u64 = 1_700_000_000;
+
+fn contents() -> Contents {
+    Contents::gather(&crate::workspace::root(), b"a program".to_vec()).unwrap()
+}
+
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+/// Paths in the order of the archive, with their modes and what they hold.
+fn unpacked(archive: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in tar::Archive::new(archive).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let header = entry.header();
+        assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
+        assert_eq!(header.mtime().unwrap(), TIME);
+        let (path, mode) = (
+            entry.path().unwrap().display().to_string(),
+            header.mode().unwrap(),
+        );
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        found.push((path, mode, bytes));
+    }
+    found
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn arguments_that_are_wrong_are_refused() {
+    let asked = read(&words("--profile dev --target x86_64-unknown-linux-musl")).unwrap();
+    assert_eq!(asked.profile, "dev");
+    assert_eq!(asked.target.triple, "x86_64-unknown-linux-musl");
+    assert_eq!(read(&[]).unwrap().profile, "dist");
+    for wrong in ["--target", "--speed 3", "--target sparc"] {
+        assert!(read(&words(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_tarball_holds_the_program_licences_completions_and_a_page_for_each_verb() {
+    let packed = tarball(&contents(), "ringside-x", TIME).unwrap();
+    let files = unpacked(&unzipped(&packed));
+    let paths: Vec<&str> = files.iter().map(|(path, ..)| path.as_str()).collect();
+    assert!(paths.is_sorted(), "{paths:?}");
+    let program = &files[paths
+        .iter()
+        .position(|path| *path == "ringside-x/ringside")
+        .unwrap()];
+    assert_eq!((program.1, &program.2[..]), (0o755, &b"a program"[..]));
+    for file in [
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "README.md",
+        "completions/_ringside",
+    ] {
+        assert!(
+            paths.contains(&&*format!("ringside-x/{file}")),
+            "{file}: {paths:?}"
+        );
+    }
+    for verb in cli::verbs() {
+        let page = format!("ringside-x/man/man1/ringside-{verb}.1");
+        let (.., text) = files.iter().find(|(path, ..)| *path == page).expect(&page);
+        assert!(
+            String::from_utf8_lossy(text).contains(".SH SYNOPSIS"),
+            "{page}"
+        );
+    }
+    assert_eq!(
+        tarball(&contents(), "ringside-x", TIME).unwrap(),
+        packed,
+        "bytes differ"
+    );
+}
+
+#[test]
+fn completions_know_verbs_and_flags() {
+    for shell in contents().completions {
+        let text = String::from_utf8(shell.text).unwrap();
+        for word in ["compare", "connections"] {
+            assert!(text.contains(word), "{}: {word}", shell.file);
+        }
+    }
+}
+
+#[test]
+fn a_blob_of_the_image_is_what_its_name_says_and_all_point_to_each_other() {
+    let packed = image::archive(&contents(), "amd64", TIME).unwrap();
+    assert_eq!(
+        image::archive(&contents(), "amd64", TIME).unwrap(),
+        packed,
+        "bytes differ"
+    );
+    let files: BTreeMap<String, Vec<u8>> = unpacked(&packed)
+        .into_iter()
+        .map(|(path, _, bytes)| (path, bytes))
+        .collect();
+    let blob = |described: &Value| -> Vec<u8> {
+        let name = described["digest"].as_str().unwrap().replace(':', "/");
+        let bytes = files[&format!("blobs/{name}")].clone();
+        assert_eq!(format!("sha256/{}", digest(&bytes)), name);
+        assert_eq!(described["size"], bytes.len());
+        bytes
+    };
+    let json = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
+    assert_eq!(json(&files["oci-layout"])["imageLayoutVersion"], "1.0.0");
+    let manifest = json(&blob(&json(&files["index.json"])["manifests"][0]));
+    let config = json(&blob(&manifest["config"]));
+    let layer = unzipped(&blob(&manifest["layers"][0]));
+    assert_eq!(
+        config["rootfs"]["diff_ids"][0],
+        format!("sha256:{}", digest(&layer))
+    );
+    let entry = config["config"]["Entrypoint"][0].as_str().unwrap();
+    let layer = unpacked(&layer);
+    let holds = |path: &str| layer.iter().any(|(there, ..)| there == path);
+    assert!(
+        holds(&entry[1..]) && holds("etc/ssl/certs/ca-certificates.crt"),
+        "{config}"
+    );
+}
+
+#[test]
+fn sums_name_the_packages_of_this_version_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("ringside-{VERSION}-x.tar.gz");
+    for file in [&*name, "ringside", "ringside-0.0.0-x.tar.gz", "SHA256SUMS"] {
+        fs::write(folder.path().join(file), "").unwrap();
+    }
+    // Of nothing, as everybody knows it.
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(sums(folder.path()).unwrap(), format!("{empty}  {name}\n"));
+}
+
+#[test]
+fn the_package_is_one_that_dpkg_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ringside.deb");
+    let packed = deb::package(&contents(), "amd64", TIME).unwrap();
+    assert_eq!(
+        deb::package(&contents(), "amd64", TIME).unwrap(),
+        packed,
+        "bytes differ"
+    );
+    fs::write(&path, packed).unwrap();
+    let root = folder.path().join("root");
+    let dpkg = |arguments: &[&str]| {
+        let output = std::process::Command::new("dpkg-deb")
+            .args(arguments)
+            .output();
+        output.expect("dpkg-deb is installed").status.success()
+    };
+    let (path, root_text) = (path.to_str().unwrap(), root.to_str().unwrap());
+    assert!(dpkg(&["--info", path]));
+    assert!(dpkg(&["--extract", path, root_text]));
+    assert_eq!(
+        fs::read(root.join("usr/bin/ringside")).unwrap(),
+        b"a program"
+    );
+    let page = fs::read(root.join("usr/share/man/man1/ringside-run.1.gz")).unwrap();
+    assert!(String::from_utf8(unzipped(&page)).unwrap().contains("run"));
+}

@@ -1,16 +1,20 @@
 //! `ringside serve`: a configuration out of the arguments, and the server until it is stopped.
 
-use std::net::ToSocketAddrs;
+use std::time::Duration;
 
 use engine::Address;
 use engine::signal::Stop;
 use engine::tls::Certificate;
+use measure::time::Time;
 use server::{Config, Limits, Summary, Timeouts, Tls};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
 use crate::run::addresses;
+
+/// How long the name in `--addr` may take.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a certificate is always made for.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -154,10 +158,10 @@ fn address(text: &str) -> Result<(Address, String), String> {
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host);
     let host = if host.is_empty() { "0.0.0.0" } else { host };
-    let mut found = (host, port)
-        .to_socket_addrs()
+    let found = load::look_up(host, port, Time::now() + RESOLVED_WITHIN)
         .map_err(|error| bad(&format!("can't resolve {host} ({error})")))?;
     found
+        .into_iter()
         .next()
         .map(|found| (Address::Tcp(found), host.to_string()))
         .ok_or_else(|| bad(&format!("{host} doesn't resolve to an address")))

@@ -36,7 +36,9 @@ mod tests;
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::{self, Plan, Redaction, protocol, redaction, schedule};
-pub use probe::{Answer, CallEnd, LoadError, grpc, probe, speaks_otherwise, unless_stopped};
+pub use probe::{
+    Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,
+};
 pub use run::run;
 
 /// The record of a run of this crate.

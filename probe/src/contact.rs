@@ -63,6 +63,7 @@ pub(crate) fn left(deadline: Time) -> io::Result<Duration> {
 ///
 /// # Errors
 /// It isn't done by then, or this host has no thread left.
+#[cfg(any(test, not(target_feature = "crt-static")))]
 pub(crate) fn until<T: Send + 'static>(
     deadline: Time,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,8 +1,9 @@
-//! The first contact with a target, before any load: finding its addresses ([`target`]), setting
-//! up TLS ([`tls`]), asking a gRPC server for its methods ([`grpc`]), checking that the target
-//! speaks the plan's protocol ([`reach`]), and making one whole exchange with its answer kept
-//! ([`probe`]), which shows whether a subject is ready and what it answers. Where that fails,
-//! [`mistaken`] says whether the URL asks for TLS where there is none, or the other way round.
+//! The first contact with a target, before any load: finding its addresses ([`target`], and
+//! [`look_up`] for names), setting up TLS ([`tls`]), asking a gRPC server for its methods
+//! ([`grpc`]), checking that the target speaks the plan's protocol ([`reach`]), and making one
+//! whole exchange with its answer kept ([`probe`]), which shows whether a subject is ready and what
+//! it answers. Where that fails, [`mistaken`] says whether the URL asks for TLS where there is
+//! none, or the other way round.
 //!
 //! Everything blocks, on connections of its own, and each contact has one deadline for all of it:
 //! for resolving names, for connecting to every address, and for what is said there.
@@ -18,6 +19,7 @@ pub mod grpc;
 mod http1;
 mod http2;
 mod mistaken;
+mod names;
 pub mod target;
 pub mod tls;
 mod websocket;
@@ -34,6 +36,7 @@ use self::conversation::Conversation;
 pub use self::error::LoadError;
 use self::http2::Http2;
 pub use self::mistaken::mistaken;
+pub use self::names::look_up;
 use self::websocket::WebSocket;
 use plan::protocol::Protocol;
 use plan::{Contact, Plan};

@@ -1,13 +1,14 @@
 //! From a plan's target to addresses, and what to say when nobody is there.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 
 use engine::Address;
 use measure::time::Time;
 
 use crate::LoadError;
-use crate::contact::{left, until};
+use crate::contact::left;
+use crate::names::look_up;
 use plan::Contact;
 
 /// The addresses to connect to, in the resolver's order. Connections take them in turn.
@@ -41,17 +42,6 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
     let alive = alive(&found, deadline);
     let chosen = if alive.is_empty() { vec![first] } else { alive };
     Ok(chosen.into_iter().map(Address::Tcp).collect())
-}
-
-/// Asks the resolver, which sets its own time limits and can't be interrupted.
-fn look_up(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let asked = (host.to_owned(), port);
-    until(deadline, move || {
-        asked.to_socket_addrs().map(Iterator::collect)
-    })?
 }
 
 /// `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one. Where there

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["circles"] => circles(),
         ["nonsense", ..] => return nonsense::run(&verbs[1..], &workspace::root()),
-        ["dist", ..] => dist::run(&verbs[1..], &workspace::root()),
+        ["dist", ..] => return dist::run(&verbs[1..], &workspace::root()),
         ["cost", old, new] => cost::run(old, new),
         ["instructions"] => instructions::run(None),
         ["instructions", checkout] => instructions::run(Some(checkout)),

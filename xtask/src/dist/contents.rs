@@ -16,6 +16,9 @@ pub(super) struct Contents {
     pub(super) manual: Vec<(String, Vec<u8>)>,
 }
 
+/// The licences of what is linked in.
+pub(super) const LIBRARIES: &str = "THIRD-PARTY.txt";
+
 /// How a shell completes what is typed.
 pub(super) struct Completion {
     pub(super) file: &'static str,
@@ -51,13 +54,19 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 ];
 
 impl Contents {
-    /// What belongs to `program`, of the repository at `root`.
-    pub(super) fn gather(root: &Path, program: Vec<u8>) -> Result<Contents, String> {
+    /// What belongs to `program`, of the repository at `root`. `licences` is the document about
+    /// what is linked in.
+    pub(super) fn gather(
+        root: &Path,
+        program: Vec<u8>,
+        licences: Vec<u8>,
+    ) -> Result<Contents, String> {
         let mut documents = Vec::new();
         for name in DOCUMENTS {
             let text = fs::read(root.join(name)).map_err(|error| format!("{name}: {error}"))?;
             documents.push((name, text));
         }
+        documents.push((LIBRARIES, licences));
         Ok(Contents {
             program,
             documents,

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use super::archive::{Archive, zip};
-use super::contents::Contents;
+use super::contents::{Contents, LIBRARIES};
 
 /// The package for `architecture`, as Debian calls it.
 pub(super) fn package(
@@ -34,7 +34,11 @@ fn data(contents: &Contents, time: u64) -> Result<(Vec<u8>, usize), String> {
     for (name, text) in &contents.manual {
         files.push((format!("usr/share/man/man1/{name}.gz"), zip(text)?, 0o644));
     }
-    let mut copyright = b"ringside is licensed under Apache-2.0 or MIT, as you prefer.\n".to_vec();
+    let mut copyright = format!(
+        "ringside is licensed under Apache-2.0 or MIT, as you prefer. {LIBRARIES}.gz, beside this\n\
+         file, has the licences of the libraries that are linked into it.\n"
+    )
+    .into_bytes();
     for (name, text) in &contents.documents {
         if name.starts_with("LICENSE") {
             copyright.extend_from_slice(format!("\n{name}\n\n").as_bytes());

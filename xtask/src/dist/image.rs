@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::archive::{Archive, zip};
-use super::contents::Contents;
+use super::contents::{Contents, LIBRARIES};
 use super::{VERSION, digest};
 
 /// Where this host keeps the roots that it trusts, and where the program looks for them.
@@ -29,6 +29,11 @@ pub(super) fn archive(
     let mut files = Archive::default();
     files.file("usr/bin/ringside", &contents.program, 0o755);
     files.file(ROOTS, &roots, 0o644);
+    for (name, text) in &contents.documents {
+        if name.starts_with("LICENSE") || *name == LIBRARIES {
+            files.file(&format!("usr/share/doc/ringside/{name}"), text, 0o644);
+        }
+    }
     // Who runs it there isn't root, and has a name.
     files.file(
         "etc/passwd",

@@ -7,11 +7,14 @@ mod archive;
 mod contents;
 mod deb;
 mod image;
+mod licences;
 mod program;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use sha2::{Digest, Sha256};
 
@@ -25,7 +28,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask dist [--target TARGET] [--profile PROFILE]
   --target TARGET    Default: x86_64-unknown-linux-gnu
-  --profile PROFILE  Default: dist. `dev` builds fast, for packages that only try the packaging";
+  --profile PROFILE  Default: dist. `trial` builds fast, for packages that only try the packaging";
+
+/// The profile of packages for others. Of another one, they carry its name.
+const DIST: &str = "dist";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,42 +40,84 @@ struct Asked {
     profile: String,
 }
 
+/// `cargo xtask dist` with what stands after it.
+pub(crate) fn run(arguments: &[String], root: &Path) -> ExitCode {
+    let asked = match read(arguments) {
+        Ok(asked) => asked,
+        Err(text) => {
+            eprintln!("{text}");
+            return ExitCode::from(2);
+        }
+    };
+    match make(&asked, root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Makes every package of one target, in `target/dist/`.
-///
-/// # Errors
-/// Where the arguments are wrong, the target isn't installed, or something can't be written.
-pub(crate) fn run(arguments: &[String], root: &Path) -> Result<(), String> {
-    let asked = read(arguments)?;
+fn make(asked: &Asked, root: &Path) -> Result<(), String> {
     let time = commit_time(root)?;
     let program = program::build(root, &asked.target, &asked.profile)?;
+    let licences = licences::document(root, &asked.target)?;
     let folder = program::target_folder(root).join("dist");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let contents = Contents::gather(root, program)?;
-    let triple = asked.target.triple;
-    let name = format!("ringside-{VERSION}-{triple}");
+    let contents = Contents::gather(root, program, licences)?;
+    let names = names(asked);
     let packages = [
-        (name.clone(), contents.program.clone()),
-        (format!("{name}.tar.gz"), tarball(&contents, &name, time)?),
+        (&names.program, contents.program.clone()),
+        (&names.tarball, tarball(&contents, &names.program, time)?),
         (
-            format!("ringside_{VERSION}_{}.deb", asked.target.debian),
+            &names.deb,
             deb::package(&contents, asked.target.debian, time)?,
         ),
         (
-            format!("{name}.oci.tar"),
+            &names.image,
             image::archive(&contents, asked.target.oci, time)?,
         ),
     ];
     for (name, bytes) in &packages {
-        write(&folder.join(name), bytes, *name == packages[0].0)?;
+        write(&folder.join(name), bytes, *name == &names.program)?;
         println!("{}  {}", digest(bytes), folder.join(name).display());
     }
     write(&folder.join("SHA256SUMS"), sums(&folder)?.as_bytes(), false)
 }
 
+/// What the packages are called.
+struct Names {
+    program: String,
+    tarball: String,
+    deb: String,
+    image: String,
+}
+
+/// No two targets and no two profiles have a name in common, so that no package replaces another.
+fn names(asked: &Asked) -> Names {
+    let Asked { target, profile } = asked;
+    let profile = match &**profile {
+        DIST => String::new(),
+        other => format!("-{other}"),
+    };
+    let program = format!("ringside-{VERSION}-{}{profile}", target.triple);
+    let distinction = target.distinction();
+    Names {
+        tarball: format!("{program}.tar.gz"),
+        deb: format!(
+            "ringside_{VERSION}_{}{distinction}{profile}.deb",
+            target.debian
+        ),
+        image: format!("{program}.oci.tar"),
+        program,
+    }
+}
+
 fn read(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked {
         target: program::TARGETS[0],
-        profile: "dist".to_owned(),
+        profile: DIST.to_owned(),
     };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -78,6 +126,14 @@ fn read(arguments: &[String]) -> Result<Asked, String> {
             .ok_or_else(|| format!("{word}: nothing follows\n{USAGE}"))?;
         match word.as_str() {
             "--target" => asked.target = program::target(value)?,
+            // It becomes a part of paths and names.
+            "--profile"
+                if !value
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || "-_".contains(c)) =>
+            {
+                return Err(format!("{value:?}: profiles aren't called that\n{USAGE}"));
+            }
             "--profile" => asked.profile.clone_from(value),
             _ => return Err(format!("{word}: no such option\n{USAGE}")),
         }
@@ -163,15 +219,20 @@ fn digest(bytes: &[u8]) -> String {
     text
 }
 
-/// Writes a file beside its place and moves it there, so that it's whole or not there.
+/// Writes a file beside its place and moves it there, so that it's whole or not there. If that
+/// fails, nothing stays behind.
 fn write(path: &Path, bytes: &[u8], executable: bool) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt as _;
     let about = |error: std::io::Error| format!("{}: can't be written: {error}", path.display());
-    let beside = path.with_extension("part");
-    fs::write(&beside, bytes).map_err(about)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let beside = tempfile::NamedTempFile::new_in(folder).map_err(about)?;
+    let mut file = beside.as_file();
+    file.write_all(bytes).map_err(about)?;
     let mode = if executable { 0o755 } else { 0o644 };
-    fs::set_permissions(&beside, fs::Permissions::from_mode(mode)).map_err(about)?;
-    fs::rename(&beside, path).map_err(about)
+    file.set_permissions(fs::Permissions::from_mode(mode))
+        .map_err(about)?;
+    let kept = beside.persist(path).map_err(|error| error.error);
+    kept.map(drop).map_err(about)
 }
 
 #[cfg(test)]

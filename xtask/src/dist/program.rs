@@ -15,6 +15,40 @@ pub(super) struct Target {
     pub(super) oci: &'static str,
     /// The C compiler, and Debian's package of it. It also links.
     compiler: (&'static str, &'static str),
+    pub(super) libc: Libc,
+}
+
+/// The C library that a program is linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Libc {
+    Glibc,
+    Musl,
+}
+
+impl Target {
+    /// The names of packages distinguish what the architecture alone doesn't.
+    pub(super) fn distinction(&self) -> &'static str {
+        match self.libc {
+            Libc::Glibc => "",
+            Libc::Musl => "-musl",
+        }
+    }
+
+    /// What the compiler links in, with licences.
+    pub(super) fn runtime(&self) -> [(&'static str, &'static str); 3] {
+        let libc = match self.libc {
+            Libc::Glibc => (
+                "glibc",
+                "LGPL-2.1-or-later; `cargo xtask dist` links the program again, with another one",
+            ),
+            Libc::Musl => ("musl", "MIT"),
+        };
+        [
+            ("Rust's standard library", "MIT OR Apache-2.0"),
+            libc,
+            ("libgcc", "GPL-3.0-or-later WITH GCC-exception-3.1"),
+        ]
+    }
 }
 
 pub(super) const TARGETS: [Target; 4] = [
@@ -23,18 +57,21 @@ pub(super) const TARGETS: [Target; 4] = [
         debian: "amd64",
         oci: "amd64",
         compiler: ("cc", "build-essential"),
+        libc: Libc::Glibc,
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         debian: "amd64",
         oci: "amd64",
         compiler: ("musl-gcc", "musl-tools"),
+        libc: Libc::Musl,
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         debian: "arm64",
         oci: "arm64",
         compiler: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        libc: Libc::Glibc,
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
@@ -44,6 +81,7 @@ pub(super) const TARGETS: [Target; 4] = [
             "aarch64-linux-musl-gcc",
             "a musl cross toolchain (Debian has none)",
         ),
+        libc: Libc::Musl,
     },
 ];
 
@@ -102,7 +140,7 @@ pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Vec<u
 }
 
 /// Static, and without the paths of the machine that builds.
-fn flags(root: &Path) -> String {
+pub(super) fn flags(root: &Path) -> String {
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)

@@ -9,7 +9,8 @@ use super::*;
 const TIME: u64 = 1_700_000_000;
 
 fn contents() -> Contents {
-    Contents::gather(&crate::workspace::root(), b"a program".to_vec()).unwrap()
+    let (program, licences) = (b"a program".to_vec(), b"of libraries".to_vec());
+    Contents::gather(&crate::workspace::root(), program, licences).unwrap()
 }
 
 fn unzipped(bytes: &[u8]) -> Vec<u8> {
@@ -47,9 +48,48 @@ fn arguments_that_are_wrong_are_refused() {
     assert_eq!(asked.profile, "dev");
     assert_eq!(asked.target.triple, "x86_64-unknown-linux-musl");
     assert_eq!(read(&[]).unwrap().profile, "dist");
-    for wrong in ["--target", "--speed 3", "--target sparc"] {
-        assert!(read(&words(wrong)).is_err(), "{wrong}");
+    let wrong = [
+        "--target",
+        "--speed 3",
+        "--target sparc",
+        "--profile ../dev",
+    ];
+    for wrong in wrong {
+        let code = run(&words(wrong), Path::new("/nowhere"));
+        assert_eq!(code, ExitCode::from(2), "{wrong}");
     }
+}
+
+#[test]
+fn no_package_of_one_target_or_profile_replaces_another() {
+    let mut seen = std::collections::BTreeSet::new();
+    for target in program::TARGETS {
+        for profile in [DIST, "trial", "dev"] {
+            let profile = profile.to_owned();
+            let names = names(&Asked { target, profile });
+            for name in [names.program, names.tarball, names.deb, names.image] {
+                assert!(seen.insert(name.clone()), "{name}: twice");
+            }
+        }
+    }
+    // What people look for first has the plainest name.
+    assert!(seen.contains(&format!("ringside_{VERSION}_amd64.deb")));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken");
+    fs::create_dir(&taken).unwrap();
+    let refused = write(&taken, b"a", false).unwrap_err();
+    assert!(refused.contains("taken: can't be written: "), "{refused}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let free = folder.path().join("free");
+    write(&free, b"a", true).unwrap();
+    assert_eq!(fs::read(&free).unwrap(), b"a");
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(&free).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
 }
 
 #[test]
@@ -67,6 +107,7 @@ fn the_tarball_holds_the_program_licences_completions_and_a_page_for_each_verb()
         "LICENSE-MIT",
         "LICENSE-APACHE",
         "README.md",
+        "THIRD-PARTY.txt",
         "completions/_ringside",
     ] {
         assert!(
@@ -134,6 +175,7 @@ fn a_blob_of_the_image_is_what_its_name_says_and_all_point_to_each_other() {
         holds(&entry[1..]) && holds("etc/ssl/certs/ca-certificates.crt"),
         "{config}"
     );
+    assert!(holds("usr/share/doc/ringside/THIRD-PARTY.txt"));
 }
 
 #[test]
@@ -173,6 +215,8 @@ fn the_package_is_one_that_dpkg_reads() {
         fs::read(root.join("usr/bin/ringside")).unwrap(),
         b"a program"
     );
+    let licences = fs::read(root.join("usr/share/doc/ringside/THIRD-PARTY.txt.gz")).unwrap();
+    assert_eq!(unzipped(&licences), b"of libraries");
     let page = fs::read(root.join("usr/share/man/man1/ringside-run.1.gz")).unwrap();
     assert!(String::from_utf8(unzipped(&page)).unwrap().contains("run"));
 }

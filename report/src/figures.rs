@@ -67,10 +67,8 @@ pub struct GeneratingFigures {
 impl GeneratingFigures {
     fn of(samples: &[Sample]) -> Option<GeneratingFigures> {
         let rounds: Vec<Generating> = samples.iter().filter_map(|one| one.generator).collect();
-        let known = |figure: fn(&Generating) -> Option<f64>| {
-            let values: Option<Vec<f64>> = rounds.iter().map(figure).collect();
-            Spread::of(values?)
-        };
+        let known =
+            |figure: fn(&Generating) -> Option<f64>| Spread::of(rounds.iter().filter_map(figure));
         (!rounds.is_empty()).then(|| GeneratingFigures {
             cpu_us_per_exchange: known(|one| one.cpu_us_per_exchange),
             says_per_second: known(|one| one.says_per_second),
@@ -83,10 +81,9 @@ impl Figures {
     /// Of these rounds; nothing where there are none.
     pub(super) fn of(samples: &[Sample]) -> Option<Figures> {
         let all = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
-        let known = |figure: fn(&Sample) -> Option<f64>| {
-            let values: Option<Vec<f64>> = samples.iter().map(figure).collect();
-            Spread::of(values?)
-        };
+        // Of the rounds that have it, as verdicts are.
+        let known =
+            |figure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(figure));
         let mut errors = BTreeMap::new();
         for (kind, count) in samples.iter().flat_map(|sample| &sample.errors) {
             *errors.entry(kind.clone()).or_default() += count;

@@ -377,3 +377,18 @@ fn what_was_used_under_a_generator_is_the_servers() {
         "{text}"
     );
 }
+
+#[test]
+fn a_figure_that_one_round_lacks_is_that_of_the_others() {
+    let mut samples = rounds(100_000.0, 0.9);
+    let whole = Figures::of(&samples).and_then(|figures| figures.p50_us);
+    let whole = whole.expect("every round has one");
+    samples[0].p50_us = None;
+    let others = Figures::of(&samples).and_then(|figures| figures.p50_us);
+    assert!(others.is_some_and(|others| others.highest == whole.highest));
+    for sample in &mut samples {
+        sample.p50_us = None;
+    }
+    let none = Figures::of(&samples).expect("there are rounds");
+    assert!(none.p50_us.is_none(), "nobody measured it");
+}

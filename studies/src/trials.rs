@@ -13,12 +13,12 @@ use lab::compare::{self, Place};
 use lab::comparison::Comparison;
 use lab::event::{Event, Observer};
 use lab::store::{Store, TRIALS};
-use lab::verdict::Kind;
+use lab::verdict::{Kind, Metric};
 use lab::{CannotBegin, End, Options};
 use load::{Signal, Stop};
 use measure::time::{Time, unix_seconds, utc_stamp};
-use report::Report;
 use report::pages::{File, Page};
+use report::{Report, Row};
 use serde::{Deserialize, Serialize};
 use statistics::{Ratio, Spread};
 use supervisor::document;
@@ -92,6 +92,9 @@ pub struct Finding {
     /// The same of the median processor time per exchange: what the ratio should about be the
     /// inverse of, where the server is the limit.
     pub cpu_ratio: Option<f64>,
+    /// The verdict by that, where the comparison has one and its main figure is a rate.
+    #[serde(default)]
+    pub by_cpu: Option<Kind>,
 }
 
 /// What trials came to.
@@ -115,6 +118,15 @@ pub struct Summary {
     pub half_width: Option<Spread>,
     /// The subjects' processor time per exchange as a multiple of the baseline's.
     pub cpu_ratio: Option<Spread>,
+    /// How many verdicts by processor time per exchange there are.
+    #[serde(default)]
+    pub verdicts_by_cpu: usize,
+    /// In how many of these a difference was said.
+    #[serde(default)]
+    pub said_by_cpu: usize,
+    /// In how many it is in the direction of the truth: who answers more needs less for each.
+    #[serde(default)]
+    pub said_the_truth_by_cpu: Option<usize>,
 }
 
 /// What trials brought, and where it is.
@@ -270,6 +282,12 @@ impl Trial {
             );
             !beside
         });
+        let by_cpu = |row: &Row| {
+            let mut further = row.further.iter();
+            let found = further.find(|one| one.metric == Metric::ServerCpuPerExchange)?;
+            let rate = report.setup.metric.more_is_better();
+            rate.then_some(found.verdict.kind)
+        };
         Trial {
             number,
             seconds,
@@ -282,6 +300,7 @@ impl Trial {
                     cpu_ratio: cpu(&row.facts.name)
                         .zip(baseline)
                         .map(|(own, base)| own / base),
+                    by_cpu: by_cpu(row),
                 })
                 .collect(),
         }
@@ -318,20 +337,8 @@ impl Trials {
             "{}: {} comparisons {kind}, {} verdicts",
             self.comparison, summary.trials, summary.verdicts
         )];
-        lines.push(match summary.said_the_truth {
-            Some(_) if self.truth == Some(1.0) => format!(
-                "{} verdicts claimed a difference, although there is none",
-                summary.said_a_difference
-            ),
-            Some(right) => format!(
-                "{} verdicts claimed a difference, {right} of them in the right direction",
-                summary.said_a_difference
-            ),
-            None => format!(
-                "{} verdicts claimed a difference",
-                summary.said_a_difference
-            ),
-        });
+        let said = summary.said_a_difference;
+        lines.push(claimed(said, summary.said_the_truth, self.truth));
         if let Some((held, truth)) = summary.held_the_truth.zip(self.truth) {
             let intervals = summary.intervals;
             lines.push(format!(
@@ -353,6 +360,16 @@ impl Trials {
                 cpu.median, cpu.lowest, cpu.highest
             ));
         }
+        if summary.verdicts_by_cpu > 0 {
+            lines.push(format!(
+                "by CPU time per exchange, {}",
+                claimed(
+                    summary.said_by_cpu,
+                    summary.said_the_truth_by_cpu,
+                    self.truth
+                )
+            ));
+        }
         if let Some(seconds) = summary.seconds {
             lines.push(format!(
                 "a comparison took {:.1} s (median; {:.1} at most)",
@@ -363,21 +380,40 @@ impl Trials {
     }
 }
 
+/// How many verdicts said a difference, and how many of them in the direction of the truth.
+fn claimed(said: usize, right: Option<usize>, truth: Option<f64>) -> String {
+    let verdicts = match said {
+        1 => "1 verdict",
+        _ => &format!("{said} verdicts"),
+    };
+    match right {
+        Some(_) if truth == Some(1.0) => {
+            format!("{verdicts} claimed a difference, although there is none")
+        }
+        Some(right) => {
+            format!("{verdicts} claimed a difference, {right} of them in the right direction")
+        }
+        None => format!("{verdicts} claimed a difference"),
+    }
+}
+
 impl Summary {
     fn of(trials: &[Trial], truth: Option<f64>) -> Summary {
         let findings = || trials.iter().flat_map(|trial| &trial.findings);
         let ratios = || findings().filter_map(|finding| finding.ratio);
         let said = || findings().filter(|finding| finding.kind.says_a_difference());
+        let by_cpu = || findings().filter_map(|finding| finding.by_cpu);
+        let said_by_cpu = || by_cpu().filter(|kind| kind.says_a_difference());
+        let higher = |kind: Kind| matches!(kind, Kind::Higher | Kind::AtLeast);
+        // Of two that are the same no difference is the truth.
+        let differ = |truth: f64, right: usize| if truth == 1.0 { 0 } else { right };
         let right = |truth: f64| {
-            let is_higher = |finding: &&Finding| {
-                matches!(finding.kind, Kind::Higher | Kind::AtLeast) == (truth > 1.0)
-            };
-            // Of two that are the same no difference is the truth.
-            if truth == 1.0 {
-                0
-            } else {
-                said().filter(is_higher).count()
-            }
+            let right = |finding: &&Finding| higher(finding.kind) == (truth > 1.0);
+            differ(truth, said().filter(right).count())
+        };
+        let right_by_cpu = |truth: f64| {
+            let right = |kind: &Kind| higher(*kind) == (truth < 1.0);
+            differ(truth, said_by_cpu().filter(right).count())
         };
         let held = |truth: f64| {
             let holds = |ratio: &Ratio| ratio.low <= truth && truth <= ratio.high;
@@ -393,6 +429,9 @@ impl Summary {
             seconds: Spread::of(trials.iter().map(|trial| trial.seconds)),
             half_width: Spread::of(ratios().map(|ratio| ratio.half_width())),
             cpu_ratio: Spread::of(findings().filter_map(|finding| finding.cpu_ratio)),
+            verdicts_by_cpu: by_cpu().count(),
+            said_by_cpu: said_by_cpu().count(),
+            said_the_truth_by_cpu: truth.map(right_by_cpu),
         }
     }
 }
@@ -415,6 +454,10 @@ mod tests {
             sentence: "a sentence".into(),
             ratio: Ratio::of(&pairs, 0.95, 1),
             cpu_ratio: Some(1.0 / centre),
+            by_cpu: Some(match kind {
+                Kind::Higher => Kind::Lower,
+                other => other,
+            }),
         }
     }
 
@@ -466,6 +509,9 @@ mod tests {
             words.contains("2 verdicts claimed a difference, 1 of them in the right direction"),
             "{words}"
         );
+        // The one that is called lower by both isn't one that needs more.
+        let by_cpu = "by CPU time per exchange, 2 verdicts claimed a difference, 2 of them in";
+        assert!(words.contains(by_cpu), "{words}");
         assert!(
             words.contains("3 of 4 intervals contain the true ratio, 1.05"),
             "{words}"
@@ -481,7 +527,7 @@ mod tests {
         let words = terminal(&found);
         assert!(words.contains("of the baseline with itself"), "{words}");
         assert!(
-            words.contains("1 verdicts claimed a difference, although there is none"),
+            words.contains("1 verdict claimed a difference, although there is none"),
             "{words}"
         );
     }

@@ -6,8 +6,9 @@
 //! difference in that direction is shown, it *does not hold*; it is *undecided* where what was
 //! published and no difference at all are both possible. A difference is proven only beyond what
 //! may be noise, and what noise may hide is possible. Where the generator was the limit, what it
-//! left open is possible, too: a word is said only if it is right for all of that. A row that is
-//! missing makes a claim one that cannot be tested here, and rounds that count for nothing make it
+//! left open is possible, too: a word is said only if it is right for all of that, and where none
+//! is right, the servers' CPU time per exchange has it, which the generator doesn't bound. A row
+//! that is missing makes a claim one that cannot be tested here, and rounds that count for nothing make it
 //! void. `snapshots/words.md` has the word of every combination.
 
 use std::collections::BTreeMap;
@@ -263,7 +264,28 @@ fn measure(
 }
 
 fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
-    let (mut interval, mut bound) = measure(asked.metric, &asked.of, &asked.to, evidence)?;
+    let found = judge_ratio_by(asked, asked.metric, evidence);
+    let Some(why) = full(asked.metric, [&asked.of, &asked.to], evidence) else {
+        return found;
+    };
+    let inverse = Ratio {
+        published: asked.published.recip(),
+        ..asked.clone()
+    };
+    let by_cpu = judge_ratio_by(&inverse, Metric::ServerCpuPerExchange, evidence);
+    Ok(as_well(
+        found.unwrap_or_else(|judgement| judgement),
+        by_cpu,
+        &why,
+    ))
+}
+
+fn judge_ratio_by(
+    asked: &Ratio,
+    metric: Metric,
+    evidence: &Evidence<'_>,
+) -> Result<Judgement, Judgement> {
+    let (mut interval, mut bound) = measure(metric, &asked.of, &asked.to, evidence)?;
     let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published);
     if published < 1.0 {
         // The same claim from the other side: only multiples above 1 are judged below.
@@ -276,15 +298,19 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         };
     }
     let word = match asked.within {
-        Some(within) => equal(interval, bound, within, least(asked.metric, evidence)),
-        None => multiple(interval, bound, published, least(asked.metric, evidence)),
+        Some(within) => equal(interval, bound, within, least(metric, evidence)),
+        None => multiple(interval, bound, published, least(metric, evidence)),
     };
     let amount = bound.words();
     let sentence = format!(
-        "{} of {of} is {amount}{} times that of {to}; published: {}",
-        asked.metric.name(),
+        "{} of {of} is {amount}{} times that of {to}; published: {}{}",
+        metric.name(),
         interval.words(),
-        shown(published)
+        shown(published),
+        match metric == asked.metric {
+            true => String::new(),
+            false => format!(" by {}", asked.metric.name()),
+        }
     );
     Ok(Judgement {
         word,
@@ -292,6 +318,39 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         measured: Some(interval),
         published: Some(published),
     })
+}
+
+/// Why requests/s of these rows leave something open, if they do: the generator was the limit. Then
+/// the servers' processor time for each exchange, which no generator bounds, is judged as well: a
+/// server that needs a third of it can answer three times as much with the same cores.
+fn full(metric: Metric, rows: [&str; 2], evidence: &Evidence<'_>) -> Option<String> {
+    if metric != Metric::RequestsPerSecond {
+        return None;
+    }
+    let rounds = rows.map(|row| Rounds::find(row, evidence).ok());
+    rounds.iter().flatten().find_map(Rounds::limit)
+}
+
+/// What requests/s and CPU time per exchange say together where the generator was the limit:
+/// CPU time has the word only where requests/s leave it open.
+fn as_well(by_rate: Judgement, by_cpu: Result<Judgement, Judgement>, why: &str) -> Judgement {
+    let rate = by_rate.sentence.clone();
+    // Where both rows were bounded, the rate's sentence says why already.
+    let because = match rate.contains(why) {
+        true => String::new(),
+        false => format!(" (the generator was the limit: {why})"),
+    };
+    let cpu = match &by_cpu {
+        Ok(found) | Err(found) => found.sentence.clone(),
+    };
+    let decides = match by_cpu {
+        Ok(found) if by_rate.word == Word::Undecided => found,
+        _ => by_rate,
+    };
+    Judgement {
+        sentence: format!("{rate}{because}; {cpu}"),
+        ..decides
+    }
 }
 
 /// What a difference is held against, as shares.
@@ -379,25 +438,61 @@ fn equal(measured: Interval, bound: Bound, within: f64, least: Least) -> Word {
 fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let mut found = Vec::new();
     for pair in asked.rows.windows(2) {
-        let (interval, bound) = measure(asked.metric, &pair[0], &pair[1], evidence)?;
-        let word = match multiple(interval, bound, 1.0, least(asked.metric, evidence)) {
-            Word::Stronger | Word::Weaker => Word::Holds,
-            word => word,
-        };
-        let relation = match word {
-            Word::Holds => "above",
-            Word::Undecided => "not shown to be above",
-            _ if interval.high < 1.0 => "below",
-            _ => "no different from",
-        };
-        let amount = bound.words();
-        let multiple = interval.words();
-        let sentence = format!("{} {relation} {}: {amount}{multiple} ×", pair[0], pair[1]);
-        found.push(Judgement::of(word, sentence));
+        let (of, to) = (pair[0].as_str(), pair[1].as_str());
+        let by_metric = judge_pair(asked.metric, of, to, evidence);
+        found.push(match full(asked.metric, [of, to], evidence) {
+            None => by_metric?,
+            Some(why) => {
+                let by_rate = by_metric.unwrap_or_else(|judgement| judgement);
+                as_well(by_rate, pair_by_cpu(of, to, evidence), &why)
+            }
+        });
     }
     let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
     let sentence = format!("by {}: {}", asked.metric.name(), sentences.join("; "));
     Ok(Judgement::of(word(&found), sentence))
+}
+
+/// Whether one row is above another.
+fn judge_pair(
+    metric: Metric,
+    of: &str,
+    to: &str,
+    evidence: &Evidence<'_>,
+) -> Result<Judgement, Judgement> {
+    let (interval, bound) = measure(metric, of, to, evidence)?;
+    let word = above(interval, bound, least(metric, evidence));
+    let relation = match word {
+        Word::Holds => "above",
+        Word::Undecided => "not shown to be above",
+        _ if interval.high < 1.0 => "below",
+        _ => "no different from",
+    };
+    let amount = bound.words();
+    let multiple = interval.words();
+    let sentence = format!("{of} {relation} {to}: {amount}{multiple} ×");
+    Ok(Judgement::of(word, sentence))
+}
+
+/// Whether a row that is said to be above another needs less processor time for each exchange.
+fn pair_by_cpu(of: &str, to: &str, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let metric = Metric::ServerCpuPerExchange;
+    let (interval, bound) = measure(metric, to, of, evidence)?;
+    let sentence = format!(
+        "{} of {to} is {} times that of {of}",
+        metric.name(),
+        interval.words()
+    );
+    let word = above(interval, bound, least(metric, evidence));
+    Ok(Judgement::of(word, sentence))
+}
+
+/// What a multiple says about a row that was said to be above another.
+fn above(interval: Interval, bound: Bound, least: Least) -> Word {
+    match multiple(interval, bound, 1.0, least) {
+        Word::Stronger | Word::Weaker => Word::Holds,
+        word => word,
+    }
 }
 
 fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {

@@ -1,7 +1,9 @@
 use std::fmt::Write as _;
 
+use lab::finding::{Check, Finding, Severity};
+
 use super::*;
-use crate::snapshot;
+use crate::{made_up, snapshot};
 
 const LEAST: Least = Least {
     smallest: 0.02,
@@ -243,4 +245,126 @@ fn intervals_are_written_with_about_three_figures() {
         interval(109_400.0, 109_600.0).words(),
         "109,500 [109,400, 109,600]"
     );
+}
+
+/// Rounds of a row whose requests cost so much processor time; where the generator was full, its
+/// rate is the generator's.
+fn side(name: &str, rate: f64, cpu_us: f64, full: bool) -> (RowFacts, Vec<Round>) {
+    let finding = Finding {
+        check: Check::Generator,
+        severity: Severity::Bound,
+        sentence: "its worker was busy".into(),
+    };
+    let samples = made_up::rounds(rate, rate * cpu_us / 1e6).into_iter();
+    // The noise of two rows isn't the same.
+    let noise = |round: u32| {
+        if name == "a" || round.is_multiple_of(2) {
+            1.0
+        } else {
+            1.02
+        }
+    };
+    let samples = samples.map(|sample| Sample {
+        server_cpu_us_per_exchange: Some(cpu_us * noise(sample.round)),
+        generator_busy: Some(if full { 0.99 } else { 0.5 }),
+        findings: if full {
+            vec![finding.clone()]
+        } else {
+            Vec::new()
+        },
+        ..sample
+    });
+    made_up::row(name, Outcome::Measured, samples.collect())
+}
+
+fn found(judged: &Judge, rows: Vec<(RowFacts, Vec<Round>)>) -> Judgement {
+    let (manifest, rounds) = made_up::kept(made_up::setup(), Vec::new(), rows);
+    judge(
+        judged,
+        &Evidence {
+            kept: &Kept { manifest, rounds },
+            outputs: &BTreeMap::new(),
+        },
+    )
+}
+
+#[test]
+fn requests_per_second_that_the_generator_left_open_are_judged_by_cpu_time() {
+    let by_rate = |of: &str, to: &str, published: f64| {
+        Judge::Ratio(Ratio {
+            metric: Metric::RequestsPerSecond,
+            of: of.into(),
+            to: to.into(),
+            published,
+            within: None,
+        })
+    };
+    // Our rate is twice theirs, and may be more: a request costs us a third.
+    let rows = |full| {
+        vec![
+            side("a", 40_000.0, 10.0, full),
+            side("b", 20_000.0, 30.0, false),
+        ]
+    };
+    for (of, to, published, full, expected) in [
+        ("a", "b", 3.0, true, Word::Holds),
+        ("a", "b", 2.8, true, Word::Stronger),
+        ("a", "b", 6.0, true, Word::Weaker),
+        ("b", "a", 1.0 / 3.0, true, Word::Holds),
+        // What requests/s show is not taken back.
+        ("a", "b", 1.5, true, Word::Stronger),
+        // Nor do they need anything beside them where the generator had room left.
+        ("a", "b", 3.0, false, Word::Weaker),
+    ] {
+        let found = found(&by_rate(of, to, published), rows(full));
+        let case = format!("{of} / {to}, published {published}, {full}: {found:?}");
+        assert_eq!(found.word, expected, "{case}");
+        let sentence = &found.sentence;
+        assert!(sentence.contains("requests/s of a is"), "{case}");
+        let cpu = "CPU time per exchange of b is 3.04 [3.00, 3.08] times that of a; published: ";
+        assert_eq!(sentence.contains(cpu), full, "{case}");
+        let why = "the generator was the limit: its core was 99 % busy";
+        assert_eq!(sentence.matches(why).count(), usize::from(full), "{case}");
+        let measured = found.measured.expect("an interval");
+        let by_cpu = full && published != 1.5;
+        assert_eq!(measured.centre > 2.5, by_cpu, "{case}");
+    }
+}
+
+#[test]
+fn where_both_were_bounded_cpu_time_says_which_is_above() {
+    let rows = || {
+        vec![
+            side("a", 40_000.0, 10.0, true),
+            side("b", 40_100.0, 12.0, true),
+            side("c", 20_000.0, 30.0, false),
+        ]
+    };
+    let order = |rows: [&str; 3]| {
+        Judge::Order(Order {
+            metric: Metric::RequestsPerSecond,
+            rows: rows.map(str::to_owned).to_vec(),
+        })
+    };
+    let right = found(&order(["a", "b", "c"]), rows());
+    assert_eq!(right.word, Word::Holds, "{right:?}");
+    for words in [
+        "the generator was the limit for both",
+        "; CPU time per exchange of b is 1.21 [1.20, 1.23] times that of a; b above c: at least",
+    ] {
+        assert!(right.sentence.contains(words), "{words}: {right:?}");
+    }
+    let wrong = found(&order(["b", "a", "c"]), rows());
+    assert_eq!(wrong.word, Word::DoesNotHold, "{wrong:?}");
+    // Of a server whose processor time nobody saw nothing is said that requests/s don't say.
+    let mut unseen = rows();
+    for (_, rounds) in &mut unseen {
+        for round in rounds {
+            round.sample.server_cpu_us_per_exchange = None;
+        }
+    }
+    let unseen = found(&order(["a", "b", "c"]), unseen);
+    assert_eq!(unseen.word, Word::Undecided, "{unseen:?}");
+    let few = "too few rounds in common with a CPU time per exchange";
+    assert!(unseen.sentence.contains(few), "{unseen:?}");
 }

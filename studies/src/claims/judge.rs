@@ -8,8 +8,8 @@
 //! may be noise, and what noise may hide is possible. Where the generator was the limit, what it
 //! left open is possible, too: a word is said only if it is right for all of that, and where none
 //! is right, the servers' CPU time per exchange has it, which the generator doesn't bound. A row
-//! that is missing makes a claim one that cannot be tested here, and rounds that count for nothing make it
-//! void. `snapshots/words.md` has the word of every combination.
+//! that is missing makes a claim one that cannot be tested here, and rounds that count for nothing
+//! make it void. `snapshots/words.md` has the word of every combination.
 
 use std::collections::BTreeMap;
 

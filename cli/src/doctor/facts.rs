@@ -3,8 +3,10 @@
 use std::fs;
 
 use measure::host::Host;
+use supervisor::network::namespace::Refused;
 
 use super::timers::{self, Lateness};
+use crate::network;
 
 /// The host as it is now.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,8 @@ pub(super) struct Facts {
     pub(super) timers: Option<Lateness>,
     /// Share of the processor time since boot that the hypervisor gave to others.
     pub(super) steal: Option<f64>,
+    /// Whether a private network can be had, or what was refused and what to do.
+    pub(super) private_network: Option<Result<(), String>>,
 }
 
 impl Facts {
@@ -46,6 +50,7 @@ impl Facts {
             load: text("/proc/loadavg").as_deref().and_then(first_number),
             timers: timers::lateness(),
             steal: text("/proc/stat").as_deref().and_then(steal_share),
+            private_network: Some(network::possible().map_err(|Refused(why)| why)),
         }
     }
 }

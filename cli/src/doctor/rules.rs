@@ -41,6 +41,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         congestion,
         loopback,
         queueing,
+        private,
     ];
     rules.iter().map(|rule| rule(facts)).collect()
 }
@@ -305,6 +306,15 @@ fn congestion(facts: &Facts) -> Finding {
     }
 }
 
+fn private(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "private network");
+    match &facts.private_network {
+        None => finding.unknown(),
+        Some(Ok(())) => finding.ok("possible: comparisons run in one, with cubic and all ports"),
+        Some(Err(why)) => finding.warn_only("refused", why),
+    }
+}
+
 fn loopback(facts: &Facts) -> Finding {
     let finding = Finding::new("network", "loopback MTU");
     match facts.host.loopback_mtu {
@@ -417,6 +427,7 @@ mod tests {
         host.somaxconn = Some(4096);
         host.port_range = Some((1024, 65535));
         host.congestion_control = Some("cubic".to_string());
+        facts.private_network = Some(Ok(()));
         host.loopback_mtu = Some(65536);
         host.queueing = Some([("lo".to_string(), vec!["noqueue".to_string()])].into());
         facts

@@ -33,6 +33,8 @@ pub(super) enum Stage {
     Enter,
     /// It is in there.
     Go,
+    /// It is to enter the network, to say whether it could, and to end.
+    Try,
 }
 
 /// The argument that marks a process inside that `outer` has started.
@@ -40,6 +42,7 @@ pub(super) fn mark(stage: Stage, outer: Pid) -> String {
     let stage = match stage {
         Stage::Enter => "enter",
         Stage::Go => "go",
+        Stage::Try => "try",
     };
     format!("{MARK}{stage},{}", outer.as_raw_nonzero())
 }
@@ -50,6 +53,7 @@ fn read(text: &str) -> Option<(Stage, Pid)> {
     let stage = match stage {
         "enter" => Stage::Enter,
         "go" => Stage::Go,
+        "try" => Stage::Try,
         _ => return None,
     };
     Some((stage, Pid::from_raw(outer.parse().ok()?)?))
@@ -74,6 +78,13 @@ pub(crate) fn begin(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, ExitC
     arguments.remove(1);
     match stage {
         Stage::Enter => Err(enter(&arguments, outer, &socket)),
+        Stage::Try => Err(say(
+            &socket,
+            &match namespace::enter() {
+                Ok(()) => Inside::Entered,
+                Err(refused) => Inside::Refused(refused),
+            },
+        )),
         Stage::Go => match go(socket) {
             Ok(()) => Ok(arguments),
             Err(error) => Err(wrong(&format!("can't go on in a private network: {error}"))),
@@ -111,7 +122,12 @@ fn enter(arguments: &[OsString], outer: Pid, socket: &UnixStream) -> ExitCode {
              Mount /proc."
         ))
     });
-    match outside::tell(socket, &Inside::Refused(refused)) {
+    say(socket, &Inside::Refused(refused))
+}
+
+/// Says the last thing that there is to say.
+fn say(socket: &UnixStream, last: &Inside) -> ExitCode {
+    match outside::tell(socket, last) {
         Ok(()) => Exit::Ok.into(),
         Err(_) => Exit::Failed.into(),
     }
@@ -138,7 +154,7 @@ mod tests {
     #[test]
     fn a_mark_is_read_as_it_was_written() {
         let outer = Pid::from_raw(4711).expect("a number");
-        for stage in [Stage::Enter, Stage::Go] {
+        for stage in [Stage::Enter, Stage::Go, Stage::Try] {
             assert_eq!(read(&mark(stage, outer)), Some((stage, outer)));
         }
         for text in [

@@ -52,6 +52,14 @@ pub(crate) fn privately(host: Option<&str>) -> Result<Option<Exit>, Failure> {
     }
 }
 
+/// Whether comparisons can run in a private network here.
+///
+/// # Errors
+/// What was refused, and what to do.
+pub(crate) fn possible() -> Result<(), Refused> {
+    outer::attempt()
+}
+
 /// The end of a process that began wrong.
 fn wrong(what: &str) -> ExitCode {
     crate::output::terminal::say(&format!("ringside: {what}"));

@@ -26,6 +26,8 @@ use crate::exit::Exit;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often it is looked whether the process inside has, on kernels that don't tell.
 const LOOK_SELDOM: Duration = Duration::from_millis(100);
+/// How long it may take to say whether a private network can be had.
+const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// What became of the process inside.
 pub(super) enum Ran {
@@ -51,6 +53,29 @@ pub(super) fn run() -> Ran {
         ));
         Ran::Done(Exit::Failed)
     })
+}
+
+/// Whether a private network can be had, as a process of its own finds out.
+pub(super) fn attempt() -> Result<(), Refused> {
+    let failed = |error: io::Error| Refused(format!("A process for it can't be run: {error}."));
+    let text = || {
+        let (mut socket, theirs) = UnixStream::pair()?;
+        socket.set_read_timeout(Some(ATTEMPT))?;
+        let mut command = Command::new(ITSELF);
+        command.arg(mark(Stage::Try, getpid()));
+        let child = Inner(command.stdin(OwnedFd::from(theirs)).spawn()?);
+        // Its end is the end of what it says.
+        drop(command);
+        let mut text = String::new();
+        let read = socket.read_to_string(&mut text);
+        drop(child);
+        read.map(|_| text)
+    };
+    match serde_json::from_str(&text().map_err(failed)?) {
+        Ok(Inside::Entered) => Ok(()),
+        Ok(Inside::Refused(refused)) => Err(refused),
+        _ => Err(failed(io::Error::other("it said nothing"))),
+    }
 }
 
 /// Looks after the process inside.

@@ -19,6 +19,20 @@ use super::skip::not_permitted;
 /// A user that owns nothing.
 const NOBODY: u32 = 65_534;
 
+/// Runs the command that follows under a filter that lets no process unshare anything (seccomp(2)):
+/// the number of the call is loaded, and unshare returns EPERM.
+const NO_UNSHARE: &str = r"
+import ctypes, os, platform, struct, sys
+unshare = {'x86_64': 272, 'aarch64': 97}[platform.machine()]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, unshare), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *step) for step in steps))
+program = struct.pack('@HP', len(steps), ctypes.addressof(code))
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_void_p]
+assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, program, 0, 0) == 0, ctypes.get_errno()
+os.execvp(sys.argv[1], sys.argv[1:])
+";
+
 /// Whether this machine lets us have networks of our own, as we are and as somebody who is root in
 /// a namespace of users; says so if not.
 fn permitted() -> bool {
@@ -56,6 +70,7 @@ fn as_root_elsewhere(folder: &Folder, file: &str, flags: &str, script: &str) -> 
         .args([flags, "sh", "-c", &script])
         .env("ringside", env!("CARGO_BIN_EXE_ringside"))
         .env("file", file)
+        .env("filter", NO_UNSHARE)
         .env("out", folder.path("out"));
     start(&mut shell).end()
 }
@@ -219,10 +234,17 @@ fn where_a_private_network_is_refused_a_comparison_runs_in_the_hosts_and_says_wh
             "",
             "setting net.ipv4.tcp_congestion_control to cubic failed",
         ),
+        // What a container's profile does.
+        (
+            "",
+            "python3 -c \"$filter\"",
+            "let its seccomp profile allow unshare",
+        ),
     ] {
         let folder = Folder::new();
         let file = comparison(&folder, 1, "", "");
-        let script = format!("{refusal}\n{run} $ringside compare $file -o $out");
+        let script =
+            format!("{refusal}\n{run} $ringside doctor\n{run} $ringside compare $file -o $out");
         let ended = as_root_elsewhere(&folder, &file, "-Urm", &script);
         assert_eq!(
             ended.code,
@@ -238,6 +260,9 @@ fn where_a_private_network_is_refused_a_comparison_runs_in_the_hosts_and_says_wh
         assert_says(&cautions, why);
         assert_says(&cautions, "--host-network");
         assert_says(&ended.stderr, why);
+        // Who asks the doctor knows it before.
+        assert_says(&ended.stdout, "warn  private network");
+        assert_says(&ended.stdout, why);
         assert!(!rounds(&folder.path("out")).is_empty());
     }
 }
@@ -593,8 +618,8 @@ fn a_subject_that_does_not_come_up_may_want_what_is_not_inside() {
 
 #[test]
 fn the_way_in_is_not_for_people() {
-    for word in ["--in-private-network=enter,1", "--in-private-network=go,1"] {
-        let ended = start(&mut command(&[word, "compare", "a.toml"])).end();
+    for word in ["enter,1", "go,1", "try,1"].map(|stage| format!("--in-private-network={stage}")) {
+        let ended = start(&mut command(&[&word, "compare", "a.toml"])).end();
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         assert_says(&ended.stderr, "leave it out");
     }

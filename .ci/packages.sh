@@ -18,7 +18,7 @@ fi
 
 readonly TARGET=x86_64-unknown-linux-gnu
 readonly NAME_SERVER=127.0.0.53
-made="${CARGO_TARGET_DIR:-target}/dist"
+made="${CARGO_TARGET_DIR:-target}/packages"
 folder=$(mktemp -d)
 started=()
 trap 'kill "${started[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT

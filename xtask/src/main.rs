@@ -31,7 +31,7 @@ usage: cargo xtask tidy   check imports, circles, unsafe, sizes, the clock, word
        cargo xtask circles  list the modules that depend on each other in circles
        cargo xtask docs   write the generated documents anew
        cargo xtask dist [--target TARGET] [--profile PROFILE]
-                          make packages in target/dist
+                          make packages in target/packages
        cargo xtask nonsense  hold whole programs against peers that make no sense
        cargo xtask cost OLD NEW
                           compare the processor time of two ringside programs

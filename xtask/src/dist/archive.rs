@@ -54,8 +54,10 @@ impl Archive {
             header.set_mtime(time);
             header.set_size(bytes.len() as u64);
             let path = format!("{}{path}", self.prefix);
+            name(&mut header, &path)?;
+            header.set_cksum();
             builder
-                .append_data(&mut header, &path, bytes)
+                .append(&header, bytes)
                 .map_err(|error| format!("{path}: can't be archived: {error}"))?;
         }
         builder
@@ -67,6 +69,15 @@ impl Archive {
     pub(super) fn zipped(&self, time: u64) -> Result<Vec<u8>, String> {
         zip(&self.plain(time)?)
     }
+}
+
+/// Names the entry exactly so. The library would take `./` away, which packages of Debian have.
+fn name(header: &mut Header, path: &str) -> Result<(), String> {
+    let field = header.as_ustar_mut().map(|header| &mut header.name[..]);
+    let field = field.and_then(|field| field.get_mut(..path.len()));
+    let field = field.ok_or_else(|| format!("{path}: has more than 100 bytes"))?;
+    field.copy_from_slice(path.as_bytes());
+    Ok(())
 }
 
 /// `bytes` as gzip, which says neither a name nor a time.

@@ -58,12 +58,12 @@ pub(crate) fn run(arguments: &[String], root: &Path) -> ExitCode {
     }
 }
 
-/// Makes every package of one target, in `target/dist/`.
+/// Makes every package of one target, in `target/packages/`: cargo itself builds in `target/dist/`.
 fn make(asked: &Asked, root: &Path) -> Result<(), String> {
     let time = commit_time(root)?;
     let program = program::build(root, &asked.target, &asked.profile)?;
     let licences = licences::document(root, &asked.target)?;
-    let folder = program::target_folder(root).join("dist");
+    let folder = program::target_folder(root).join("packages");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let contents = Contents::gather(root, program, licences)?;
     let names = names(asked);

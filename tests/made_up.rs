@@ -111,6 +111,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         outcome,
         asked: None,
         spoilt: None,
+        ran_before: None,
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),

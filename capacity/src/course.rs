@@ -464,7 +464,7 @@ impl<'a> Course<'a> {
                 };
                 match run::run(live, plan, setting, when) {
                     Ok((record, watched)) => (record, Some(watched)),
-                    Err(Trouble::Failed(what, _)) if live.process.exited().is_some() => {
+                    Err(Trouble::Failed(what, _)) if live.process.ended_in_words().is_some() => {
                         lower(std::slice::from_mut(&mut **entry));
                         return Ok(Ran::Died(what));
                     }

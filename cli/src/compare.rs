@@ -6,21 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::signal::Stop;
-use lab::given::{self, Given, Made};
+use lab::given::{self, Given, Made, Server};
 use lab::network::wants_host;
 use lab::resume::began_in_host;
 use lab::scaffold::Refused;
 use lab::{Event, Options, check};
 use load::Redaction;
+use load::protocol::Tls;
 use report::Look;
 use studies::{Swept, trials};
 
 use crate::args::compare::Compare;
+use crate::args::servers::{Servers, Typed};
 use crate::exit::{Exit, Failure};
 use crate::network;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
 use crate::output::width;
+use crate::run::route::secure;
 use crate::this_program;
 
 /// What `--quick` stands for.
@@ -56,6 +59,7 @@ fn in_host(arguments: &Compare) -> Option<&'static str> {
     let begun = || arguments.resume.as_deref().is_some_and(began_in_host);
     match arguments.network.host_network {
         true => Some(network::ASKED),
+        false if arguments.servers.running() > 0 => Some(network::RUNNING),
         false if arguments.file.as_deref().is_some_and(wants_host) => Some(network::WRITTEN),
         false => begun().then_some(network::BEGUN),
     }
@@ -143,8 +147,44 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
     })
 }
 
-/// A file says for itself what only commands leave open.
-fn without_start(arguments: &Compare) -> Result<(), Failure> {
+/// The servers that were given, each URL with its process and with how it's secured.
+fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
+    let Servers { all, pids } = &arguments.servers;
+    let running = arguments.servers.running();
+    if !pids.is_empty() && pids.len() != running {
+        return Err(Failure::usage(format!(
+            "--pid is given {} and --url {running} times: give one --pid for each --url, in the \
+             same order, or none, and we look for who listens there",
+            pids.len()
+        )));
+    }
+    let mut tls = Tls::default();
+    let is_secure = |typed: &Typed| matches!(typed, Typed::Url(url) if is_https(url));
+    let secured = all.iter().any(is_secure).then_some(&mut tls);
+    secure(&arguments.tls, secured, "http").map_err(Failure::usage)?;
+    let mut pids = pids.iter();
+    let server = |typed: &Typed| match typed {
+        Typed::Start(command) => Server::Start(command.clone()),
+        Typed::Url(url) => Server::Url {
+            url: url.clone(),
+            pid: pids.next().copied(),
+            tls: tls.clone(),
+        },
+    };
+    Ok(all.iter().map(server).collect())
+}
+
+fn is_https(url: &str) -> bool {
+    url.to_ascii_lowercase().starts_with("https:")
+}
+
+/// A file says for itself what only servers without one leave open.
+fn without_servers(arguments: &Compare) -> Result<(), Failure> {
+    if !arguments.servers.pids.is_empty() {
+        return Err(Failure::usage(
+            "--pid goes with --url: a file's subjects are started, and known by that",
+        ));
+    }
     let flags = [
         ("--path", arguments.path.is_some(), "`path` in [workload]"),
         (
@@ -158,12 +198,17 @@ fn without_start(arguments: &Compare) -> Result<(), Failure> {
             "[[answer]] in each subject.toml",
         ),
     ];
-    match flags.iter().find(|(_, given, _)| *given) {
-        Some((flag, _, instead)) => Err(Failure::usage(format!(
-            "{flag} goes with --start; where a file is compared, write {instead}"
-        ))),
-        None => Ok(()),
+    if let Some((flag, _, instead)) = flags.iter().find(|(_, given, _)| *given) {
+        return Err(Failure::usage(format!(
+            "{flag} goes with --start and --url; where a file is compared, write {instead}"
+        )));
     }
+    secure(&arguments.tls, None, "http").map_err(|_| {
+        Failure::usage(
+            "the flags of TLS go with --url https://…; the certificates of a file's subjects \
+             aren't verified, since they make them as they start",
+        )
+    })
 }
 
 /// The comparison of the servers that were given as arguments, if some were.
@@ -173,22 +218,21 @@ fn made(
     stop: &Stop,
     no_color: bool,
 ) -> Result<Option<Made>, Failure> {
-    let starts = &arguments.start;
-    match starts.len() {
-        0 => return without_start(arguments).map(|()| None),
-        1 => {
-            let what = "one server isn't a comparison: give --start once for each, the baseline \
-                        first";
-            return Err(Failure::usage(what));
-        }
-        _ => {}
+    if arguments.servers.all.is_empty() {
+        return without_servers(arguments).map(|()| None);
+    }
+    let servers = servers(arguments)?;
+    if servers.len() == 1 {
+        let what = "one server isn't a comparison: give --start or --url once for each, the \
+                    baseline first";
+        return Err(Failure::usage(what));
     }
     let path = arguments.path.clone().unwrap_or_else(|| "/".to_owned());
     if arguments.connections == Some(0) {
         return Err(Failure::usage("-c 0: a load needs at least one connection"));
     }
     let given = Given {
-        starts: starts.clone(),
+        servers,
         path,
         connections: arguments.connections,
         any_answer: arguments.any_answer,

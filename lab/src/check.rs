@@ -12,7 +12,7 @@ use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::command::TimedCommand;
 use supervisor::cores::{Choice, Placement};
-use supervisor::live::Serving;
+use supervisor::live::{Serving, ask_running};
 use supervisor::process::{GRACE, Process};
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
@@ -135,6 +135,14 @@ pub fn asked(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<[Answer; 2], Found> {
+    if let Some(running) = &subject.running {
+        let name = &subject.name;
+        observer.event(&Event::Joining { subject: name });
+        return ask_running(subject, running).map_err(|what| {
+            let what = what.trim_start_matches("without an answer: ");
+            broken(format!("couldn't be asked: {what}"))
+        });
+    }
     let mut answers = None;
     let ask =
         |subject: &Subject, values: &Values, setting: &Setting<'_>, observer: &mut dyn Observer| {

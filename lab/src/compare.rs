@@ -13,6 +13,7 @@ use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
+use supervisor::row::Row;
 use supervisor::setting::{Setting, find_program};
 use supervisor::subject::companion::{Companion, Side};
 use supervisor::{network, subject, watch, workload};
@@ -236,8 +237,8 @@ fn new_manifest(
 ) -> Manifest {
     let (host, pressure_before) = (Host::read(), pressure_before());
     let mut cautions = cautions(&host, of_cores(comparison, placement), pressure_before);
-    let made = options.made.as_ref();
-    cautions.extend(made.and_then(|made| made.differing.clone()));
+    let made = options.made.iter();
+    cautions.extend(made.flat_map(|made| made.cautions.clone()));
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
@@ -411,7 +412,9 @@ pub fn prepare(
             let (program, _) = subject.start.command.fill(&values);
             let own = subject.build.is_some().then_some(build.as_path());
             entry.binaries = binaries(&program, own);
-            entry.source = build::source(subject);
+            // What runs where it was typed, or runs already, has no folder of its own.
+            let has_folder = subject.start.folder.is_none();
+            entry.source = has_folder.then(|| build::source(subject)).flatten();
             entry.build = build;
             prepare_generator(&mut entry, setting, observer);
         }
@@ -471,6 +474,10 @@ pub fn metric(comparison: &Comparison) -> Metric {
     }
 }
 
+fn is_running(row: &Row) -> bool {
+    row.subject.running.is_some()
+}
+
 fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     let workload = &comparison.workload;
     Setup {
@@ -502,7 +509,11 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         window_s: workload.window.as_secs_f64(),
         settle_s: workload.settle.as_secs_f64(),
         warm_up_s: workload.warm_up.as_secs_f64(),
-        server_cores: placement.server.clone(),
+        // Servers that run already weren't given any.
+        server_cores: match comparison.rows.iter().all(is_running) {
+            true => Vec::new(),
+            false => placement.server.clone(),
+        },
         generator_cores: placement.generator.clone(),
         engine: comparison.engine.clone(),
         // Stands until the end is reached, for whoever reads the folder before, or without it.

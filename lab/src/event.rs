@@ -40,6 +40,8 @@ pub enum Event<'a> {
     Missing { subject: &'a str, what: &'a str },
     /// A subject is being started and verified.
     Starting { subject: &'a str },
+    /// A subject runs already, and is being verified.
+    Joining { subject: &'a str },
     /// A subject serves, and gets load that is not measured.
     WarmingUp { subject: &'a str },
     /// A round of a subject begins.
@@ -114,6 +116,7 @@ impl fmt::Display for Event<'_> {
             Event::Building { subject } => write!(f, "{subject}: building"),
             Event::Missing { subject, what } => write!(f, "{subject}: {what}"),
             Event::Starting { subject } => write!(f, "{subject}: starting"),
+            Event::Joining { subject } => write!(f, "{subject}: checking its answer"),
             Event::WarmingUp { subject } => write!(f, "{subject}: warming up"),
             Event::Measuring {
                 subject,

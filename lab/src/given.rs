@@ -1,6 +1,6 @@
-//! A comparison out of arguments: programs that are started as they would be typed, with what they
-//! answer as their declared answers. What comes out is the text of a comparison and its subjects,
-//! which go the way of those in files.
+//! A comparison out of arguments: programs that are started as they would be typed, and servers
+//! that run already, with what they answer as their declared answers. What comes out is the text of
+//! a comparison and its subjects, which go the way of those in files.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use load::Stop;
+use load::protocol::Tls;
 use supervisor::difference::difference;
+use supervisor::running::{Running, tell_apart};
 use supervisor::subject::Subject;
 
 use crate::check::{self, Found, Options};
@@ -25,12 +27,28 @@ const ROUNDS_MAX: usize = 15;
 /// So much of a program's name stands in that of its row.
 const NAME_CHARACTERS: usize = 24;
 
+/// A server that was given.
+#[derive(Clone, Debug)]
+pub enum Server {
+    /// A command, as people type it.
+    Start(String),
+    /// One that runs already.
+    Url {
+        /// Where it is asked.
+        url: String,
+        /// Its process; none looks for it.
+        pid: Option<u32>,
+        /// How it is secured, if its URL says that it is.
+        tls: Tls,
+    },
+}
+
 /// What was given.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The commands, as people type them; the first is the baseline.
-    pub starts: Vec<String>,
-    /// The path that all are asked for.
+    /// The servers; the first is the baseline.
+    pub servers: Vec<Server>,
+    /// The path that all are asked for whose URL names none.
     pub path: String,
     /// Connections of the load; none is the default of files.
     pub connections: Option<u32>,
@@ -45,38 +63,38 @@ pub struct Made {
     pub(crate) text: String,
     /// The subjects that it names.
     pub(crate) subjects: Vec<Subject>,
-    /// How their answers differ, if they do.
-    pub(crate) differing: Option<String>,
+    /// What a reader has to know of them before the figures, in sentences.
+    pub(crate) cautions: Vec<String>,
 }
 
-/// Starts each program once to see what it answers, and makes a comparison of them.
+/// A server with all that is needed to make a subject of it.
+#[derive(Debug)]
+struct Wanted {
+    name: String,
+    /// The command as it was typed; of one that runs, its URL without a path.
+    typed: String,
+    /// The same in words, as a subject has it.
+    command: Vec<String>,
+    running: Option<Running>,
+    path: String,
+}
+
+/// Asks each server once to see what it answers, and makes a comparison of them. Commands are
+/// started for that, and ended.
 ///
 /// # Errors
-/// With a sentence that says what to do: a command that can't be run, a program that doesn't serve,
-/// and answers that differ.
+/// With a sentence that says what to do: a command that can't be run, a server that doesn't serve,
+/// a process that isn't the server's, and answers that differ.
 pub fn make(
     given: &Given,
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Made, Refused> {
-    let split = |command: &String| words("--start", command);
-    let commands: Vec<Vec<String>> = given.starts.iter().map(split).collect::<Result<_, _>>()?;
-    let names = names(&commands);
+    let wanted = all_wanted(given)?;
     let mut answers = Vec::new();
-    for (at, name) in names.iter().enumerate() {
-        let mut answer = Declared::unseen(&given.path);
-        let subject = subject(name, &given.starts[at], &commands[at], &answer)?;
-        let asked = check::asked(&subject, options, stop, observer);
-        let [first, second] = asked.map_err(|found| match found {
-            Found::Failed(what, log) => Refused::Failed(format!("{name} {what}"), log),
-            Found::Missing(what) => Refused::Failed(format!("{name}: {what}"), Vec::new()),
-            Found::Good(_) | Found::Stopped => Refused::Stopped,
-        })?;
-        answer
-            .take(&first, &second)
-            .map_err(|refused| named(name, refused))?;
-        answers.push(answer);
+    for one in &wanted {
+        answers.push(one.seen(options, stop, observer)?);
     }
     // What varies in one may vary in all, and needn't have done so while it was looked at.
     let vary = given.any_answer || answers.iter().any(|answer| answer.digits_vary);
@@ -86,6 +104,7 @@ pub fn make(
             answer.body = String::from_utf8_lossy(&zeros(answer.body.as_bytes())).into_owned();
         }
     }
+    let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();
     let differing = disagreement(&names, &answers);
     if let (Some(differing), false) = (&differing, given.any_answer) {
         return Err(Refused::Failed(
@@ -96,19 +115,119 @@ pub fn make(
             Vec::new(),
         ));
     }
+    let mut cautions: Vec<String> = wanted.iter().filter_map(Wanted::unseen).collect();
+    cautions.extend(differing.map(|what| {
+        format!("The answers differ, and are compared because of --any-answer: {what}.")
+    }));
     let mut subjects = Vec::new();
-    for (at, name) in names.iter().enumerate() {
-        let mut subject = subject(name, &given.starts[at], &commands[at], &answers[at])?;
+    for (one, answer) in wanted.iter().zip(&answers) {
+        let mut subject = one.subject(answer)?;
         subject.may_differ = given.any_answer;
         subjects.push(subject);
     }
     Ok(Made {
-        text: comparison(given, &names, &answers),
+        text: comparison(given, &wanted, &answers),
         subjects,
-        differing: differing.map(|what| {
-            format!("The answers differ, and are compared because of --any-answer: {what}.")
-        }),
+        cautions,
     })
+}
+
+/// The servers, with names that tell them apart. Nothing is started or asked.
+fn all_wanted(given: &Given) -> Result<Vec<Wanted>, Refused> {
+    let wanted = given.servers.iter().map(|server| Wanted::of(server, given));
+    let mut wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>()?;
+    let telling: Vec<Vec<String>> = wanted.iter().map(Wanted::telling).collect();
+    for (one, name) in wanted.iter_mut().zip(names(&telling)) {
+        one.name = name;
+    }
+    let running = wanted.iter_mut().filter_map(|one| one.running.as_mut());
+    tell_apart(&mut running.collect::<Vec<_>>());
+    Ok(wanted)
+}
+
+impl Wanted {
+    /// A server that was given, without a name yet.
+    fn of(server: &Server, given: &Given) -> Result<Wanted, Refused> {
+        let (typed, command, running, path) = match server {
+            Server::Start(typed) => (typed.clone(), words("--start", typed)?, None, "/".into()),
+            Server::Url { url, pid, tls } => {
+                let (running, path) = Running::find(url, *pid, tls).map_err(Refused::Wrong)?;
+                let origin = running.origin();
+                (origin.clone(), vec![origin], Some(running), path)
+            }
+        };
+        Ok(Wanted {
+            name: String::new(),
+            typed,
+            command,
+            running,
+            path: match path.as_str() {
+                "/" => given.path.clone(),
+                _ => path,
+            },
+        })
+    }
+
+    /// Words of which one is its name: of one that runs, where it listens, then with the path.
+    fn telling(&self) -> Vec<String> {
+        let Some(running) = &self.running else {
+            return self.command.clone();
+        };
+        // A query may hold secrets.
+        let path = self.path.split('?').next().unwrap_or_default();
+        let (name, path) = (running.short_name(), path.trim_end_matches('/'));
+        let whole = format!("{}-{}{path}", running.host, running.port);
+        let words = [name.clone(), format!("{name}{path}"), whole];
+        // A dot would begin an ending, and a slash another name.
+        words.map(|word| word.replace(['.', '/'], "-")).into()
+    }
+
+    /// What it answers.
+    fn seen(
+        &self,
+        options: &Options,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<Declared<'_>, Refused> {
+        let name = &self.name;
+        let mut answer = Declared::unseen(&self.path);
+        let asked = check::asked(&self.subject(&answer)?, options, stop, observer);
+        let [first, second] = asked.map_err(|found| match found {
+            Found::Failed(what, log) => Refused::Failed(format!("{name} {what}"), log),
+            Found::Missing(what) => Refused::Failed(format!("{name}: {what}"), Vec::new()),
+            Found::Good(_) | Found::Stopped => Refused::Stopped,
+        })?;
+        let taken = answer.take(&first, &second);
+        taken.map_err(|refused| named(name, refused))?;
+        Ok(answer)
+    }
+
+    /// It as a subject, which runs in the current folder if it doesn't run already.
+    fn subject(&self, answer: &Declared<'_>) -> Result<Subject, Refused> {
+        let typed = &self.typed;
+        let here = env::current_dir().map_err(|error| {
+            Refused::Wrong(format!("the current folder can't be read: {error}"))
+        })?;
+        let root = self.running.as_ref().and_then(|one| one.root.as_ref().ok());
+        let description = match root {
+            Some(root) => format!("{typed} (process {}, {})", root.pid, root.name),
+            None => typed.clone(),
+        };
+        let made = Subject::made(&self.name, &here, text(&description, &self.command, answer));
+        let mut subject =
+            made.map_err(|bad| Refused::Wrong(format!("{typed:?}: {}", bad.what())))?;
+        subject.running = self.running.clone();
+        Ok(subject)
+    }
+
+    /// Why its processor time isn't known, if it runs already.
+    fn unseen(&self) -> Option<String> {
+        let why = self.running.as_ref()?.root.as_ref().err()?;
+        Some(format!(
+            "CPU time isn't judged, because that of {} isn't known: {why}.",
+            self.name
+        ))
+    }
 }
 
 fn named(name: &str, refused: Refused) -> Refused {
@@ -118,25 +237,16 @@ fn named(name: &str, refused: Refused) -> Refused {
     }
 }
 
-/// A program as a subject that runs in the current folder.
-fn subject(
-    name: &str,
-    typed: &str,
-    command: &[String],
-    answer: &Declared<'_>,
-) -> Result<Subject, Refused> {
-    let here = env::current_dir()
-        .map_err(|error| Refused::Wrong(format!("the current folder can't be read: {error}")))?;
-    Subject::made(name, &here, text(typed, command, answer))
-        .map_err(|bad| Refused::Wrong(format!("--start {typed:?}: {}", bad.what())))
-}
-
 /// How the first answer that isn't as the first one's differs from it, if one does.
 fn disagreement(names: &[String], answers: &[Declared<'_>]) -> Option<String> {
     let (first, others) = answers.split_first()?;
     let (baseline, names) = names.split_first()?;
-    let path = first.path;
     others.iter().zip(names).find_map(|(other, name)| {
+        let path = other.path;
+        let baseline = match first.path == path {
+            true => baseline.clone(),
+            false => format!("{baseline} answers {}", first.path),
+        };
         if other.status != first.status {
             return Some(format!(
                 "{name} answers {path} with status {}, and {baseline} with {}",
@@ -151,26 +261,37 @@ fn disagreement(names: &[String], answers: &[Declared<'_>]) -> Option<String> {
 }
 
 /// The text of the comparison. It holds no answer, which may be anybody's, but how long each is.
-fn comparison(given: &Given, names: &[String], answers: &[Declared<'_>]) -> String {
+fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> String {
     let mut text = String::from("# Made of arguments: ringside compare\n");
     // Writing to a string doesn't fail.
-    for ((name, typed), answer) in names.iter().zip(&given.starts).zip(answers) {
+    for (one, answer) in wanted.iter().zip(answers) {
         let (status, bytes) = (answer.status, answer.body.len());
-        let typed = quoted(typed);
+        let (name, typed) = (&one.name, quoted(&one.typed));
         let _ = writeln!(text, "# {name}: {typed}; status {status}, {bytes} bytes");
     }
-    let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
+    let figures = match wanted.iter().all(|one| one.unseen().is_none()) {
+        true => "[\"rate\", \"cpu\"]",
+        // The times at a rate that all can serve are the servers' own as well.
+        false => "[\"rate\", \"p99\"]",
+    };
     let _ = writeln!(
         text,
-        "name = {}\nsubjects = [{}]\nrounds = {}\n\n[judge]\nfigures = [\"rate\", \"cpu\"]\n\
-         equal_rate = \"auto\"\n\n[workload]\npath = {}\nsettle = \"100ms\"\nwindow = \"350ms\"",
+        "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\nequal_rate = \"auto\"\n\n\
+         [workload]\npath = {}\nsettle = \"100ms\"\nwindow = \"350ms\"",
         quoted(&names.join("-")),
-        listed.join(", "),
         rounds(names.len()),
-        quoted(&given.path),
+        quoted(&wanted[0].path),
     );
     if let Some(connections) = given.connections {
         let _ = writeln!(text, "connections = {connections}");
+    }
+    for one in wanted {
+        let (name, path) = (quoted(&one.name), quoted(&one.path));
+        let _ = writeln!(text, "\n[[rows]]\nname = {name}\nsubject = {name}");
+        if one.path != wanted[0].path {
+            let _ = writeln!(text, "workload = {{ path = {path} }}");
+        }
     }
     text
 }
@@ -273,6 +394,45 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_a_url_is_called_by_its_port_and_by_what_else_tells_it_apart() {
+        let named = |urls: &[&str]| {
+            let server = |url: &&str| Server::Url {
+                url: (*url).to_owned(),
+                pid: None,
+                tls: Tls::default(),
+            };
+            let given = Given {
+                servers: urls.iter().map(server).collect(),
+                path: "/".to_owned(),
+                ..Given::default()
+            };
+            let wanted = all_wanted(&given).expect("URLs");
+            wanted.into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        // Nobody listens on these, and nobody is asked.
+        assert_eq!(
+            named(&["http://127.0.0.1:1", "http://localhost:2/a"]),
+            ["port-1", "port-2"]
+        );
+        assert_eq!(
+            named(&["http://[::1]:1/", "http://[::1]:1/a/b.js?key=secret"]),
+            ["port-1", "port-1-a-b-js"]
+        );
+        assert_eq!(
+            named(&["http://127.0.0.1:1", "http://127.0.0.2:1"]),
+            ["127-0-0-1-1", "127-0-0-2-1"]
+        );
+        assert_eq!(
+            named(&["https://192.0.2.1", "http://192.0.2.1"]),
+            ["192-0-2-1-443", "192-0-2-1-80"]
+        );
+        assert_eq!(
+            named(&["http://127.0.0.1:1", "http://127.0.0.1:1"]),
+            ["port-1", "port-1-2"]
+        );
+    }
+
+    #[test]
     fn answers_that_differ_are_told_apart() {
         let answer = |status, body: &str| Declared {
             status,
@@ -288,6 +448,15 @@ mod tests {
         assert_eq!(what, "two answers /x with status 201, and one with 200");
         let what = told(answer(200, "Hello\n")).expect("they differ");
         assert!(what.contains("`Hello\\n` instead of `Hello`"), "{what}");
+        let elsewhere = Declared {
+            path: "/y",
+            ..answer(200, "Bye")
+        };
+        let what = told(elsewhere).expect("they differ");
+        assert!(
+            what.starts_with("two answers /y differently than one answers /x"),
+            "{what}"
+        );
     }
 
     #[test]

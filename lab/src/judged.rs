@@ -158,7 +158,8 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
         }
         Role::Again => {
             let (again, baseline) = (row.side(), baseline.side());
-            Judged::of(verdict::noise(again, baseline, setup.metric, setup.seed))
+            let (metric, seed, before) = (setup.metric, setup.seed, row.facts.ran_before.is_some());
+            Judged::of(verdict::noise(again, baseline, metric, seed, before))
         }
         Role::Ceiling => {
             let sentence = format!("{} shows the most the generator can do", row.facts.name);

@@ -206,6 +206,9 @@ pub struct RowFacts {
     pub asked: Option<String>,
     /// Why its rounds cannot be compared with the baseline's, if so.
     pub spoilt: Option<String>,
+    /// Where it was if it ran before it was measured: it wasn't started here, and goes on running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_before: Option<RanBefore>,
     /// The folder of its subject, which several rows may share.
     #[serde(default)]
     pub subject: String,
@@ -224,6 +227,16 @@ pub struct RowFacts {
     /// Who loads it, where generators are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<GeneratorFacts>,
+}
+
+/// Where a server is that ran before it was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RanBefore {
+    /// On this host.
+    Here,
+    /// On another one, as far as anybody knows.
+    Elsewhere,
 }
 
 /// What is known of a generator that is compared besides its rounds.

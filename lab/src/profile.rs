@@ -125,7 +125,7 @@ impl Look<'_> {
             path: for_seconds(path, looked_s),
             ..ready_question(path, Protocol::Http1)
         };
-        let plan = question.plan(self.live.port, self.row.subject.tls)?;
+        let plan = question.plan(self.row.subject.at(self.live.port))?;
         let timeout = Duration::from_secs(looked_s) + ANSWER_MAX;
         let ask = || thread::spawn(move || load::probe(&plan, timeout));
         let (asking, record) = self.load(load_s, ask)?;
@@ -187,7 +187,7 @@ impl Look<'_> {
         let mut switch = Switch::make(self.dir)?;
         let control = switch.argument();
         let load_s = self.load_s(LOAD_MIN);
-        let (pids, seconds) = (self.pids(), load_s.to_string());
+        let (pids, seconds) = (self.pids()?, load_s.to_string());
         // It counts nothing until it is told to, and ends by itself when the load is over.
         let words = [
             "stat",
@@ -228,10 +228,11 @@ impl Look<'_> {
     }
 
     /// The subject's processes, as `perf -p` takes them.
-    fn pids(&self) -> String {
-        let pids = tree(self.live.process.pid());
+    fn pids(&self) -> Result<String, String> {
+        let root = self.live.process.pid();
+        let pids = tree(root.ok_or("its process isn't known")?);
         let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-        pids.join(",")
+        Ok(pids.join(","))
     }
 
     /// Loads the subject while `perf` looks at it.
@@ -239,7 +240,7 @@ impl Look<'_> {
         perf_is_there()?;
         let load_s = self.load_s(LOAD_MIN);
         let looked_s = load_s * LOOKED_SHARE;
-        let (pids, seconds) = (self.pids(), looked_s.to_string());
+        let (pids, seconds) = (self.pids()?, looked_s.to_string());
         let mut words = arguments.to_vec();
         words.extend(["-p", &pids, "--", "sleep", &seconds]);
         let log = self.dir.join("perf.log");

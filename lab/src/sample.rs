@@ -31,7 +31,8 @@ pub struct Sample {
     pub p99_us: Option<f64>,
     /// The server's processor time per answer, both inside the window, in microseconds.
     pub server_cpu_us_per_exchange: Option<f64>,
-    /// The server's processor time as a share of the cores it was given, 0 to 1.
+    /// The server's processor time as a share of the cores it was given, 0 to 1; of those that it
+    /// may run on if it ran before and wasn't given any.
     pub server_busy: f64,
     /// Time that the server's threads were ready and waited for a core, as a share of the time.
     /// Threads of one server that share a core wait for each other, too.
@@ -94,7 +95,8 @@ impl Sample {
             p99_us: record
                 .unspoiled("p99", |times| times.p99)
                 .filter(|_| completed >= exchanges_min(0.99)),
-            server_cpu_us_per_exchange: each(cpu_us_in_window),
+            // Nobody was seen whose time it would be.
+            server_cpu_us_per_exchange: each(cpu_us_in_window).filter(|_| !server.is_unseen()),
             server_busy,
             server_waited: server.wait_ns as f64 / wall_ns,
             generator_busy: generator.cpu_share_max,

@@ -163,7 +163,10 @@ impl Default for Tls {
 
 impl Tls {
     /// Checks what does not depend on files.
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+    ///
+    /// # Errors
+    /// What is missing, or contradicts itself.
+    pub fn validate(&self) -> Result<(), Invalid> {
         let why = match (&self.certificate_file, &self.key_file) {
             (Some(_), None) => "--cert is useless without its key: add --key",
             (None, Some(_)) => "--key is useless without its certificate: add --cert",

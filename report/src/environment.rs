@@ -84,7 +84,13 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
     vec![
         ("began", setup.began.clone()),
         ("ringside", setup.ringside.clone()),
-        ("server cores", List(&setup.server_cores).to_string()),
+        (
+            "server cores",
+            match setup.server_cores.is_empty() {
+                true => "not assigned, because the servers were running already".to_owned(),
+                false => List(&setup.server_cores).to_string(),
+            },
+        ),
         ("generator cores", List(&setup.generator_cores).to_string()),
         ("generator engine", setup.engine.clone()),
         ("asked", setup.asked.clone()),

@@ -56,7 +56,7 @@ pub use terminal::{Look, terminal};
 
 use lab::finding::{Severity, first};
 use lab::judged::{Floor, Judged, Measured, judge, noise_floors};
-use lab::manifest::{self, Asked, Manifest, Role, RowFacts, Setup};
+use lab::manifest::{self, Asked, Manifest, RanBefore, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::{Sample, lost_in_words};
 use lab::validity::{self, Line};
@@ -434,7 +434,8 @@ fn standing_among<'a>(words: &str, mut names: impl Iterator<Item = &'a str>) -> 
 }
 
 /// Which variation the intervals cover.
-fn covered(setup: &Setup, subjects: &[Row]) -> String {
+fn covered(manifest: &Manifest, subjects: &[Row]) -> String {
+    let setup = &manifest.setup;
     let ratios = subjects.iter().filter_map(|row| row.ratio);
     let starts = ratios.clone().map(|ratio| ratio.starts).max();
     // Commands are started for each round, whatever the file says.
@@ -451,6 +452,12 @@ fn covered(setup: &Setup, subjects: &[Row]) -> String {
              measurement was interrupted and resumed. So few starts say little about it, which \
              makes the intervals wide. Another host or kernel may give another answer."
         ),
+        (None, _) if manifest.rows.iter().any(|row| row.ran_before.is_some()) => {
+            "Intervals cover the variation between rounds in one session. Servers that were \
+             running already aren't started anew: another start, host or kernel may give another \
+             answer."
+                .to_owned()
+        }
         (None, _) => "Intervals cover the variation between rounds of a single start of each \
                       process, on one host, in one session. Another start, host or kernel may give \
                       another answer; `rounds_per_start = 1` covers starts, too."
@@ -458,14 +465,38 @@ fn covered(setup: &Setup, subjects: &[Row]) -> String {
     }
 }
 
+/// Where both sides were, and what that does to the figures.
+fn places(manifest: &Manifest) -> Vec<String> {
+    let is_elsewhere = |row: &&RowFacts| row.ran_before == Some(RanBefore::Elsewhere);
+    let elsewhere: Vec<&str> = manifest
+        .rows
+        .iter()
+        .filter(is_elsewhere)
+        .map(|row| row.name.as_str())
+        .collect();
+    let mut places = Vec::new();
+    if elsewhere.len() < manifest.rows.len() {
+        let whose = match elsewhere.is_empty() {
+            true => "Both sides",
+            false => "The other rows and the generator",
+        };
+        places.push(format!(
+            "{whose} ran on this one host, over loopback. The kernel receives a packet on the \
+             sender's time, so part of each side's network work is charged to the other; no \
+             network card, distance or packet loss was involved."
+        ));
+    }
+    if !elsewhere.is_empty() {
+        let note = "on another machine, as far as we know: the network in between is part of the \
+                    figures, and what else that machine did wasn't seen.";
+        places.insert(0, format!("{} ran {note}", elsewhere.join(", ")));
+    }
+    places
+}
+
 fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
     let (setup, host) = (&manifest.setup, &manifest.host);
-    let mut limits = vec![
-        "Both sides ran on this one host, over loopback. The kernel receives a packet on the \
-         sender's time, so part of each side's network work is charged to the other; no network \
-         card, distance or packet loss was involved."
-            .to_owned(),
-    ];
+    let mut limits = places(manifest);
     limits.push(match setup.rate {
         None if setup.metric == Metric::GeneratorCpuPerExchange => format!(
             "Each generator ({}) loaded the same server as fast as it could. Requests are counted \
@@ -492,7 +523,7 @@ fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
              response times count from when a request was due."
         ),
     });
-    limits.push(covered(setup, subjects));
+    limits.push(covered(manifest, subjects));
     if let Some(why) = &manifest.stopped {
         limits.push(format!(
             "The measurement ended before its last round: {why}."

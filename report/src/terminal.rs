@@ -172,13 +172,17 @@ fn facts(report: &Report) -> String {
         format!(", in {}", network.phrase())
     });
     let (load, rounds) = (&setup.load, setup.rounds);
-    let server = List(&setup.server_cores);
+    let server = match setup.server_cores.is_empty() {
+        true => "servers on any core".to_owned(),
+        false => format!("server on core {}", List(&setup.server_cores)),
+    };
     if setup.metric == Metric::Seconds {
         // A command has no window, and no generator.
-        return format!("{load}, {rounds} rounds; commands on core {server}; {kernel}{network}");
+        let cores = List(&setup.server_cores);
+        return format!("{load}, {rounds} rounds; commands on core {cores}; {kernel}{network}");
     }
     format!(
-        "{load}, {rounds} rounds of {} s; server on core {server}, generator on core {}; \
+        "{load}, {rounds} rounds of {} s; {server}, generator on core {}; \
          {kernel}, {congestion}{network}",
         digits(setup.window_s),
         List(&setup.generator_cores),

@@ -2,7 +2,7 @@
 
 use lab::finding::{Check, Finding, Severity};
 use lab::judging::{CLOSED, EQUAL};
-use lab::manifest::{Outcome, Profile, Role};
+use lab::manifest::{Outcome, Profile, RanBefore, Role};
 use lab::round::{PhaseRun, Watched};
 use supervisor::watch::calls::Calls;
 use supervisor::watch::subject::SharedPages;
@@ -353,6 +353,35 @@ fn what_intervals_cover_is_what_the_rounds_were_started_as() {
     assert!(single.contains("rounds of a single start"), "{single}");
     let resumed = covered([1, 2]).expect("what they cover");
     assert!(resumed.contains("between 2 starts"), "{resumed}");
+}
+
+#[test]
+fn servers_that_ran_before_are_reported_where_they_were() {
+    let limits = |places: [Option<RanBefore>; 2]| {
+        let rows = ["ours", "other"].into_iter().zip(places);
+        let rows = rows.map(|(name, place)| {
+            let mut row = row(name, Outcome::Measured, rounds(300_000.0, 0.99));
+            row.0.ran_before = place;
+            row
+        });
+        let report = report(setup(), Vec::new(), rows.collect());
+        report.limits.join("\n")
+    };
+    let (here, elsewhere) = (Some(RanBefore::Here), Some(RanBefore::Elsewhere));
+    let on_this_host = "ran on this one host, over loopback";
+    let told = limits([here, here]);
+    assert!(
+        told.contains(&format!("Both sides {on_this_host}")),
+        "{told}"
+    );
+    assert!(told.contains("aren't started anew"), "{told}");
+    let told = limits([None, elsewhere]);
+    assert!(told.starts_with("other ran on another machine"), "{told}");
+    let others = format!("The other rows and the generator {on_this_host}");
+    assert!(told.contains(&others), "{told}");
+    let told = limits([elsewhere, elsewhere]);
+    assert!(told.starts_with("ours, other ran on another"), "{told}");
+    assert!(!told.contains(on_this_host), "{told}");
 }
 
 #[test]

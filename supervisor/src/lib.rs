@@ -27,6 +27,7 @@ pub mod network;
 pub mod outside;
 pub mod process;
 pub mod row;
+pub mod running;
 pub mod setting;
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]

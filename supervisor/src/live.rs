@@ -13,6 +13,7 @@ use crate::companion;
 use crate::difference::difference;
 use crate::process::{GRACE, Launch, Process};
 use crate::row::Row;
+use crate::running::Running;
 use crate::setting::{
     PROBE_TIMEOUT, Setting, Trouble, environment, free_port, ready_question, wait_until_answered,
 };
@@ -31,7 +32,7 @@ impl Setting<'_> {
     /// The load on a row's subject at `port`: its window is measured.
     fn plan(&self, row: &Row, port: u16) -> Result<Plan, String> {
         let workload = &row.workload;
-        let mut plan = row.question.plan(port, row.subject.tls)?;
+        let mut plan = row.question.plan(row.subject.at(port))?;
         plan.connections = workload.connections.get();
         plan.cpus = self.placement.generator.clone();
         plan.threads = (plan.cpus.len() as u32).min(plan.connections);
@@ -126,7 +127,7 @@ impl Serving {
         let mut process = start(subject, &values, &setting.placement.server)?;
         process.accompany(companions);
         let verified = wait_until_ready(subject, port, &mut process, setting.stop)
-            .and_then(|()| then(subject, port).map_err(|what| wrong(what, &process)));
+            .and_then(|()| then(subject, port).map_err(|what| wrong(what, process.last_lines())));
         match verified {
             Ok(found) => Ok((Serving { process, port }, found)),
             Err(Trouble::Failed(what, log)) => {
@@ -159,15 +160,74 @@ fn misplaced(subject: &Subject, values: &Values) -> Option<String> {
 }
 
 /// What a subject answers wrongly, with what it wrote meanwhile.
-fn wrong(what: String, process: &Process) -> Trouble {
-    Trouble::Failed(format!("answers {what}"), process.last_lines())
+fn wrong(what: String, log: Vec<String>) -> Trouble {
+    Trouble::Failed(format!("answers {what}"), log)
+}
+
+/// What serves: processes of our own, or somebody else's.
+#[derive(Debug)]
+pub enum Served {
+    /// It was started here, and ends with its owner.
+    Started(Box<Process>),
+    /// It was there before, and stays.
+    Running(Running),
+}
+
+impl Served {
+    /// Starts a subject, or joins one that runs already, and verifies what it answers; with the
+    /// port that it listens on.
+    fn raise(
+        subject: &Subject,
+        build: &Path,
+        dir: &Path,
+        setting: &Setting<'_>,
+    ) -> Result<(Served, u16), Trouble> {
+        let Some(running) = &subject.running else {
+            let Serving { process, port } = Serving::raise(subject, build, dir, setting)?;
+            return Ok((Served::Started(Box::new(process)), port));
+        };
+        let verified = verify(subject, running.port);
+        verified.map_err(|what| wrong(what, Vec::new()))?;
+        Ok((Served::Running(running.clone()), running.port))
+    }
+
+    /// Its first process, if that is known.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Served::Started(process) => Some(process.pid()),
+            Served::Running(running) => running.pid(),
+        }
+    }
+
+    /// How it ended, in words, if it has.
+    pub fn ended_in_words(&mut self) -> Option<String> {
+        match self {
+            Served::Started(process) => process.ended_in_words(),
+            Served::Running(running) => running.ended(),
+        }
+    }
+
+    /// The last lines that it wrote, where they could be seen.
+    pub fn last_lines(&self) -> Vec<String> {
+        match self {
+            Served::Started(process) => process.last_lines(),
+            Served::Running(_) => Vec::new(),
+        }
+    }
+
+    /// Ends what was started here.
+    fn end(self) {
+        if let Served::Started(mut process) = self {
+            process.end(GRACE);
+        }
+    }
 }
 
 /// A subject that serves the workload of its row.
 #[derive(Debug)]
 pub struct Live {
-    /// What was started.
-    pub process: Process,
+    /// Who serves.
+    pub process: Served,
     /// Where it listens.
     pub port: u16,
     /// What it used.
@@ -188,13 +248,13 @@ impl Live {
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let Serving { mut process, port } = Serving::raise(&row.subject, build, dir, setting)?;
+        let (process, port) = Served::raise(&row.subject, build, dir, setting)?;
         let raised = setting.plan(row, port).map_err(broken).and_then(|plan| {
             let valid = plan.validate();
             valid.map_err(|invalid| broken(invalid.to_string()))?;
             // What is measured may send another message than what is declared: its answer is kept,
             // so that rows that are asked the same can be compared by it.
-            let answer = answer(row, port).map_err(|what| wrong(what, &process))?;
+            let answer = answer(row, port).map_err(|what| wrong(what, process.last_lines()))?;
             let watch = watch(&row.subject, &process, port).map_err(broken)?;
             Ok((plan, answer, watch))
         });
@@ -207,7 +267,7 @@ impl Live {
                 answer,
             }),
             Err(trouble) => {
-                process.end(GRACE);
+                process.end();
                 Err(trouble)
             }
         }
@@ -222,11 +282,16 @@ impl Live {
 }
 
 /// Watches a subject that serves at `port`.
-fn watch(subject: &Subject, process: &Process, port: u16) -> Result<Watch, String> {
-    let companions: Vec<u32> = process.companions().iter().map(Process::pid).collect();
-    let mut watch = Watch::new(process.pid(), &companions, process.group());
+fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String> {
+    let mut watch = match served {
+        Served::Started(process) => {
+            let companions: Vec<u32> = process.companions().iter().map(Process::pid).collect();
+            Watch::new(process.pid(), &companions, process.group())
+        }
+        Served::Running(running) => Watch::of_running(running.pid()),
+    };
     if let Some(path) = &subject.watch.metrics {
-        watch.scrape(ready_question(path, Protocol::Http1).plan(port, subject.tls)?);
+        watch.scrape(ready_question(path, Protocol::Http1).plan(subject.at(port))?);
     }
     Ok(watch)
 }
@@ -305,12 +370,22 @@ fn verify(subject: &Subject, port: u16) -> Result<(), String> {
     Ok(())
 }
 
+/// Asks a server that runs already twice for the first answer that is declared, whatever comes.
+///
+/// # Errors
+/// Why there was no answer.
+pub fn ask_running(subject: &Subject, running: &Running) -> Result<[Answer; 2], String> {
+    let secured = match &running.tls {
+        Some(tls) => tls.validate().map_err(|invalid| invalid.to_string()),
+        None => Ok(()),
+    };
+    secured.and_then(|()| ask_twice(subject, running.port))
+}
+
 /// What comes for the first declared answer, twice.
 fn ask_twice(subject: &Subject, port: u16) -> Result<[Answer; 2], String> {
     let declared = subject.answers.first().ok_or("nothing that is declared")?;
-    let plan = declared
-        .question(&subject.folder)?
-        .plan(port, subject.tls)?;
+    let plan = declared.question(&subject.folder)?.plan(subject.at(port))?;
     Ok([ask(&plan)?, ask(&plan)?])
 }
 
@@ -319,7 +394,7 @@ fn ask_twice(subject: &Subject, port: u16) -> Result<[Answer; 2], String> {
 fn answer(row: &Row, port: u16) -> Result<Answer, String> {
     let question = &row.question;
     let declared = row.subject.answer(&question.path, question.protocol);
-    let asked = question.plan(port, row.subject.tls);
+    let asked = question.plan(row.subject.at(port));
     let answer = asked
         .and_then(|plan| ask(&plan))
         .and_then(|answer| match answer.is_success() {
@@ -346,7 +421,7 @@ fn check(
     question: &Question,
     port: u16,
 ) -> Result<(), String> {
-    let plan = question.plan(port, subject.tls)?;
+    let plan = question.plan(subject.at(port))?;
     let answer = ask(&plan)?;
     if question.protocol == Protocol::Grpc {
         return check_call(expected, question, &plan, &answer);

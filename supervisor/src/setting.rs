@@ -22,7 +22,7 @@ use crate::cores::{List, Placement};
 use crate::network::hint;
 use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
-use crate::workload::{Protocol, Question, UrlPath};
+use crate::workload::{At, Protocol, Question, UrlPath};
 
 /// How long one question may take before the lab asks again.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -173,7 +173,12 @@ pub(crate) fn wait_until_answered(
     stop: &Stop,
 ) -> Result<(), Trouble> {
     let plan = question
-        .plan(port, tls)
+        .plan(At {
+            host: None,
+            port,
+            tls,
+            trust: None,
+        })
         .map_err(|what| Trouble::Failed(what, Vec::new()))?;
     let deadline = Time::now() + limit;
     let mut doubted = false;

@@ -20,8 +20,9 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use self::companion::{Companion, Place};
 use crate::difference::{difference, difference_but_for};
 use crate::document::{self, BadFile, Document, nearest};
+use crate::running::Running;
 use crate::watch::Wanted;
-use crate::workload::{self, Protocol, Question, UrlPath, Workload};
+use crate::workload::{self, At, Protocol, Question, UrlPath, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,6 +40,9 @@ pub struct Subject {
     /// It may be compared with others that answer otherwise.
     #[serde(skip)]
     pub may_differ: bool,
+    /// It runs already, and isn't started.
+    #[serde(skip)]
+    pub running: Option<Running>,
     /// What it is, in a few words; the name where nobody says it.
     #[serde(default)]
     pub description: String,
@@ -381,6 +385,24 @@ impl Subject {
         let mut own = self.start.command.templates();
         own.extend(self.start.environment.values());
         companion::known(&own, self.companions.iter())
+    }
+
+    /// Where it is asked, if it was started at `port`.
+    pub fn at(&self, port: u16) -> At<'_> {
+        match &self.running {
+            Some(running) => At {
+                host: Some(&running.host),
+                port: running.port,
+                tls: running.tls.is_some(),
+                trust: running.tls.as_ref(),
+            },
+            None => At {
+                host: None,
+                port,
+                tls: self.tls,
+                trust: None,
+            },
+        }
     }
 
     /// Whether it is the server of the program that is running.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::grpc::{Method, Source};
-use load::protocol::{Http2, Protocol as Spoken};
+use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -51,6 +51,29 @@ impl Protocol {
             Protocol::Http2 => "HTTP/2",
             Protocol::Grpc => "gRPC",
             Protocol::WebSocket => "WebSocket",
+        }
+    }
+}
+
+/// Where a subject is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// Name or address, without brackets; none is this host.
+    pub host: Option<&'a str>,
+    /// Its port.
+    pub port: u16,
+    /// Whether over TLS.
+    pub tls: bool,
+    /// How TLS is used; none accepts any certificate, since subjects make theirs as they start.
+    pub trust: Option<&'a Tls>,
+}
+
+impl At<'_> {
+    /// As it stands in a URL (RFC 3986 §3.2.2).
+    fn authority(self) -> String {
+        match self.host {
+            Some(host) if host.contains(':') => format!("[{host}]:{}", self.port),
+            host => format!("{}:{}", host.unwrap_or("127.0.0.1"), self.port),
         }
     }
 }
@@ -123,9 +146,9 @@ impl Question {
         Ok(Some(method))
     }
 
-    /// A plan that asks this of a subject at `port` of this host.
-    pub fn plan(&self, port: u16, tls: bool) -> Result<Plan, String> {
-        let scheme = match (self.protocol, tls) {
+    /// A plan that asks this of a subject.
+    pub fn plan(&self, at: At<'_>) -> Result<Plan, String> {
+        let scheme = match (self.protocol, at.tls) {
             (Protocol::Http1 | Protocol::Http2, false) => "http",
             (Protocol::Http1 | Protocol::Http2, true) => "https",
             (Protocol::Grpc, false) => "grpc",
@@ -133,12 +156,14 @@ impl Question {
             (Protocol::WebSocket, false) => "ws",
             (Protocol::WebSocket, true) => "wss",
         };
-        let url = format!("{scheme}://127.0.0.1:{port}{}", self.path);
+        let url = format!("{scheme}://{}{}", at.authority(), self.path);
         let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
         plan.redaction = self.redaction.clone();
         if let Some(tls) = &mut plan.tls {
-            // Subjects make their certificates as they start.
-            tls.insecure = true;
+            match at.trust {
+                Some(trust) => tls.clone_from(trust),
+                None => tls.insecure = true,
+            }
         }
         let fields = self.headers.clone().into_iter();
         plan.request.headers.extend(fields);

@@ -7,6 +7,8 @@ use clap::Args;
 
 use super::network::Network;
 use super::secrets::Secrets;
+use super::servers::Servers;
+use super::tls::Tls;
 use super::values;
 
 const NOTES: &str = "\
@@ -17,6 +19,10 @@ in a directory of its own.
 With --start, each command runs in the current directory, with {port} replaced by the port to listen
 on (127.0.0.1). It's started once to see what it answers: all have to answer alike, and go on doing
 so. Requests/s and CPU time per exchange are judged, within a minute for two servers.
+
+With --url, servers run already, and go on running: nothing is started or stopped, and the host's
+network is used. Their CPU time is judged if the process of each is known: the one that listens on
+its port, where you may see that, or --pid. Otherwise, response time is judged instead.
 
 Everything runs in a private network: its ports, congestion control (cubic) and limits don't depend
 on the host, and nothing of the host changes. Builds still download. A comparison that needs a
@@ -34,25 +40,23 @@ pub(crate) struct Compare {
     /// The comparison, such as comparisons/hello.toml
     #[arg(
         value_name = "FILE.toml",
-        required_unless_present = "start",
-        conflicts_with = "start"
+        required_unless_present_any = ["start", "url"],
+        conflicts_with_all = ["start", "url"]
     )]
     pub(crate) file: Option<PathBuf>,
 
-    /// Without a file: start and compare these servers, such as './v1 {port}'; once for each, the
-    /// baseline first
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) start: Vec<String>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
 
-    /// With --start: the path to ask for [default: /]
+    /// With --start or --url: the path to ask for, where a URL has none [default: /]
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
 
-    /// With --start: number of connections [default: 10]
+    /// With --start or --url: number of connections [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,
 
-    /// With --start: compare servers even if their answers differ
+    /// With --start or --url: compare servers even if their answers differ
     #[arg(long)]
     pub(crate) any_answer: bool,
 
@@ -106,7 +110,7 @@ pub(crate) struct Compare {
 
     /// Test the lab: repeat the comparison N times with fresh processes and count the verdicts
     #[arg(long, value_name = "N", value_parser = values::small_count)]
-    #[arg(conflicts_with_all = ["aa_trials", "resume"])]
+    #[arg(conflicts_with_all = ["aa_trials", "resume", "url"])]
     pub(crate) trials: Option<u32>,
 
     /// With --trials: the true ratio to the baseline, to count the intervals that contain it
@@ -114,7 +118,8 @@ pub(crate) struct Compare {
     pub(crate) truth: Option<f64>,
 
     /// Like --trials, but the baseline against itself: every difference found is wrong
-    #[arg(long, value_name = "N", value_parser = values::small_count, conflicts_with = "resume")]
+    #[arg(long, value_name = "N", value_parser = values::small_count)]
+    #[arg(conflicts_with_all = ["resume", "url"])]
     pub(crate) aa_trials: Option<u32>,
 
     /// Three short rounds, to check that everything runs
@@ -123,6 +128,9 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     pub(crate) network: Network,
+
+    #[command(flatten)]
+    pub(crate) tls: Tls,
 
     #[command(flatten)]
     pub(crate) secrets: Secrets,

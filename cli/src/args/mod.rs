@@ -16,6 +16,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod secrets;
 pub(crate) mod serve;
+pub(crate) mod servers;
 pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod tls;

@@ -23,6 +23,8 @@ pub(crate) use inner::begin;
 pub(crate) const ASKED: &str = "--host-network";
 /// Why a file does.
 pub(crate) const WRITTEN: &str = "[network] private = false";
+/// Why servers that run already do.
+pub(crate) const RUNNING: &str = "--url: servers that run already are in it";
 /// Why a comparison that is continued does.
 pub(crate) const BEGUN: &str = "it was begun there";
 

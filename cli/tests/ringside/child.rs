@@ -90,6 +90,11 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has ended; it is not reaped before [`Running::end`].
     pub(crate) fn has_ended(&self) -> bool {
         !alive(&self.child.id().to_string())
@@ -189,6 +194,11 @@ impl Server {
             greeting: line,
             rest,
         }
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// The URL of a path.

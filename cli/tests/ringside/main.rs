@@ -28,6 +28,7 @@ mod signals;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod start;
+mod start_url;
 mod tls;
 mod usage;
 mod void;

@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::child::{Ended, Folder, assert_says, command, start};
 
 /// Our server, as a program called `name` that answers on the port it is given.
-const SERVES: &str = "exec RINGSIDE serve --threads 1 --engine epoll --addr 127.0.0.1:$1";
+pub(super) const SERVES: &str =
+    "exec RINGSIDE serve --threads 1 --engine epoll --addr 127.0.0.1:$1";
 
 /// Writes a script into `folder`.
-fn program(folder: &Folder, name: &str, script: &str) {
+pub(super) fn program(folder: &Folder, name: &str, script: &str) {
     let script = script.replace("RINGSIDE", env!("CARGO_BIN_EXE_ringside"));
     let path = folder.path(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -19,7 +20,7 @@ fn program(folder: &Folder, name: &str, script: &str) {
 }
 
 /// Compares what `words` say, in `folder`.
-fn compare(folder: &Folder, words: &[&str]) -> Ended {
+pub(super) fn compare(folder: &Folder, words: &[&str]) -> Ended {
     let mut command = command(&["compare"]);
     start(command.args(words).current_dir(folder.path("."))).end()
 }
@@ -189,7 +190,10 @@ fn what_is_no_comparison_of_commands_is_said_before_anything_is_started() {
             "at least one",
         ),
         (&["--start", "./v1 {port}", "a.toml"], "cannot be used with"),
-        (&["--path", "/", "a.toml"], "--path goes with --start"),
+        (
+            &["--path", "/", "a.toml"],
+            "--path goes with --start and --url",
+        ),
         (&[], "FILE.toml"),
     ] {
         let ended = compare(&folder, words);

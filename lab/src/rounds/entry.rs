@@ -8,14 +8,14 @@ use measure::foreign::Foreign;
 use supervisor::binaries::Binary;
 use supervisor::command::TimedCommand;
 use supervisor::difference::difference;
-use supervisor::live::Live;
+use supervisor::live::{Live, Served};
 use supervisor::process::{GRACE, Process};
 use supervisor::row::Row;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Kind;
 
 use crate::event::{Event, Observer};
-use crate::manifest::{GeneratorFacts, Outcome, Profile, Role, RowFacts};
+use crate::manifest::{GeneratorFacts, Outcome, Profile, RanBefore, Role, RowFacts};
 use crate::store::Kept;
 
 use super::run;
@@ -118,7 +118,10 @@ impl Entry {
         }
         self.start = setting.start;
         let name = &self.row.name;
-        observer.event(&Event::Starting { subject: name });
+        observer.event(&match self.row.subject.running {
+            Some(_) => Event::Joining { subject: name },
+            None => Event::Starting { subject: name },
+        });
         if self.row.subject.kind == Kind::Command {
             return self.raise_command(setting, observer);
         }
@@ -191,9 +194,16 @@ impl Entry {
 /// Processor time of all that is alive but one entry, with what stands beside it.
 pub fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
     let mut sum = 0;
+    let pid = |entry: &Entry| match &entry.state {
+        State::Live(live) => live.process.pid(),
+        _ => None,
+    };
+    let own = entries.get(but).and_then(pid);
     for (at, entry) in entries.iter_mut().enumerate() {
+        // A server that runs already may have several rows.
+        let same = own.is_some() && pid(entry) == own;
         sum += match &mut entry.state {
-            _ if at == but => 0,
+            _ if at == but || same => 0,
             State::Live(live) => live.watch.cpu_ns(),
             State::Timed(command) => command.idle_cpu_ns(),
             State::Waiting | State::Missing(_) | State::Failed(..) => 0,
@@ -207,7 +217,11 @@ pub fn lower(entries: &mut [Entry]) {
     let mut ending: Vec<(usize, Process)> = Vec::new();
     for (at, entry) in entries.iter_mut().enumerate() {
         match std::mem::replace(&mut entry.state, State::Waiting) {
-            State::Live(live) => ending.push((at, live.process)),
+            State::Live(live) => match live.process {
+                Served::Started(process) => ending.push((at, *process)),
+                // It was there before, and stays.
+                Served::Running(_) => {}
+            },
             State::Timed(mut command) => {
                 entry.left_behind.extend(command.end().iter().cloned());
             }
@@ -255,6 +269,15 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         spoilt: expected
             .and_then(|expected| spoilt(entry, expected))
             .or_else(|| entry.before.as_ref()?.spoilt.clone()),
+        ran_before: entry
+            .row
+            .subject
+            .running
+            .as_ref()
+            .map(|running| match running.is_here {
+                true => RanBefore::Here,
+                false => RanBefore::Elsewhere,
+            }),
         subject: entry.row.subject.name.clone(),
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),

@@ -102,10 +102,12 @@ impl Ran {
         let generated = self.generated;
         let sample = |record: &Option<Record>, watched: &mut Watched| {
             watched.subject.others_busy = at.others_busy;
+            let (server, round) = (watched.subject, at.round);
+            let cores = server.own_cores.map_or(at.cores, |own| own as usize);
             let mut sample = match (record, &generated) {
-                (Some(record), _) => Sample::new(at.round, record, watched.subject, at.cores),
-                (None, Some(run)) => Sample::generated(at.round, run, watched.subject, at.cores),
-                (None, None) => Sample::timed(at.round, watched.subject, at.cores),
+                (Some(record), _) => Sample::new(round, record, server, cores),
+                (None, Some(run)) => Sample::generated(round, run, server, cores),
+                (None, None) => Sample::timed(round, server, cores),
             };
             sample.start = at.start;
             sample.findings = findings(Seen {
@@ -162,7 +164,7 @@ pub struct At<'a> {
     pub began_unix_s: u64,
     /// Processor time of the idle subjects meanwhile, as a share of one core.
     pub others_busy: f64,
-    /// How many cores the subject has.
+    /// How many cores a subject is given.
     pub cores: usize,
 }
 

@@ -312,6 +312,9 @@ fn says(round: Seen<'_>) -> Looked {
 /// A server at its limit answers no more to a generator that could send more.
 fn server_busy(round: Seen<'_>) -> Looked {
     let share = round.sample.server_busy;
+    if round.watched.subject.is_unseen() {
+        return unknown("its processes aren't known");
+    }
     match share >= SERVER_FULL {
         true => caution(format!(
             "the server's cores were {} busy, so the rate is what this server answers when it is \
@@ -378,6 +381,19 @@ fn cores(round: Seen<'_>) -> Looked {
         return unknown("it wasn't watched");
     }
     let threads = subject.threads_on_generator_cores;
+    if subject.is_unseen() {
+        return unknown("its processes aren't known");
+    }
+    if subject.own_cores.is_some() {
+        return match threads {
+            0 => passed("it was running already, and keeps off the generator's cores"),
+            _ => caution(
+                "it was running already, and may run on the generator's cores, too: `taskset -acp \
+                 CORES PID` keeps it off them"
+                    .to_owned(),
+            ),
+        };
+    }
     match (threads, busy > SERVER_OVERFULL) {
         (0, false) => passed(format!("its cores were {} busy", percent(busy))),
         (0, true) => Looked::Found(
@@ -402,6 +418,9 @@ fn unattributed(round: Seen<'_>) -> Looked {
     let Some(share) = host.unattributed else {
         return unknown("the host's CPU time couldn't be read");
     };
+    if round.watched.subject.is_unseen() {
+        return unknown("the server's own part isn't known");
+    }
     let share = (share - round.watched.subject.others_busy).max(0.0);
     if share <= UNATTRIBUTED_MAX {
         return passed(format!("{} of a core", percent(share)));

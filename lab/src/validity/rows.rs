@@ -241,6 +241,10 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     else {
         return Looked::Unknown("the host wasn't watched".to_owned());
     };
+    let unseen = |round: &&Round| round.watched.subject.is_unseen();
+    if row.rounds.iter().any(unseen) || others.iter().any(unseen) {
+        return Looked::Unknown("the processes of servers aren't known".to_owned());
+    }
     if others.is_empty() {
         return Looked::Unknown(
             "without another subject, its helpers can't be told from everything else".to_owned(),

@@ -421,6 +421,7 @@ fn facts(name: &str) -> RowFacts {
         outcome: Outcome::Measured,
         asked: None,
         spoilt: None,
+        ran_before: None,
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),

@@ -332,15 +332,26 @@ pub fn noise_floor(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u6
     }
 }
 
-/// What `again`, the baseline once more as processes of its own, says about noise.
-pub fn noise(again: Side<'_>, baseline: Side<'_>, metric: Metric, seed: u64) -> Judgement {
+/// What `again`, the baseline once more, says about noise. It has processes of its own, unless the
+/// baseline `ran_before`.
+pub fn noise(
+    again: Side<'_>,
+    baseline: Side<'_>,
+    metric: Metric,
+    seed: u64,
+    ran_before: bool,
+) -> Judgement {
     let pairs = pairs(again, baseline, metric);
     let ratio = Ratio::of(&pairs, 1.0 - ALPHA, seed);
     let name = again.name;
+    let processes = match ran_before {
+        true => "in the same processes",
+        false => "with its own processes",
+    };
     let sentence = match ratio.zip(noise_floor(again, baseline, metric, seed)) {
         Some((ratio, floor)) => format!(
-            "{name} is the baseline measured a second time, with its own processes: {} %, so \
-             differences up to {} % may be noise",
+            "{name} is the baseline measured a second time, {processes}: {} %, so differences \
+             up to {} % may be noise",
             signed_range(ratio),
             trimmed(100.0 * floor, 1)
         ),
@@ -648,6 +659,13 @@ pub fn limit(side: Side<'_>) -> Option<String> {
     }
     let (sample, reason) = bounds.get(bounds.len() / 2)?;
     let server = 100.0 * sample.server_busy;
+    // One that answers isn't idle: nobody saw its processes.
+    if server <= 0.0 {
+        let busy = 100.0 * sample.generator_busy?;
+        return Some(format!(
+            "its core was {busy:.0} % busy; how busy the server was isn't known"
+        ));
+    }
     Some(match sample.generator_busy {
         Some(busy) if busy >= 0.9 => format!(
             "its core was {:.0} % busy, the server's {server:.0} %",

@@ -353,18 +353,16 @@ fn a_ratio_that_is_not_of_rounds_is_judged_alike() {
 #[test]
 fn the_baseline_once_more_shows_how_much_is_noise() {
     let (again, old) = (scaled(1.0), rounds(&OLD));
-    let noise = noise(
-        side("again", &again),
-        side("old", &old),
-        Metric::RequestsPerSecond,
-        1,
-    );
-    assert_eq!(noise.verdict.kind, Kind::Noise);
-    let sentence = noise.verdict.sentence();
-    assert!(
-        sentence.contains("−1.1 … +1.1 %, so differences up to 1."),
-        "{sentence}"
-    );
+    let noise = |ran_before| {
+        let (again, old) = (side("again", &again), side("old", &old));
+        noise(again, old, Metric::RequestsPerSecond, 1, ran_before)
+    };
+    assert_eq!(noise(false).verdict.kind, Kind::Noise);
+    for (ran_before, processes) in [(false, "its own"), (true, "the same")] {
+        let sentence = noise(ran_before).verdict.sentence();
+        let part = format!("{processes} processes: −1.1 … +1.1 %, so differences up to 1.");
+        assert!(sentence.contains(&part), "{sentence}");
+    }
 }
 
 #[test]

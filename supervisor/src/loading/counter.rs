@@ -30,7 +30,7 @@ impl Counter {
         let path = wanted.metrics.as_ref();
         let path = path.ok_or("the subject declares no `metrics`")?;
         Ok(Counter {
-            scrape: Scrape::new(ready_question(path, Protocol::Http1).plan(port, row.subject.tls)?),
+            scrape: Scrape::new(ready_question(path, Protocol::Http1).plan(row.subject.at(port))?),
             names: wanted.exchanges.clone(),
             asked: Cell::new(0),
         })

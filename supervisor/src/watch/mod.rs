@@ -74,7 +74,10 @@ pub struct Watched {
 /// Watches one subject from its first load to its end.
 #[derive(Debug)]
 pub struct Watch {
-    root: u32,
+    /// None where nobody knows who serves.
+    root: Option<u32>,
+    /// It was there before: its memory's peak is left as it is, and it runs where it likes.
+    is_foreign: bool,
     tree: TreeWatch,
     companions: Companions,
     group: Option<Arc<Group>>,
@@ -142,12 +145,25 @@ impl Watch {
     /// Watches the tree below `root`, which has not been loaded yet. What `companions` use is told
     /// apart from it.
     pub(crate) fn new(root: u32, companions: &[u32], group: Option<Arc<Group>>) -> Watch {
-        let pids = Listing::take().tree(root);
+        Watch {
+            group,
+            is_foreign: false,
+            companions: Companions::new(companions),
+            ..Watch::of_running(Some(root))
+        }
+    }
+
+    /// Watches a server that was there before, below `root` if that is known.
+    pub(crate) fn of_running(root: Option<u32>) -> Watch {
+        let pids = root.map(|root| Listing::take().tree(root));
+        let pids = pids.unwrap_or_default();
         Watch {
             root,
-            tree: TreeWatch::new(root),
-            companions: Companions::new(companions),
-            group,
+            is_foreign: true,
+            // No process has this number (proc(5), pid_max).
+            tree: TreeWatch::new(root.unwrap_or(u32::MAX)),
+            companions: Companions::new(&[]),
+            group: None,
             scrape: None,
             idle: Memory {
                 resident: resident_bytes(&pids),
@@ -196,10 +212,16 @@ impl Watch {
         }
     }
 
+    fn pids(&self, listing: &Listing) -> Vec<u32> {
+        self.root.map(|root| listing.tree(root)).unwrap_or_default()
+    }
+
     fn open(&mut self) {
         let listing = Listing::take();
-        let pids = listing.tree(self.root);
-        reset_memory_peaks(&pids);
+        let pids = self.pids(&listing);
+        if !self.is_foreign {
+            reset_memory_peaks(&pids);
+        }
         let threads = pids
             .iter()
             .map(|pid| measure::process::threads(*pid).count() as u32);
@@ -215,7 +237,7 @@ impl Watch {
             companions_ns,
             generator_ns,
             group,
-            host: host::Reading::take(listing, Some(self.root)),
+            host: host::Reading::take(listing, self.root),
         });
     }
 
@@ -228,7 +250,7 @@ impl Watch {
         let subject = subject::Reading::after(&mut self.tree, &listing);
         let group = self.group.as_ref().map(|group| group.time());
         let companions_ns = self.companions.cpu_ns(&listing);
-        let pids = listing.tree(self.root);
+        let pids = self.pids(&listing);
         self.round.memory.push(Memory::at_an_edge(&pids));
         self.round.descriptors = pids
             .iter()
@@ -240,7 +262,7 @@ impl Watch {
             companions_ns,
             generator_ns,
             group,
-            host: host::Reading::take(listing, Some(self.root)),
+            host: host::Reading::take(listing, self.root),
         });
     }
 
@@ -251,10 +273,11 @@ impl Watch {
         let (Some(opened), Some(closed)) = (round.opened, round.closed) else {
             return Watched::default();
         };
-        let pids = closed.host.listing.tree(self.root);
+        let pids = self.pids(&closed.host.listing);
         let group = self.group.as_ref().zip(opened.group.zip(closed.group));
         let mut subject = SubjectUse {
-            memory_peak_bytes: peak_bytes(self.root),
+            memory_peak_bytes: self.root.and_then(peak_bytes),
+            own_cores: self.is_foreign.then(|| subject::cores_of(&pids)),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &placement.generator_only()),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),

@@ -64,6 +64,10 @@ pub struct SubjectUse {
     pub descriptors: Option<u64>,
     /// Threads that may run on the generator's cores.
     pub threads_on_generator_cores: u32,
+    /// On how many cores its threads may run, if it ran before it was measured and wasn't given
+    /// any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_cores: Option<u32>,
     /// Processor time of its companions in nanoseconds, which is not on its account.
     pub companions_ns: u64,
     /// Processor time of the subjects that should have been idle, as a share of one core.
@@ -71,6 +75,11 @@ pub struct SubjectUse {
 }
 
 impl SubjectUse {
+    /// Whether it ran before and nobody knows its processes, so that what it used isn't known.
+    pub fn is_unseen(&self) -> bool {
+        self.own_cores.is_some() && self.processes == 0
+    }
+
     /// The kernel's account of a control group also has what lived too short to be seen; the sum
     /// over processes misses nobody who left the group. The larger of the two is nearer to the
     /// truth.
@@ -141,18 +150,25 @@ impl Reading {
 
 /// How many threads of `pids` may run on one of `cores`.
 pub(super) fn threads_on(pids: &[u32], cores: &[usize]) -> u32 {
-    let may = |thread: u32| {
-        let pid = i32::try_from(thread).ok().and_then(Pid::from_raw);
-        // One that exited meanwhile runs nowhere.
-        let set = pid.and_then(|pid| sched_getaffinity(Some(pid)).ok());
-        set.is_some_and(|set| {
-            cores
-                .iter()
-                .any(|core| *core < CpuSet::MAX_CPU && set.is_set(*core))
-        })
+    let may = |set: &CpuSet| {
+        let mut known = cores.iter().filter(|core| **core < CpuSet::MAX_CPU);
+        known.any(|core| set.is_set(*core))
     };
+    places(pids).filter(may).count() as u32
+}
+
+/// On how many cores threads of `pids` may run.
+pub(super) fn cores_of(pids: &[u32]) -> u32 {
+    let sets: Vec<CpuSet> = places(pids).collect();
+    let may = |core: &usize| sets.iter().any(|set| set.is_set(*core));
+    (0..CpuSet::MAX_CPU).filter(may).count() as u32
+}
+
+/// The cores on which each thread of `pids` may run. One that exited meanwhile runs nowhere.
+fn places(pids: &[u32]) -> impl Iterator<Item = CpuSet> {
     let threads = pids.iter().flat_map(|pid| process::threads(*pid));
-    threads.filter(|thread| may(*thread)).count() as u32
+    let pids = threads.filter_map(|thread| Pid::from_raw(i32::try_from(thread).ok()?));
+    pids.filter_map(|pid| sched_getaffinity(Some(pid)).ok())
 }
 
 #[cfg(test)]
@@ -170,6 +186,8 @@ mod tests {
         assert_eq!(threads_on(&own, &[]), 0);
         assert_eq!(threads_on(&own, &[CpuSet::MAX_CPU + 1]), 0);
         assert_eq!(threads_on(&[u32::MAX], &cores), 0);
+        assert_eq!(cores_of(&own), cores.len() as u32);
+        assert_eq!(cores_of(&[]), 0);
     }
 
     #[test]

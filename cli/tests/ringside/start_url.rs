@@ -1,0 +1,319 @@
+//! `ringside compare --url`: servers that run already are compared without a file, and go on
+//! running.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use super::child::{Ended, Folder, Running, Server, assert_says, command, start, until};
+use super::skip::{not_permitted, skip};
+use super::start::{SERVES, compare, program};
+
+/// As short as it can be.
+const SHORT: [&str; 8] = [
+    "-c",
+    "2",
+    "--rounds",
+    "2",
+    "--duration",
+    "50ms",
+    "-o",
+    "out",
+];
+
+/// Whoever owns nothing.
+const NOBODY: u32 = 65534;
+
+/// What our server answers to `/`, from a process that shares its port with whoever wants that.
+/// Takes the port, and the file that is written as soon as it listens.
+const SHARES: &str = r#"
+import http.server, os, socket, sys
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!")
+    def log_message(*words): pass
+class Shares(http.server.ThreadingHTTPServer):
+    def server_bind(self):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        super().server_bind()
+server = Shares(("127.0.0.1", int(sys.argv[1])), Answers)
+with open(sys.argv[2] + "-", "w") as file: file.write(str(server.server_port))
+os.rename(sys.argv[2] + "-", sys.argv[2])
+server.serve_forever()
+"#;
+
+fn serve() -> Server {
+    Server::start(&["--engine", "epoll"])
+}
+
+/// The row that a server at `url` gets when nothing else has its port.
+fn row(url: &str) -> String {
+    let port = url.trim_end_matches('/').rsplit(':').next();
+    format!("port-{}", port.expect("a URL with a port"))
+}
+
+fn read(folder: &Folder, file: &str) -> Value {
+    let text = fs::read_to_string(folder.path(file)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn is_there(folder: &Folder, file: &str) -> bool {
+    fs::exists(folder.path(file)).unwrap()
+}
+
+#[test]
+fn two_urls_are_compared_in_the_hosts_network_with_the_processes_that_listen_there() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let (a, b) = (one.at("/"), two.at("/"));
+    let ended = compare(&folder, &[&["--url", &a, "--url", &b][..], &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let (first, second) = (row(&a), row(&b));
+    let said: Vec<&str> = ended.stdout.split_whitespace().collect();
+    for part in [
+        format!("How do {first} and {second} compare?"),
+        "servers on any core, generator on core ".to_owned(),
+        ", in the host's network".to_owned(),
+        format!("{first}-again is the baseline measured a second time"),
+        "Servers that were running already aren't started anew".to_owned(),
+    ] {
+        assert_says(&said.join(" "), &part);
+    }
+    let kept = read(&folder, "out/comparison.json");
+    assert_eq!(
+        kept["setup"]["judged_by"],
+        json!(["requests_per_second", "server_cpu_per_exchange"])
+    );
+    assert_eq!(kept["rows"][0]["name"], json!(first));
+    assert_eq!(kept["rows"][0]["ran_before"], "here");
+    assert_eq!(kept["network"]["kind"], "host");
+    let round = read(&folder, &format!("out/rounds/{second}/002.json"));
+    assert!(round["sample"]["server_cpu_us_per_exchange"].as_f64() > Some(0.0));
+    assert!(round["watched"]["subject"]["own_cores"].as_u64() > Some(0));
+    // The same once more has nothing left to measure.
+    let again = [&["--url", &a, "--url", &b][..], &SHORT[..6]].concat();
+    let again = compare(&folder, &[&again[..], &["--resume", "out"]].concat());
+    assert_eq!(again.code, Some(0), "{}\n{}", again.stdout, again.stderr);
+    // They were there before, and stay: only now do they end.
+    for server in [one, two] {
+        let (code, said) = server.stop();
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn a_running_server_is_the_baseline_of_a_command_where_it_is_typed_first() {
+    let folder = Folder::new();
+    program(&folder, "v2", SERVES);
+    let one = serve();
+    let words = ["--url", &one.url, "--start", "./v2 {port}", "--no-aa"];
+    let ended = compare(&folder, &[&words[..], &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let kept = read(&folder, "out/comparison.json");
+    assert_eq!(kept["setup"]["baseline"], json!(row(&one.url)));
+    assert_eq!(kept["rows"][1]["name"], "v2");
+    assert_eq!(kept["rows"][1]["ran_before"], Value::Null);
+}
+
+#[test]
+fn answers_that_differ_are_shown_each_with_its_path() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let (a, b) = (one.at("/"), two.at("/bytes/5"));
+    let words = ["--url", &a, "--url", &b];
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    let (first, second) = (row(&a), row(&two.url));
+    let what = format!("{second} answers /bytes/5 differently than {first} answers /, with ");
+    assert_says(&ended.stderr, &what);
+    assert_says(&ended.stderr, "--any-answer");
+    assert!(!is_there(&folder, "ringside-out"));
+    let any = ["--any-answer", "--no-aa"];
+    let ended = compare(&folder, &[&words[..], &any, &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "The answers differ, and are compared because of --any-answer",
+    );
+    let kept = read(&folder, "out/comparison.json");
+    let asked = kept["rows"][1]["asked"].as_str().unwrap();
+    assert!(asked.contains("/bytes/5 over HTTP/1.1"), "{asked}");
+}
+
+#[test]
+fn a_certificate_is_verified_unless_any_is_accepted() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), Server::start(&["--tls", "--engine", "epoll"]));
+    let words = ["--url", &one.url, "--url", &two.url, "--no-aa"];
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    let what = format!("{} couldn't be asked: ", row(&two.url));
+    assert_says(&ended.stderr, &what);
+    assert_says(&ended.stderr, "accept any certificate with --insecure");
+    let ended = compare(&folder, &[&words[..], &["-k"], &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn what_is_no_comparison_of_urls_is_said_before_anything_is_measured() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let (a, b) = (&*one.url, &*two.url);
+    let idle = start(Command::new("sleep").arg("1000"));
+    let idle_pid = idle.pid().to_string();
+    let both = ["--url", a, "--url", b];
+    let with = |words: &[&'static str]| [&both[..], words].concat();
+    let pid = |pid: &'static str| with(&["--pid", pid, "--pid", pid]);
+    let not_its = [&both[..], &["--pid", &idle_pid, "--pid", &idle_pid]].concat();
+    let one_pid = [&both[..], &["--pid", &idle_pid]].concat();
+    for (words, code, part) in [
+        (vec!["--url", a], 2, "one server isn't a comparison"),
+        (one_pid, 2, "--pid is given 1 and --url 2 times"),
+        (vec!["--pid", "1", "a.toml"], 2, "--pid goes with --url"),
+        (not_its, 2, "(sleep) doesn't listen on port"),
+        (pid("4194305"), 2, "there's no such process"),
+        (with(&["-k"]), 2, "applies to TLS only"),
+        (vec!["-k", "a.toml"], 2, "go with --url"),
+        (with(&["--trials", "3"]), 2, "cannot be used with"),
+        (
+            vec!["--url", a, "--url", "ws://127.0.0.1:1"],
+            2,
+            "not ws://",
+        ),
+        (vec!["--url", a, "--url", "http://x:y"], 2, "isn't a number"),
+        (
+            vec!["--url", a, "--url", "http://127.0.0.1:1"],
+            1,
+            "port-1 couldn't be asked: ",
+        ),
+        (
+            vec!["--url", a, "--url", "http://127.0.0.1:1"],
+            1,
+            "nothing is listening there: start the server",
+        ),
+        (with(&["--path", "/no"]), 1, "is answered with status 404"),
+    ] {
+        let ended = compare(&folder, &words);
+        assert_eq!(ended.code, Some(code), "{words:?}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+        assert!(!is_there(&folder, "ringside-out"));
+    }
+}
+
+#[test]
+fn the_process_of_another_user_is_refused_with_what_to_do() {
+    let one = serve();
+    let words = ["compare", "--url", &one.url, "--url", &one.url];
+    let mut command = command(&words);
+    command.args(["--pid", "1", "--pid", "1"]);
+    if geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+        // The program and where it is called may be for its owner alone.
+        command.current_dir("/");
+        match command.stderr(Stdio::null()).status() {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return not_permitted("nobody may run the program that is tested");
+            }
+            ended => drop(ended.unwrap()),
+        }
+    }
+    let ended = start(&mut command).end();
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert_says(&ended.stderr, "belongs to user 0, and you are user ");
+    assert_says(
+        &ended.stderr,
+        "run ringside as that user, or leave --pid out",
+    );
+}
+
+/// Compares two servers, and has one die as soon as it was measured once.
+fn compare_with_a_death(folder: &Folder, a: &str, b: &str, dies: impl FnOnce()) -> Ended {
+    let words = ["compare", "--url", a, "--url", b, "--no-aa", "--no-ceiling"];
+    let more = [
+        "-c",
+        "2",
+        "--rounds",
+        "12",
+        "--duration",
+        "50ms",
+        "-o",
+        "out",
+    ];
+    let mut command = command(&words);
+    let comparing = start(command.args(more).current_dir(folder.path(".")));
+    let first = format!("out/rounds/{}/001.json", row(b));
+    until("a round is measured", || is_there(folder, &first));
+    dies();
+    comparing.end()
+}
+
+#[test]
+fn a_server_that_dies_half_way_keeps_its_rounds_and_the_other_goes_on() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let (a, b) = (one.url.clone(), two.url.clone());
+    let ended = compare_with_a_death(&folder, &a, &b, || drop(two));
+    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+    let (first, second) = (row(&a), row(&b));
+    assert_says(&ended.stderr, &format!("{second} died in round "));
+    assert_says(&ended.stdout, "(ringside) is gone");
+    assert!(is_there(&folder, &format!("out/rounds/{first}/012.json")));
+    assert!(is_there(&folder, &format!("out/rounds/{second}/001.json")));
+    assert!(!is_there(&folder, &format!("out/rounds/{second}/012.json")));
+    let report = read(&folder, "out/report.json");
+    assert_eq!(report["subjects"][1]["name"], json!(second));
+}
+
+/// A process that shares its port, which is any one if `port` is none; and the port.
+fn sharing(folder: &Folder, port: Option<u16>, name: &str) -> (Running, u16) {
+    let port = port.unwrap_or(0).to_string();
+    let file = folder.path(name);
+    let mut python = Command::new("python3");
+    let process = start(python.args(["-c", SHARES, &port, &file]));
+    until("it listens", || is_there(folder, name));
+    let port = fs::read_to_string(file).unwrap();
+    (process, port.parse().unwrap())
+}
+
+#[test]
+fn two_programs_on_one_port_are_compared_without_their_cpu_time() {
+    let python = Command::new("python3").arg("--version").output();
+    if python.is_err() {
+        return skip("python3 is not installed");
+    }
+    let folder = Folder::new();
+    let one = serve();
+    let (first, port) = sharing(&folder, None, "first");
+    let (second, _) = sharing(&folder, Some(port), "second");
+    let shared = format!("http://127.0.0.1:{port}");
+    let both = ["--url", &one.url, "--url", &shared];
+    let pids = [one.pid().to_string(), first.pid().to_string()];
+    let pids = ["--pid", &pids[0], "--pid", &pids[1]];
+    let refused = compare(&folder, &[&both[..], &pids].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let other = format!("process {} (python3", second.pid());
+    assert_says(&refused.stderr, &other);
+    assert_says(&refused.stderr, "too, and gets some of the requests");
+    // Nobody knows whose death it is, so it's told by what becomes of the load.
+    let ended = compare_with_a_death(&folder, &one.url, &shared, || drop((first, second)));
+    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+    let row = row(&shared);
+    for part in [
+        format!("CPU time isn't judged, because that of {row} isn't known: several processes"),
+        format!("{row} couldn't be measured in round "),
+    ] {
+        assert_says(&ended.stderr, &part);
+    }
+    let kept = read(&folder, "out/comparison.json");
+    assert_eq!(
+        kept["setup"]["judged_by"],
+        json!(["requests_per_second", "response_time_p99"])
+    );
+    let round = read(&folder, &format!("out/rounds/{row}/001.json"));
+    assert_eq!(round["sample"]["server_cpu_us_per_exchange"], Value::Null);
+}

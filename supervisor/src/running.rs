@@ -1,0 +1,376 @@
+//! A server that runs already: known by its URL, watched by its process where that can be seen, and
+//! left as it is.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use load::plan::Target;
+use load::protocol::Tls;
+use measure::process::Listing;
+use rustix::process::geteuid;
+
+use crate::listening;
+
+/// The first process of a host, which may listen for others until they are needed
+/// (systemd.socket(5)).
+const INIT: u32 = 1;
+/// What listens in place of a container whose ports are published.
+const PROXY: &str = "docker-proxy";
+
+/// A server that nobody here has started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// Name or address, without brackets.
+    pub host: String,
+    /// Where it listens.
+    pub port: u16,
+    /// Whether it is on this host for certain.
+    pub is_here: bool,
+    /// How it is secured, if it is.
+    pub tls: Option<Tls>,
+    /// Its first process, or why that isn't known, as the rest of a sentence.
+    pub root: Result<Root, String>,
+}
+
+/// The first process of a server: those that it started belong to it, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the kernel cuts it.
+    pub name: String,
+    /// When it started, which tells it from another one that gets its number.
+    started: u64,
+}
+
+impl Running {
+    /// The server at `url`, which is that of the process `pid`, or of whoever listens there, and
+    /// secured like `tls` if it speaks that; and the path that the URL names.
+    ///
+    /// # Errors
+    /// A sentence: what is wrong with the URL or the process.
+    pub fn find(url: &str, pid: Option<u32>, tls: &Tls) -> Result<(Running, String), String> {
+        let target = Target::parse(url).map_err(|invalid| invalid.to_string())?;
+        if !["http", "https"].contains(&target.scheme.as_str()) {
+            return Err(format!(
+                "--url takes http:// and https://, not {}://: other protocols are compared with a \
+                 file",
+                target.scheme
+            ));
+        }
+        let listing = Listing::take();
+        let root = match pid {
+            Some(pid) => Ok(named(pid, &target, &listing)?),
+            None => found(&target, &listing),
+        };
+        let running = Running {
+            is_here: pid.is_some() || !addresses(&target.host).is_empty(),
+            tls: target.is_secure().then(|| tls.clone()),
+            host: target.host,
+            port: target.port,
+            root,
+        };
+        Ok((running, target.path))
+    }
+
+    /// Its URL without a path, which may hold secrets.
+    pub fn origin(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        format!("{scheme}://{host}:{}", self.port)
+    }
+
+    /// A short name for it: its port where it is on this host, else its host and port.
+    pub fn short_name(&self) -> String {
+        match self.is_here {
+            true => format!("port-{}", self.port),
+            false => format!("{}-{}", self.host, self.port),
+        }
+    }
+
+    /// The number of its first process, if that is known.
+    pub fn pid(&self) -> Option<u32> {
+        self.root.as_ref().ok().map(|root| root.pid)
+    }
+
+    /// What became of it, if its process is known and gone.
+    pub(crate) fn ended(&self) -> Option<String> {
+        let root = self.root.as_ref().ok()?;
+        let listing = Listing::take();
+        let is_there = Root::of(root.pid, &listing).as_ref() == Some(root);
+        (!is_there).then(|| format!("its process {} ({}) is gone", root.pid, root.name))
+    }
+}
+
+/// Has those whose processes belong to each other not know them: what one of them used can't be
+/// told from what the other did. One process may be several servers, which are measured in turn.
+pub fn tell_apart(all: &mut [&mut Running]) {
+    let listing = Listing::take();
+    let roots: Vec<Root> = all.iter().filter_map(|one| one.root.clone().ok()).collect();
+    for running in all {
+        let Ok(own) = &running.root else { continue };
+        let within = |other: &&Root| {
+            other.pid != own.pid
+                && (listing.tree(other.pid).contains(&own.pid)
+                    || listing.tree(own.pid).contains(&other.pid))
+        };
+        if let Some(other) = roots.iter().find(within) {
+            let what = format!(
+                "its process {} ({}) and that of another server, {} ({}), belong to each other",
+                own.pid, own.name, other.pid, other.name
+            );
+            running.root = Err(what);
+        }
+    }
+}
+
+impl Root {
+    fn of(pid: u32, listing: &Listing) -> Option<Root> {
+        let listed = listing.all().iter().find(|one| one.pid == pid)?;
+        Some(Root {
+            pid,
+            name: listed.name.clone(),
+            started: listed.started,
+        })
+    }
+}
+
+/// The addresses of a host that is this one for certain: none of another, and of a name that only a
+/// name service knows.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    match host.parse::<IpAddr>() {
+        _ if host.eq_ignore_ascii_case("localhost") => loopback.into(),
+        // A connection to no address goes to this host (ip(7), INADDR_ANY).
+        Ok(address) if address.is_unspecified() && address.is_ipv4() => loopback[..1].into(),
+        Ok(address) if address.is_unspecified() => loopback[1..].into(),
+        // Only its own addresses can be bound. Nothing is sent.
+        Ok(address) if UdpSocket::bind((address, 0)).is_ok() => vec![address],
+        _ => Vec::new(),
+    }
+}
+
+/// The process that somebody named, which has to listen there itself or by one that it started.
+fn named(pid: u32, target: &Target, listing: &Listing) -> Result<Root, String> {
+    let port = target.port;
+    let Some(root) = Root::of(pid, listing) else {
+        return Err(format!(
+            "--pid {pid}: there's no such process; leave --pid out, and the process that listens \
+             on port {port} is found"
+        ));
+    };
+    let name = &root.name;
+    if fs::read_dir(format!("/proc/{pid}/fd")).is_err() {
+        let owner = fs::metadata(format!("/proc/{pid}")).map_or(0, |facts| facts.uid());
+        return Err(format!(
+            "--pid {pid}: process {pid} ({name}) belongs to user {owner}, and you are user {}, so \
+             we can't see what it listens on: run ringside as that user, or leave --pid out and \
+             go without CPU time",
+            geteuid().as_raw()
+        ));
+    }
+    let tree = listing.tree(pid);
+    if tree.contains(&std::process::id()) {
+        return Err(format!(
+            "--pid {pid}: ringside itself belongs to process {pid} ({name}), so the load would \
+             count as the server's: give the process of the server alone"
+        ));
+    }
+    // The port of a container needn't be the one that it listens on inside.
+    let is_here = is_in_own_network(pid);
+    if is_here && !listening::ports(&tree).contains(&port) {
+        return Err(format!(
+            "--pid {pid}: process {pid} ({name}) doesn't listen on port {port}, nor does anything \
+             that it started; give the --pid of each --url in the same order"
+        ));
+    }
+    let all = listeners(target, listing);
+    let mut others = all.iter().filter(|other| !tree.contains(&other.pid));
+    match others.next().filter(|_| is_here) {
+        None => Ok(root),
+        Some(other) => Err(format!(
+            "--pid {pid}: process {} ({}) listens on port {port}, too, and gets some of the \
+             requests: stop one of them, or give the process that started both",
+            other.pid, other.name
+        )),
+    }
+}
+
+/// Whether it is in the network that this process is in, and not a container's. One that can't be
+/// seen is taken to be.
+fn is_in_own_network(pid: u32) -> bool {
+    let network =
+        |of: &str| -> Option<PathBuf> { fs::read_link(format!("/proc/{of}/ns/net")).ok() };
+    match network(&pid.to_string()) {
+        Some(its) => Some(its) == network("self"),
+        None => true,
+    }
+}
+
+/// Whoever listens there, as far as that can be seen. Not the first process of the host, where
+/// it only keeps the socket of another.
+fn listeners(target: &Target, listing: &Listing) -> Vec<Root> {
+    let all: Vec<u32> = listing.all().iter().map(|one| one.pid).collect();
+    let addresses = addresses(&target.host);
+    let mut pids: Vec<u32> = addresses
+        .iter()
+        .flat_map(|address| listening::listeners(&all, *address, target.port))
+        .collect();
+    pids.sort_unstable();
+    pids.dedup();
+    if pids.len() > 1 {
+        pids.retain(|pid| *pid != INIT);
+    }
+    let roots = pids.iter().filter_map(|pid| Root::of(*pid, listing));
+    roots.collect()
+}
+
+/// Whoever listens there, if that is one process, or several of one tree; else why not, as the rest
+/// of a sentence.
+fn found(target: &Target, listing: &Listing) -> Result<Root, String> {
+    let Target { host, port, .. } = target;
+    if addresses(host).is_empty() {
+        return Err(format!(
+            "{host} isn't this machine for certain (pass --pid if it is)"
+        ));
+    }
+    let owners = listeners(target, listing);
+    let is_of_all = |root: &&Root| {
+        let tree = listing.tree(root.pid);
+        owners.iter().all(|owner| tree.contains(&owner.pid))
+    };
+    match owners.iter().find(is_of_all) {
+        Some(root) if root.name == PROXY => Err(format!(
+            "{PROXY} listens on port {port} for a container (pass --pid with the container's first \
+             process, which `docker inspect -f {{{{.State.Pid}}}} NAME` says)"
+        )),
+        Some(root) if listing.tree(root.pid).contains(&std::process::id()) => Err(format!(
+            "ringside itself belongs to process {} ({}), which listens on port {port}",
+            root.pid, root.name
+        )),
+        Some(root) => Ok(root.clone()),
+        None if owners.is_empty() => Err(format!(
+            "we can't see which process listens on port {port}, because it's another user's (run \
+             ringside as root) or in a container (pass --pid)"
+        )),
+        None => {
+            let name = |root: &Root| format!("{} ({})", root.pid, root.name);
+            let owners: Vec<String> = owners.iter().map(name).collect();
+            Err(format!(
+                "several processes listen on port {port} and share the requests: {} (stop all but \
+                 one, or pass --pid with that which started them)",
+                owners.join(", ")
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn find(url: &str, pid: Option<u32>) -> Result<(Running, String), String> {
+        Running::find(url, pid, &Tls::default())
+    }
+
+    /// A process that does nothing, and ends with its owner.
+    struct Idle(Child);
+
+    impl Idle {
+        fn start() -> Idle {
+            let child = Command::new("sleep").arg("1000").spawn();
+            Idle(child.expect("sleep starts"))
+        }
+    }
+
+    impl Drop for Idle {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn the_process_behind_a_port_is_found_unless_we_belong_to_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let target = Target::parse(&format!("http://localhost:{port}")).expect("a URL");
+        let listing = Listing::take();
+        let owners = listeners(&target, &listing);
+        let own = std::process::id();
+        assert!(owners.iter().any(|root| root.pid == own), "{owners:?}");
+        let url = format!("http://127.0.0.1:{port}/a?b");
+        let (running, path) = find(&url, None).expect("it listens");
+        assert_eq!(path, "/a?b");
+        assert_eq!(running.short_name(), format!("port-{port}"));
+        let why = running.root.expect_err("it's our own");
+        assert!(why.contains("ringside itself"), "{why}");
+        let why = find(&url, Some(own)).expect_err("it's our own");
+        assert!(why.contains("ringside itself"), "{why}");
+        drop(listener);
+        let (gone, _) = find(&url, None).expect("a URL");
+        assert!(gone.root.expect_err("nobody").contains("can't see which"));
+    }
+
+    #[test]
+    fn a_process_that_is_not_the_servers_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let url = format!("http://127.0.0.1:{port}/");
+        let idle = Idle::start();
+        let why = find(&url, Some(idle.0.id())).expect_err("it doesn't listen");
+        assert!(why.contains("doesn't listen on port"), "{why}");
+        let why = find(&url, Some(u32::MAX)).expect_err("nobody has this number");
+        assert!(why.contains("no such process"), "{why}");
+    }
+
+    #[test]
+    fn servers_whose_processes_belong_to_each_other_are_not_told_apart() {
+        let idle = Idle::start();
+        let running = |pid| {
+            let root = Root::of(pid, &Listing::take());
+            Running {
+                host: "localhost".to_owned(),
+                port: 80,
+                is_here: true,
+                tls: None,
+                root: root.ok_or_else(String::new),
+            }
+        };
+        let (mut parent, mut child) = (running(std::process::id()), running(idle.0.id()));
+        let mut twin = child.clone();
+        tell_apart(&mut [&mut child, &mut twin]);
+        assert!(child.root.is_ok() && twin.root.is_ok());
+        assert_eq!(child.ended(), None);
+        tell_apart(&mut [&mut parent, &mut child]);
+        for one in [parent, child] {
+            let why = one.root.expect_err("they belong to each other");
+            assert!(why.contains("belong to each other"), "{why}");
+        }
+        drop(idle);
+        let gone = twin.ended().expect("it has ended");
+        assert!(gone.contains("(sleep) is gone"), "{gone}");
+    }
+
+    #[test]
+    fn a_server_elsewhere_has_no_process_here() {
+        let (running, _) = find("https://192.0.2.1/", None).expect("a URL");
+        assert!(running.tls.is_some() && running.port == 443);
+        assert_eq!(running.short_name(), "192.0.2.1-443");
+        assert!(
+            running
+                .root
+                .is_err_and(|why| why.contains("isn't this machine"))
+        );
+        let why = find("ws://localhost/", None).expect_err("not HTTP");
+        assert!(why.contains("not ws://"), "{why}");
+    }
+}

@@ -53,6 +53,10 @@ impl Setting<'_> {
     }
 }
 
+/// What goes into the background may answer before what was started has exited, which it does at
+/// most so much later.
+const STAYS: Duration = Duration::from_millis(200);
+
 /// A subject that is ready, and answers everything that it declares as declared.
 #[derive(Debug)]
 pub struct Serving {
@@ -84,7 +88,16 @@ impl Serving {
         setting: &Setting<'_>,
     ) -> Result<(Process, [Answer; 2]), Trouble> {
         let (serving, answers) = Serving::raise_and(subject, build, dir, setting, ask_twice)?;
-        Ok((serving.process, answers))
+        let mut process = serving.process;
+        if process.wait_for(STAYS)
+            && let Some(how) = process.ended_in_words()
+        {
+            let log = process.last_lines();
+            process.end(GRACE);
+            let what = format!("exited as soon as it was ready: {how}");
+            return Err(Trouble::Failed(what, log));
+        }
+        Ok((process, answers))
     }
 
     /// Starts a subject, waits until it is ready, and makes of it what `then` makes.

@@ -137,10 +137,9 @@ fn a_program_that_cannot_be_compared_is_told_what_it_did() {
     assert_says(&dead, "broken config");
     let daemon = SERVES.replace("exec ", "") + " &\nexit 0";
     let daemon = refused("daemon", &daemon);
-    assert_says(
-        &daemon,
-        "daemon exited before it was ready: it went into the background",
-    );
+    // Whether it answers before what was started has exited is up to the scheduler.
+    assert_says(&daemon, "daemon exited ");
+    assert_says(&daemon, " ready: it went into the background");
     assert_says(&daemon, "left ringside running");
     let silent = std::thread::spawn(|| refused("silent", "exec sleep 1000"));
     let other = refused("other", &SERVES.replace("$1", "0"));

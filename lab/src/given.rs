@@ -24,6 +24,8 @@ const ROUND_S: f64 = 0.95;
 /// The rounds of many rows, and of two.
 const ROUNDS_MIN: usize = 5;
 const ROUNDS_MAX: usize = 15;
+/// Longer answers aren't kept to be checked.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// So much of a program's name stands in that of its row.
 const NAME_CHARACTERS: usize = 24;
 
@@ -115,7 +117,7 @@ pub fn make(
             Vec::new(),
         ));
     }
-    let mut cautions: Vec<String> = wanted.iter().filter_map(Wanted::unseen).collect();
+    let mut cautions: Vec<String> = unseen(&wanted).into_iter().collect();
     cautions.extend(differing.map(|what| {
         format!("The answers differ, and are compared because of --any-answer: {what}.")
     }));
@@ -197,7 +199,7 @@ impl Wanted {
             Found::Missing(what) => Refused::Failed(format!("{name}: {what}"), Vec::new()),
             Found::Good(_) | Found::Stopped => Refused::Stopped,
         })?;
-        let taken = answer.take(&first, &second);
+        let taken = answer.take(&first, &second, BODY_BYTES_MAX);
         taken.map_err(|refused| named(name, refused))?;
         Ok(answer)
     }
@@ -221,13 +223,31 @@ impl Wanted {
     }
 
     /// Why its processor time isn't known, if it runs already.
-    fn unseen(&self) -> Option<String> {
-        let why = self.running.as_ref()?.root.as_ref().err()?;
-        Some(format!(
-            "CPU time isn't judged, because that of {} isn't known: {why}.",
-            self.name
-        ))
+    fn unseen(&self) -> Option<&String> {
+        self.running.as_ref()?.root.as_ref().err()
     }
+}
+
+/// That processor time isn't judged, and why, if so.
+fn unseen(wanted: &[Wanted]) -> Option<String> {
+    let mut reasons: Vec<(&String, Vec<&str>)> = Vec::new();
+    for one in wanted {
+        let Some(why) = one.unseen() else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(&one.name),
+            None => reasons.push((why, vec![&one.name])),
+        }
+    }
+    let reasons = reasons
+        .iter()
+        .map(|(why, names)| format!("of {}: {why}", names.join(", ")));
+    let reasons: Vec<String> = reasons.collect();
+    (!reasons.is_empty()).then(|| {
+        format!(
+            "CPU time isn't judged, because we don't know the processes {}.",
+            reasons.join("; ")
+        )
+    })
 }
 
 fn named(name: &str, refused: Refused) -> Refused {
@@ -273,7 +293,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     let figures = match wanted.iter().all(|one| one.unseen().is_none()) {
         true => "[\"rate\", \"cpu\"]",
         // The times at a rate that all can serve are the servers' own as well.
-        false => "[\"rate\", \"p99\"]",
+        false => "[\"rate\", \"p50\", \"p99\"]",
     };
     let _ = writeln!(
         text,
@@ -430,6 +450,34 @@ mod tests {
             named(&["http://127.0.0.1:1", "http://127.0.0.1:1"]),
             ["port-1", "port-1-2"]
         );
+    }
+
+    #[test]
+    fn why_processor_time_is_not_judged_is_said_once() {
+        let running = |name: &str, why: Option<&str>| {
+            let (mut running, path) =
+                Running::find("http://192.0.2.1", None, &Tls::default()).expect("a URL");
+            if let Some(why) = why {
+                running.root = Err(why.to_owned());
+            }
+            Wanted {
+                name: name.to_owned(),
+                typed: running.origin(),
+                command: Vec::new(),
+                running: Some(running).filter(|_| why.is_some()),
+                path,
+            }
+        };
+        assert_eq!(unseen(&[running("a", None)]), None);
+        let some = [
+            running("a", Some("they hide")),
+            running("b", None),
+            running("c", Some("they are far")),
+            running("d", Some("they hide")),
+        ];
+        let said = "CPU time isn't judged, because we don't know the processes of a, d: they hide; \
+                    of c: they are far.";
+        assert_eq!(unseen(&some).as_deref(), Some(said));
     }
 
     #[test]

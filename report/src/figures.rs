@@ -218,7 +218,8 @@ const COLUMNS: [Column; 12] = [
     Column {
         name: "server cores busy",
         short: Some("server"),
-        of: |found| Some(found.server_busy),
+        // One that answers isn't idle: nobody saw its processes.
+        of: |found| Some(found.server_busy).filter(|busy| busy.highest > 0.0),
         write: percent,
         spreads: false,
     },

@@ -64,7 +64,10 @@ impl Resources {
         Some(Resources {
             user_us_per_exchange: known(|round| us_each(round, round.watched.subject.user_ns)),
             system_us_per_exchange: known(|round| us_each(round, round.watched.subject.system_ns)),
-            waited: known(|round| Some(round.sample.server_waited)),
+            waited: known(|round| {
+                let is_seen = !round.watched.subject.is_unseen();
+                is_seen.then_some(round.sample.server_waited)
+            }),
             shared_pages: the_same(rounds, |round| round.watched.subject.shared_pages),
             memory_idle_bytes: known(|round| whole(round.watched.subject.memory_idle_bytes)),
             memory_mean_bytes: known(|round| whole(round.watched.subject.memory_mean_bytes)),

@@ -233,7 +233,7 @@ fn listeners(target: &Target, listing: &Listing) -> Vec<Root> {
 /// Whoever listens there, if that is one process, or several of one tree; else why not, as the rest
 /// of a sentence.
 fn found(target: &Target, listing: &Listing) -> Result<Root, String> {
-    let Target { host, port, .. } = target;
+    let host = &target.host;
     if addresses(host).is_empty() {
         return Err(format!(
             "{host} isn't this machine for certain (pass --pid if it is)"
@@ -246,23 +246,24 @@ fn found(target: &Target, listing: &Listing) -> Result<Root, String> {
     };
     match owners.iter().find(is_of_all) {
         Some(root) if root.name == PROXY => Err(format!(
-            "{PROXY} listens on port {port} for a container (pass --pid with the container's first \
+            "{PROXY} listens there for a container (pass --pid with the container's first \
              process, which `docker inspect -f {{{{.State.Pid}}}} NAME` says)"
         )),
         Some(root) if listing.tree(root.pid).contains(&std::process::id()) => Err(format!(
-            "ringside itself belongs to process {} ({}), which listens on port {port}",
+            "ringside itself belongs to process {} ({}), which listens there",
             root.pid, root.name
         )),
         Some(root) => Ok(root.clone()),
-        None if owners.is_empty() => Err(format!(
-            "we can't see which process listens on port {port}, because it's another user's (run \
-             ringside as root) or in a container (pass --pid)"
-        )),
+        None if owners.is_empty() => Err(
+            "we can't see who listens there, because it's another user's process (run ringside as \
+             root) or in a container (pass --pid)"
+                .to_owned(),
+        ),
         None => {
             let name = |root: &Root| format!("{} ({})", root.pid, root.name);
             let owners: Vec<String> = owners.iter().map(name).collect();
             Err(format!(
-                "several processes listen on port {port} and share the requests: {} (stop all but \
+                "several processes listen there and share the requests: {} (stop all but \
                  one, or pass --pid with that which started them)",
                 owners.join(", ")
             ))
@@ -317,7 +318,7 @@ mod tests {
         assert!(why.contains("ringside itself"), "{why}");
         drop(listener);
         let (gone, _) = find(&url, None).expect("a URL");
-        assert!(gone.root.expect_err("nobody").contains("can't see which"));
+        assert!(gone.root.expect_err("nobody").contains("can't see who"));
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn two_programs_on_one_port_are_compared_without_their_cpu_time() {
     assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
     let row = row(&shared);
     for part in [
-        format!("CPU time isn't judged, because that of {row} isn't known: several processes"),
+        format!("we don't know the processes of {row}: several processes listen there"),
         format!("{row} couldn't be measured in round "),
     ] {
         assert_says(&ended.stderr, &part);
@@ -312,8 +312,27 @@ fn two_programs_on_one_port_are_compared_without_their_cpu_time() {
     let kept = read(&folder, "out/comparison.json");
     assert_eq!(
         kept["setup"]["judged_by"],
-        json!(["requests_per_second", "response_time_p99"])
+        json!([
+            "requests_per_second",
+            "response_time_p50",
+            "response_time_p99"
+        ])
     );
     let round = read(&folder, &format!("out/rounds/{row}/001.json"));
     assert_eq!(round["sample"]["server_cpu_us_per_exchange"], Value::Null);
+}
+
+#[test]
+fn a_page_of_the_usual_length_is_compared_and_a_download_is_not() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let urls = |path: &str| [one.at(path), two.at(path)];
+    let [a, b] = urls("/bytes/200000");
+    let words = ["--url", &a, "--url", &b, "--no-aa"];
+    let ended = compare(&folder, &[&words[..], &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let [a, b] = urls("/bytes/2000000");
+    let ended = compare(&folder, &["--url", &a, "--url", &b]);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stderr, "2000000 bytes, and an answer that's checked");
 }

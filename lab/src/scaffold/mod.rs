@@ -169,7 +169,7 @@ fn of_program(
             Found::Missing(what) => Refused::Failed(what, Vec::new()),
             Found::Good(_) | Found::Stopped => Refused::Stopped,
         })?;
-    answer.take(&first, &second)?;
+    answer.take(&first, &second, BODY_BYTES_MAX)?;
     put(&file, &text(description, command, &answer))?;
     Ok(vec![file])
 }
@@ -202,8 +202,13 @@ impl Declared<'_> {
         }
     }
 
-    /// Takes over what was answered twice.
-    pub(crate) fn take(&mut self, first: &Answer, second: &Answer) -> Result<(), Refused> {
+    /// Takes over what was answered twice, if its body isn't longer than `bytes_max`.
+    pub(crate) fn take(
+        &mut self,
+        first: &Answer,
+        second: &Answer,
+        bytes_max: usize,
+    ) -> Result<(), Refused> {
         let failed = |what: String| {
             let what = format!("{} is answered {what}", self.path);
             Refused::Failed(what, Vec::new())
@@ -221,10 +226,10 @@ impl Declared<'_> {
                 "with something that isn't UTF-8 text: {other}"
             )));
         };
-        if body.len() > BODY_BYTES_MAX {
+        if body.len() > bytes_max {
             let length = body.len();
             return Err(failed(format!(
-                "with {length} bytes, which is too much for a subject.toml: {other}"
+                "with {length} bytes, and an answer that's checked has at most {bytes_max}: {other}"
             )));
         }
         self.digits_vary = first.body != second.body;
@@ -375,7 +380,7 @@ mod tests {
         let declared = |first: &Answer, second: &Answer| {
             let mut declared = Declared::unseen("/a");
             declared
-                .take(first, second)
+                .take(first, second, BODY_BYTES_MAX)
                 .map(|()| text("x", &[], &declared))
         };
         let typed = "Content-Type: text/html\r\nContent-Length: 9\r\n";

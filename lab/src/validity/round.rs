@@ -446,6 +446,9 @@ fn names(others: &[Other]) -> String {
 
 fn idle_subjects(round: Seen<'_>) -> Looked {
     let share = round.sample.others_busy;
+    if round.watched.subject.is_unseen() {
+        return unknown("the processes of servers that were running already aren't known");
+    }
     match share > IDLE_SUBJECTS_MAX {
         true => caution(format!(
             "the subjects waiting for their turn used {} of a core",

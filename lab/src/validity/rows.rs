@@ -116,12 +116,16 @@ fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     let generator = row
         .median(|round| round.sample.generator_busy)
         .unwrap_or(1.0);
+    // One that answers isn't idle: nobody saw its processes.
+    let busy = match full > 0.0 {
+        true => format!("its cores {} busy and the generator's", percent(full)),
+        false => "the generator's".to_owned(),
+    };
     let sentence = format!(
         "it reached {} of what our own server reaches under the same load (at most {:.0} % is \
-         allowed), with its cores {} busy and the generator's {}",
+         allowed), with {busy} {}",
         percent(share),
         100.0 * CEILING_SHARE_MAX,
-        percent(full),
         percent(generator)
     );
     match full >= SERVER_FULL && generator < GENERATOR_FULL {

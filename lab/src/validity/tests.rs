@@ -224,6 +224,29 @@ fn a_subject_that_leaves_its_cores_is_seen() {
 }
 
 #[test]
+fn of_a_server_that_was_running_already_only_what_was_seen_is_judged() {
+    let seen = |threads| {
+        after(|round| {
+            let subject = &mut round.watched.subject;
+            (subject.own_cores, subject.processes) = (Some(2), 1);
+            subject.threads_on_generator_cores = threads;
+        })
+    };
+    assert_eq!(seen(0), []);
+    assert_eq!(seen(3), [(Check::Cores, Severity::Caution)]);
+    let mut unseen = well();
+    unseen.watched.subject.own_cores = Some(0);
+    // It includes what the server used.
+    unseen.watched.host.unattributed = Some(0.9);
+    assert_eq!(found(&unseen), []);
+    let looked = round::look(Seen::of(&unseen)).into_iter();
+    let unknown = looked.filter(|(_, looked)| matches!(looked, Looked::Unknown(_)));
+    let unknown: Vec<Check> = unknown.map(|(check, _)| check).collect();
+    let wanted = [Check::Cores, Check::Unattributed, Check::IdleSubjects];
+    assert_eq!(unknown, wanted);
+}
+
+#[test]
 fn a_disturbed_host_is_seen() {
     type Change = fn(&mut Round);
     let disturbances: [(Check, Change); 10] = [

@@ -658,22 +658,16 @@ pub fn limit(side: Side<'_>) -> Option<String> {
         return None;
     }
     let (sample, reason) = bounds.get(bounds.len() / 2)?;
-    let server = 100.0 * sample.server_busy;
-    // One that answers isn't idle: nobody saw its processes.
-    if server <= 0.0 {
-        let busy = 100.0 * sample.generator_busy?;
-        return Some(format!(
-            "its core was {busy:.0} % busy; how busy the server was isn't known"
-        ));
-    }
-    Some(match sample.generator_busy {
-        Some(busy) if busy >= 0.9 => format!(
-            "its core was {:.0} % busy, the server's {server:.0} %",
-            100.0 * busy
-        ),
-        _ => format!(
-            "{}; the server's core was {server:.0} % busy",
-            reason.trim_end_matches('.')
-        ),
+    let (server, reason) = (100.0 * sample.server_busy, reason.trim_end_matches('.'));
+    let full = sample.generator_busy.filter(|busy| *busy >= 0.9);
+    let full = full.map(|busy| format!("its core was {:.0} % busy", 100.0 * busy));
+    Some(match full {
+        // One that answers isn't idle: nobody saw its processes.
+        _ if server <= 0.0 => {
+            let what = full.unwrap_or_else(|| reason.to_owned());
+            format!("{what}; how busy the server was isn't known")
+        }
+        Some(full) => format!("{full}, the server's {server:.0} %"),
+        None => format!("{reason}; the server's core was {server:.0} % busy"),
     })
 }

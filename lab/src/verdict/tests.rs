@@ -140,6 +140,15 @@ fn a_generator_at_its_limit_makes_a_bound() {
          its core was 99 % busy, the server's 79 % (7 rounds, 1 start each, noise floor not \
          measured)"
     );
+    let mut unseen = new.clone();
+    unseen
+        .iter_mut()
+        .for_each(|sample| sample.server_busy = 0.0);
+    let sentence = limit(side("new", &unseen)).expect("it was the limit");
+    assert_eq!(
+        sentence,
+        "its core was 99 % busy; how busy the server was isn't known"
+    );
     let old = generator_limited(rounds(&OLD));
     let open = verdict(&scaled(3.2), &old, Metric::RequestsPerSecond);
     assert_eq!(open.kind, Kind::Undecided);

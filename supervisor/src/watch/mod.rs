@@ -277,13 +277,15 @@ impl Watch {
         let group = self.group.as_ref().zip(opened.group.zip(closed.group));
         let mut subject = SubjectUse {
             memory_peak_bytes: self.root.and_then(peak_bytes),
-            own_cores: self.is_foreign.then(|| subject::cores_of(&pids)),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &placement.generator_only()),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
             ..closed.subject.since(&opened.subject)
         };
         in_memory(&mut subject, self.idle, &round.memory, connections);
+        if self.is_foreign {
+            ran_before(&mut subject, &pids);
+        }
         let group = group.map(|(group, (from, to))| group.used(from, to));
         if let Some(group) = &group {
             subject.prefer(group);
@@ -342,6 +344,19 @@ fn in_memory(subject: &mut SubjectUse, idle: Memory, readings: &[Memory], connec
     subject.memory_idle_bytes = (idle > 0).then_some(idle);
     subject.memory_per_connection_bytes =
         (idle > 0 && connections > 0).then(|| last.saturating_sub(idle) / u64::from(connections));
+}
+
+/// Leaves out what isn't known of a subject that ran before it was watched.
+fn ran_before(subject: &mut SubjectUse, pids: &[u32]) {
+    subject.own_cores = Some(subject::cores_of(pids));
+    // It may have been loaded before.
+    subject.memory_idle_bytes = None;
+    subject.memory_per_connection_bytes = None;
+    if subject.is_unseen() {
+        subject.descriptors = None;
+        subject.voluntary_switches = None;
+        subject.involuntary_switches = None;
+    }
 }
 
 /// Watches what a subject has beside it, so that its work is not called somebody else's.
@@ -460,6 +475,7 @@ fn missing(subject: &SubjectUse, group: Option<&GroupUse>, host: &HostUse) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cores::Choice;
 
     fn reading(resident: u64, divided: Option<u64>) -> Memory {
         Memory { resident, divided }
@@ -489,6 +505,32 @@ mod tests {
             assert_eq!(used.memory_mean_bytes, Some(14_000 / 3));
             assert_eq!(used.memory_per_connection_bytes, Some(500));
         }
+    }
+
+    #[test]
+    fn of_a_server_that_ran_before_only_what_was_seen_is_known() {
+        let mut watch = Watch::of_running(Some(std::process::id()));
+        let none = Placement::decide(&Choice::Auto, &Choice::Auto).expect("cores");
+        let look = |watch: &mut Watch| {
+            watch.before();
+            watch.window();
+            watch.after(1, &none).subject
+        };
+        let used = look(&mut watch);
+        assert!(!used.is_unseen() && used.own_cores > Some(0), "{used:?}");
+        assert!(
+            used.cpu_ns > 0 && used.memory_mean_bytes > Some(0),
+            "{used:?}"
+        );
+        assert_eq!(used.memory_idle_bytes, None);
+        let used = look(&mut Watch::of_running(None));
+        assert!(used.is_unseen() && used.wall_ns > 0, "{used:?}");
+        let nothing = SubjectUse {
+            wall_ns: used.wall_ns,
+            own_cores: Some(0),
+            ..SubjectUse::default()
+        };
+        assert_eq!(used, nothing);
     }
 
     #[test]

@@ -102,8 +102,14 @@ impl Running {
     pub(crate) fn ended(&self) -> Option<String> {
         let root = self.root.as_ref().ok()?;
         let listing = Listing::take();
-        let is_there = Root::of(root.pid, &listing).as_ref() == Some(root);
-        (!is_there).then(|| format!("its process {} ({}) is gone", root.pid, root.name))
+        let is_same = Root::of(root.pid, &listing).as_ref() == Some(root);
+        let is_there = is_same && !has_exited(root.pid);
+        (!is_there).then(|| {
+            format!(
+                "its process {} ({}) is gone (start it again and continue with --resume)",
+                root.pid, root.name
+            )
+        })
     }
 }
 
@@ -138,6 +144,15 @@ impl Root {
             started: listed.started,
         })
     }
+}
+
+/// Whether nothing is left of a process but the entry that its parent hasn't reaped (proc(5),
+/// /proc/PID/stat).
+fn has_exited(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may hold anything.
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|rest| rest.starts_with(['Z', 'X']))
 }
 
 /// The addresses of a host that is this one for certain: none of another, and of a name that only a
@@ -276,6 +291,8 @@ mod tests {
     use std::net::TcpListener;
     use std::process::{Child, Command};
 
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use super::*;
 
     fn find(url: &str, pid: Option<u32>) -> Result<(Running, String), String> {
@@ -335,7 +352,7 @@ mod tests {
 
     #[test]
     fn servers_whose_processes_belong_to_each_other_are_not_told_apart() {
-        let idle = Idle::start();
+        let mut idle = Idle::start();
         let running = |pid| {
             let root = Root::of(pid, &Listing::take());
             Running {
@@ -356,9 +373,18 @@ mod tests {
             let why = one.root.expect_err("they belong to each other");
             assert!(why.contains("belong to each other"), "{why}");
         }
-        drop(idle);
-        let gone = twin.ended().expect("it has ended");
-        assert!(gone.contains("(sleep) is gone"), "{gone}");
+        // It is gone when it has exited, also before somebody asks how.
+        idle.0.kill().expect("it is our child");
+        let pid = Pid::from_child(&idle.0);
+        let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(pid), exited).expect("it is our child");
+        for what in [twin.ended(), {
+            drop(idle);
+            twin.ended()
+        }] {
+            let gone = what.expect("it has ended");
+            assert!(gone.contains("(sleep) is gone"), "{gone}");
+        }
     }
 
     #[test]

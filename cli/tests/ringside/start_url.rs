@@ -111,11 +111,15 @@ fn a_running_server_is_the_baseline_of_a_command_where_it_is_typed_first() {
     let folder = Folder::new();
     program(&folder, "v2", SERVES);
     let one = serve();
+    let pid = one.pid().to_string();
     let words = ["--url", &one.url, "--start", "./v2 {port}", "--no-aa"];
+    let words = [&words[..], &["--pid", &pid]].concat();
     let ended = compare(&folder, &[&words[..], &SHORT].concat());
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let kept = read(&folder, "out/comparison.json");
     assert_eq!(kept["setup"]["baseline"], json!(row(&one.url)));
+    let known = format!("{} (process {pid}, ringside)", one.url);
+    assert_eq!(kept["rows"][0]["description"], json!(known));
     assert_eq!(kept["rows"][1]["name"], "v2");
     assert_eq!(kept["rows"][1]["ran_before"], Value::Null);
 }
@@ -231,21 +235,18 @@ fn the_process_of_another_user_is_refused_with_what_to_do() {
     );
 }
 
+/// Two servers, for as many rounds as a death needs.
+fn long<'a>(a: &'a str, b: &'a str) -> Vec<&'a str> {
+    let words = ["compare", "--url", a, "--url", b, "--no-aa", "--no-ceiling"];
+    let more = ["-c", "2", "--rounds", "12", "--duration", "50ms"];
+    [&words[..], &more].concat()
+}
+
 /// Compares two servers, and has one die as soon as it was measured once.
 fn compare_with_a_death(folder: &Folder, a: &str, b: &str, dies: impl FnOnce()) -> Ended {
-    let words = ["compare", "--url", a, "--url", b, "--no-aa", "--no-ceiling"];
-    let more = [
-        "-c",
-        "2",
-        "--rounds",
-        "12",
-        "--duration",
-        "50ms",
-        "-o",
-        "out",
-    ];
-    let mut command = command(&words);
-    let comparing = start(command.args(more).current_dir(folder.path(".")));
+    let mut command = command(&long(a, b));
+    command.args(["-o", "out"]).current_dir(folder.path("."));
+    let comparing = start(&mut command);
     let first = format!("out/rounds/{}/001.json", row(b));
     until("a round is measured", || is_there(folder, &first));
     dies();
@@ -253,7 +254,7 @@ fn compare_with_a_death(folder: &Folder, a: &str, b: &str, dies: impl FnOnce()) 
 }
 
 #[test]
-fn a_server_that_dies_half_way_keeps_its_rounds_and_the_other_goes_on() {
+fn a_server_that_dies_half_way_keeps_its_rounds_and_is_measured_to_the_end_when_it_is_back() {
     let folder = Folder::new();
     let (one, two) = (serve(), serve());
     let (a, b) = (one.url.clone(), two.url.clone());
@@ -261,12 +262,22 @@ fn a_server_that_dies_half_way_keeps_its_rounds_and_the_other_goes_on() {
     assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
     let (first, second) = (row(&a), row(&b));
     assert_says(&ended.stderr, &format!("{second} died in round "));
-    assert_says(&ended.stdout, "(ringside) is gone");
+    let said: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let gone = "(ringside) is gone (start it again and continue with --resume)";
+    assert_says(&said.join(" "), gone);
     assert!(is_there(&folder, &format!("out/rounds/{first}/012.json")));
     assert!(is_there(&folder, &format!("out/rounds/{second}/001.json")));
     assert!(!is_there(&folder, &format!("out/rounds/{second}/012.json")));
     let report = read(&folder, "out/report.json");
     assert_eq!(report["subjects"][1]["name"], json!(second));
+    let authority = b.trim_start_matches("http://");
+    let back = ["--engine", "epoll", "--threads", "1", "--addr", authority];
+    let back = Server::start(&back);
+    let again = [&long(&a, &b)[1..], &["--resume", "out"]].concat();
+    let ended = compare(&folder, &again);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert!(is_there(&folder, &format!("out/rounds/{second}/012.json")));
+    drop(back);
 }
 
 /// A process that shares its port, which is any one if `port` is none; and the port.

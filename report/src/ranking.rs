@@ -104,22 +104,20 @@ impl Said<'_> {
     }
 }
 
-/// Rows with their multiples, the nearest first, as `at least 1.2 × nginx, 2.4 × node-http`.
+/// What comes before a multiple that is a bound.
+fn at_least(bound: bool) -> &'static str {
+    if bound { "at least " } else { "" }
+}
+
+/// Rows with their multiples, the nearest first, as `at least 1.2 × nginx, 2.4 × node-http`: what
+/// goes for all of them is said once.
 fn multiples(mut rows: Vec<(f64, bool, &str)>, write: impl Fn(&str, &str) -> String) -> String {
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let all_bounds = rows.iter().all(|row| row.1);
+    let all = rows.iter().all(|row| row.1);
     let each = rows.iter().map(|(ratio, bound, name)| {
-        let written = write(&times(*ratio), name);
-        match *bound && !all_bounds {
-            true => format!("at least {written}"),
-            false => written,
-        }
+        at_least(*bound && !all).to_owned() + &write(&times(*ratio), name)
     });
-    let each = list(each.collect());
-    match all_bounds {
-        true => format!("at least {each}"),
-        false => each,
-    }
+    at_least(all).to_owned() + &list(each.collect())
 }
 
 /// `a, b and c`.
@@ -182,8 +180,12 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
         let (ratio, bound) = one.above()?;
         Some((ratio, bound, one.name))
     });
-    let (behind, ahead): (Vec<_>, Vec<_>) = (behind.collect(), ahead.collect());
-    let most = behind.len() == said.iter().filter(|one| one.ratio.is_some()).count();
+    let (behind, mut ahead): (Vec<_>, Vec<_>) = (behind.collect(), ahead.collect());
+    // What nothing can be said about may be ahead; what was never measured isn't compared.
+    let compared = said
+        .iter()
+        .filter(|one| !matches!(one.verdict.kind, Kind::Baseline | Kind::NotMeasured));
+    let most = behind.len() == compared.count();
     let (does, what) = match metric {
         Metric::Capacity => ("holds", "the rate"),
         Metric::RequestsDriven => ("gets", "the requests answered"),
@@ -199,7 +201,11 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
     };
     let mut clauses = Vec::new();
     if !ahead.is_empty() {
-        let each = multiples(ahead, |times, name| format!("{name} {does} {times}"));
+        ahead.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let each = ahead.iter().map(|(ratio, bound, name)| {
+            format!("{name} {does} {}{}", at_least(*bound), times(*ratio))
+        });
+        let each = list(each.collect());
         clauses.push(format!("{each} {what} of {baseline}"));
     }
     if !behind.is_empty() {
@@ -277,7 +283,8 @@ mod tests {
             .map(|at| Said {
                 name: rows[at].0,
                 verdict: &verdicts[at],
-                ratio: Some(&ratios[at]).filter(|_| rows[at].1 != Kind::Baseline),
+                ratio: Some(&ratios[at])
+                    .filter(|_| !matches!(rows[at].1, Kind::Baseline | Kind::Void)),
             })
             .collect();
         ranked(&said, metric, setup)
@@ -292,6 +299,8 @@ mod tests {
             by_rate(&[base, ("b", Kind::Lower, 0.25), ("a", Kind::Lower, 0.5)]),
             "ours answers most: 2 × a and 4 × b."
         );
+        let void = by_rate(&[base, ("a", Kind::Lower, 0.5), ("f", Kind::Void, 1.0)]);
+        assert_eq!(void, "ours answers 2 × the requests of a.");
         let bound = by_rate(&[base, ("a", Kind::AtMost, 0.5), ("b", Kind::AtMost, 0.25)]);
         assert!(bound.starts_with("ours answers most: at least "), "{bound}");
         let mixed = by_rate(&[
@@ -305,7 +314,7 @@ mod tests {
         ]);
         assert_eq!(
             mixed,
-            "b answers 1.5 × and at least c answers 2 × the requests of ours; ours answers 2 × the \
+            "b answers 1.5 × and c answers at least 2 × the requests of ours; ours answers 2 × the \
              requests of a; no difference that matters to d; e can't be ranked, because the load \
              generator was the limit."
         );

@@ -187,7 +187,7 @@ pub struct Printed {
     pub published: [f64; 2],
 }
 
-/// Conditions in the manner of `ringside run --check`.
+/// Conditions as `ringside run --threshold` takes them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {

@@ -19,7 +19,7 @@ use lab::round::Round;
 use lab::sample::Sample;
 use lab::verdict::{self, Metric, Side};
 use serde::{Deserialize, Serialize};
-use statistics::{self, ALPHA};
+use statistics::{self, ALPHA, Spread};
 
 use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio};
 use super::little::number;
@@ -265,7 +265,7 @@ fn measure(
 
 fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let found = judge_ratio_by(asked, asked.metric, evidence);
-    let Some(why) = full(asked.metric, [&asked.of, &asked.to], evidence) else {
+    let Some(why) = limited_rate(asked.metric, [&asked.of, &asked.to], evidence) else {
         return found;
     };
     let inverse = Ratio {
@@ -323,7 +323,7 @@ fn judge_ratio_by(
 /// Why requests/s of these rows leave something open, if they do: the generator was the limit. Then
 /// the servers' processor time for each exchange, which no generator bounds, is judged as well: a
 /// server that needs a third of it can answer three times as much with the same cores.
-fn full(metric: Metric, rows: [&str; 2], evidence: &Evidence<'_>) -> Option<String> {
+fn limited_rate(metric: Metric, rows: [&str; 2], evidence: &Evidence<'_>) -> Option<String> {
     if metric != Metric::RequestsPerSecond {
         return None;
     }
@@ -440,7 +440,7 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
     for pair in asked.rows.windows(2) {
         let (of, to) = (pair[0].as_str(), pair[1].as_str());
         let by_metric = judge_pair(asked.metric, of, to, evidence);
-        found.push(match full(asked.metric, [of, to], evidence) {
+        found.push(match limited_rate(asked.metric, [of, to], evidence) {
             None => by_metric?,
             Some(why) => {
                 let by_rate = by_metric.unwrap_or_else(|judgement| judgement);
@@ -505,21 +505,22 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         .samples
         .iter()
         .filter(|sample| sample.void().is_none());
-    let mut figures: Vec<f64> = good
+    let figures = good
         .filter_map(|sample| asked.metric.of(sample))
-        .map(|figure| figure / cores as f64)
-        .collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    let (Some(&low), Some(&high)) = (figures.first(), figures.last()) else {
+        .map(|figure| figure / cores as f64);
+    let Some(found) = Spread::of(figures) else {
         let sentence = format!("{} has no {}", asked.of, asked.metric.name());
         return Err(Judgement::of(Word::Void, sentence));
     };
+    let (low, high) = (found.lowest, found.highest);
     let interval = Interval {
         low,
-        centre: figures[figures.len() / 2],
+        centre: found.median,
         high,
     };
-    let limited = rounds.limit();
+    // What a request costs the server is its own, whatever the generator could do.
+    let bounded = asked.metric.more_is_better() || asked.metric.is_the_generators();
+    let limited = rounds.limit().filter(|_| bounded);
     let (best, worst) = match asked.metric.more_is_better() {
         true => (high / asked.published, low / asked.published),
         false => (asked.published / low, asked.published / high),

@@ -106,12 +106,16 @@ fn refused(errno: Errno, root: bool) -> Refused {
     ))
 }
 
-/// A namespace was made, but is no use.
+/// A namespace was made, but is no use, as where a profile takes its capabilities away.
 fn half_way(what: &str, error: impl Display) -> Refused {
+    let way_out = "On Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` allows \
+                   it; root is always allowed, unless a container's profile says otherwise.";
+    unusable(what, error, way_out)
+}
+
+fn unusable(what: &str, error: impl Display, way_out: &str) -> Refused {
     Refused(format!(
-        "A network namespace was made, but {what} failed: {error}. On Ubuntu, `sysctl -w \
-         kernel.apparmor_restrict_unprivileged_userns=0` allows it; root is always allowed, unless \
-         a container's profile says otherwise."
+        "A network namespace was made, but {what} failed: {error}. {way_out}"
     ))
 }
 
@@ -187,15 +191,16 @@ fn set(settings: &Path, name: &str, value: &str) -> Result<(), Refused> {
     match written {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let name = format!("net.{}", name.replace('/', "."));
-            let way_out = match error.kind() {
-                ErrorKind::ReadOnlyFilesystem => {
-                    " /proc/sys is mounted read-only, as containers do: mount it writable, or run \
-                     ringside outside of the container."
-                }
-                _ => "",
-            };
-            let Refused(what) = half_way(&format!("setting {name} to {value}"), error);
-            Err(Refused(what + way_out))
+            let what = format!("setting {name} to {value}");
+            Err(match error.kind() {
+                ErrorKind::ReadOnlyFilesystem => unusable(
+                    &what,
+                    error,
+                    "/proc/sys is mounted read-only, as containers do: mount it writable, or run \
+                     ringside outside of the container.",
+                ),
+                _ => half_way(&what, error),
+            })
         }
         _ => Ok(()),
     }

@@ -173,7 +173,7 @@ fn facts(report: &Report) -> String {
     });
     let (load, rounds) = (&setup.load, setup.rounds);
     let server = match setup.server_cores.is_empty() {
-        true => "servers on any core".to_owned(),
+        true => "servers already running".to_owned(),
         false => format!("server on core {}", List(&setup.server_cores)),
     };
     if setup.metric == Metric::Seconds {

@@ -77,7 +77,7 @@ fn two_urls_are_compared_in_the_hosts_network_with_the_processes_that_listen_the
     let said: Vec<&str> = ended.stdout.split_whitespace().collect();
     for part in [
         format!("How do {first} and {second} compare?"),
-        "servers on any core, generator on core ".to_owned(),
+        "servers already running, generator on core ".to_owned(),
         ", in the host's network".to_owned(),
         format!("{first}-again is the baseline measured a second time"),
         "Servers that were running already aren't started anew".to_owned(),

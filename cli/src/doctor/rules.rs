@@ -450,13 +450,16 @@ mod tests {
             .iter()
             .filter(|finding| finding.state == State::Unknown)
             .count();
-        assert_eq!(unknown, 16);
+        assert_eq!(unknown, 17);
     }
 
     #[test]
     fn each_thing_that_costs_is_a_warning_that_says_what() {
         type Spoil = fn(&mut Facts);
-        let table: [(&str, Spoil); 15] = [
+        let table: [(&str, Spoil); 16] = [
+            ("private network", |facts| {
+                facts.private_network = Some(Err("The kernel refused.".to_string()))
+            }),
             ("clocksource", |facts| {
                 facts.host.clocksource = Some("acpi_pm".to_string())
             }),

@@ -13,8 +13,10 @@ pub(super) struct Target {
     pub(super) debian: &'static str,
     /// The architecture as images call it.
     pub(super) oci: &'static str,
-    /// The C compiler, and Debian's package of it. It also links.
+    /// The C compiler, and how to have it.
     compiler: (&'static str, &'static str),
+    /// What links.
+    linker: &'static str,
     pub(super) libc: Libc,
 }
 
@@ -56,21 +58,28 @@ pub(super) const TARGETS: [Target; 4] = [
         triple: "x86_64-unknown-linux-gnu",
         debian: "amd64",
         oci: "amd64",
-        compiler: ("cc", "build-essential"),
+        compiler: ("cc", "run `apt-get install build-essential`"),
+        linker: "cc",
         libc: Libc::Glibc,
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
         debian: "amd64",
         oci: "amd64",
-        compiler: ("musl-gcc", "musl-tools"),
+        compiler: ("musl-gcc", "run `apt-get install musl-tools`"),
+        // musl-gcc would name a loader. Rust brings all of musl that links.
+        linker: "cc",
         libc: Libc::Musl,
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         debian: "arm64",
         oci: "arm64",
-        compiler: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        compiler: (
+            "aarch64-linux-gnu-gcc",
+            "run `apt-get install gcc-aarch64-linux-gnu`",
+        ),
+        linker: "aarch64-linux-gnu-gcc",
         libc: Libc::Glibc,
     },
     Target {
@@ -79,8 +88,9 @@ pub(super) const TARGETS: [Target; 4] = [
         oci: "arm64",
         compiler: (
             "aarch64-linux-musl-gcc",
-            "a musl cross toolchain (Debian has none)",
+            "install a cross compiler for musl, which Debian doesn't have",
         ),
+        linker: "aarch64-linux-musl-gcc",
         libc: Libc::Musl,
     },
 ];
@@ -111,9 +121,10 @@ pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Vec<u
         .env("CARGO_ENCODED_RUSTFLAGS", flags(root));
     let shouted = triple.replace('-', "_");
     let linker = format!("CARGO_TARGET_{}_LINKER", shouted.to_uppercase());
-    for name in [linker, format!("CC_{shouted}")] {
+    let compiler = format!("CC_{shouted}");
+    for (name, value) in [(linker, target.linker), (compiler, target.compiler.0)] {
         if std::env::var_os(&name).is_none() {
-            cargo.env(name, target.compiler.0);
+            cargo.env(name, value);
         }
     }
     let status = cargo
@@ -165,11 +176,9 @@ fn installed(target: &Target) -> Result<(), String> {
             "{triple}: Rust's library for it isn't installed; run `rustup target add {triple}`"
         ));
     }
-    let (compiler, package) = target.compiler;
+    let (compiler, advice) = target.compiler;
     if Command::new(compiler).arg("--version").output().is_err() {
-        return Err(format!(
-            "{triple}: {compiler} isn't installed; run `apt-get install {package}`"
-        ));
+        return Err(format!("{triple}: {compiler} isn't installed; {advice}"));
     }
     Ok(())
 }
@@ -233,7 +242,7 @@ mod tests {
         let command = "`rustup target add x86_64-unknown-none-elf-missing`";
         assert!(refused.ends_with(command), "{refused}");
         let compilerless = Target {
-            compiler: ("no-such-compiler", "a-package"),
+            compiler: ("no-such-compiler", "run `apt-get install a-package`"),
             ..TARGETS[0]
         };
         let refused = installed(&compilerless).unwrap_err();

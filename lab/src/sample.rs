@@ -95,8 +95,9 @@ impl Sample {
             p99_us: record
                 .unspoiled("p99", |times| times.p99)
                 .filter(|_| completed >= exchanges_min(0.99)),
-            // Nobody was seen whose time it would be.
-            server_cpu_us_per_exchange: each(cpu_us_in_window).filter(|_| !server.is_unseen()),
+            // Nobody was seen whose time it would be, or the kernel hadn't counted yet.
+            server_cpu_us_per_exchange: each(cpu_us_in_window)
+                .filter(|cpu_us| *cpu_us > 0.0 && !server.is_unseen()),
             server_busy,
             server_waited: server.wait_ns as f64 / wall_ns,
             generator_busy: generator.cpu_share_max,

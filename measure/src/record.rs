@@ -526,8 +526,10 @@ impl<P> Record<P> {
         let answered = inside.answered;
         generator.cpu_us_per_exchange = generator
             .cpu_seconds
-            .filter(|_| answered > 0)
-            .map(|seconds| (seconds - generator.spun_seconds).max(0.0) * 1e6 / answered as f64);
+            .map(|seconds| seconds - generator.spun_seconds)
+            // Who was put off its CPU while it spun seems to have spun for longer than it ran.
+            .filter(|seconds| answered > 0 && *seconds > 0.0)
+            .map(|seconds| seconds * 1e6 / answered as f64);
         let errors = tally.errors.iter();
         let statuses = tally.statuses.iter();
         Record {

@@ -80,10 +80,16 @@ impl GeneratingFigures {
 impl Figures {
     /// Of these rounds; nothing where there are none.
     pub(super) fn of(samples: &[Sample]) -> Option<Figures> {
-        let all = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure));
-        // Of the rounds that have it, as verdicts are.
-        let known =
-            |figure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(figure));
+        // Verdicts are of the rounds that count and have the figure, and so is what is shown; if
+        // none counts, what there is shows why.
+        let mut counted: Vec<&Sample> = samples.iter().filter(|one| one.void().is_none()).collect();
+        if counted.is_empty() {
+            counted = samples.iter().collect();
+        }
+        let all = |figure: fn(&Sample) -> f64| Spread::of(counted.iter().map(|one| figure(one)));
+        let known = |figure: fn(&Sample) -> Option<f64>| {
+            Spread::of(counted.iter().filter_map(|one| figure(one)))
+        };
         let mut errors = BTreeMap::new();
         for (kind, count) in samples.iter().flat_map(|sample| &sample.errors) {
             *errors.entry(kind.clone()).or_default() += count;

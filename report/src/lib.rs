@@ -314,9 +314,10 @@ fn notes(
         .collect();
     if let Some(why) = void.first().and_then(|sample| sample.void()) {
         notes.push(Note::new(format!(
-            "{} of {} rounds are void: {why}",
+            "{} of {} rounds {} void: {why}",
             void.len(),
-            samples.len()
+            samples.len(),
+            if void.len() == 1 { "is" } else { "are" }
         )));
     }
     let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));

@@ -30,6 +30,9 @@ pub fn markdown(report: &Report) -> String {
     text.push_str(&side_by_side(report));
     text.push_str("## Figures\n\n");
     text.push_str(&table(&report.subjects));
+    if report.setup.equal_rate.is_some() {
+        text.push_str("\nThese are the figures of the closed loop.");
+    }
     text.push_str(
         "\nEach figure is the median of the rounds, with the lowest and the highest round in \
          brackets.",

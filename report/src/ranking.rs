@@ -79,7 +79,14 @@ impl Said<'_> {
             (Kind::Undecided, _) => {
                 format!("{name} undecided, because the generator was the limit")
             }
-            (Kind::Void, _) => format!("no verdict on {name}"),
+            (Kind::Void, _) => {
+                let sentence = self.verdict.sentence();
+                let why = sentence.split_once(", because ");
+                match why.or_else(|| sentence.split_once(": ")) {
+                    Some((_, why)) => format!("no verdict on {name}, because {why}"),
+                    None => format!("no verdict on {name}"),
+                }
+            }
             (Kind::Higher | Kind::Lower | Kind::AtLeast | Kind::AtMost, None)
             | (Kind::Baseline | Kind::Noise | Kind::Ceiling | Kind::NotMeasured, _) => return None,
         })
@@ -136,22 +143,25 @@ fn ranked(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Option<String> {
         true => ranked_by_more(said, metric, baseline),
         false => ranked_by_less(said, metric, setup),
     };
-    let open = said
-        .iter()
-        .filter(|one| matches!(one.verdict.kind, Kind::NoDifference | Kind::TooSmall));
-    let alike: Vec<String> = open.map(|one| one.name.to_owned()).collect();
-    let undecided = said
-        .iter()
-        .filter(|one| one.verdict.kind == Kind::Undecided);
-    let undecided: Vec<String> = undecided.map(|one| one.name.to_owned()).collect();
+    let of = |kind: Kind| -> Vec<String> {
+        let rows = said.iter().filter(|one| one.verdict.kind == kind);
+        rows.map(|one| one.name.to_owned()).collect()
+    };
     let name = metric.name();
-    if !alike.is_empty() {
+    // An interval that holds 1 shows nothing, however wide it is; one that doesn't may be shown to
+    // be too small.
+    let alike = [
+        (of(Kind::TooSmall), "that matters"),
+        (of(Kind::NoDifference), "shown"),
+    ];
+    for (alike, which) in alike.into_iter().filter(|(rows, _)| !rows.is_empty()) {
         let alike = list(alike);
         clauses.push(match clauses.is_empty() {
-            true => format!("no difference in {name} that matters between {baseline} and {alike}"),
-            false => format!("no difference that matters to {alike}"),
+            true => format!("no difference in {name} {which} between {baseline} and {alike}"),
+            false => format!("no difference from {alike} {which}"),
         });
     }
+    let undecided = of(Kind::Undecided);
     if !undecided.is_empty() {
         let undecided = list(undecided);
         clauses.push(match clauses.is_empty() {
@@ -309,14 +319,15 @@ mod tests {
             ("b", Kind::Higher, 1.5),
             ("c", Kind::AtLeast, 2.0),
             ("d", Kind::NoDifference, 1.0),
+            ("g", Kind::TooSmall, 1.01),
             ("e", Kind::Undecided, 1.0),
             ("f", Kind::Void, 9.0),
         ]);
         assert_eq!(
             mixed,
             "b answers 1.5 × and c answers at least 2 × the requests of ours; ours answers 2 × the \
-             requests of a; no difference that matters to d; e can't be ranked, because the load \
-             generator was the limit."
+             requests of a; no difference from g that matters; no difference from d shown; e can't \
+             be ranked, because the load generator was the limit."
         );
     }
 
@@ -331,7 +342,7 @@ mod tests {
         ];
         assert_eq!(
             of(Metric::RequestsPerSecond, &setup, &rows).expect("a sentence"),
-            "No difference in requests/s that matters between ours and a; b can't be ranked, \
+            "No difference in requests/s shown between ours and a; b can't be ranked, \
              because the load generator was the limit."
         );
         assert_eq!(of(Metric::RequestsPerSecond, &setup, &[base]), None);

@@ -380,7 +380,7 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
     if let Some(cost) = generator.cpu_us_per_exchange {
         facts.push(format!("{cost:.2}us of CPU per {exchange}"));
     }
-    if let Some(share) = generator.cpu_share_max {
+    if let Some(share) = generator.cpu_share_max.filter(|share| *share > 0.0) {
         facts.push(format!("busiest thread {:.0} % busy", share * 100.0));
     }
     if let Some(peak) = generator.memory_peak_bytes {

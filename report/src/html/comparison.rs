@@ -184,9 +184,13 @@ fn figures(report: &Report) -> Option<Section> {
         .zip(&report.subjects)
         .map(|(at, row)| cells(report, at, row, &columns))
         .collect();
+    let title = match report.setup.equal_rate {
+        Some(_) => "Figures of the closed loop",
+        None => "Figures",
+    };
     let lead = "The median of the rounds; below it, half the range from the lowest to the highest. \
                 Response times count from when a request was due.";
-    Some(Section::new("Figures", lead, table("", &headings, &rows)))
+    Some(Section::new(title, lead, table("", &headings, &rows)))
 }
 
 /// Each figure that rows are judged by with its ratio, where they are of two loads.

@@ -165,7 +165,7 @@ fn two_loads_stand_side_by_side_under_one_ranking() {
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(110), "{text}");
     let said = "For the same 33,000/s, half takes 2.03 × and slow 4.58 × the CPU time of ours; no \
-                difference that matters to similar.";
+                difference from similar that matters.";
     assert_eq!(found.ranking[1], said);
     assert!(found.ranking[0].starts_with("ours answers at least 2 × the requests of half"));
     // A reason that holds for several is said once.

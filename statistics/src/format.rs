@@ -61,7 +61,11 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Half of the distance between the lowest and the highest round, in percent of the median.
 pub fn give_or_take(spread: &Spread) -> String {
-    format!("±{:.1} %", 100.0 * spread.share())
+    match 100.0 * spread.share() {
+        // Nobody needs to know how far beyond all use it is.
+        1000.0.. => ">±999 %".to_owned(),
+        percent => format!("±{percent:.1} %"),
+    }
 }
 
 /// A ratio, as near to 1 as it must be told apart from it: `1.003`, `3.16`, `13.2`, `109`.
@@ -104,6 +108,13 @@ pub fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spread_beyond_all_use_has_no_digits() {
+        let spread = |rounds: [f64; 3]| give_or_take(&Spread::of(rounds).expect("numbers"));
+        assert_eq!(spread([90.0, 100.0, 110.0]), "±10.0 %");
+        assert_eq!(spread([0.0, 1.0, 1e6]), ">±999 %");
+    }
 
     #[test]
     fn figures_have_three_digits_and_a_unit() {

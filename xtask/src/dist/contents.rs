@@ -99,7 +99,9 @@ fn manual() -> Result<Vec<(String, Vec<u8>)>, String> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        pages.push((name, fs::read(&path).map_err(about)?));
+        // What follows the options are notes, which is what man-pages(7) calls them.
+        let text = fs::read_to_string(&path).map_err(about)?;
+        pages.push((name, text.replace(".SH EXTRA", ".SH NOTES").into_bytes()));
     }
     pages.sort();
     Ok(pages)

@@ -29,6 +29,10 @@ pages! {
     CLAIMS_HTML = "claims.html";
     /// The ledger of claims, for documents.
     CLAIMS_MARKDOWN = "CLAIMS.md";
+    /// The ledger of claims in Chinese, for a browser.
+    CLAIMS_HTML_ZH = "claims.zh.html";
+    /// The ledger of claims in Chinese, for documents.
+    CLAIMS_MARKDOWN_ZH = "CLAIMS.zh.md";
 }
 
 impl Page {

@@ -37,7 +37,7 @@ impl Section {
 
 /// The name that links to a heading lead to: its letters and digits.
 pub fn anchor(heading: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
+    let plain = |c: char| if c.is_alphanumeric() { c } else { ' ' };
     let words: String = heading.to_ascii_lowercase().chars().map(plain).collect();
     words.split_whitespace().collect::<Vec<_>>().join("-")
 }
@@ -73,9 +73,14 @@ impl Tone {
 /// A whole page as text: `title` for the browser, `lead` at the top (the answer, see
 /// [`verdicts`]), then the sections, with links to them if there are more than three.
 pub fn page(title: &str, lead: Markup, sections: &[Section]) -> String {
+    page_in("en", title, lead, sections)
+}
+
+/// The same in another language, by its code.
+pub fn page_in(language: &str, title: &str, lead: Markup, sections: &[Section]) -> String {
     let page = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang=(language) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";

@@ -11,10 +11,12 @@ use lab::Source;
 use lab::network::wants_host;
 use report::pack::{self, Records};
 use report::pages::Page;
-use studies::claims::page::{self, Entry};
+use studies::claims::page::{self, Entry, Ledger};
+use studies::claims::posts::{self, Post};
 use studies::claims::{self, Begun, Claim, Id, Options, Run};
+use supervisor::document::BadFile;
 
-use crate::args::claims::{Action, Claims};
+use crate::args::claims::{Action, Claims, Lang};
 use crate::compare::{Talk, say_unwritten};
 use crate::exit::{Exit, Failure};
 use crate::network;
@@ -30,7 +32,7 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
     match arguments.action {
         Action::List => {
             let claims = chosen(claims, &arguments.names, true)?;
-            list(claims, &arguments.output)?;
+            list(claims, arguments)?;
             end()
         }
         Action::Run => {
@@ -41,11 +43,16 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
             carry_out(claims, arguments, no_color)
         }
         Action::Page => match arguments.names.as_slice() {
-            [] => write_pages(claims, &arguments.output),
-            [folder] => write_pages(claims, Path::new(folder)),
+            [] => write_pages(claims, &arguments.output, arguments),
+            [folder] => write_pages(claims, Path::new(folder), arguments),
             _ => Err(Failure::usage(
                 "page takes exactly one directory of records",
             )),
+        },
+        Action::Check => match arguments.names.as_slice() {
+            [] => check(&claims, arguments, None),
+            [texts] => check(&claims, arguments, Some(Path::new(texts))),
+            _ => Err(Failure::usage("check takes exactly one directory of posts")),
         },
     }
 }
@@ -72,11 +79,61 @@ fn read(folder: &Path) -> Result<Vec<Claim>, Failure> {
             _ => format!("can't read the claims in {place}: {error}; pass another place as --dir"),
         })
     })?;
+    unless_faulty(claims, &faults)
+}
+
+fn unless_faulty<T>(read: T, faults: &[BadFile]) -> Result<T, Failure> {
     if faults.is_empty() {
-        return Ok(claims);
+        return Ok(read);
     }
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     Err(Failure::usage(faults.join("\n")))
+}
+
+/// The lists of what is in the posts, beside the claims.
+fn read_posts(claims: &Path) -> Result<Vec<Post>, Failure> {
+    let folder = claims.join("posts");
+    let (posts, faults) = posts::read_all(&folder).map_err(|error| {
+        Failure::usage(format!(
+            "can't read the posts in {}: {error}",
+            folder.display()
+        ))
+    })?;
+    unless_faulty(posts, &faults)
+}
+
+/// Holds the claims against the lists of posts, and the lists against the posts' texts.
+fn check(claims: &[Claim], arguments: &Claims, texts: Option<&Path>) -> Result<Exit, Failure> {
+    let posts = read_posts(&arguments.dir)?;
+    let mut wrong = posts::check(claims, &posts);
+    match texts {
+        Some(folder) => {
+            for post in &posts {
+                let file = folder.join(format!("{}.txt", post.letter));
+                let text = fs::read_to_string(&file).map_err(|error| {
+                    Failure::usage(format!(
+                        "can't read {}: {error}; check expects the text of each post there",
+                        file.display()
+                    ))
+                })?;
+                wrong.extend(post.against(&text));
+            }
+        }
+        None => terminal::say(
+            "the lists in posts/ were not held against the posts; pass the directory with their \
+             texts, A.txt and so on",
+        ),
+    }
+    if !wrong.is_empty() {
+        return Err(Failure::usage(wrong.join("\n")));
+    }
+    let words = format!(
+        "{} claims cite what the lists of {} posts have",
+        claims.len(),
+        posts.len()
+    );
+    terminal::print(&(words + "\n")).map_err(Failure::running)?;
+    end()
 }
 
 /// The claims that were named, or all.
@@ -108,11 +165,12 @@ fn end() -> Result<Exit, Failure> {
     Ok(stop.requested().map_or(Exit::Ok, Exit::Stopped))
 }
 
-fn list(claims: Vec<Claim>, records: &Path) -> Result<(), Failure> {
+fn list(claims: Vec<Claim>, arguments: &Claims) -> Result<(), Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let records = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
+    let records =
+        Records::open(&arguments.output, &stop).map_err(|what| Failure::reading(what, &stop))?;
     let entries = entries(claims, records.source());
-    let rows: Vec<[String; 3]> = page::lines(&entries)
+    let rows: Vec<[String; 3]> = page::lines(&entries, arguments.lang.into())
         .into_iter()
         .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
         .collect();
@@ -164,7 +222,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
     let tell = &mut |event: &Event<'_>| talk.tell(event);
     let ran = claims::run(&claims, &options, &stop, &mut begun, tell);
     drop(talk);
-    list(claims, &arguments.output)?;
+    list(claims, arguments)?;
     for (ids, what) in &ran.failed {
         let names: Vec<String> = ids.iter().map(Id::to_string).collect();
         terminal::say(&format!("{}: {what}", names.join(", ")));
@@ -173,20 +231,34 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
     Ok(ran.end(stop.requested()).into())
 }
 
-fn write_pages(claims: Vec<Claim>, records: &Path) -> Result<Exit, Failure> {
+fn write_pages(claims: Vec<Claim>, records: &Path, arguments: &Claims) -> Result<Exit, Failure> {
     if !records.is_dir() && !pack::is_pack(records) {
         return Err(Failure::usage(format!(
             "{} is neither a directory of records nor a pack; `ringside claims run` creates one",
             records.display()
         )));
     }
-    let command = format!("ringside claims page {}", records.display());
+    let flag = match arguments.lang {
+        Lang::En => "",
+        Lang::Zh => " --lang zh",
+    };
+    let command = format!("ringside claims page {}{flag}", records.display());
+    let posts = read_posts(&arguments.dir)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let opened = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;
-    let entries = entries(claims, opened.source());
+    let ledger = Ledger {
+        entries: &entries(claims, opened.source()),
+        posts: &posts,
+        command: &command,
+        language: arguments.lang.into(),
+    };
+    let (to_markdown, to_html) = match arguments.lang {
+        Lang::En => (Page::CLAIMS_MARKDOWN, Page::CLAIMS_HTML),
+        Lang::Zh => (Page::CLAIMS_MARKDOWN_ZH, Page::CLAIMS_HTML_ZH),
+    };
     let pages = [
-        (Page::CLAIMS_MARKDOWN, page::markdown(&entries, &command)),
-        (Page::CLAIMS_HTML, page::html(&entries, &command)),
+        (to_markdown, page::markdown(&ledger)),
+        (to_html, page::html(&ledger)),
     ];
     for (page, text) in pages {
         let file = opened.pages().join(page.file());

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use studies::claims::page::Language;
 
 use super::network::Network;
 
 const NOTES: &str = "\
 list shows each claim with its finding, if it was run. run measures the named claims, or --all, and
 skips those that the directory of records already has. page writes CLAIMS.md and claims.html next to
-the records. Like ringside compare, run measures in a private network.
+the records (CLAIMS.zh.md and claims.zh.html in Chinese). check looks up what claims cite in the
+lists in posts/, and what those list in the posts' texts, DIR/A.txt and so on.
+Like ringside compare, run measures in a private network.
 Exit codes of run: 0 every claim was run; 1 none was; 2 wrong usage; 3 some weren't; 130, 143
 stopped by SIGINT or SIGTERM (run it again to continue).";
 
@@ -17,11 +20,11 @@ stopped by SIGINT or SIGTERM (run it again to continue).";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Claims {
-    /// What to do: list, run or page
+    /// What to do: list, run, page or check
     #[arg(value_enum, default_value_t = Action::List, hide_possible_values = true)]
     pub(crate) action: Action,
 
-    /// Claims such as E1; for page, the directory of records or a pack of it
+    /// Claims such as E1; for page, the directory of records or a pack of it; for check, the posts
     #[arg(value_name = "ID|DIR")]
     pub(crate) names: Vec<String>,
 
@@ -41,6 +44,10 @@ pub(crate) struct Claims {
     #[arg(long, value_name = "DIR", default_value = "claims")]
     pub(crate) dir: PathBuf,
 
+    /// Language of list and page: en or zh
+    #[arg(long, value_enum, default_value = "en", hide_possible_values = true)]
+    pub(crate) lang: Lang,
+
     #[command(flatten)]
     pub(crate) network: Network,
 }
@@ -54,4 +61,24 @@ pub(crate) enum Action {
     Run,
     /// Write claims and findings as a page
     Page,
+    /// Look up what claims cite
+    Check,
+}
+
+/// What pages are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    /// English
+    En,
+    /// Chinese
+    Zh,
+}
+
+impl From<Lang> for Language {
+    fn from(lang: Lang) -> Language {
+        match lang {
+            Lang::En => Language::English,
+            Lang::Zh => Language::Chinese,
+        }
+    }
 }

@@ -5,6 +5,7 @@
 mod built_subjects;
 mod capacity;
 mod child;
+mod claims;
 mod commit;
 mod compare;
 mod doctor;

@@ -592,8 +592,9 @@ fn a_search_for_the_capacity_of_rows_is_in_a_private_network_and_says_so() {
 /// A claim that rests on the comparison of its name.
 fn claim(id: &str) -> String {
     format!(
-        "id = \"{id}\"\nstatement = \"It serves.\"\nsource = \"nobody\"\npublished = \"1\"\n\
-         as_published = \"so\"\nas_here = \"so\"\nartefact = \"none\"\n[run]\n\
+        "id = \"{id}\"\nwritten = \"2026-11-23\"\nclaimed = \"1\"\nmeasured_there = \"so\"\n\
+         run_here = \"so\"\nchanged = \"so\"\nstatement = {{ en = \"It serves.\", zh = \"能用。\" }}\n\
+         source = {{ post = \"A\", sections = [\"1\"] }}\n[run]\n\
          comparison = \"../{id}.toml\"\n[[judge]]\n[judge.ratio]\n\
          metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.5\n"
     )

@@ -1,9 +1,10 @@
-//! A claim's file: one published sentence with figures, how it was measured then, how it is
-//! measured here, and what is judged. One TOML file in `claims/`, named after the claim.
+//! A claim's file: what a post says, how it came to its figures, what is run here and what differs
+//! from that, and what is judged. One TOML file in `claims/`, named after the claim.
 //!
 //! This file reads and validates. It measures and judges nothing.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use supervisor::document::{self, BadFile, Document};
 use toml::Spanned;
 
 use super::little::{PublishedRow, above_zero};
+use super::stated::{Share, Stated};
 
 /// A claim as its file says it, validated.
 #[derive(Clone, Debug)]
@@ -22,21 +24,68 @@ pub struct Claim {
     /// Its name, such as `E1`; also that of its file, in small letters.
     pub id: Id,
     /// What is claimed, in one sentence.
-    pub statement: String,
+    pub statement: Words,
     /// Where it was published.
-    pub source: String,
-    /// The figures that were published, in words.
-    pub published: String,
-    /// The workload that they were measured with, as far as it was told.
-    pub as_published: String,
-    /// The workload here: how it was scaled, and why.
-    pub as_here: String,
-    /// Why a published figure is no figure of the servers, if it is none.
-    pub artefact: Option<String>,
+    pub source: Cited,
+    /// When this file was last given another meaning: a measurement from before that answers what
+    /// the file asked then.
+    pub written: String,
+    /// The figures that were published, as they were published.
+    pub claimed: String,
+    /// How they came about, as far as the post says.
+    pub measured_there: String,
+    /// What is run here.
+    pub run_here: String,
+    /// What of that differs from the post, and why.
+    pub changed: String,
+    /// Why the published figures are what they are.
+    pub why: Vec<Why>,
     /// The published rows, which Little's law is held against.
     pub rows: Vec<PublishedRow>,
     /// How it is tested; the reason where it cannot be.
     pub test: Result<Test, String>,
+}
+
+/// The same in two languages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Words {
+    /// In English.
+    pub en: String,
+    /// In Chinese.
+    pub zh: String,
+}
+
+/// The place of a claim.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cited {
+    /// The post, by its letter.
+    pub post: char,
+    /// Its sections, at least one.
+    pub sections: Vec<String>,
+}
+
+/// A sentence about why a published figure is what it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// What it follows from.
+    pub from: Ground,
+    /// The sentence.
+    pub says: String,
+}
+
+/// What a sentence follows from. There is none for what seems likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    /// From the published figures alone.
+    Arithmetic,
+    /// From what the post shows: its code, its settings, its words.
+    Text,
+    /// From what was measured here.
+    Measurement,
 }
 
 /// How a claim is tested.
@@ -55,6 +104,8 @@ pub enum Run {
     Comparison(PathBuf),
     /// Connections that are held.
     Hold(Hold),
+    /// Nothing: the published figures are held against each other.
+    Nothing,
 }
 
 /// Connections that are held on a subject, each with a heartbeat.
@@ -102,6 +153,12 @@ pub enum Judge {
     Printed(Printed),
     /// Conditions on a row, or on the connections that were held.
     Pass(Pass),
+    /// The share of a row's exchanges that fail.
+    Errors(Errors),
+    /// A published figure, and what others of the post come to.
+    Arithmetic(Arithmetic),
+    /// A part of the claim that what is run here doesn't test, and why.
+    Cannot(String),
 }
 
 impl Judge {
@@ -114,6 +171,8 @@ impl Judge {
             Judge::Order(order) => order.rows.iter().map(String::as_str).collect(),
             Judge::Figure(figure) => vec![&figure.of],
             Judge::Pass(pass) => pass.of.iter().map(String::as_str).collect(),
+            Judge::Errors(errors) => vec![&errors.of],
+            Judge::Arithmetic(_) | Judge::Cannot(_) => Vec::new(),
         }
     }
 }
@@ -129,8 +188,7 @@ pub struct Ratio {
     /// Against whose.
     pub to: String,
     /// The published multiple.
-    #[serde(deserialize_with = "above_zero")]
-    pub published: f64,
+    pub published: Stated,
     /// Where the claim is that there is no difference: how much is none, as a share.
     #[serde(default, deserialize_with = "some_percent")]
     pub within: Option<f64>,
@@ -155,8 +213,7 @@ pub struct Figure {
     /// Whose.
     pub of: String,
     /// What was published, for each core where `per` says so.
-    #[serde(deserialize_with = "above_zero")]
-    pub published: f64,
+    pub published: Stated,
     /// Of the whole, or of each core.
     #[serde(default)]
     pub per: Per,
@@ -184,7 +241,7 @@ pub struct Printed {
     /// Against whose.
     pub to: String,
     /// The published multiples: the least and the most.
-    pub published: [f64; 2],
+    pub published: [Stated; 2],
 }
 
 /// Conditions as `ringside run --threshold` takes them.
@@ -199,17 +256,49 @@ pub struct Pass {
     pub conditions: Vec<String>,
 }
 
+/// The share of a row's exchanges that fail.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Errors {
+    /// The row.
+    pub of: String,
+    /// The published share; zero where none failed.
+    pub published: Share,
+}
+
+/// A published figure, and what others of the post come to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arithmetic {
+    /// What both are.
+    pub what: String,
+    /// The figures that it follows from.
+    pub from: Stated,
+    /// What their units come to.
+    #[serde(default = "once", deserialize_with = "above_zero")]
+    pub times: f64,
+    /// The figure.
+    pub published: Stated,
+}
+
+fn once() -> f64 {
+    1.0
+}
+
 /// The file as it stands, before the checks across its fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     id: Spanned<String>,
-    statement: String,
-    source: String,
-    published: String,
-    as_published: String,
-    as_here: Option<String>,
-    artefact: Option<String>,
+    statement: Words,
+    source: Spanned<Cited>,
+    written: Spanned<String>,
+    claimed: String,
+    measured_there: String,
+    run_here: Option<String>,
+    changed: Option<String>,
+    #[serde(default)]
+    why: Vec<Why>,
     cannot: Option<Spanned<String>>,
     #[serde(default, rename = "row")]
     rows: Vec<PublishedRow>,
@@ -233,6 +322,9 @@ struct WrittenJudge {
     figure: Option<Figure>,
     printed: Option<Printed>,
     pass: Option<Pass>,
+    errors: Option<Errors>,
+    arithmetic: Option<Arithmetic>,
+    cannot: Option<String>,
 }
 
 impl Claim {
@@ -258,6 +350,9 @@ impl Claim {
             let what = format!("{id} is in {stem}.toml; expected {}.toml", id.file_stem());
             return fault(written.id.span(), what);
         }
+        if let Some((span, what)) = cited_wrongly(id, &written) {
+            return fault(span, what);
+        }
         let beside = file.parent().unwrap_or(Path::new(""));
         let test = test(
             &written.cannot,
@@ -266,22 +361,53 @@ impl Claim {
             beside,
             &document,
         )?;
-        if test.is_ok() && written.as_here.is_none() {
-            let what = "missing field `as_here`: how the workload was scaled, and why";
+        let runs = test
+            .as_ref()
+            .is_ok_and(|test| !matches!(test.run, Run::Nothing));
+        if runs && (written.run_here.is_none() || written.changed.is_none()) {
+            let what = "expected `run_here`, what is run here, and `changed`, what of that differs \
+                        from the post and why";
             return Err(document.fault(None, what));
         }
         Ok(Claim {
             id,
             statement: written.statement,
-            source: written.source,
-            published: written.published,
-            as_published: written.as_published,
-            as_here: written.as_here.unwrap_or_default(),
-            artefact: written.artefact,
+            source: written.source.into_inner(),
+            written: written.written.into_inner(),
+            claimed: written.claimed,
+            measured_there: written.measured_there,
+            run_here: written.run_here.unwrap_or_default(),
+            changed: written.changed.unwrap_or_default(),
+            why: written.why,
             rows: written.rows,
             test,
         })
     }
+}
+
+/// Where a claim doesn't say properly where it's from, or when it was written.
+fn cited_wrongly(id: Id, written: &Written) -> Option<(Range<usize>, String)> {
+    let source = written.source.get_ref();
+    if source.post != id.source {
+        let what = format!(
+            "{id} is from post {}; expected post = \"{}\"",
+            source.post, id.source
+        );
+        return Some((written.source.span(), what));
+    }
+    if source.sections.is_empty() {
+        let what = "expected at least one of the post's `sections`, such as \"2.5\"";
+        return Some((written.source.span(), what.into()));
+    }
+    let shape: String = written
+        .written
+        .get_ref()
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let what = "expected the day on which this file was last given another meaning, such as \
+                \"2026-11-23\"";
+    (shape != "0000-00-00").then(|| (written.written.span(), what.into()))
 }
 
 fn test(
@@ -297,11 +423,18 @@ fn test(
             let what = "with `cannot`, there can be nothing to run and nothing to judge";
             return Err(document.fault(Some(why.span()), what));
         }
-        (None, None) => {
+        (None, None) if judges.is_empty() => {
             let what = "expected [run], or `cannot` with the reason";
             return Err(document.fault(None, what));
         }
-        (None, Some(run)) => run,
+        (None, run) => run,
+    };
+    let Some(run) = run else {
+        let judges = read_judges(judges, &Run::Nothing, document)?;
+        return Ok(Ok(Test {
+            run: Run::Nothing,
+            judges,
+        }));
     };
     let place = run.span();
     let run = match run.into_inner() {
@@ -321,17 +454,22 @@ fn test(
     if judges.is_empty() {
         return Err(document.fault(Some(place), "expected at least one [[judge]] of this run"));
     }
-    let judges: Result<Vec<Judge>, BadFile> = judges
+    let judges = read_judges(judges, &run, document)?;
+    Ok(Ok(Test { run, judges }))
+}
+
+fn read_judges(
+    judges: Vec<Spanned<WrittenJudge>>,
+    run: &Run,
+    document: &Document,
+) -> Result<Vec<Judge>, BadFile> {
+    judges
         .into_iter()
         .map(|written| {
             let span = written.span();
-            judge(written.into_inner(), &run).map_err(|what| document.fault(Some(span), what))
+            judge(written.into_inner(), run).map_err(|what| document.fault(Some(span), what))
         })
-        .collect();
-    Ok(Ok(Test {
-        judges: judges?,
-        run,
-    }))
+        .collect()
 }
 
 /// The one thing that a [[judge]] asks for, if that goes with what is run.
@@ -342,6 +480,9 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         figure,
         printed,
         pass,
+        errors,
+        arithmetic,
+        cannot,
     } = written;
     let asked = [
         ratio.map(Judge::Ratio),
@@ -349,19 +490,28 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         figure.map(Judge::Figure),
         printed.map(Judge::Printed),
         pass.map(Judge::Pass),
+        errors.map(Judge::Errors),
+        arithmetic.map(Judge::Arithmetic),
+        cannot.map(Judge::Cannot),
     ];
     let mut asked = asked.into_iter().flatten();
     let (Some(judge), None) = (asked.next(), asked.next()) else {
-        return Err("expected one of `ratio`, `order`, `figure`, `printed` and `pass`".into());
+        return Err(
+            "expected one of `ratio`, `order`, `figure`, `printed`, `pass`, `errors`, \
+             `arithmetic` and `cannot`"
+                .into(),
+        );
     };
     match (&judge, run) {
-        (Judge::Ratio(ratio), _) if (ratio.published == 1.0) != ratio.within.is_some() => {
+        (Judge::Arithmetic(_) | Judge::Cannot(_), _) => Ok(judge),
+        (_, Run::Nothing) => Err("without [run], only `arithmetic` can be judged".into()),
+        (Judge::Ratio(ratio), _) if (ratio.published.value == 1.0) != ratio.within.is_some() => {
             Err("`within` goes with a published ratio of 1, and only with that".into())
         }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
             Err("an order needs at least two rows".into())
         }
-        (Judge::Printed(printed), _) if printed.published[0] > printed.published[1] => {
+        (Judge::Printed(printed), _) if printed.published[0].value > printed.published[1].value => {
             Err("expected `published = [least, most]`".into())
         }
         (Judge::Pass(pass), Run::Hold(_)) => {
@@ -376,7 +526,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
             }
         }
         (_, Run::Hold(_)) => Err("held connections are judged by `pass`".into()),
-        (Judge::Pass(pass), Run::Comparison(_)) if pass.of.is_none() => {
+        (Judge::Pass(pass), _) if pass.of.is_none() => {
             Err("`pass` expects `of`, the row whose phases are judged".into())
         }
         _ => Ok(judge),

@@ -19,7 +19,7 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
 
 use super::file::{Hold, Judge};
-use super::judge::{Judgement, Word};
+use super::judge::{Judgement, Word, arithmetic};
 use super::little::number;
 use super::{Finding, Options, Test, machine};
 
@@ -61,8 +61,11 @@ pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option
 }
 
 fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
-    let Judge::Pass(pass) = judge else {
-        return Judgement::of(Word::Void, "held connections are judged by `pass`");
+    let pass = match judge {
+        Judge::Pass(pass) => pass,
+        Judge::Arithmetic(sum) => return arithmetic::judge(sum),
+        Judge::Cannot(why) => return Judgement::of(Word::CannotBeTested, why.as_str()),
+        _ => return Judgement::of(Word::Void, "held connections are judged by `pass`"),
     };
     let read = pass.conditions.iter().map(|text| text.parse());
     let Ok(conditions) = read.collect::<Result<Vec<Threshold>, _>>() else {

@@ -11,6 +11,9 @@
 //! that is missing makes a claim one that cannot be tested here, and rounds that count for nothing
 //! make it void. `snapshots/words.md` has the word of every combination.
 
+pub(super) mod arithmetic;
+mod errors;
+
 use std::collections::BTreeMap;
 
 use lab::Kept;
@@ -21,7 +24,7 @@ use lab::verdict::{self, Metric, Side};
 use serde::{Deserialize, Serialize};
 use statistics::{self, ALPHA, Spread};
 
-use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio};
+use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio, Test};
 use super::little::number;
 
 /// Cores of servers on which posts are written and read differ by less than about this factor: a
@@ -141,8 +144,23 @@ pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
         Judge::Figure(figure) => judge_figure(figure, evidence),
         Judge::Printed(printed) => judge_printed(printed, evidence),
         Judge::Pass(pass) => judge_pass(pass, evidence),
+        Judge::Errors(errors) => errors::judge(errors, evidence),
+        Judge::Arithmetic(sum) => Ok(arithmetic::judge(sum)),
+        Judge::Cannot(why) => Ok(Judgement::of(Word::CannotBeTested, why.as_str())),
     };
     result.unwrap_or_else(|judgement| judgement)
+}
+
+/// Judges what rests on published figures alone.
+pub(super) fn without_records(test: &Test) -> Vec<Judgement> {
+    let judges = test.judges.iter();
+    judges
+        .filter_map(|judge| match judge {
+            Judge::Arithmetic(sum) => Some(arithmetic::judge(sum)),
+            Judge::Cannot(why) => Some(Judgement::of(Word::CannotBeTested, why.as_str())),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A row's rounds, if they allow to say anything.
@@ -269,7 +287,7 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         return found;
     };
     let inverse = Ratio {
-        published: asked.published.recip(),
+        published: asked.published.value.recip().into(),
         ..asked.clone()
     };
     let by_cpu = judge_ratio_by(&inverse, Metric::ServerCpuPerExchange, evidence);
@@ -286,7 +304,7 @@ fn judge_ratio_by(
     evidence: &Evidence<'_>,
 ) -> Result<Judgement, Judgement> {
     let (mut interval, mut bound) = measure(metric, &asked.of, &asked.to, evidence)?;
-    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published);
+    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published.value);
     if published < 1.0 {
         // The same claim from the other side: only multiples above 1 are judged below.
         (of, to) = (to, of);
@@ -497,6 +515,7 @@ fn above(interval: Interval, bound: Bound, least: Least) -> Word {
 
 fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let rounds = Rounds::find(&asked.of, evidence)?;
+    let published = asked.published.value;
     let cores = match asked.per {
         Per::Subject => 1,
         Per::Core => evidence.kept.manifest.setup.server_cores.len().max(1),
@@ -522,8 +541,8 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
     let bounded = asked.metric.more_is_better() || asked.metric.is_the_generators();
     let limited = rounds.limit().filter(|_| bounded);
     let (best, worst) = match asked.metric.more_is_better() {
-        true => (high / asked.published, low / asked.published),
-        false => (asked.published / low, asked.published / high),
+        true => (high / published, low / published),
+        false => (published / low, published / high),
     };
     let word = figure(best, worst, limited.is_some());
     let each = match asked.per {
@@ -546,13 +565,13 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         asked.of,
         number(low),
         number(high),
-        number(asked.published)
+        number(published)
     );
     Ok(Judgement {
         word,
         sentence,
         measured: Some(interval),
-        published: Some(asked.published),
+        published: Some(published),
     })
 }
 
@@ -584,7 +603,7 @@ fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, 
         })
     };
     let (a, b) = (printed(&asked.of)?, printed(&asked.to)?);
-    let [least, most] = asked.published;
+    let [least, most] = [&asked.published[0], &asked.published[1]].map(|end| end.value);
     let ratio = a / b;
     let word = match (least..=most).contains(&ratio) {
         true => Word::Holds,

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error as _};
 
 /// Published figures this far apart are still called the same: they were rounded, and wrk's mean
 /// leaves out what was in flight at the end.
-const APART_MAX: f64 = 0.15;
+pub(super) const APART_MAX: f64 = 0.15;
 
 /// What was published about one subject.
 #[derive(Clone, Debug, Deserialize)]

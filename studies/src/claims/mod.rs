@@ -12,7 +12,9 @@ mod held;
 mod judge;
 pub mod little;
 pub mod page;
+pub mod posts;
 mod run;
+mod stated;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +22,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use file::{Claim, Hold, Id, Judge, Run, Test};
+pub use file::{Cited, Claim, Ground, Hold, Id, Judge, Run, Test, Why, Words};
 pub use judge::{Interval, Judgement, Word};
 pub use run::{Ran, run};
+pub use stated::Stated;
 
 use lab::comparison::Comparison;
 use lab::hidden::is_kept_of;
@@ -131,11 +134,13 @@ pub fn find(
     let place = match &test.run {
         Run::Comparison(file) => run::place(file),
         Run::Hold(_) => claim.id.file_stem(),
+        Run::Nothing => return Ok(Some(Finding::resting_on(judge::without_records(test)))),
     };
     let records = records.join(&place);
     let found = match &test.run {
         Run::Comparison(file) => compared(test, file, &records, subjects)?,
         Run::Hold(hold) => held::find(test, hold, &records)?,
+        Run::Nothing => None,
     };
     Ok(found.map(|found| Finding {
         folder: Some(place),

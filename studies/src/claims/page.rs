@@ -1,6 +1,9 @@
 //! Claim against finding, as a page in Markdown and one in HTML. Both say the same; neither judges.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod language;
+mod summary;
+
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use report::html::page::{self, Cell, Column, Found, Section, Tone};
@@ -8,7 +11,23 @@ use report::html::plot::{self, Axis, Scale};
 use report::markdown::escape;
 
 use super::judge::shown;
+use super::posts::Post;
 use super::{Claim, Finding, Id, Word, little};
+
+pub use language::Language;
+
+/// All that a page says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledger<'a> {
+    /// The claims with their findings.
+    pub entries: &'a [Entry],
+    /// The posts that they are from, as far as they are known.
+    pub posts: &'a [Post],
+    /// What writes the page.
+    pub command: &'a str,
+    /// What it is written in.
+    pub language: Language,
+}
 
 /// A claim with what was found about it.
 #[derive(Clone, Debug)]
@@ -24,13 +43,14 @@ impl Entry {
         self.finding.as_ref().map(|finding| finding.word)
     }
 
-    /// The word that a reader sees.
-    fn says(&self) -> &'static str {
-        self.word().map_or("not run", Word::name)
+    /// What it says, in one sentence.
+    fn statement(&self, language: Language) -> &str {
+        let statement = &self.claim.statement;
+        language.of(&statement.en, &statement.zh)
     }
 
     /// What was measured, in figures, or else the first sentence.
-    fn short(&self) -> String {
+    fn short(&self, language: Language) -> String {
         let Some(finding) = &self.finding else {
             return String::new();
         };
@@ -39,7 +59,12 @@ impl Entry {
             .iter()
             .filter_map(|judgement| {
                 let (measured, published) = (judgement.measured?, judgement.published?);
-                Some(format!("{} against {}", measured.words(), shown(published)))
+                let against = language.of("against", "/ 原文");
+                Some(format!(
+                    "{} {against} {}",
+                    measured.words(),
+                    shown(published)
+                ))
             })
             .collect();
         match numbers.is_empty() {
@@ -51,44 +76,25 @@ impl Entry {
         }
     }
 
+    /// Whether its file was given another meaning after this was measured.
+    fn is_newer(&self) -> bool {
+        let began = self
+            .finding
+            .as_ref()
+            .and_then(|finding| finding.began.as_ref());
+        began.is_some_and(|began| began.get(..10) < Some(&self.claim.written))
+    }
+
+    /// Whether something was measured, and the record doesn't say when.
+    fn is_undated(&self) -> bool {
+        let finding = self.finding.as_ref();
+        finding.is_some_and(|found| found.folder.is_some() && found.began.is_none())
+    }
+
     /// Little's law held against what was published.
     fn arithmetic(&self) -> Vec<little::Check> {
         self.claim.rows.iter().filter_map(little::check).collect()
     }
-}
-
-/// What all entries together come to: `11 hold, 4 are weaker, …`.
-pub fn summary(entries: &[Entry]) -> String {
-    let mut counts: BTreeMap<Option<Word>, usize> = BTreeMap::new();
-    for entry in entries {
-        *counts.entry(entry.word()).or_default() += 1;
-    }
-    let order = [
-        (Some(Word::Holds), "holds", "hold"),
-        (
-            Some(Word::Stronger),
-            "is stronger here",
-            "are stronger here",
-        ),
-        (Some(Word::Weaker), "is weaker", "are weaker"),
-        (Some(Word::Undecided), "is undecided", "are undecided"),
-        (Some(Word::DoesNotHold), "does not hold", "do not hold"),
-        (Some(Word::Void), "is void", "are void"),
-        (
-            Some(Word::CannotBeTested),
-            "cannot be tested here",
-            "cannot be tested here",
-        ),
-        (None, "was not run", "were not run"),
-    ];
-    let parts: Vec<String> = order
-        .iter()
-        .filter_map(|(word, one, many)| {
-            let count = *counts.get(word)?;
-            Some(format!("{count} {}", if count == 1 { one } else { many }))
-        })
-        .collect();
-    format!("Of {} claims, {}.", entries.len(), parts.join(", "))
 }
 
 /// The machines that it was measured on.
@@ -98,143 +104,293 @@ fn machines(entries: &[Entry]) -> Vec<String> {
     machines.into_iter().cloned().collect()
 }
 
-/// How a page says what its words mean.
-const RULE: &str = "A claim holds if the published ratio lies within the interval we measured \
-                    here, and is stronger if the whole interval lies above it. It is weaker if we \
-                    can show the direction, but the whole interval lies below the published ratio. \
-                    It does not hold if the interval excludes the published ratio and shows no \
-                    difference in that direction. It is undecided if both the published ratio and \
-                    no difference at all are possible, whether because of the noise floor or \
-                    because the generator was the limit. Void means that the measurement doesn't \
-                    count; the sentence says why. A claim with several findings gets the weakest \
-                    word, in this order: does not hold, cannot be tested here, void, undecided, \
-                    weaker, holds, stronger. Ratios, orders and shapes carry over from one machine \
-                    to another; absolute figures do so only roughly.";
+impl Ledger<'_> {
+    fn summary(&self) -> String {
+        let all: Vec<&Entry> = self.entries.iter().collect();
+        summary::counts(&all, self.language)
+    }
 
-/// The page in Markdown. `command` is what writes it, `records` where the records are.
-pub fn markdown(entries: &[Entry], command: &str) -> String {
+    /// The entries post by post, in the order of their letters.
+    fn by_post(&self) -> Vec<(char, Vec<&Entry>)> {
+        let letters: BTreeSet<char> = self
+            .entries
+            .iter()
+            .map(|one| one.claim.source.post)
+            .collect();
+        let of = |letter: char| {
+            let entries = self.entries.iter();
+            let its = entries.filter(|one| one.claim.source.post == letter);
+            (letter, its.collect())
+        };
+        letters.into_iter().map(of).collect()
+    }
+
+    fn post(&self, letter: char) -> Option<&Post> {
+        self.posts.iter().find(|post| post.letter == letter)
+    }
+
+    /// What a post is called on the page: `Post A: Swoole against Go`.
+    fn heading(&self, letter: char) -> String {
+        let name = format!("{}{letter}", self.language.of("Post ", "文章 "));
+        match self.post(letter) {
+            Some(post) => {
+                let title = self.language.of(&post.title.en, &post.title.zh);
+                format!("{name}{}{title}", self.language.of(": ", "："))
+            }
+            None => name,
+        }
+    }
+
+    /// Where a claim is from: `post A, section 2.5 (Go in use)`.
+    fn source(&self, claim: &Claim) -> String {
+        let (cited, language) = (&claim.source, self.language);
+        let section = |number: &String| {
+            let title = self
+                .post(cited.post)
+                .and_then(|post| post.section(number))
+                .map(|section| language.of(&section.title.en, &section.title.zh));
+            match title {
+                Some(title) => language.of(
+                    format!("{number} ({title})"),
+                    format!("{number}（{title}）"),
+                ),
+                None => number.clone(),
+            }
+        };
+        let sections: Vec<String> = cited.sections.iter().map(section).collect();
+        format!(
+            "{}{}{}{}",
+            language.of("post ", "文章 "),
+            cited.post,
+            language.of(", section ", "，章节 "),
+            sections.join(language.of(", ", "、"))
+        )
+    }
+
+    /// Whose text is newer than what was measured, and of whom that isn't known; empty if nobody's.
+    fn newer(&self) -> String {
+        let language = self.language;
+        let ids = |chosen: fn(&Entry) -> bool| {
+            let chosen = self.entries.iter().filter(|entry| chosen(entry));
+            let ids: Vec<String> = chosen.map(|entry| entry.claim.id.to_string()).collect();
+            ids.join(language.of(", ", "、"))
+        };
+        let (newer, undated) = (ids(Entry::is_newer), ids(Entry::is_undated));
+        let mut said = Vec::new();
+        if !newer.is_empty() {
+            said.push(language.of(
+                format!(
+                    "The text of these claims is newer than the measurement: {newer}. Their rows \
+                     were measured before, and are judged here by what the text says now."
+                ),
+                format!(
+                    "下列条目的文字在测量之后有过修改：{newer}。数据是此前测得的，按现在的文字判定。"
+                ),
+            ));
+        }
+        if !undated.is_empty() {
+            said.push(language.of(
+                format!("The records of these don't say when they were measured: {undated}."),
+                format!("下列条目的记录没有注明测量时间：{undated}。"),
+            ));
+        }
+        said.join(language.of(" ", ""))
+    }
+
+    /// What is said of a claim, by name. Empty values are left out.
+    fn facts(&self, entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
+        let (claim, language) = (&entry.claim, self.language);
+        let finding = entry.finding.as_ref();
+        let judgements = finding.iter().flat_map(|finding| &finding.judgements);
+        let found = judgements.map(|one| {
+            let word = language.word(Some(one.word));
+            format!("{word}{}{}", language.of(": ", "："), one.sentence)
+        });
+        let records = finding.and_then(|finding| {
+            let folder = finding.folder.as_ref()?;
+            Some(match &finding.began {
+                Some(began) => format!("{folder}, {}{began}", language.of("measured ", "测于 ")),
+                None => folder.clone(),
+            })
+        });
+        let why = claim.why.iter().map(|why| {
+            let from = language.ground(why.from);
+            let says = &why.says;
+            language.of(
+                format!("{says} (From {from}.)"),
+                format!("{says}（依据：{from}）"),
+            )
+        });
+        let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
+        let all = vec![
+            (language.of("source", "出处"), vec![self.source(claim)]),
+            (
+                language.of("the post says", "原文说法"),
+                vec![claim.claimed.clone()],
+            ),
+            (
+                language.of("how it was measured there", "原文如何测得"),
+                vec![claim.measured_there.clone()],
+            ),
+            (
+                language.of("run here", "本机如何运行"),
+                vec![claim.run_here.clone()],
+            ),
+            (
+                language.of("what differs, and why", "有何不同，为什么"),
+                vec![claim.changed.clone()],
+            ),
+            (FOUND.of(language), found.collect()),
+            (language.of("why", "原因"), why.collect()),
+            (language.of("arithmetic", "算术核对"), arithmetic.collect()),
+            (
+                language.of("records", "记录"),
+                records.into_iter().collect(),
+            ),
+            (
+                language.of("again", "重新运行"),
+                vec![format!("ringside claims run {}", claim.id)],
+            ),
+        ];
+        let said = |(name, mut values): (_, Vec<String>)| {
+            values.retain(|value| !value.is_empty());
+            (name, values)
+        };
+        let all = all.into_iter().map(said);
+        all.filter(|(_, values)| !values.is_empty()).collect()
+    }
+}
+
+/// The page in Markdown.
+pub fn markdown(ledger: &Ledger<'_>) -> String {
+    let language = ledger.language;
     let mut text = format!(
-        "# Claims\n\nFive published posts compare servers under high concurrency. We ran each of \
-         their claims here, scaled to this machine, and judged it.\n\n**{}**\n\n{RULE}\n\nMeasured \
-         on: {}.\n\nWritten by `{command}`; do not edit.\n\n| claim | what it says | what we found \
-         |\n|---|---|---|\n",
-        summary(entries),
-        machines(entries).join("; ")
+        "# {}\n\n{}\n\n**{}**\n\n{}\n\n",
+        language.of("Claims", "说法与检验"),
+        language.opening(),
+        ledger.summary(),
+        language.rule(),
     );
-    for entry in entries {
-        let (id, stem) = (entry.claim.id, entry.claim.id.file_stem());
+    let newer = ledger.newer();
+    if !newer.is_empty() {
+        text += &format!("{newer}\n\n");
+    }
+    text += &language.of(
+        format!(
+            "Measured on: {}.\n\nWritten by `{}`; do not edit.\n",
+            machines(ledger.entries).join("; "),
+            ledger.command
+        ),
+        format!(
+            "测量所用机器：{}。\n\n本页由 `{}` 生成，请勿手工修改。\n",
+            machines(ledger.entries).join("；"),
+            ledger.command
+        ),
+    );
+    for (letter, entries) in ledger.by_post() {
         text += &format!(
-            "| [{id}](#{stem}) | {} | **{}** {} |\n",
-            cell(&entry.claim.statement),
-            entry.says(),
-            cell(&entry.short())
+            "\n## {}\n\n{}\n\n{}\n|---|---|---|\n",
+            ledger.heading(letter),
+            summary::of_post(&entries, language),
+            language.of(
+                "| claim | what it says | what we found |",
+                "| 条目 | 说法 | 检验结果 |"
+            )
         );
-    }
-    for entry in entries {
-        text += &section_in_markdown(entry);
-    }
-    text
-}
-
-fn cell(text: &str) -> String {
-    escape(text)
-}
-
-fn section_in_markdown(entry: &Entry) -> String {
-    let claim = &entry.claim;
-    let mut text = format!(
-        "\n## {}\n\n{}\n\n**{}**\n\n",
-        claim.id,
-        claim.statement,
-        entry.says()
-    );
-    for (name, value) in facts(entry) {
-        for value in value {
-            text += &format!("- {name}: {value}\n");
+        for entry in &entries {
+            let (id, stem) = (entry.claim.id, entry.claim.id.file_stem());
+            text += &format!(
+                "| [{id}](#{stem}) | {} | **{}** {} |\n",
+                escape(entry.statement(language)),
+                language.word(entry.word()),
+                escape(&entry.short(language))
+            );
+        }
+        for entry in entries {
+            text += &section_in_markdown(ledger, entry);
         }
     }
     text
 }
 
-/// What is said of a claim, by name. Empty values are left out.
-fn facts(entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
-    let claim = &entry.claim;
-    let one = |text: &str| match text.is_empty() {
-        true => Vec::new(),
-        false => vec![text.to_owned()],
-    };
-    let finding = entry.finding.as_ref();
-    let judgements = finding.iter().flat_map(|finding| &finding.judgements);
-    let found = judgements.map(|one| format!("{}: {}", one.word.name(), one.sentence));
-    let records = finding.and_then(|finding| {
-        let folder = finding.folder.as_ref()?;
-        Some(match &finding.began {
-            Some(began) => format!("{folder}, measured {began}"),
-            None => folder.clone(),
-        })
-    });
-    let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
-    let all = vec![
-        ("source", one(&claim.source)),
-        ("published", one(&claim.published)),
-        ("workload there", one(&claim.as_published)),
-        ("workload here", one(&claim.as_here)),
-        ("found", found.collect()),
-        (
-            "why that published figure",
-            claim.artefact.iter().cloned().collect(),
-        ),
-        ("arithmetic", arithmetic.collect()),
-        ("records", records.into_iter().collect()),
-        ("again", vec![format!("ringside claims run {}", claim.id)]),
-    ];
-    all.into_iter()
-        .filter(|(_, values)| !values.is_empty())
-        .collect()
+fn section_in_markdown(ledger: &Ledger<'_>, entry: &Entry) -> String {
+    let language = ledger.language;
+    let mut text = format!(
+        "\n### {}\n\n{}\n\n**{}**\n\n",
+        entry.claim.id,
+        entry.statement(language),
+        language.word(entry.word())
+    );
+    for (name, values) in ledger.facts(entry) {
+        for value in values {
+            text += &format!("- {name}{}{value}\n", language.of(": ", "："));
+        }
+    }
+    text
 }
 
 /// The page in HTML: one file that fetches nothing.
-pub fn html(entries: &[Entry], command: &str) -> String {
+pub fn html(ledger: &Ledger<'_>) -> String {
+    let (entries, language) = (ledger.entries, ledger.language);
+    let kicker = [vec![ledger.command.to_owned()], machines(entries)].concat();
+    let newer = ledger.newer();
+    let title = language.of(
+        "Published claims about servers under high concurrency, repeated here",
+        "公开文章中关于高并发服务器的说法，在此逐条检验",
+    );
     let lead = html! {
-        (page::kicker(&[vec![command.to_owned()], machines(entries)].concat()))
-        h1 { "Published claims about servers under high concurrency, repeated here" }
+        (page::kicker(&kicker))
+        h1 { (title) }
         (page::verdicts(&[Found {
             tone: Tone::Calm,
             sign: "§",
-            says: summary(entries),
-            rests: RULE.to_owned(),
+            says: ledger.summary(),
+            rests: language.rule().to_owned(),
         }]))
+        p { (language.opening()) }
+        @if !newer.is_empty() { p { (newer) } }
     };
-    let mut sections = vec![Section::new("Ledger", "", ledger(entries))];
-    let plot = multiples(entries);
-    if !plot.0.is_empty() {
-        sections.push(Section::new("Compared with what was published", "", plot));
+    let mut sections = Vec::new();
+    for (letter, entries) in ledger.by_post() {
+        let summary = summary::of_post(&entries, language);
+        sections.push(Section::new(
+            ledger.heading(letter),
+            summary,
+            table(ledger, &entries),
+        ));
     }
-    sections.extend(entries.iter().map(section));
-    page::page("Claims", lead, &sections)
+    let plot = multiples(ledger);
+    if !plot.0.is_empty() {
+        let heading = language.of("Compared with what was published", "与原文数值对比");
+        sections.push(Section::new(heading, "", plot));
+    }
+    sections.extend(entries.iter().map(|entry| section(ledger, entry)));
+    page::page_in(
+        language.code(),
+        language.of("Claims", "说法与检验"),
+        lead,
+        &sections,
+    )
 }
 
-fn ledger(entries: &[Entry]) -> Markup {
+fn table(ledger: &Ledger<'_>, entries: &[&Entry]) -> Markup {
+    let language = ledger.language;
     let headings = [
-        ("claim", Column::Words),
-        ("what it says", Column::Wide),
-        ("found", Column::Words),
-        ("measured", Column::Wide),
+        (language.of("claim", "条目"), Column::Words),
+        (language.of("what it says", "说法"), Column::Wide),
+        (FOUND.of(language), Column::Words),
+        (language.of("measured", "实测"), Column::Wide),
     ];
     let rows: Vec<Vec<Cell>> = entries
         .iter()
         .map(|entry| {
-            let Claim {
-                id,
-                statement,
-                published,
-                ..
-            } = &entry.claim;
+            let Claim { id, claimed, .. } = &entry.claim;
+            let word = language.word(entry.word());
             vec![
                 Cell::of(html! { a href={ "#" (id.file_stem()) } { (id) } }),
-                Cell::text(statement.as_str()).under(published.as_str()),
-                Cell::of(page::badge(tone(entry.word()), entry.says())),
-                Cell::text(entry.short()),
+                Cell::text(entry.statement(language)).under(claimed.as_str()),
+                Cell::of(page::badge(tone(entry.word()), word)),
+                Cell::text(entry.short(language)),
             ]
         })
         .collect();
@@ -242,9 +398,10 @@ fn ledger(entries: &[Entry]) -> Markup {
 }
 
 /// Each measured number as a multiple of the published one.
-fn multiples(entries: &[Entry]) -> Markup {
+fn multiples(ledger: &Ledger<'_>) -> Markup {
+    let language = ledger.language;
     let mut rows = Vec::new();
-    for (at, entry) in entries.iter().enumerate() {
+    for (at, entry) in ledger.entries.iter().enumerate() {
         let judgements = entry.finding.iter().flat_map(|finding| &finding.judgements);
         for judgement in judgements {
             let (Some(measured), Some(published)) = (judgement.measured, judgement.published)
@@ -261,43 +418,58 @@ fn multiples(entries: &[Entry]) -> Markup {
                     share(measured.high),
                 )),
                 value: measured.words(),
-                more: judgement.word.name().to_owned(),
+                more: language.word(Some(judgement.word)).to_owned(),
             });
         }
     }
-    let write = |number: f64| format!("{number}");
-    let axis = Axis::new(
+    let name = language.of(
         "measured, as a multiple of the published figure",
-        Scale::Log,
-        write,
+        "实测值相当于原文数值的倍数",
     );
+    let axis = Axis::new(name, Scale::Log, |number: f64| format!("{number}"));
     plot::intervals(
-        "Measured against published",
+        language.of("Measured against published", "实测与原文"),
         "",
         &axis,
-        (1.0, "as published"),
+        (1.0, language.of("as published", "与原文相同")),
         &rows,
     )
 }
 
-fn section(entry: &Entry) -> Section {
-    let claim = &entry.claim;
+fn section(ledger: &Ledger<'_>, entry: &Entry) -> Section {
+    let language = ledger.language;
     let finding = entry.finding.as_ref();
     let body = html! {
-        p { (page::badge(tone(entry.word()), entry.says())) }
+        p { (page::badge(tone(entry.word()), language.word(entry.word()))) }
         @for judgement in finding.iter().flat_map(|finding| &finding.judgements) {
-            (page::note(tone(Some(judgement.word)), judgement.word.name(), &judgement.sentence))
+            (page::note(
+                tone(Some(judgement.word)),
+                language.word(Some(judgement.word)),
+                &judgement.sentence,
+            ))
         }
-        (page::facts(&rest(entry)))
+        (page::facts(&rest(ledger, entry)))
     };
-    Section::new(claim.id.to_string(), claim.statement.as_str(), body)
+    Section::new(entry.claim.id.to_string(), entry.statement(language), body)
 }
 
+/// The name of what was found, in both languages.
+struct Name(&'static str, &'static str);
+
+impl Name {
+    fn of(&self, language: Language) -> &'static str {
+        language.of(self.0, self.1)
+    }
+}
+
+const FOUND: Name = Name("found", "检验结果");
+
 /// The facts but for what was found, which stands above them.
-fn rest(entry: &Entry) -> Vec<(&'static str, Markup)> {
-    facts(entry)
+fn rest(ledger: &Ledger<'_>, entry: &Entry) -> Vec<(&'static str, Markup)> {
+    ledger
+        .facts(entry)
         .into_iter()
-        .filter(|(name, _)| *name != "found")
+        .filter(|(name, _)| *name != FOUND.of(ledger.language))
         .map(|(name, values)| {
             let value = html! { @for value in values { div { (value) } } };
             (name, value)
@@ -316,11 +488,13 @@ fn tone(word: Option<Word>) -> Tone {
 }
 
 /// The rows of `ringside claims list`: name, word, statement.
-pub fn lines(entries: &[Entry]) -> Vec<(Id, &'static str, &str)> {
-    entries
-        .iter()
-        .map(|entry| (entry.claim.id, entry.says(), entry.claim.statement.as_str()))
-        .collect()
+pub fn lines(entries: &[Entry], language: Language) -> Vec<(Id, &'static str, &str)> {
+    let line = |entry| {
+        let entry: &Entry = entry;
+        let word = language.word(entry.word());
+        (entry.claim.id, word, entry.statement(language))
+    };
+    entries.iter().map(line).collect()
 }
 
 #[cfg(test)]

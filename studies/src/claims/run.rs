@@ -72,6 +72,7 @@ pub fn run(
                     let folder = options.folder.join(job[0].id.file_stem());
                     held::run(hold, &folder, options, stop, &mut begin, observer)
                 }
+                Run::Nothing => continue,
             },
             None => continue,
         };
@@ -98,6 +99,7 @@ fn jobs(claims: &[Claim]) -> Vec<Vec<&Claim>> {
         let Ok(test) = &claim.test else { continue };
         match &test.run {
             Run::Hold(_) => jobs.push(vec![claim]),
+            Run::Nothing => {}
             Run::Comparison(file) => {
                 let file = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
                 let at = *files.entry(file).or_insert(jobs.len());

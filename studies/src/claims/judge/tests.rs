@@ -295,7 +295,7 @@ fn requests_per_second_that_the_generator_left_open_are_judged_by_cpu_time() {
             metric: Metric::RequestsPerSecond,
             of: of.into(),
             to: to.into(),
-            published,
+            published: published.into(),
             within: None,
         })
     };

@@ -3,18 +3,33 @@
 use super::*;
 use crate::claims::judge::Interval;
 use crate::claims::little::PublishedRow;
-use crate::claims::{Judgement, Run, Test};
+use crate::claims::posts::Section;
+use crate::claims::{Cited, Ground, Judgement, Run, Test, Why, Words};
 use crate::snapshot;
 
-fn claim(id: &str, artefact: Option<&str>) -> Claim {
+fn claim(id: &str, why: &[&str]) -> Claim {
     Claim {
         id: Id::parse(id).expect("a name"),
-        statement: "One <server> | serves three times the requests of another.".into(),
-        source: "A post".into(),
-        published: "3,000 requests/s at 50 ms against 1,000".into(),
-        as_published: "Eight cores, 1,000 connections.".into(),
-        as_here: "One core, 125 connections.".into(),
-        artefact: artefact.map(str::to_owned),
+        statement: Words {
+            en: "One <server> | serves three times the requests of another.".into(),
+            zh: "一个 <server> | 的吞吐是另一个的三倍。".into(),
+        },
+        source: Cited {
+            post: id.chars().next().expect("a letter"),
+            sections: vec!["2.5".into()],
+        },
+        written: "2026-11-22".into(),
+        claimed: "3,000 requests/s at 50 ms against 1,000".into(),
+        measured_there: "Eight cores, 1,000 connections.".into(),
+        run_here: "One core, 125 connections.".into(),
+        changed: "One core instead of eight.".into(),
+        why: why
+            .iter()
+            .map(|says| Why {
+                from: Ground::Text,
+                says: says.to_string(),
+            })
+            .collect(),
         rows: vec![PublishedRow {
             name: "one".into(),
             rate: 3000.0,
@@ -45,7 +60,7 @@ fn entries() -> Vec<Entry> {
     };
     vec![
         Entry {
-            claim: claim("A1", Some("The tool was the limit.")),
+            claim: claim("A1", &["The tool was the limit."]),
             finding: Some(Finding {
                 word: Word::Weaker,
                 judgements: vec![measured],
@@ -55,11 +70,11 @@ fn entries() -> Vec<Entry> {
             }),
         },
         Entry {
-            claim: claim("A2", None),
+            claim: claim("A2", &[]),
             finding: Some(Finding::without(Word::CannotBeTested, "Install it.")),
         },
         Entry {
-            claim: claim("A10", None),
+            claim: claim("B10", &[]),
             finding: None,
         },
     ]
@@ -69,21 +84,55 @@ fn check(name: &str, text: &str) {
     snapshot::check("claims", name, text);
 }
 
+fn posts() -> Vec<Post> {
+    let words = |en: &str, zh: &str| Words {
+        en: en.into(),
+        zh: zh.into(),
+    };
+    vec![Post {
+        letter: 'A',
+        title: words("One server against another", "两种服务器的比较"),
+        sections: vec![Section {
+            number: "2.5".into(),
+            title: words("results", "结果"),
+            mark: "2.5 ".into(),
+            figures: Vec::new(),
+        }],
+    }]
+}
+
+/// Each of the two pages, written in a language.
+fn pages(language: Language) -> [String; 2] {
+    let (entries, posts) = (entries(), posts());
+    let ledger = Ledger {
+        entries: &entries,
+        posts: &posts,
+        command: "ringside claims page records",
+        language,
+    };
+    [markdown(&ledger), html(&ledger)]
+}
+
 #[test]
 fn the_page_in_markdown_shows_claim_against_finding() {
-    check(
-        "claims.md",
-        &markdown(&entries(), "ringside claims page records"),
-    );
+    check("claims.md", &pages(Language::English)[0]);
+}
+
+#[test]
+fn the_page_in_chinese_says_the_same() {
+    let [markdown, html] = pages(Language::Chinese);
+    check("claims.zh.md", &markdown);
+    assert!(html.contains("<html lang=\"zh-CN\">"), "{html}");
+    assert!(html.contains("较弱"), "{html}");
 }
 
 #[test]
 fn the_page_in_html_escapes_and_has_a_place_for_each_claim() {
-    let page = html(&entries(), "ringside claims page records");
+    let [_, page] = pages(Language::English);
     assert!(page.contains("One &lt;server&gt; | serves"), "{page}");
     for id in [
         "id=\"a1\"",
-        "href=\"#a10\"",
+        "href=\"#b10\"",
         "1.98 [1.90, 2.06] against 3.00",
     ] {
         assert!(page.contains(id), "no {id}");
@@ -92,9 +141,17 @@ fn the_page_in_html_escapes_and_has_a_place_for_each_claim() {
 }
 
 #[test]
-fn the_summary_counts_in_words() {
+fn a_post_is_summed_up_by_its_findings() {
+    let all = entries();
+    let all: Vec<&Entry> = all.iter().collect();
     assert_eq!(
-        summary(&entries()),
-        "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run."
+        summary::of_post(&all, Language::English),
+        "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run. Farthest from what was \
+         published is A1 (weaker): 1.98 [1.90, 2.06] here against 3.00. None is shown to hold in \
+         full."
+    );
+    assert_eq!(
+        summary::of_post(&all[2..], Language::Chinese),
+        "共 1 条说法：1 条未运行。"
     );
 }

@@ -1,0 +1,28 @@
+//! Published figures held against each other. Nothing is measured.
+
+use super::{Judgement, Word, shown};
+use crate::claims::file::Arithmetic;
+use crate::claims::little::APART_MAX;
+
+/// Whether the figures agree, as far as rounding lets them.
+pub(in crate::claims) fn judge(asked: &Arithmetic) -> Judgement {
+    let comes_to = asked.from.value * asked.times;
+    let published = asked.published.value;
+    let agrees = (comes_to / published - 1.0).abs() <= APART_MAX;
+    let made_of = match asked.published.text.contains(' ') {
+        true => format!(" ({})", asked.published.text),
+        false => String::new(),
+    };
+    let sentence = format!(
+        "{}: {} come to {}; published: {}{made_of}",
+        asked.what,
+        asked.from.text,
+        shown(comes_to),
+        shown(published)
+    );
+    let word = match agrees {
+        true => Word::Holds,
+        false => Word::DoesNotHold,
+    };
+    Judgement::of(word, sentence)
+}

@@ -1,0 +1,112 @@
+//! The share of exchanges that fail, held against a published share. A window here is shorter than
+//! the published ones, so that rare errors may not have had the time to show: what was counted is
+//! taken as a draw, and only a share that it excludes is ruled out.
+
+use super::{Evidence, Judgement, Rounds, Word};
+use crate::claims::file::Errors;
+use crate::claims::little::number;
+
+pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
+    let rounds = Rounds::find(&asked.of, evidence)?;
+    let good = || rounds.samples.iter().filter(|one| one.void().is_none());
+    let failed: u64 = good().map(|one| one.failed).sum();
+    let all: u64 = failed + good().map(|one| one.completed).sum::<u64>();
+    if all == 0 {
+        let sentence = format!("{} has no exchanges", asked.of);
+        return Err(Judgement::of(Word::Void, sentence));
+    }
+    let share = |part: f64| format!("{:.3} %", part * 100.0);
+    let sentence = format!(
+        "errors of {}: {} of {} requests ({}); published: {}",
+        asked.of,
+        number(failed as f64),
+        number(all as f64),
+        share(failed as f64 / all as f64),
+        share(asked.published.value)
+    );
+    Ok(Judgement::of(
+        word(failed, all, asked.published.value),
+        sentence,
+    ))
+}
+
+/// What so many failures say about a published share.
+fn word(failed: u64, all: u64, published: f64) -> Word {
+    let expected = published * all as f64;
+    if published == 0.0 {
+        return match failed {
+            0 => Word::Holds,
+            _ => Word::DoesNotHold,
+        };
+    }
+    let (fewer, more) = (at_most(failed, expected), at_least(failed, expected));
+    match (fewer < TAIL, more < TAIL) {
+        (true, _) if failed == 0 => Word::DoesNotHold,
+        (true, _) => Word::Weaker,
+        (_, true) => Word::Stronger,
+        // Nothing failed, and nothing had to in so few.
+        _ if failed == 0 => Word::Undecided,
+        _ => Word::Holds,
+    }
+}
+
+/// What is left out at either end of an interval of 95 %.
+const TAIL: f64 = 0.025;
+
+/// The chance of `count` or fewer where `expected` are to be expected (Poisson).
+fn at_most(count: u64, expected: f64) -> f64 {
+    let mut sum = 0.0;
+    let mut log_factorial = 0.0;
+    for k in 0..=count {
+        if k > 0 {
+            log_factorial += (k as f64).ln();
+        }
+        sum += (k as f64 * expected.ln() - expected - log_factorial).exp();
+        // Far above what is expected nothing is added any more.
+        if k as f64 > expected + 20.0 * expected.sqrt() + 50.0 {
+            break;
+        }
+    }
+    sum.min(1.0)
+}
+
+/// The chance of `count` or more.
+fn at_least(count: u64, expected: f64) -> f64 {
+    match count {
+        0 => 1.0,
+        _ => 1.0 - at_most(count - 1, expected),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_ruled_out_only_by_counts_that_exclude_it() {
+        for (failed, all, published, expected) in [
+            (0, 1_000, 0.0, Word::Holds),
+            (1, 1_000_000, 0.0, Word::DoesNotHold),
+            // One in a hundred thousand has no time to show in a thousand.
+            (0, 1_000, 0.00001, Word::Undecided),
+            // Of twenty that were to be expected there are none, few, as many, many.
+            (0, 1_000, 0.02, Word::DoesNotHold),
+            (5, 1_000, 0.02, Word::Weaker),
+            (18, 1_000, 0.02, Word::Holds),
+            (60, 1_000, 0.02, Word::Stronger),
+            (1_000_000, 1_000_000, 0.02, Word::Stronger),
+        ] {
+            let found = word(failed, all, published);
+            assert_eq!(found, expected, "{failed} of {all} against {published}");
+        }
+    }
+
+    #[test]
+    fn chances_are_those_of_a_poisson_distribution() {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
+        assert!(near(at_most(0, 3.0), 0.0498));
+        assert!(near(at_most(2, 2.0), 0.6767));
+        assert!(near(at_least(3, 2.0), 0.3233));
+        assert!(near(at_most(1_000, 1_000.0), 0.5084));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the ledger says in its own words, in the two languages that its readers have.
+
+use crate::claims::{Ground, Word};
+
+/// The language of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    #[default]
+    English,
+    /// Chinese, which the posts are written in.
+    Chinese,
+}
+
+impl Language {
+    /// One of two wordings.
+    pub(super) fn of<T>(self, english: T, chinese: T) -> T {
+        match self {
+            Language::English => english,
+            Language::Chinese => chinese,
+        }
+    }
+
+    /// Its code, as HTML has it.
+    pub(super) fn code(self) -> &'static str {
+        self.of("en", "zh-CN")
+    }
+
+    /// A finding, as people write it; none where nothing was run.
+    pub(super) fn word(self, word: Option<Word>) -> &'static str {
+        let chinese = match word {
+            None => "未运行",
+            Some(Word::CannotBeTested) => "此处无法检验",
+            Some(Word::Void) => "作废",
+            Some(Word::DoesNotHold) => "不成立",
+            Some(Word::Undecided) => "无法判定",
+            Some(Word::Weaker) => "较弱",
+            Some(Word::Stronger) => "更强",
+            Some(Word::Holds) => "成立",
+        };
+        self.of(word.map_or("not run", Word::name), chinese)
+    }
+
+    /// What a sentence follows from.
+    pub(super) fn ground(self, ground: Ground) -> &'static str {
+        match ground {
+            Ground::Arithmetic => self.of("arithmetic", "算术"),
+            Ground::Text => self.of("the post's text", "原文"),
+            Ground::Measurement => self.of("our measurement", "本次实测"),
+        }
+    }
+
+    /// How many of several came to a word: `3 hold`.
+    pub(super) fn count(self, word: Option<Word>, count: usize) -> String {
+        if self == Language::Chinese {
+            return format!("{count} 条{}", self.word(word));
+        }
+        let (one, many) = match word {
+            Some(Word::Holds) => ("holds", "hold"),
+            Some(Word::Stronger) => ("is stronger here", "are stronger here"),
+            Some(Word::Weaker) => ("is weaker", "are weaker"),
+            Some(Word::Undecided) => ("is undecided", "are undecided"),
+            Some(Word::DoesNotHold) => ("does not hold", "do not hold"),
+            Some(Word::Void) => ("is void", "are void"),
+            Some(Word::CannotBeTested) => ("cannot be tested here", "cannot be tested here"),
+            None => ("was not run", "were not run"),
+        };
+        format!("{count} {}", if count == 1 { one } else { many })
+    }
+
+    /// What stands at the head of the page.
+    pub(super) fn opening(self) -> &'static str {
+        self.of(
+            "Five published posts compare servers under high concurrency. Here is what each of \
+             them claims, what we ran to test it, scaled to this machine, and what we found. Every \
+             figure under *the post says* stands in the section that is named, as it is written \
+             there. *Why* says of each sentence what it follows from: the published figures by \
+             arithmetic, the post's own text, or our measurement.",
+            "五篇公开文章比较了各种服务器在高并发下的表现。本页逐条列出它们的说法、我们按本机规模所做的检验，\
+             以及检验结果。“原文说法”中的每个数字都能在所注章节里原样找到。“原因”中的每句话都注明了依据：\
+             由原文数字推算、原文本身，或本次实测。标题、结论和规则为中文；每条下面的说明以及判定依据是数据，保留英文。",
+        )
+    }
+
+    /// How a page says what its words mean.
+    pub(super) fn rule(self) -> &'static str {
+        self.of(
+            "A claim holds if the published ratio lies within the interval we measured here, and \
+             is stronger if the whole interval lies above it. It is weaker if we can show the \
+             direction, but the whole interval lies below the published ratio. It does not hold if \
+             the interval excludes the published ratio and shows no difference in that direction. \
+             It is undecided if both the published ratio and no difference at all are possible, \
+             whether because of the noise floor or because the generator was the limit. Void means \
+             that the measurement doesn't count; the sentence says why. A claim with several \
+             findings gets the weakest word, in this order: does not hold, cannot be tested here, \
+             void, undecided, weaker, holds, stronger. Ratios, orders and shapes carry over from \
+             one machine to another; absolute figures do so only roughly.",
+            "如果原文的比值落在我们实测的区间内，该说法成立；如果整个区间都高于原文的比值，则更强。\
+             如果能证明差异的方向，但整个区间都低于原文的比值，则较弱。如果区间排除了原文的比值，\
+             也没有显示出该方向的差异，则不成立。如果原文的比值和“毫无差异”都有可能（噪声太大，\
+             或者压测端先到极限），则无法判定。作废表示这次测量不算数，后面会说明原因。一条说法有多个判定时，\
+             取最弱的一个，由弱到强依次为：不成立、此处无法检验、作废、无法判定、较弱、成立、更强。\
+             比值、排序和曲线形状可以从一台机器搬到另一台；绝对数值只能大致参考。",
+        )
+    }
+}
+
+/// Words of findings, in the order in which they are counted.
+pub(super) const COUNTED: [Option<Word>; 8] = [
+    Some(Word::Holds),
+    Some(Word::Stronger),
+    Some(Word::Weaker),
+    Some(Word::Undecided),
+    Some(Word::DoesNotHold),
+    Some(Word::Void),
+    Some(Word::CannotBeTested),
+    None,
+];

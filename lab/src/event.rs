@@ -110,7 +110,8 @@ impl fmt::Display for Event<'_> {
             Event::Caution { what } => write!(f, "caution: {what}"),
             Event::EqualRate { rate } => write!(
                 f,
-                "equal rate for all: {}, half of what the slowest answers in a closed loop",
+                "equal rate for all: {}, half of what the slowest answered in a probe before the \
+                 first round (a closed loop)",
                 per_second(*rate)
             ),
             Event::Building { subject } => write!(f, "{subject}: building"),

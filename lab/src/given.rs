@@ -2,10 +2,8 @@
 //! that run already, with what they answer as their declared answers. What comes out is the text of
 //! a comparison and its subjects, which go the way of those in files.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use load::Stop;
 use load::protocol::Tls;
@@ -15,6 +13,7 @@ use supervisor::subject::Subject;
 
 use crate::check::{self, Found, Options};
 use crate::event::Observer;
+use crate::naming::names;
 use crate::scaffold::{Declared, Refused, quoted, text, words, zeros};
 
 /// How long all rounds may take, and how long one round of a row does, with its two parts and the
@@ -26,8 +25,6 @@ const ROUNDS_MIN: usize = 5;
 const ROUNDS_MAX: usize = 15;
 /// Longer answers aren't kept to be checked.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// So much of a program's name stands in that of its row.
-const NAME_CHARACTERS: usize = 24;
 
 /// A server that was given.
 #[derive(Clone, Debug)]
@@ -117,7 +114,8 @@ pub fn make(
             Vec::new(),
         ));
     }
-    let mut cautions: Vec<String> = unseen(&wanted).into_iter().collect();
+    let mut cautions: Vec<String> = unjudged(&wanted).into_iter().collect();
+    cautions.extend(mixed(&wanted));
     cautions.extend(differing.map(|what| {
         format!("The answers differ, and are compared because of --any-answer: {what}.")
     }));
@@ -138,8 +136,8 @@ pub fn make(
 fn all_wanted(given: &Given) -> Result<Vec<Wanted>, Refused> {
     let wanted = given.servers.iter().map(|server| Wanted::of(server, given));
     let mut wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>()?;
-    let telling: Vec<Vec<String>> = wanted.iter().map(Wanted::telling).collect();
-    for (one, name) in wanted.iter_mut().zip(names(&telling)) {
+    let words: Vec<Vec<String>> = wanted.iter().map(Wanted::name_words).collect();
+    for (one, name) in wanted.iter_mut().zip(names(&words)) {
         one.name = name;
     }
     let running = wanted.iter_mut().filter_map(|one| one.running.as_mut());
@@ -171,7 +169,7 @@ impl Wanted {
     }
 
     /// Words of which one is its name: of one that runs, where it listens, then with the path.
-    fn telling(&self) -> Vec<String> {
+    fn name_words(&self) -> Vec<String> {
         let Some(running) = &self.running else {
             return self.command.clone();
         };
@@ -215,7 +213,11 @@ impl Wanted {
             Some(root) => format!("{typed} (process {}, {})", root.pid, root.name),
             None => typed.clone(),
         };
-        let made = Subject::made(&self.name, &here, text(&description, &self.command, answer));
+        let made = Subject::made(
+            &self.name,
+            &here,
+            text(&description, &self.command, None, answer),
+        );
         let mut subject =
             made.map_err(|bad| Refused::Wrong(format!("{typed:?}: {}", bad.what())))?;
         subject.running = self.running.clone();
@@ -223,16 +225,18 @@ impl Wanted {
     }
 
     /// Why its processor time isn't known, if it runs already.
-    fn unseen(&self) -> Option<&String> {
+    fn why_unseen(&self) -> Option<&String> {
         self.running.as_ref()?.root.as_ref().err()
     }
 }
 
 /// That processor time isn't judged, and why, if so.
-fn unseen(wanted: &[Wanted]) -> Option<String> {
+fn unjudged(wanted: &[Wanted]) -> Option<String> {
     let mut reasons: Vec<(&String, Vec<&str>)> = Vec::new();
     for one in wanted {
-        let Some(why) = one.unseen() else { continue };
+        let Some(why) = one.why_unseen() else {
+            continue;
+        };
         match reasons.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, names)) => names.push(&one.name),
             None => reasons.push((why, vec![&one.name])),
@@ -246,6 +250,25 @@ fn unseen(wanted: &[Wanted]) -> Option<String> {
         format!(
             "CPU time isn't judged, because we don't know the processes {}.",
             reasons.join("; ")
+        )
+    })
+}
+
+/// That some are started on assigned cores and others weren't, if so.
+fn mixed(wanted: &[Wanted]) -> Option<String> {
+    let is_running = |one: &&Wanted| one.running.is_some();
+    let (running, started): (Vec<&Wanted>, Vec<_>) = wanted.iter().partition(is_running);
+    let list = |some: &[&Wanted]| {
+        let names: Vec<&str> = some.iter().map(|one| one.name.as_str()).collect();
+        names.join(", ")
+    };
+    (!running.is_empty() && !started.is_empty()).then(|| {
+        format!(
+            "These servers don't run under the same conditions: ringside assigns cores to what it \
+             starts ({}), and none to what was running already ({}). For a fair comparison, give \
+             each with --start, or each with --url.",
+            list(&started),
+            list(&running)
         )
     })
 }
@@ -290,7 +313,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
         let _ = writeln!(text, "# {name}: {typed}; status {status}, {bytes} bytes");
     }
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
-    let figures = match wanted.iter().all(|one| one.unseen().is_none()) {
+    let figures = match wanted.iter().all(|one| one.why_unseen().is_none()) {
         true => "[\"rate\", \"cpu\"]",
         // The times at a rate that all can serve are the servers' own as well.
         false => "[\"rate\", \"p50\", \"p99\"]",
@@ -322,96 +345,9 @@ fn rounds(rows: usize) -> usize {
     (fit as usize).clamp(ROUNDS_MIN, ROUNDS_MAX)
 }
 
-/// A name for each command: its program's; where several have the same, the first word in which
-/// they differ; and a number where that's the same, too.
-fn names(commands: &[Vec<String>]) -> Vec<String> {
-    let program = |words: &Vec<String>| words.get(programs_place(words)).map(|word| plain(word));
-    let of_programs: Vec<String> = commands.iter().filter_map(program).collect();
-    let mut taken = BTreeSet::new();
-    let mut names = Vec::new();
-    for (at, name) in of_programs.iter().enumerate() {
-        let several = of_programs.iter().filter(|other| *other == name).count() > 1;
-        let telling = several.then(|| telling(commands, at)).flatten();
-        let name = telling.unwrap_or_else(|| name.clone());
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut free = std::iter::once(name.clone()).chain(numbered);
-        let name = free.find(|name| !taken.contains(name)).unwrap_or(name);
-        taken.insert(name.clone());
-        names.push(name);
-    }
-    names
-}
-
-/// Where the program is, behind `env` and what it sets.
-fn programs_place(words: &[String]) -> usize {
-    let is_env = |word: &String| Path::new(word).file_name() == Some("env".as_ref());
-    match words.first() {
-        Some(word) if is_env(word) => {
-            let program = words.iter().skip(1).position(|word| !word.contains('='));
-            program.map_or(0, |at| at + 1)
-        }
-        _ => 0,
-    }
-}
-
-/// The first word that no other command has in its place.
-fn telling(commands: &[Vec<String>], at: usize) -> Option<String> {
-    let own = &commands[at];
-    let differs = |place: &usize| {
-        let others = commands
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at);
-        let mut others = others.map(|(_, words)| words.get(*place));
-        others.all(|other| other != own.get(*place))
-    };
-    let place = (0..own.len()).find(differs)?;
-    let name = plain(&own[place]);
-    (!name.is_empty()).then_some(name)
-}
-
-/// The last part of a path, of letters, digits, `.`, `_` and `-` only, without its ending.
-fn plain(word: &str) -> String {
-    let path = Path::new(word);
-    let stem = match path.extension() {
-        Some(_) => path.file_stem(),
-        None => path.file_name(),
-    };
-    let stem = stem.map_or_else(|| word.into(), |stem| stem.to_string_lossy());
-    let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = stem.chars().map(fit).take(NAME_CHARACTERS).collect();
-    match name.trim_matches('-') {
-        "" => "server".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_is_called_by_what_tells_its_command_from_the_others() {
-        let named = |commands: &[&str]| {
-            let split = |text: &&str| text.split(' ').map(str::to_owned).collect();
-            names(&commands.iter().map(split).collect::<Vec<Vec<String>>>())
-        };
-        assert_eq!(named(&["./v1 {port}", "/a/b/v2.sh {port}"]), ["v1", "v2"]);
-        assert_eq!(
-            named(&["node a.js {port}", "node b/c.js {port}"]),
-            ["a", "c"]
-        );
-        assert_eq!(
-            named(&["env P={port} ./v --fast", "env P={port} ./v --slow"]),
-            ["fast", "slow"]
-        );
-        assert_eq!(named(&["./v {port}", "./v {port}"]), ["v", "v-2"]);
-        assert_eq!(named(&["a/v {port}", "b/v {port}"]), ["v", "v-2"]);
-        assert_eq!(
-            named(&["./ä {port}", "./-- {port}"]),
-            ["server", "server-2"]
-        );
-    }
 
     #[test]
     fn a_row_of_a_url_is_called_by_its_port_and_by_what_else_tells_it_apart() {
@@ -468,7 +404,7 @@ mod tests {
                 path,
             }
         };
-        assert_eq!(unseen(&[running("a", None)]), None);
+        assert_eq!(unjudged(&[running("a", None)]), None);
         let some = [
             running("a", Some("they hide")),
             running("b", None),
@@ -477,7 +413,7 @@ mod tests {
         ];
         let said = "CPU time isn't judged, because we don't know the processes of a, d: they hide; \
                     of c: they are far.";
-        assert_eq!(unseen(&some).as_deref(), Some(said));
+        assert_eq!(unjudged(&some).as_deref(), Some(said));
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod hidden;
 pub mod judged;
 pub mod judging;
 pub mod manifest;
+mod naming;
 pub mod network;
 pub mod phase;
 mod places;

@@ -97,10 +97,14 @@ fn unknown_subject(name: &str, places: &[PathBuf]) -> String {
             known.insert(entry.file_name().to_string_lossy().into_owned());
         }
     }
-    let looked: Vec<String> = places
-        .iter()
-        .map(|place| place.display().to_string())
-        .collect();
+    let mut looked = Vec::new();
+    for place in places {
+        let whole = place.canonicalize().unwrap_or_else(|_| place.clone());
+        let whole = whole.display().to_string();
+        if !looked.contains(&whole) {
+            looked.push(whole);
+        }
+    }
     let hint = meant(name, known.iter().map(String::as_str));
     format!("no subject `{name}` in {}{hint}", looked.join(", "))
 }
@@ -112,4 +116,26 @@ pub(crate) fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + C
     }
     let known: Vec<&str> = known.into_iter().collect();
     format!("; expected one of: {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_that_was_looked_in_is_named_once_and_in_full() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let whole = folder.path().canonicalize().expect("it is there");
+        let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+        for place in [&one, &other] {
+            std::fs::create_dir(place).expect("it is ours");
+        }
+        let again = one.join("..").join("one");
+        let what = unknown_subject("v3", &[one, other, again]);
+        let folders = format!("{0}/one, {0}/other", whole.display());
+        assert!(
+            what.starts_with(&format!("no subject `v3` in {folders};")),
+            "{what}"
+        );
+    }
 }

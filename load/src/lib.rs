@@ -38,6 +38,7 @@ pub use engine::signal::{Signal, Stop};
 pub use plan::{self, Plan, Redaction, protocol, redaction, schedule};
 pub use probe::{
     Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,
+    wrong_scheme,
 };
 pub use run::run;
 

@@ -60,6 +60,7 @@ impl Contact {
     /// What to change.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.protocol.validate()?;
+        self.target.validate()?;
         match &self.tls {
             Some(tls) => tls.validate()?,
             None if self.target.is_secure() => {

@@ -1,5 +1,6 @@
 //! Where a load goes: a URL, taken apart.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -72,6 +73,9 @@ impl Target {
         if host.is_empty() {
             return Err(bad("the host is missing"));
         }
+        if let Some(what) = unlike_a_host(host, port) {
+            return Err(Invalid(format!("can't load {shown:?}: {what}")));
+        }
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("the path has a character that must be percent-encoded"));
         }
@@ -88,6 +92,17 @@ impl Target {
             unix_socket: None,
             connect_to: None,
         })
+    }
+
+    /// Checks that what is connected to is a host, whoever made the target.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let elsewhere = self.connect_to.as_ref().map(|to| (&to.host, to.port));
+        for (host, port) in [(&self.host, self.port)].into_iter().chain(elsewhere) {
+            if let Some(what) = unlike_a_host(host, Some(port)) {
+                return Err(Invalid(format!("can't load {host:?}: {what}")));
+            }
+        }
+        Ok(())
     }
 
     /// The `Host` field's value (RFC 9110 §7.2): the port only where it is not the scheme's own.
@@ -126,6 +141,27 @@ impl Target {
             connect_to: self.connect_to.clone(),
         }
     }
+}
+
+/// Why a host is none: one that ends in a number is an address of four numbers (RFC 3986 §3.2.2,
+/// RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to them, which is
+/// somebody else's (inet_aton(3)).
+fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
+    if host.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
+        return None;
+    }
+    let last = host.trim_end_matches('.').rsplit('.').next()?;
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    let is_number = match hex {
+        Some(hex) => hex.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    is_number.then(|| match host.parse::<u16>() {
+        Ok(meant) if port.is_none() && meant > 0 => {
+            format!("{host} is no host: for a port of this machine write http://127.0.0.1:{host}/")
+        }
+        _ => format!("{host} is no host: write a name, or an address such as 127.0.0.1"),
+    })
 }
 
 /// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
@@ -202,6 +238,25 @@ mod tests {
             ("http://[::1]x/", "what follows the bracket"),
             ("http://me:secret@x/", "Authorization"),
             ("http://x/ä", "percent-encoded"),
+            (
+                "22102",
+                "for a port of this machine write http://127.0.0.1:22102/",
+            ),
+            ("http://22102/", "write http://127.0.0.1:22102/"),
+            ("22102:80/", "22102 is no host: write a name"),
+            ("0", "0 is no host: write a name"),
+            ("99999", "99999 is no host: write a name"),
+            ("http://2130706433:8080/", "is no host"),
+            ("http://127.1/", "127.1 is no host"),
+            ("http://1.2.3.4.5/", "is no host"),
+            ("http://127.0.0.256/", "is no host"),
+            ("http://127.0.0.01/", "is no host"),
+            ("http://127.0.0.1./", "is no host"),
+            ("http://0x7f000001/", "is no host"),
+            ("http://0X7F.1/", "is no host"),
+            ("http://127.0.0.0x1/", "is no host"),
+            ("http://127.0.0.0x/", "is no host"),
+            ("http://x.1/", "is no host"),
         ];
         for (url, part) in table {
             let Invalid(text) = Target::parse(url).unwrap_err();
@@ -210,5 +265,36 @@ mod tests {
             let Invalid(text) = Target::parse(&format!("{url}?foo=canary&canary")).unwrap_err();
             assert!(text.contains(part) && !text.contains("canary"), "{text}");
         }
+    }
+
+    #[test]
+    fn names_with_numbers_in_them_are_hosts() {
+        let names = [
+            "1a",
+            "1.example",
+            "x1",
+            "10.0.0.1",
+            "0xg",
+            "x.0x1g",
+            "1-1",
+            "::1",
+            "v1.",
+        ];
+        for name in names {
+            assert_eq!(unlike_a_host(name, None), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_place_to_connect_to_instead_is_a_host_as_well() {
+        let mut target = Target::parse("http://x/").unwrap();
+        let mut to = |host: &str| {
+            let host = host.to_owned();
+            target.connect_to = Some(HostPort { host, port: 1 });
+            target.validate().map_err(|Invalid(text)| text)
+        };
+        assert_eq!(to("127.0.0.1"), Ok(()));
+        let text = to("22102").unwrap_err();
+        assert!(text.contains("22102 is no host"), "{text}");
     }
 }

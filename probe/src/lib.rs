@@ -113,7 +113,12 @@ fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, LoadError> {
 /// Whether the port of a plan's target speaks TLS where the plan asks for none, or plain text where
 /// it asks for TLS.
 pub fn speaks_otherwise(plan: &Plan) -> bool {
-    mistaken_anywhere(&plan.contact()).is_some()
+    wrong_scheme(plan).is_some()
+}
+
+/// The same as a sentence that says which scheme to write.
+pub fn wrong_scheme(plan: &Plan) -> Option<LoadError> {
+    mistaken_anywhere(&plan.contact())
 }
 
 /// An error, or the sentence about a URL whose scheme is its reason.

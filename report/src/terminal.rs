@@ -2,8 +2,7 @@
 //! intervals, and what can and cannot be concluded.
 
 use lab::finding::Check;
-use lab::manifest::Outcome;
-use lab::manifest::Role;
+use lab::manifest::{Outcome, RanBefore, Role};
 use lab::verdict::{Kind, Metric, Verdict};
 use statistics::Ratio;
 use statistics::format::{ascii, digits, give_or_take};
@@ -174,7 +173,15 @@ fn facts(report: &Report) -> String {
     let (load, rounds) = (&setup.load, setup.rounds);
     let server = match setup.server_cores.is_empty() {
         true => "servers already running".to_owned(),
-        false => format!("server on core {}", List(&setup.server_cores)),
+        false => {
+            let core = format!("server on core {}", List(&setup.server_cores));
+            let unassigned = unassigned(report, "on any core that it may use");
+            [core]
+                .into_iter()
+                .chain(unassigned)
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
     };
     if setup.metric == Metric::Seconds {
         // A command has no window, and no generator.
@@ -187,6 +194,21 @@ fn facts(report: &Report) -> String {
         digits(setup.window_s),
         List(&setup.generator_cores),
     )
+}
+
+/// The rows whose servers ran before, and weren't assigned any cores, each with what is said of
+/// those that are `here`.
+fn unassigned(report: &Report, here: &str) -> Vec<String> {
+    let subjects = report.subjects.iter().map(|row| &row.facts);
+    let subjects = subjects.filter(|facts| facts.role == Role::Subject);
+    let places = subjects.filter_map(|facts| {
+        let place = match facts.ran_before? {
+            RanBefore::Here => here,
+            RanBefore::Elsewhere => "elsewhere",
+        };
+        Some(format!("{} {place}", facts.name))
+    });
+    places.collect()
 }
 
 fn table(report: &Report, look: Look) -> Vec<String> {

@@ -15,9 +15,8 @@ use measure::time::Time;
 use crate::companion;
 use crate::difference::difference;
 use crate::live::{start, write_files};
-use crate::network::hint;
 use crate::process::{GRACE, Process, ending};
-use crate::setting::{Setting, Trouble};
+use crate::setting::{Setting, Trouble, hinted};
 use crate::subject::{Subject, Values};
 use crate::watch::subject::SubjectUse;
 use crate::watch::{Companions, HostWatch, Watched};
@@ -82,7 +81,7 @@ impl TimedCommand {
             .extend(process.left_behind().iter().cloned());
         let (run, status) = ran?;
         if !status.success() {
-            return Err(Trouble::Failed(ending(status) + hint(), lines));
+            return Err(hinted(ending(status), lines));
         }
         let wrong = |what: String| Trouble::Failed(what, Vec::new());
         let output = output.map_err(|error| wrong(format!("its output can't be read: {error}")))?;

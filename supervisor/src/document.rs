@@ -6,6 +6,7 @@ mod counts;
 
 use std::fmt;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,7 +65,7 @@ impl Document {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let facts = fs::metadata(path).map_err(|error| format!("can't be read: {error}"))?;
+    let facts = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if facts.is_dir() {
         return Err("is a folder; expected a TOML file".into());
     }
@@ -76,6 +77,18 @@ fn read_text(path: &Path) -> Result<String, String> {
     }
     let bytes = fs::read(path).map_err(|error| format!("can't be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "isn't UTF-8 text; expected a TOML file".into())
+}
+
+/// Why a file can't be read. Those that examples name are looked for elsewhere, too.
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    let is_ours = path.starts_with(OURS) && !Path::new(OURS).is_dir();
+    match error.kind() {
+        ErrorKind::NotFound if is_ours => format!(
+            "isn't here: the folder {OURS} belongs to a checkout of ringside's source, so change to \
+             that, or compare servers without a file, with --start or --url"
+        ),
+        _ => format!("can't be read: {error}"),
+    }
 }
 
 /// A file that cannot be used: which, where, and what was expected.
@@ -135,6 +148,12 @@ impl fmt::Display for BadFile {
 
 impl std::error::Error for BadFile {}
 
+/// The folder of comparisons in a checkout.
+const OURS: &str = "comparisons";
+
+/// Keys that are looked for by the names of flags, with those that mean the same in a file.
+const ALIASES: [(&str, &str); 1] = [("duration", "window")];
+
 /// The parser's message in words for people, with the nearest expected word to an unexpected one.
 fn explain(message: &str) -> String {
     let message = message
@@ -157,7 +176,12 @@ fn explain(message: &str) -> String {
     if !message.starts_with("unknown ") {
         return message;
     }
-    match nearest(found, quoted) {
+    let known: Vec<&str> = quoted.collect();
+    let alias = ALIASES
+        .iter()
+        .find(|(other, ours)| *other == found && known.contains(ours));
+    let meant = alias.map(|(_, ours)| *ours);
+    match meant.or_else(|| nearest(found, known)) {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }

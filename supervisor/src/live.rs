@@ -334,12 +334,18 @@ pub(crate) fn start(
     values: &Values,
     cores: &[usize],
 ) -> Result<Process, Trouble> {
+    let folder = subject.start.folder.as_deref().unwrap_or(&values.dir);
+    if !folder.is_dir() {
+        let folder = folder.display();
+        let what = format!("can't run in {folder}, which isn't a folder (`folder` in [start])");
+        return Err(Trouble::Failed(what, Vec::new()));
+    }
     let (program, arguments) = subject.start.command.fill(values);
     let log: PathBuf = values.dir.join("output.log");
     let launch = Launch {
         arguments,
         environment: environment(subject, values),
-        folder: subject.start.folder.as_deref().unwrap_or(&values.dir),
+        folder,
         log: &log,
         cores,
         program,
@@ -392,14 +398,26 @@ pub fn ask_running(subject: &Subject, running: &Running) -> Result<[Answer; 2], 
         Some(tls) => tls.validate().map_err(|invalid| invalid.to_string()),
         None => Ok(()),
     };
-    secured.and_then(|()| ask_twice(subject, running.port))
+    secured?;
+    let asked = ask_twice(subject, running.port);
+    // Some servers answer what should have been TLS as a bad request.
+    let is_doubtful = asked.as_ref().map_or(true, |both| both[0].status == 400);
+    let plan = first_question(subject, running.port)?;
+    match is_doubtful.then(|| load::wrong_scheme(&plan)).flatten() {
+        Some(error) => Err(error.to_string()),
+        None => asked,
+    }
 }
 
 /// What comes for the first declared answer, twice.
 fn ask_twice(subject: &Subject, port: u16) -> Result<[Answer; 2], String> {
-    let declared = subject.answers.first().ok_or("nothing that is declared")?;
-    let plan = declared.question(&subject.folder)?.plan(subject.at(port))?;
+    let plan = first_question(subject, port)?;
     Ok([ask(&plan)?, ask(&plan)?])
+}
+
+fn first_question(subject: &Subject, port: u16) -> Result<Plan, String> {
+    let declared = subject.answers.first().ok_or("nothing that is declared")?;
+    declared.question(&subject.folder)?.plan(subject.at(port))
 }
 
 /// The answer to a row's own question, which has to be a success, without what may differ from one

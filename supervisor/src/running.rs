@@ -197,8 +197,8 @@ fn named(pid: u32, target: &Target, listing: &Listing) -> Result<Root, String> {
         ));
     }
     // The port of a container needn't be the one that it listens on inside.
-    let is_here = is_in_own_network(pid);
-    if is_here && !listening::ports(&tree).contains(&port) {
+    let shares_network = is_in_own_network(pid);
+    if shares_network && !listening::ports(&tree).contains(&port) {
         return Err(format!(
             "--pid {pid}: process {pid} ({name}) doesn't listen on port {port}, nor does anything \
              that it started; give the --pid of each --url in the same order"
@@ -206,7 +206,7 @@ fn named(pid: u32, target: &Target, listing: &Listing) -> Result<Root, String> {
     }
     let all = listeners(target, listing);
     let mut others = all.iter().filter(|other| !tree.contains(&other.pid));
-    match others.next().filter(|_| is_here) {
+    match others.next().filter(|_| shares_network) {
         None => Ok(root),
         Some(other) => Err(format!(
             "--pid {pid}: process {} ({}) listens on port {port}, too, and gets some of the \

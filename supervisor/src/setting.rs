@@ -207,11 +207,14 @@ pub(crate) fn wait_until_answered(
         }
         if Time::now() >= deadline {
             let seconds = limit.as_secs();
-            let what = match elsewhere(&process.listening(), port) {
-                Some(where_else) => format!("wasn't ready within {seconds} s: {where_else}"),
-                None => format!("wasn't ready within {seconds} s: {refused}{}", hint()),
-            };
-            return Err(Trouble::Failed(what, process.last_lines()));
+            let (what, log) = (
+                format!("wasn't ready within {seconds} s: "),
+                process.last_lines(),
+            );
+            return Err(match elsewhere(&process.listening(), port) {
+                Some(where_else) => Trouble::Failed(what + &where_else, log),
+                None => hinted(format!("{what}{refused}"), log),
+            });
         }
         sleep_until(Time::now() + LOOK_AGAIN);
     }
@@ -219,9 +222,23 @@ pub(crate) fn wait_until_answered(
 
 fn died(how: &str, process: &mut Process) -> Trouble {
     let failed = process.exited().is_some_and(|status| !status.success());
-    let hint = if failed { hint() } else { "" };
-    let what = format!("exited before it was ready: {how}{hint}");
-    Trouble::Failed(what, process.last_lines())
+    let what = format!("exited before it was ready: {how}");
+    match failed {
+        true => hinted(what, process.last_lines()),
+        false => Trouble::Failed(what, process.last_lines()),
+    }
+}
+
+/// That something did not come up, with what it wrote, which mostly says why; then with what else
+/// may have been the matter.
+pub(crate) fn hinted(mut what: String, mut log: Vec<String>) -> Trouble {
+    let hint = hint();
+    match (hint.is_empty(), log.is_empty()) {
+        (true, _) => {}
+        (false, true) => what = format!("{what} {hint}"),
+        (false, false) => log.push(hint.to_owned()),
+    }
+    Trouble::Failed(what, log)
 }
 
 /// What to say of somebody who listens, and not on the `port` that was given.

@@ -148,7 +148,6 @@ pub struct Start {
     #[serde(default)]
     pub files: Vec<FileName>,
     /// Where it runs, unless that is its run directory.
-    #[serde(skip)]
     pub folder: Option<PathBuf>,
 }
 
@@ -333,6 +332,8 @@ impl Subject {
             return Err(document.fault(None, "uses {build}, so it needs a [build] section"));
         }
         subject.folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let runs_in = subject.start.folder.take();
+        subject.start.folder = runs_in.map(|place| subject.folder.join(place));
         Ok(())
     }
 

@@ -17,8 +17,9 @@ directory as soon as it's measured. A file with a [sweep] runs one comparison fo
 in a directory of its own.
 
 With --start, each command runs in the current directory, with {port} replaced by the port to listen
-on (127.0.0.1). It's started once to see what it answers: all have to answer alike, and go on doing
-so. Requests/s and CPU time per exchange are judged, within a minute for two servers.
+on (127.0.0.1). It's started once to see what it answers: all have to answer alike. That is checked
+again before the load; under load, status and mean length are. Requests/s and CPU time per exchange
+are judged, within a minute for two servers.
 
 With --url, servers run already, and go on running: nothing is started or stopped, and the host's
 network is used. Their CPU time is judged if the process of each is known: the one that listens on

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     version: Option<bool>,
 
     /// Disable colour (also: NO_COLOR)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) no_color: bool,
 
     /// What to do.

@@ -9,11 +9,13 @@ use supervisor::document::nearest;
 
 use super::{Arguments, verbs};
 
-/// Flags of curl, ab, hey and oha, with the flag that means the same here.
-const ELSEWHERE: [(&str, &str, &str); 3] = [
+/// Flags of curl, ab, hey, oha and k6, with the flag that means the same here.
+const ELSEWHERE: [(&str, &str, &str); 5] = [
     ("-X", "-m", "sets the HTTP method"),
     ("--request", "-m", "sets the HTTP method"),
     ("--data", "-b", "sets the body"),
+    ("--vus", "-c", "sets the number of connections"),
+    ("-z", "-d", "sets the duration"),
 ];
 
 /// What is wrong with `words`, the program's name first, and what to write.
@@ -27,6 +29,7 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
         ErrorKind::UnknownArgument => {
             given(ContextKind::InvalidArg).and_then(|flag| of_flag(flag, words))
         }
+        ErrorKind::MissingRequiredArgument if is_of(words, "compare") => of_servers(error),
         _ => None,
     };
     match better {
@@ -59,6 +62,24 @@ fn of_flag(flag: &str, words: &[OsString]) -> Option<String> {
         .skip(1)
         .find_map(|word| program.find_subcommand(word))?;
     has(verb, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
+}
+
+/// Whether the verb is this one.
+fn is_of(words: &[OsString], verb: &str) -> bool {
+    words.get(1).is_some_and(|word| word == verb)
+}
+
+/// That nothing was given to compare.
+fn of_servers(error: &clap::Error) -> Option<String> {
+    let lacks_file = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.iter().any(|one| one.contains("FILE")),
+        _ => false,
+    };
+    lacks_file.then(|| {
+        "there's nothing to compare\n\n  tip: give each server, the baseline first, with --start \
+         './v1 {port}' or --url http://127.0.0.1:8080; or a FILE.toml"
+            .to_owned()
+    })
 }
 
 /// Whether a verb takes a flag that is written as `-x`.
@@ -106,6 +127,18 @@ mod tests {
     }
 
     #[test]
+    fn compare_alone_is_answered_with_all_that_it_takes() {
+        for words in ["compare", "compare -c 2"] {
+            let told = wrong(words);
+            for part in ["--start './v1 {port}'", "--url http://", "FILE.toml"] {
+                assert!(told.contains(part), "{words}: {told}");
+            }
+        }
+        // What else is missing is told as ever.
+        assert!(!wrong("compare --url x --trials").contains("nothing to compare"));
+    }
+
+    #[test]
     fn flags_of_other_programs_are_answered_with_ours() {
         for verb in ["run", "hold", "capacity"] {
             for flag in ["-X POST", "-XPOST", "--request=POST"] {
@@ -115,6 +148,17 @@ mod tests {
         }
         let told = wrong("run --data x http://127.0.0.1:1/");
         assert!(told.contains("tip: -b sets the body"), "{told}");
+        for vus in ["--vus 5", "--vus=5"] {
+            let told = wrong(&format!("run {vus} http://127.0.0.1:1/"));
+            assert!(
+                told.contains("tip: -c sets the number of connections"),
+                "{told}"
+            );
+        }
+        for z in ["-z 2s", "-z2s"] {
+            let told = wrong(&format!("run {z} http://127.0.0.1:1/"));
+            assert!(told.contains("tip: -d sets the duration"), "{told}");
+        }
         // A verb without a method isn't told of one.
         assert!(!wrong("doctor -X POST").contains("-m"));
         let told = wrong("run --nonsense http://127.0.0.1:1/");

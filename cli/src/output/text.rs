@@ -227,7 +227,12 @@ pub(super) fn errors(
                 }
                 _ => String::new(),
             };
-            text.push_str(&format!("  {name}{which}: {}\n", kind.text()));
+            let is_fault = statuses.iter().any(|one| one.starts_with('5'));
+            let advice = match kind {
+                ErrorKind::UnexpectedStatus if is_fault => "; look at the server's log",
+                _ => "",
+            };
+            text.push_str(&format!("  {name}{which}: {}{advice}\n", kind.text()));
             if kind == ErrorKind::UnexpectedStatus {
                 let told = bodies
                     .iter()
@@ -478,6 +483,11 @@ pub(super) mod tests {
             ErrorKind::UnexpectedStatus.text()
         );
         assert!(told.contains(&line) && !told.contains("later"), "{told}");
+        let log = "; look at the server's log\n";
+        assert!(!told.contains(log), "{told}");
+        record.status.insert("500".to_owned(), 3);
+        let told = text(&record, false, Paint::PLAIN);
+        assert!(told.contains(log), "{told}");
     }
 
     #[test]

@@ -210,6 +210,50 @@ fn a_new_subject_can_be_checked_and_compared_as_it_is() {
 }
 
 #[test]
+fn a_new_subject_runs_where_its_command_was_typed() {
+    let (typed, elsewhere) = (Folder::new(), Folder::new());
+    let script = "import http.server, sys\nopen('beside').read()\n\
+                  class H(http.server.BaseHTTPRequestHandler):\n def do_GET(s):\n  \
+                  s.wfile.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nhi')\n \
+                  def log_message(*a): pass\n\
+                  http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()\n";
+    std::fs::write(typed.path("v1.py"), script).unwrap();
+    std::fs::write(typed.path("beside"), "").unwrap();
+    let mut new = command(&["subjects", "new", "v1", "--command", "python3 v1.py {port}"]);
+    let made = start(new.current_dir(typed.path("."))).end();
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let text = std::fs::read_to_string(typed.path("subjects/v1/subject.toml")).unwrap();
+    let whole = std::fs::canonicalize(typed.path(".")).unwrap();
+    assert_says(&text, &format!("\nfolder = \"{}\"\n", whole.display()));
+    let dir = typed.path("subjects");
+    let mut check = command(&["subjects", "check", "v1", "--dir", &dir]);
+    let checked = start(check.current_dir(elsewhere.path("."))).end();
+    assert_eq!(
+        checked.code,
+        Some(0),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
+    let gone = text.replace(&whole.display().to_string(), "/nowhere");
+    std::fs::write(typed.path("subjects/v1/subject.toml"), gone).unwrap();
+    let checked = ringside(&["subjects", "check", "v1", "--dir", &dir]);
+    assert_eq!(
+        checked.code,
+        Some(1),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
+    let said = checked.stdout + &checked.stderr;
+    let said: Vec<&str> = said.split_whitespace().collect();
+    assert_says(
+        &said.join(" "),
+        "can't run in /nowhere, which isn't a folder",
+    );
+}
+
+#[test]
 fn a_subject_that_cannot_be_made_says_why_and_leaves_nothing_behind() {
     let place = Folder::new();
     let ours = env!("CARGO_BIN_EXE_ringside");

@@ -212,3 +212,68 @@ fn what_is_no_comparison_of_commands_is_said_before_anything_is_started() {
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_says(&ended.stderr, "v1: /no is answered with status 404");
 }
+
+/// Answers well, until two connections have had a few answers each, as in a warm-up. Whoever comes
+/// after that is answered with status 500, or finds it gone: that is up to its second argument.
+const BREAKS: &str = r#"
+import http.server, os, sys
+warm = []
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    asked = 0
+    bad = False
+    def do_GET(self):
+        self.asked += 1
+        if self.asked == 1: self.bad = len(warm) >= 2
+        if self.asked == 5: warm.append(self)
+        if self.bad and sys.argv[2] == "dies": os._exit(7)
+        status = b"500 Broken" if self.bad and sys.argv[2] == "fails" else b"200 OK"
+        self.wfile.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 13\r\n\r\nHello, World!")
+    def log_message(*words): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
+"#;
+
+#[test]
+fn a_server_that_breaks_in_the_probe_does_not_set_the_rate_for_all() {
+    for (how, said) in [
+        ("fails", "unexpected_status"),
+        ("dies", "it exited with status 7"),
+    ] {
+        let folder = Folder::new();
+        program(&folder, "v1", SERVES);
+        program(&folder, "v2", SERVES);
+        fs::write(folder.path("breaks.py"), BREAKS).unwrap();
+        let bad = format!("python3 -u breaks.py {{port}} {how}");
+        let mut words = vec!["--start", "./v1 {port}", "--start", "./v2 {port}"];
+        words.extend(["--start", &bad, "-c", "2", "--rounds", "1"]);
+        words.extend(["--duration", "50ms", "--no-aa", "-o", "out"]);
+        let ended = compare(&folder, &words);
+        assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+        let told: Vec<&str> = ended.stderr.split_whitespace().collect();
+        let told = told.join(" ");
+        assert_says(&told, " in the probe before the first round");
+        assert_says(&told, said);
+        assert_says(&told, "half of what the slowest answered in a probe before");
+        let kept = fs::read_to_string(folder.path("out/comparison.json")).unwrap();
+        let kept: Value = serde_json::from_str(&kept).unwrap();
+        assert!(kept["setup"]["equal_rate"].as_f64() > Some(0.0));
+        assert!(!fs::exists(folder.path("out/rounds/breaks/001.json")).unwrap());
+        assert!(fs::exists(folder.path("out/rounds/v2/001.json")).unwrap());
+    }
+}
+
+#[test]
+fn commands_are_named_after_what_they_run() {
+    let folder = Folder::new();
+    fs::write(folder.path("v1.py"), BREAKS).unwrap();
+    let words = [
+        "--start",
+        "python3 v1.py {port} never",
+        "--start",
+        "env WORK=5000 python3 v1.py {port} never",
+    ];
+    let short = ["-c", "2", "--rounds", "1", "--duration", "50ms", "--no-aa"];
+    let ended = compare(&folder, &[&words[..], &short].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "How do v1 and v1-WORK-5000 compare?");
+}

@@ -118,6 +118,14 @@ fn a_running_server_is_the_baseline_of_a_command_where_it_is_typed_first() {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let kept = read(&folder, "out/comparison.json");
     assert_eq!(kept["setup"]["baseline"], json!(row(&one.url)));
+    let said: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let place = format!(", {} on any core that it may use, ", row(&one.url));
+    assert_says(&said.join(" "), "server on core ");
+    assert_says(&said.join(" "), &place);
+    assert_says(
+        &ended.stderr,
+        "These servers don't run under the same conditions",
+    );
     let known = format!("{} (process {pid}, ringside)", one.url);
     assert_eq!(kept["rows"][0]["description"], json!(known));
     assert_eq!(kept["rows"][1]["name"], "v2");
@@ -161,6 +169,32 @@ fn a_certificate_is_verified_unless_any_is_accepted() {
     assert_says(&ended.stderr, "accept any certificate with --insecure");
     let ended = compare(&folder, &[&words[..], &["-k"], &SHORT].concat());
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn what_a_url_is_answered_with_says_what_to_do() {
+    let folder = Folder::new();
+    let (one, secure) = (serve(), Server::start(&["--tls", "--engine", "epoll"]));
+    let plain = secure.url.replace("https://", "http://");
+    let broken = one.at("/status/500");
+    for (url, code, part) in [
+        (
+            plain.as_str(),
+            1,
+            "the server uses TLS on this port: write https://",
+        ),
+        (&broken, 1, "with status 500: look at the server's log"),
+        (
+            "22102",
+            2,
+            "22102 is no host: for a port of this machine write http://127.0.0.1:22102/",
+        ),
+    ] {
+        let ended = compare(&folder, &["--url", &one.url, "--url", url]);
+        assert_eq!(ended.code, Some(code), "{url}: {}", ended.stderr);
+        let said: Vec<&str> = ended.stderr.split_whitespace().collect();
+        assert_says(&said.join(" "), part);
+    }
 }
 
 #[test]

@@ -40,6 +40,28 @@ fn a_scheme_that_cannot_be_loaded_says_so() {
 }
 
 #[test]
+fn a_number_is_no_host_and_a_port_of_this_machine_is_named_instead() {
+    let meant = "22102 is no host: for a port of this machine write http://127.0.0.1:22102/";
+    let all = [
+        "run",
+        "hold -c 1",
+        "capacity",
+        "run --http2",
+        "compare --url x --url",
+    ];
+    for verb in all {
+        refused(&format!("{verb} http://22102"), meant);
+        refused(&format!("{verb} http://127.1:80/"), "127.1 is no host");
+        // A word without a scheme is a file to `capacity`.
+        if verb != "capacity" {
+            refused(&format!("{verb} 22102"), meant);
+        }
+    }
+    let elsewhere = "run --connect-to ::22102: http://127.0.0.1/";
+    refused(elsewhere, "22102 is no host");
+}
+
+#[test]
 fn words_about_tls_must_fit_together() {
     let clear = "http:// doesn't use: write https://";
     refused("run -k http://127.0.0.1/", clear);
@@ -121,4 +143,6 @@ fn what_is_not_there_is_named_with_what_to_give() {
         "give a directory of ringside compare",
     );
     refused("report /nowhere", "/nowhere has no records");
+    refused("compare comparisons/nowhere.toml", "belongs to a checkout");
+    refused("compare", "--start './v1 {port}' or --url");
 }

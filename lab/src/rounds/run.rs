@@ -22,6 +22,11 @@ use crate::round::{self, PhaseRun, Round};
 use crate::sample::Sample;
 use crate::validity::round::{Seen, findings};
 
+/// So often it is tried what a subject can serve.
+const PROBES_MAX: u32 = 2;
+/// When that is.
+const IN_A_PROBE: &str = "in the probe before the first round";
+
 /// Loads a subject for as long as `length`, and keeps nothing of it.
 pub(crate) fn warm_up(
     live: &mut Live,
@@ -39,7 +44,7 @@ pub(crate) fn warm_up(
 }
 
 /// How many requests a second a subject answers in a closed loop of this length, of which nothing
-/// is kept.
+/// is kept. One in which something failed says nothing about that, and is done once more.
 pub(super) fn closed_rate(
     live: &mut Live,
     length: Duration,
@@ -48,8 +53,28 @@ pub(super) fn closed_rate(
     let mut plan = live.plan.clone();
     plan.schedule = Schedule::Closed;
     plan.duration_s = Some(length.as_secs_f64());
-    let run = load::run(&plan, setting.stop, &mut |_| ());
-    check(live, run, "before its first round").map(|record| record.achieved_rate)
+    let mut what = String::new();
+    for _ in 0..PROBES_MAX {
+        let run = load::run(&plan, setting.stop, &mut |_| ());
+        let record = check(live, run, IN_A_PROBE)?;
+        match failures(&record) {
+            None => return Ok(record.achieved_rate),
+            Some(failed) => what = failed,
+        }
+    }
+    Err(Trouble::Failed(
+        format!("failed {IN_A_PROBE}, so that what it can serve isn't known: {what}"),
+        live.process.last_lines(),
+    ))
+}
+
+/// What went wrong in a run, if something did, by kind.
+fn failures(record: &Record) -> Option<String> {
+    let failed = record.errors.iter().filter(|(_, count)| **count > 0);
+    let failed: Vec<String> = failed
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    (!failed.is_empty()).then(|| failed.join(", "))
 }
 
 /// What one round of one row brought.

@@ -3,6 +3,7 @@
 //!
 //! What an existing program answers is asked of it, twice, so that nobody has to write it down.
 
+use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,6 +18,18 @@ use crate::event::Observer;
 
 const SERVER: &str = include_str!("server.py");
 const SUBJECT: &str = include_str!("subject.toml");
+
+/// Where a command runs: in a directory that is made for it, or in one that is there.
+const OWN_FOLDER: &str = "\
+# It runs in an empty directory of its own, where words that begin with ./ name files of the
+# subject's folder. To run it in another one:
+# folder = \"/absolute/path\"
+";
+const FOLDER: &str = "\
+# Where it runs: this is where its command was typed. Without this line it runs in an empty
+# directory of its own, where words that begin with ./ name files of the subject's folder.
+folder = PLACE
+";
 
 /// A longer body doesn't belong into a file that people read.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -139,7 +152,7 @@ fn of_ours(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
         .map(|word| (*word).to_owned())
         .collect::<Vec<_>>();
     let mut written = Vec::new();
-    let text = text(description, &command, &answer);
+    let text = text(description, &command, None, &answer);
     for (name, text) in [("subject.toml", text.as_str())].iter().chain(files) {
         let file = folder.join(name);
         put(&file, text)?;
@@ -160,8 +173,10 @@ fn of_program(
     let file = folder.join("subject.toml");
     let description = wanted.command.as_deref().unwrap_or(&wanted.name);
     let mut answer = Declared::unseen(&wanted.path);
+    let here = env::current_dir()
+        .map_err(|error| wrong(format!("the current folder can't be read: {error}")))?;
     // With an answer that nobody compares: it's the file that is read and started.
-    put(&file, &text(description, command, &answer))?;
+    put(&file, &text(description, command, Some(&here), &answer))?;
     let subject = Subject::read(folder).map_err(|bad| wrong(bad.to_string()))?;
     let [first, second] =
         check::asked(&subject, options, stop, observer).map_err(|found| match found {
@@ -170,7 +185,7 @@ fn of_program(
             Found::Good(_) | Found::Stopped => Refused::Stopped,
         })?;
     answer.take(&first, &second, BODY_BYTES_MAX)?;
-    put(&file, &text(description, command, &answer))?;
+    put(&file, &text(description, command, Some(&here), &answer))?;
     Ok(vec![file])
 }
 
@@ -214,11 +229,11 @@ impl Declared<'_> {
             Refused::Failed(what, Vec::new())
         };
         if !first.is_success() {
-            let what = format!(
-                "with status {}: ask for a path that it serves, with --path",
-                first.status
-            );
-            return Err(failed(what));
+            let advice = match first.status {
+                500.. => "look at the server's log, or ask for another path, with --path",
+                _ => "ask for a path that it serves, with --path",
+            };
+            return Err(failed(format!("with status {}: {advice}", first.status)));
         }
         let other = "ask for another path, with --path";
         let Ok(body) = String::from_utf8(first.body.clone()) else {
@@ -253,10 +268,20 @@ pub(crate) fn zeros(body: &[u8]) -> Vec<u8> {
     body.iter().map(zero).collect()
 }
 
-/// The whole `subject.toml`.
-pub(crate) fn text(description: &str, command: &[String], answer: &Declared<'_>) -> String {
+/// The whole `subject.toml`, of a command that runs in `folder` if one is given.
+pub(crate) fn text(
+    description: &str,
+    command: &[String],
+    folder: Option<&Path>,
+    answer: &Declared<'_>,
+) -> String {
     let quoted: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let place = match folder {
+        None => OWN_FOLDER.to_owned(),
+        Some(folder) => FOLDER.replace("PLACE", &self::quoted(&folder.display().to_string())),
+    };
     let mut text = SUBJECT
+        .replace("WHERE\n", &place)
         .replace("DESCRIPTION", &self::quoted(description))
         .replace("= COMMAND", &format!("= [{}]", quoted.join(", ")));
     // Writing to a string doesn't fail.
@@ -297,40 +322,100 @@ pub(crate) fn quoted(text: &str) -> String {
 /// The words of a command, given as `flag`, as a shell would split them, with paths that hold from
 /// everywhere.
 pub(crate) fn words(flag: &str, command: &str) -> Result<Vec<String>, Refused> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in command.chars() {
-        match (quote, c) {
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (Some(open), c) if open == c => quote = None,
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    if quote.is_some() {
+    let Some(words) = split(command) else {
         return Err(wrong(format!("{flag} {command:?}: a quote isn't closed")));
+    };
+    let plain: Vec<&str> = words
+        .iter()
+        .map(|word| if word.is_quoted { "" } else { &*word.text })
+        .collect();
+    if let Some(what) = for_a_shell(&plain) {
+        return Err(wrong(format!("{flag} {command:?}: {what}")));
     }
     let Some(program) = words.first() else {
         return Err(wrong(format!(
             "{flag} is empty: write it like './server {{port}}'"
         )));
     };
+    let program = &program.text;
     if find_program(program).is_none() {
         return Err(wrong(format!(
             "there's no program {program} that can be run: check its path, and whether it's \
              executable"
         )));
     }
-    if !words.iter().any(|word| word.contains("{port}")) {
+    if !words.iter().any(|word| word.text.contains("{port}")) {
         return Err(wrong(format!(
             "{flag} {command:?} doesn't say where the port goes: write {{port}} in its place, \
              such as './server --port {{port}}' or 'env PORT={{port}} ./server'"
         )));
     }
-    Ok(words.into_iter().map(anchored).collect())
+    Ok(words.into_iter().map(|word| anchored(word.text)).collect())
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    /// Some of it stood in quotes, so that a shell wouldn't see more in it than text.
+    is_quoted: bool,
+}
+
+/// The words of a command, as a shell would split them; none if a quote isn't closed.
+pub(crate) fn split(command: &str) -> Option<Vec<Word>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<Word>, None);
+    for c in command.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default().is_quoted = true;
+            }
+            (Some(open), c) if open == c => quote = None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().text.push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+/// What is wrong with words that mean something to a shell only, if there are some, and what to
+/// write. Quoted words are empty.
+fn for_a_shell(words: &[&str]) -> Option<String> {
+    let first = *words.first()?;
+    let is_set = |word: &&&str| {
+        let name = word.split_once('=').map_or("", |(name, _)| name);
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        !name.is_empty() && name.chars().all(fits)
+    };
+    let set = words.iter().take_while(is_set).count();
+    if set > 0 {
+        return Some(format!(
+            "no shell is used, which would set {first}; write `env` before it, as in 'env \
+             PORT={{port}} ./server'"
+        ));
+    }
+    let (last, others) = words.split_last()?;
+    if ["&", ";"].contains(last) && !others.iter().any(|word| is_for_a_shell(word)) {
+        return Some(format!(
+            "no shell is used, so leave out the `{last}` at its end: the command is ended after the \
+             last round"
+        ));
+    }
+    let builtin = ["cd", "export", "source", "ulimit"].contains(&first);
+    let found = words.iter().find(|word| is_for_a_shell(word));
+    let found = found.or_else(|| builtin.then_some(&first))?;
+    Some(format!(
+        "no shell is used, and `{found}` means something only to one; write \"sh -c 'cd folder && \
+         exec ./server {{port}}'\""
+    ))
+}
+
+/// Whether a word joins commands, or sends what one writes elsewhere.
+fn is_for_a_shell(word: &str) -> bool {
+    let joins = ["&", "&&", "|", "||", "|&", ";"].contains(&word) || word.ends_with(';');
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    joins || word.starts_with("&>") || rest.starts_with(['>', '<'])
 }
 
 /// A path that is there from here, as one that is there from everywhere.
@@ -358,12 +443,32 @@ mod tests {
             split("env A=\"b c\" x{port} ''"),
             ["env", "A=b c", "x{port}", ""]
         );
+        assert_eq!(split("sh '&' \">\" {port}"), ["sh", "&", ">", "{port}"]);
         assert_eq!(split("/bin/../bin/sh {port}")[0], "/bin/../bin/sh");
         for (text, part) in [
             ("sh 'a", "isn't closed"),
             (" ", "is empty"),
             ("./nowhere {port}", "there's no program ./nowhere"),
             ("sh", "where the port goes"),
+            (
+                "P={port} sh",
+                "no shell is used, which would set P={port}; write `env` before",
+            ),
+            (
+                "cd x && sh {port}",
+                "no shell is used, and `&&` means something only to one",
+            ),
+            (
+                "cd {port}",
+                "`cd` means something only to one; write \"sh -c 'cd folder &&",
+            ),
+            ("sh {port} &", "leave out the `&` at its end"),
+            ("sh {port} ;", "leave out the `;` at its end"),
+            ("sh {port} | cat", "and `|` means"),
+            ("sh {port} >log", "and `>log` means"),
+            ("sh {port} 2>&1 &", "and `2>&1` means"),
+            ("sh {port}; sh", "and `{port};` means"),
+            ("sh {port} < x", "and `<` means"),
         ] {
             assert!(split(text)[0].contains(part), "{text}: {:?}", split(text));
         }
@@ -381,7 +486,7 @@ mod tests {
             let mut declared = Declared::unseen("/a");
             declared
                 .take(first, second, BODY_BYTES_MAX)
-                .map(|()| text("x", &[], &declared))
+                .map(|()| text("x", &[], None, &declared))
         };
         let typed = "Content-Type: text/html\r\nContent-Length: 9\r\n";
         let one = answer(200, typed, "\"at\" 1\t\\\n");
@@ -396,7 +501,16 @@ mod tests {
             "{text}"
         );
         for (first, second, part) in [
-            (answer(404, "", "a"), answer(404, "", "a"), "status 404"),
+            (
+                answer(404, "", "a"),
+                answer(404, "", "a"),
+                "status 404: ask",
+            ),
+            (
+                answer(500, "", "a"),
+                answer(500, "", "a"),
+                "status 500: look at the server's log",
+            ),
             (
                 answer(200, "", "a"),
                 answer(200, "", "b"),

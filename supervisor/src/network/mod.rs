@@ -83,7 +83,7 @@ pub fn settle(network: Network) {
 pub fn hint() -> &'static str {
     match HERE.get() {
         Some(Network::Private) => {
-            " (it runs in a private network; if it needs the host's, pass --host-network)"
+            "(it runs in a private network; if it needs the host's, pass --host-network)"
         }
         _ => "",
     }

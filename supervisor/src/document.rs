@@ -84,8 +84,8 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
     let is_ours = path.starts_with(OURS) && !Path::new(OURS).is_dir();
     match error.kind() {
         ErrorKind::NotFound if is_ours => format!(
-            "isn't here: the folder {OURS} belongs to a checkout of ringside's source, so change to \
-             that, or compare servers without a file, with --start or --url"
+            "isn't here: the folder {OURS} belongs to a checkout of ringside's source, so change \
+             to that, or compare servers without a file, with --start or --url"
         ),
         _ => format!("can't be read: {error}"),
     }

@@ -398,8 +398,8 @@ fn for_a_shell(words: &[&str]) -> Option<String> {
     let (last, others) = words.split_last()?;
     if ["&", ";"].contains(last) && !others.iter().any(|word| is_for_a_shell(word)) {
         return Some(format!(
-            "no shell is used, so leave out the `{last}` at its end: the command is ended after the \
-             last round"
+            "no shell is used, so leave out the `{last}` at its end: the command is ended after \
+             the last round"
         ));
     }
     let builtin = ["cd", "export", "source", "ulimit"].contains(&first);

@@ -27,10 +27,15 @@ mod wrong;
 mod documented;
 
 use std::ffi::OsString;
+use std::io;
 
-use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit;
+use crate::output::width;
+
+/// The columns that help is written for.
+const COLUMNS: usize = 100;
 
 /// `ringside` and everything behind it.
 #[derive(Debug, Parser)]
@@ -39,7 +44,7 @@ use crate::exit;
     version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGSIDE_BUILT_FROM"), ")"),
     about = "Load servers, hold connections, compare servers, and serve; on io_uring or epoll",
     after_help = exit::TABLE,
-    term_width = 100,
+    term_width = COLUMNS,
     disable_version_flag = true,
     arg_required_else_help = true,
     subcommand_value_name = "VERB",
@@ -99,8 +104,20 @@ pub(crate) enum Parsed {
 
 /// Parses the arguments, the program's name first.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Parsed {
+    // A narrow reader gets narrow lines, as everywhere else.
+    let columns = width::of(io::stdout()).map_or(COLUMNS, |columns| columns.min(COLUMNS));
+    parse_for(columns, arguments)
+}
+
+/// The same for a reader with so many columns.
+fn parse_for(columns: usize, arguments: impl IntoIterator<Item = OsString>) -> Parsed {
     let words = as_elsewhere(arguments);
-    match Arguments::try_parse_from(&words) {
+    let mut command = Arguments::command().term_width(columns);
+    let parsed = command
+        .try_get_matches_from_mut(&words)
+        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .map_err(|error| error.format(&mut command));
+    match parsed {
         Ok(parsed) => Parsed::Do(Box::new(parsed)),
         Err(error) if error.use_stderr() => Parsed::Wrong(wrong::told(&error, &words)),
         Err(error) => Parsed::Answer(error.render().to_string()),
@@ -142,7 +159,7 @@ pub(crate) fn help(verb: Option<&str>) -> Option<String> {
     let mut words = vec![OsString::from("ringside")];
     words.extend(verb.map(OsString::from));
     words.push("--help".into());
-    match parse(words) {
+    match parse_for(COLUMNS, words) {
         Parsed::Answer(text) => Some(text),
         _ => None,
     }

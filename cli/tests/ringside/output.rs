@@ -290,6 +290,15 @@ fn below_unexpected_statuses_stands_what_the_server_said() {
     }
 }
 
+#[test]
+fn help_is_no_wider_than_its_reader_wants() {
+    for verb in cli::verbs() {
+        keeps_to(60, &[&verb, "--help"]);
+    }
+    let narrow = keeps_to(60, &["--help"]);
+    assert!(narrow.lines().count() > ringside(&["--help"]).stdout.lines().count());
+}
+
 /// No line is longer than `columns`, unless it is a single word.
 #[track_caller]
 fn keeps_to(columns: usize, words: &[&str]) -> String {

@@ -305,6 +305,14 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_called_like_a_flag_is_answered_with_its_own_name() {
+        let told = explain("unknown field `duration`, expected one of `path`, `window`");
+        assert!(told.ends_with("did you mean `window`?"), "{told}");
+        let told = explain("unknown field `duration`, expected one of `path`, `rate`");
+        assert!(!told.contains("window"), "{told}");
+    }
+
+    #[test]
     fn a_place_is_counted_in_lines_and_characters() {
         let place = Place::of("a = 1\nß = two\n", 11);
         assert_eq!(

@@ -231,8 +231,11 @@ fn died(how: &str, process: &mut Process) -> Trouble {
 
 /// That something did not come up, with what it wrote, which mostly says why; then with what else
 /// may have been the matter.
-pub(crate) fn hinted(mut what: String, mut log: Vec<String>) -> Trouble {
-    let hint = hint();
+pub(crate) fn hinted(what: String, log: Vec<String>) -> Trouble {
+    with_hint(hint(), what, log)
+}
+
+fn with_hint(hint: &str, mut what: String, mut log: Vec<String>) -> Trouble {
     match (hint.is_empty(), log.is_empty()) {
         (true, _) => {}
         (false, true) => what = format!("{what} {hint}"),
@@ -262,6 +265,21 @@ fn spoken_otherwise(tls: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_wrote_comes_before_a_hint() {
+        let told = |hint, log: &[&str]| {
+            let log = log.iter().map(|line| (*line).to_owned()).collect();
+            match with_hint(hint, "exited".to_owned(), log) {
+                Trouble::Failed(what, log) => (what, log.join("|")),
+                Trouble::Stopped => panic!("it failed"),
+            }
+        };
+        let pair = |what: &str, log: &str| (what.to_owned(), log.to_owned());
+        assert_eq!(told("(why)", &["a", "b"]), pair("exited", "a|b|(why)"));
+        assert_eq!(told("(why)", &[]), pair("exited (why)", ""));
+        assert_eq!(told("", &["a"]), pair("exited", "a"));
+    }
 
     #[test]
     fn starts_differ_in_the_size_of_their_environment() {

@@ -12,7 +12,7 @@ use report::markdown::escape;
 
 use super::judge::shown;
 use super::posts::Post;
-use super::{Claim, Finding, Id, Word, little};
+use super::{Claim, Finding, Id, Run, Word, little};
 
 pub use language::Language;
 
@@ -49,30 +49,22 @@ impl Entry {
         language.of(&statement.en, &statement.zh)
     }
 
-    /// What was measured, in figures, or else the first sentence.
+    /// The sentence that the word rests on.
     fn short(&self, language: Language) -> String {
         let Some(finding) = &self.finding else {
             return String::new();
         };
-        let numbers: Vec<String> = finding
-            .judgements
-            .iter()
-            .filter_map(|judgement| {
-                let (measured, published) = (judgement.measured?, judgement.published?);
-                let against = language.of("against", "/ 原文");
-                Some(format!(
-                    "{} {against} {}",
-                    measured.words(),
-                    shown(published)
-                ))
-            })
-            .collect();
-        match numbers.is_empty() {
-            true => finding
-                .judgements
-                .first()
-                .map_or(String::new(), |one| one.sentence.clone()),
-            false => numbers.join("; "),
+        let all = &finding.judgements;
+        let Some(weakest) = all.iter().find(|one| one.word == finding.word) else {
+            return String::new();
+        };
+        let sentence = &weakest.sentence;
+        match all.len() {
+            1 => sentence.clone(),
+            count => language.of(
+                format!("{sentence} (the weakest of {count} findings)"),
+                format!("{sentence}（{count} 个判定中最弱的一个）"),
+            ),
         }
     }
 
@@ -221,6 +213,11 @@ impl Ledger<'_> {
                 format!("{says}（依据：{from}）"),
             )
         });
+        let runs = claim
+            .test
+            .as_ref()
+            .is_ok_and(|test| !matches!(test.run, Run::Nothing));
+        let again = runs.then(|| format!("ringside claims run {}", claim.id));
         let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
         let all = vec![
             (language.of("source", "出处"), vec![self.source(claim)]),
@@ -249,7 +246,7 @@ impl Ledger<'_> {
             ),
             (
                 language.of("again", "重新运行"),
-                vec![format!("ringside claims run {}", claim.id)],
+                again.into_iter().collect(),
             ),
         ];
         let said = |(name, mut values): (_, Vec<String>)| {
@@ -379,7 +376,7 @@ fn table(ledger: &Ledger<'_>, entries: &[&Entry]) -> Markup {
         (language.of("claim", "条目"), Column::Words),
         (language.of("what it says", "说法"), Column::Wide),
         (FOUND.of(language), Column::Words),
-        (language.of("measured", "实测"), Column::Wide),
+        (language.of("because", "依据"), Column::Wide),
     ];
     let rows: Vec<Vec<Cell>> = entries
         .iter()

@@ -593,8 +593,11 @@ fn a_search_for_the_capacity_of_rows_is_in_a_private_network_and_says_so() {
 fn claim(id: &str) -> String {
     format!(
         "id = \"{id}\"\nwritten = \"2026-11-23\"\nclaimed = \"1\"\nmeasured_there = \"so\"\n\
-         run_here = \"so\"\nchanged = \"so\"\nstatement = {{ en = \"It serves.\", zh = \"能用。\" }}\n\
-         source = {{ post = \"A\", sections = [\"1\"] }}\n[run]\n\
+         run_here = \"so\"\nchanged = \"so\"\n\
+         statement = {{ en = \"It serves.\", zh = \"能用。\" }}\n\
+         source = {{ post = \"A\", sections = [\"1\"] }}\n\
+         zh = {{ claimed = \"1\", measured_there = \"1\", run_here = \"1\", changed = \"1\" }}\n\
+         [run]\n\
          comparison = \"../{id}.toml\"\n[[judge]]\n[judge.ratio]\n\
          metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.5\n"
     )

@@ -31,13 +31,13 @@ pub struct Claim {
     /// the file asked then.
     pub written: String,
     /// The figures that were published, as they were published.
-    pub claimed: String,
+    pub claimed: Words,
     /// How they came about, as far as the post says.
-    pub measured_there: String,
+    pub measured_there: Words,
     /// What is run here.
-    pub run_here: String,
+    pub run_here: Words,
     /// What of that differs from the post, and why.
-    pub changed: String,
+    pub changed: Words,
     /// Why the published figures are what they are.
     pub why: Vec<Why>,
     /// The published rows, which Little's law is held against.
@@ -67,13 +67,12 @@ pub struct Cited {
 }
 
 /// A sentence about why a published figure is what it is.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Why {
     /// What it follows from.
     pub from: Ground,
     /// The sentence.
-    pub says: String,
+    pub says: Words,
 }
 
 /// What a sentence follows from. There is none for what seems likely.
@@ -298,13 +297,47 @@ struct Written {
     run_here: Option<String>,
     changed: Option<String>,
     #[serde(default)]
-    why: Vec<Why>,
+    why: Vec<WrittenWhy>,
+    zh: Spanned<Chinese>,
     cannot: Option<Spanned<String>>,
     #[serde(default, rename = "row")]
     rows: Vec<PublishedRow>,
     run: Option<Spanned<WrittenRun>>,
     #[serde(default, rename = "judge")]
     judges: Vec<Spanned<WrittenJudge>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWhy {
+    from: Ground,
+    says: String,
+}
+
+/// What the file says in Chinese as well, by the names of the English.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chinese {
+    claimed: String,
+    measured_there: String,
+    run_here: Option<String>,
+    changed: Option<String>,
+    #[serde(default)]
+    why: Vec<String>,
+}
+
+impl Chinese {
+    /// What is said in one language only, if anything.
+    fn is_missing(&self, written: &Written) -> Option<&'static str> {
+        let both = |one: &Option<String>, other: &Option<String>| one.is_some() == other.is_some();
+        let pairs = [
+            ("run_here", both(&self.run_here, &written.run_here)),
+            ("changed", both(&self.changed, &written.changed)),
+            ("why", self.why.len() == written.why.len()),
+        ];
+        let missing = pairs.into_iter().find(|(_, there)| !there);
+        missing.map(|(name, _)| name)
+    }
 }
 
 #[derive(Deserialize)]
@@ -369,23 +402,33 @@ impl Claim {
                         from the post and why";
             return Err(document.fault(None, what));
         }
+        let zh = written.zh.into_inner();
+        let words = |en: Option<String>, zh: Option<String>| Words {
+            en: en.unwrap_or_default(),
+            zh: zh.unwrap_or_default(),
+        };
+        let why = written.why.into_iter().zip(zh.why).map(|(why, zh)| Why {
+            from: why.from,
+            says: Words { en: why.says, zh },
+        });
         Ok(Claim {
             id,
             statement: written.statement,
             source: written.source.into_inner(),
             written: written.written.into_inner(),
-            claimed: written.claimed,
-            measured_there: written.measured_there,
-            run_here: written.run_here.unwrap_or_default(),
-            changed: written.changed.unwrap_or_default(),
-            why: written.why,
+            claimed: words(Some(written.claimed), Some(zh.claimed)),
+            measured_there: words(Some(written.measured_there), Some(zh.measured_there)),
+            run_here: words(written.run_here, zh.run_here),
+            changed: words(written.changed, zh.changed),
+            why: why.collect(),
             rows: written.rows,
             test,
         })
     }
 }
 
-/// Where a claim doesn't say properly where it's from, or when it was written.
+/// Where a claim doesn't say properly where it's from, when it was written, or one of its texts in
+/// both languages.
 fn cited_wrongly(id: Id, written: &Written) -> Option<(Range<usize>, String)> {
     let source = written.source.get_ref();
     if source.post != id.source {
@@ -398,6 +441,10 @@ fn cited_wrongly(id: Id, written: &Written) -> Option<(Range<usize>, String)> {
     if source.sections.is_empty() {
         let what = "expected at least one of the post's `sections`, such as \"2.5\"";
         return Some((written.source.span(), what.into()));
+    }
+    if let Some(name) = written.zh.get_ref().is_missing(written) {
+        let what = format!("expected `{name}` in both languages, and as many sentences");
+        return Some((written.zh.span(), what));
     }
     let shape: String = written
         .written

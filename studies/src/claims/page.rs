@@ -12,7 +12,7 @@ use report::markdown::escape;
 
 use super::judge::shown;
 use super::posts::Post;
-use super::{Claim, Finding, Id, Run, Word, little};
+use super::{Claim, Finding, Id, Run, Word, Words, little};
 
 pub use language::Language;
 
@@ -45,8 +45,7 @@ impl Entry {
 
     /// What it says, in one sentence.
     fn statement(&self, language: Language) -> &str {
-        let statement = &self.claim.statement;
-        language.of(&statement.en, &statement.zh)
+        language.one(&self.claim.statement)
     }
 
     /// The sentence that the word rests on.
@@ -126,7 +125,7 @@ impl Ledger<'_> {
         let name = format!("{}{letter}", self.language.of("Post ", "文章 "));
         match self.post(letter) {
             Some(post) => {
-                let title = self.language.of(&post.title.en, &post.title.zh);
+                let title = self.language.one(&post.title);
                 format!("{name}{}{title}", self.language.of(": ", "："))
             }
             None => name,
@@ -140,7 +139,7 @@ impl Ledger<'_> {
             let title = self
                 .post(cited.post)
                 .and_then(|post| post.section(number))
-                .map(|section| language.of(&section.title.en, &section.title.zh));
+                .map(|section| language.one(&section.title));
             match title {
                 Some(title) => language.of(
                     format!("{number} ({title})"),
@@ -207,7 +206,7 @@ impl Ledger<'_> {
         });
         let why = claim.why.iter().map(|why| {
             let from = language.ground(why.from);
-            let says = &why.says;
+            let says = language.one(&why.says);
             language.of(
                 format!("{says} (From {from}.)"),
                 format!("{says}（依据：{from}）"),
@@ -219,23 +218,24 @@ impl Ledger<'_> {
             .is_ok_and(|test| !matches!(test.run, Run::Nothing));
         let again = runs.then(|| format!("ringside claims run {}", claim.id));
         let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
+        let one = |words: &Words| vec![language.one(words).to_owned()];
         let all = vec![
             (language.of("source", "出处"), vec![self.source(claim)]),
             (
                 language.of("the post says", "原文说法"),
-                vec![claim.claimed.clone()],
+                one(&claim.claimed),
             ),
             (
                 language.of("how it was measured there", "原文如何测得"),
-                vec![claim.measured_there.clone()],
+                one(&claim.measured_there),
             ),
             (
                 language.of("run here", "本机如何运行"),
-                vec![claim.run_here.clone()],
+                one(&claim.run_here),
             ),
             (
                 language.of("what differs, and why", "有何不同，为什么"),
-                vec![claim.changed.clone()],
+                one(&claim.changed),
             ),
             (FOUND.of(language), found.collect()),
             (language.of("why", "原因"), why.collect()),
@@ -385,7 +385,7 @@ fn table(ledger: &Ledger<'_>, entries: &[&Entry]) -> Markup {
             let word = language.word(entry.word());
             vec![
                 Cell::of(html! { a href={ "#" (id.file_stem()) } { (id) } }),
-                Cell::text(entry.statement(language)).under(claimed.as_str()),
+                Cell::text(entry.statement(language)).under(language.one(claimed)),
                 Cell::of(page::badge(tone(entry.word()), word)),
                 Cell::text(entry.short(language)),
             ]

@@ -242,8 +242,10 @@ fn quoted(claim: &Claim) -> Vec<(&'static str, Vec<f64>)> {
     let mut all = vec![
         ("statement.en", text(&claim.statement.en)),
         ("statement.zh", text(&claim.statement.zh)),
-        ("claimed", text(&claim.claimed)),
-        ("measured_there", text(&claim.measured_there)),
+        ("claimed", text(&claim.claimed.en)),
+        ("measured_there", text(&claim.measured_there.en)),
+        ("zh.claimed", text(&claim.claimed.zh)),
+        ("zh.measured_there", text(&claim.measured_there.zh)),
         ("[[row]]", rows.collect()),
         ("[[judge]]", published.collect()),
     ];

@@ -30,6 +30,13 @@ zh = "慢的那个用时是五倍。"
 from = "text"
 says = "It sleeps."
 
+[zh]
+claimed = "5 秒对 1 秒"
+measured_there = "某台机器。"
+run_here = "这台机器。"
+changed = "机器。"
+why = ["它在睡眠。"]
+
 [[row]]
 name = "slow"
 rate = 10
@@ -94,12 +101,27 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("claimed", "claimd", "did you mean `claimed`?"),
     ("\nen =", "\neng =", "unknown field `eng`"),
     ("zh = \"慢的那个用时是五倍。\"\n", "", "missing field `zh`"),
+    (
+        "why = [\"它在睡眠。\"]",
+        "",
+        "expected `why` in both languages",
+    ),
+    (
+        "changed = \"机器。\"\n",
+        "",
+        "expected `changed` in both languages",
+    ),
+    (
+        "measured_there = \"某台机器。\"\n",
+        "",
+        "missing field `measured_there`",
+    ),
     ("post = \"A\"", "post = \"B\"", "expected post = \"A\""),
     ("[\"1\"]", "[]", "at least one of the post's `sections`"),
     ("2026-11-22", "yesterday", "such as \"2026-11-23\""),
     ("\"text\"", "\"hearsay\"", "unknown variant `hearsay`"),
     ("run_here = \"This one.\"\n", "", "expected `run_here`"),
-    ("changed = \"The machine.\"\n", "", "and `changed`"),
+    ("changed = \"The machine.\"\n", "", "expected `changed`"),
     (
         "comparison =",
         "comparision =",
@@ -107,8 +129,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     ("[run]", "cannot = \"No.\"\n[run]", "unknown field `cannot`"),
     (
-        "run_here = \"This one.\"",
-        "cannot = \"No.\"",
+        "written = \"2026-11-22\"",
+        "written = \"2026-11-22\"\ncannot = \"No.\"",
         "nothing to run",
     ),
     ("ratio = {", "ration = {", "did you mean `ratio`?"),
@@ -161,9 +183,10 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
         bad.to_string().contains("expected [run], or `cannot`"),
         "{bad}"
     );
-    let head = head.replace(
+    let head = head.replacen(
         "changed =",
         "cannot = \"It is about what no test shows.\"\nchanged =",
+        1,
     );
     let claim = Claim::read(&write(&arena, "a1.toml", &head)).expect("a claim");
     let finding =
@@ -204,6 +227,7 @@ figures = ["5s", "1s", "10", "1000ms"]
             "Some 8 cores.",
             Some("A1: measured_there says 8, which"),
         ),
+        ("5 秒对", "3 秒对", Some("A1: zh.claimed says 3, which")),
         ("5 / 1", "5 / 2", Some("A1: [[judge]] says 2, which")),
         (
             "mean_ms = 1000.0",
@@ -238,6 +262,7 @@ fn published_figures_are_held_against_each_other_without_a_run() {
     let (head, _) = GOOD.split_once("run_here").expect("a head");
     let (_, tail) = GOOD.split_once("[statement]").expect("a statement");
     let (statement, _) = tail.split_once("[[row]]").expect("rows");
+    let statement = statement.replace("run_here = \"这台机器。\"\nchanged = \"机器。\"\n", "");
     let judge = |published: &str| {
         format!(
             "{head}[statement]{statement}[[judge]]\n[judge.arithmetic]\nwhat = \"bytes\"\n\

@@ -71,6 +71,12 @@ sections = ["1"]
 [[why]]
 from = "text"
 says = "x"
+[zh]
+claimed = "x"
+measured_there = "x"
+run_here = "x"
+changed = "x"
+why = ["x"]
 [[row]]
 name = "x"
 rate = 1
@@ -465,6 +471,7 @@ fn the_reference_names_every_key_of_a_claim() {
         ("[statement]", "\n| `statement`"),
         ("[source]", "\n| `source`"),
         ("[[why]]", "\n`[[why]]`"),
+        ("[zh]", "\n`[zh]`"),
         ("[[row]]", "\n`[[row]]`"),
         ("[run]", "\n`[run]`"),
         ("[run.hold]", "\n| key of `[run.hold]`"),

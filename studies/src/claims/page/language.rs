@@ -1,6 +1,6 @@
 //! What the ledger says in its own words, in the two languages that its readers have.
 
-use crate::claims::{Ground, Word};
+use crate::claims::{Ground, Word, Words};
 
 /// The language of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,11 @@ impl Language {
             Language::English => english,
             Language::Chinese => chinese,
         }
+    }
+
+    /// Words that are there in both.
+    pub(super) fn one(self, words: &Words) -> &str {
+        self.of(&words.en, &words.zh)
     }
 
     /// Its code, as HTML has it.
@@ -78,7 +83,7 @@ impl Language {
              arithmetic, the post's own text, or our measurement.",
             "五篇公开文章比较了各种服务器在高并发下的表现。本页逐条列出它们的说法、我们按本机规模所做的检验，\
              以及检验结果。“原文说法”中的每个数字都能在所注章节里原样找到。“原因”中的每句话都注明了依据：\
-             由原文数字推算、原文本身，或本次实测。标题、结论和规则为中文；每条下面的说明以及判定依据是数据，保留英文。",
+             由原文数字推算、原文本身，或本次实测。只有判定依据和算术核对是由数据生成的句子，保留英文。",
         )
     }
 

@@ -7,27 +7,37 @@ use crate::claims::posts::Section;
 use crate::claims::{Cited, Ground, Judgement, Run, Test, Why, Words};
 use crate::snapshot;
 
+fn words(en: &str, zh: &str) -> Words {
+    Words {
+        en: en.into(),
+        zh: zh.into(),
+    }
+}
+
 fn claim(id: &str, why: &[&str]) -> Claim {
     Claim {
         id: Id::parse(id).expect("a name"),
-        statement: Words {
-            en: "One <server> | serves three times the requests of another.".into(),
-            zh: "一个 <server> | 的吞吐是另一个的三倍。".into(),
-        },
+        statement: words(
+            "One <server> | serves three times the requests of another.",
+            "一个 <server> | 的吞吐是另一个的三倍。",
+        ),
         source: Cited {
             post: id.chars().next().expect("a letter"),
             sections: vec!["2.5".into()],
         },
         written: "2026-11-22".into(),
-        claimed: "3,000 requests/s at 50 ms against 1,000".into(),
-        measured_there: "Eight cores, 1,000 connections.".into(),
-        run_here: "One core, 125 connections.".into(),
-        changed: "One core instead of eight.".into(),
+        claimed: words(
+            "3,000 requests/s at 50 ms against 1,000",
+            "3,000 QPS、50ms，对 1,000 QPS",
+        ),
+        measured_there: words("Eight cores, 1,000 connections.", "8 核，1,000 个连接。"),
+        run_here: words("One core, 125 connections.", "单核，125 个连接。"),
+        changed: words("One core instead of eight.", "单核，而不是 8 核。"),
         why: why
             .iter()
             .map(|says| Why {
                 from: Ground::Text,
-                says: says.to_string(),
+                says: words(says, "瓶颈在工具。"),
             })
             .collect(),
         rows: vec![PublishedRow {
@@ -85,10 +95,6 @@ fn check(name: &str, text: &str) {
 }
 
 fn posts() -> Vec<Post> {
-    let words = |en: &str, zh: &str| Words {
-        en: en.into(),
-        zh: zh.into(),
-    };
     vec![Post {
         letter: 'A',
         title: words("One server against another", "两种服务器的比较"),

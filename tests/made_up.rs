@@ -112,6 +112,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         asked: None,
         spoilt: None,
         ran_before: None,
+        process: None,
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),

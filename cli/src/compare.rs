@@ -246,17 +246,39 @@ fn made(
         talk.tell(event);
     });
     drop(talk);
+    let shown = |text: &str| without_queries(&given, &options.redaction, text);
     made.map(Some).map_err(|refused| match refused {
-        Refused::Wrong(what) => Failure::usage(what),
+        Refused::Wrong(what) => Failure::usage(shown(&what)),
         Refused::Failed(what, log) => {
             let lines: String = log.iter().map(|line| format!("\n  {line}")).collect();
-            Failure::running(format!("{what}{lines}"))
+            let begun = options.resume.as_deref().map_or(String::new(), |folder| {
+                format!(
+                    "; {} stays as it is: put this right and continue with the same command",
+                    folder.display()
+                )
+            });
+            Failure::running(shown(&format!("{what}{begun}{lines}")))
         }
         Refused::Stopped => Failure {
             exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
             text: "stopped before anything was measured".to_owned(),
         },
     })
+}
+
+/// What a refusal says, which may quote the paths that were given, without their secrets.
+fn without_queries(given: &Given, redaction: &Redaction, text: &str) -> String {
+    let urls = given.servers.iter().filter_map(|server| match server {
+        Server::Url { url, .. } => Some(url.as_str()),
+        Server::Start(_) => None,
+    });
+    let mut shown = text.to_owned();
+    for place in urls.chain([given.path.as_str()]) {
+        let Some(at) = place.find('?') else { continue };
+        let query = &place[at..];
+        shown = shown.replace(query, &redaction.path(query));
+    }
+    redaction.scrub(&shown).into_owned()
 }
 
 /// The folder to go on in; of a pack it is made first.

@@ -14,6 +14,7 @@ use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
 use supervisor::row::Row;
+use supervisor::running::Running;
 use supervisor::setting::{Setting, find_program};
 use supervisor::subject::companion::{Companion, Side};
 use supervisor::{network, subject, watch, workload};
@@ -93,8 +94,7 @@ pub fn one(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Compared, CannotBegin> {
-    let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
-        .map_err(CannotBegin::Impossible)?;
+    let placement = placement(comparison).map_err(CannotBegin::Impossible)?;
     let mut comparison = comparison.clone();
     let (mut store, begun) = open(place, &comparison, file).map_err(CannotBegin::Impossible)?;
     let mut manifest = new_manifest(&comparison, file, &placement, options);
@@ -122,9 +122,9 @@ pub fn one(
         entries.push(prepare(entry, &cache, &setting, &store, observer));
     }
     manifest.rows = facts(&entries, &comparison.baseline);
-    let programs = |begun| resume::same_programs(begun, &manifest.rows);
-    let same = begun.as_ref().map_or(Ok(()), programs);
-    same.map_err(CannotBegin::Impossible)?;
+    if let Some(begun) = &begun {
+        go_on(begun, &entries, &mut manifest, observer).map_err(CannotBegin::Impossible)?;
+    }
     store.keep_asked(file);
     let order = order(entries.len(), comparison.rounds, comparison.seed);
     manifest.setup.order = order.iter().map(|round| names(&entries, round)).collect();
@@ -154,6 +154,21 @@ pub fn one(
         companion::clear(&entry.dir);
     }
     Ok(finish(store, manifest, measured, stop))
+}
+
+/// Sees that what was begun goes on with the same programs, and says with which processes.
+fn go_on(
+    begun: &Kept,
+    entries: &[Entry],
+    manifest: &mut Manifest,
+    observer: &mut dyn Observer,
+) -> Result<(), String> {
+    resume::same_programs(begun, manifest)?;
+    for what in resume::went_on(begun, entries, &manifest.rows) {
+        observer.event(&Event::Caution { what: &what });
+        manifest.cautions.push(what);
+    }
+    Ok(())
 }
 
 /// What each round consists of. The equal rate of a comparison that goes on was found before.
@@ -411,7 +426,14 @@ pub fn prepare(
             entry.version = build::version(subject, &values, &entry.dir);
             let (program, _) = subject.start.command.fill(&values);
             let own = subject.build.is_some().then_some(build.as_path());
-            entry.binaries = binaries(&program, own);
+            entry.binaries = match &subject.running {
+                Some(running) => running.pid().map_or(Vec::new(), binaries::of_process),
+                None => binaries(&program, own),
+            };
+            let hashed = |called: &[u8]| row.question.redaction.fingerprint(called);
+            let running = subject.running.as_ref();
+            entry.process = running
+                .and_then(|running| resume::of_running(running, hashed, entry.before.as_ref()));
             // What runs where it was typed, or runs already, has no folder of its own.
             let has_folder = subject.start.folder.is_none();
             entry.source = has_folder.then(|| build::source(subject)).flatten();
@@ -474,6 +496,31 @@ pub fn metric(comparison: &Comparison) -> Metric {
     }
 }
 
+/// Where everything runs. Beside servers that run already, those that are started have the cores
+/// that these have: on others they'd be faster or slower for that alone.
+fn placement(comparison: &Comparison) -> Result<Placement, String> {
+    let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)?;
+    let rows = comparison.rows.iter();
+    // A server elsewhere has none of this host's.
+    let running = rows.filter_map(|row| row.subject.running.as_ref().filter(|one| one.is_here));
+    let running: Vec<&Running> = running.collect();
+    if running.is_empty() || comparison.rows.iter().all(is_running) {
+        return Ok(placement);
+    }
+    let cores = running.into_iter().find_map(Running::cores);
+    placement.with_servers_on(&cores.unwrap_or_default())
+}
+
+/// Whether no cores were assigned to servers: they run already, or have all that such ones have.
+fn are_anywhere(comparison: &Comparison, placement: &Placement) -> bool {
+    let rows = &comparison.rows;
+    let is_here = |row: &Row| {
+        let running = row.subject.running.as_ref();
+        running.is_some_and(|running| running.is_here)
+    };
+    rows.iter().all(is_running) || rows.iter().any(is_here) && placement.has_all_for_servers()
+}
+
 fn is_running(row: &Row) -> bool {
     row.subject.running.is_some()
 }
@@ -509,8 +556,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         window_s: workload.window.as_secs_f64(),
         settle_s: workload.settle.as_secs_f64(),
         warm_up_s: workload.warm_up.as_secs_f64(),
-        // Servers that run already weren't given any.
-        server_cores: match comparison.rows.iter().all(is_running) {
+        server_cores: match are_anywhere(comparison, placement) {
             true => Vec::new(),
             false => placement.server.clone(),
         },

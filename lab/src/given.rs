@@ -254,19 +254,21 @@ fn unjudged(wanted: &[Wanted]) -> Option<String> {
     })
 }
 
-/// That some are started on assigned cores and others weren't, if so.
+/// That some are started here and others run on another host, if so. What is started beside one
+/// that runs on this host has the cores that this one has.
 fn mixed(wanted: &[Wanted]) -> Option<String> {
-    let is_running = |one: &&Wanted| one.running.is_some();
-    let (running, started): (Vec<&Wanted>, Vec<_>) = wanted.iter().partition(is_running);
+    let is_elsewhere = |one: &&Wanted| one.running.as_ref().is_some_and(|one| !one.is_here);
+    let running: Vec<&Wanted> = wanted.iter().filter(is_elsewhere).collect();
+    let started = wanted.iter().filter(|one| one.running.is_none());
+    let started: Vec<&Wanted> = started.collect();
     let list = |some: &[&Wanted]| {
         let names: Vec<&str> = some.iter().map(|one| one.name.as_str()).collect();
         names.join(", ")
     };
     (!running.is_empty() && !started.is_empty()).then(|| {
         format!(
-            "These servers don't run under the same conditions: ringside assigns cores to what it \
-             starts ({}), and none to what was running already ({}). For a fair comparison, give \
-             each with --start, or each with --url.",
+            "These servers don't run under the same conditions: {} run on this machine beside the \
+             load generator, and {} may be elsewhere. For a fair comparison, run all in one place.",
             list(&started),
             list(&running)
         )

@@ -170,7 +170,7 @@ pub struct Setup {
     pub settle_s: f64,
     /// Seconds of load on each new process.
     pub warm_up_s: f64,
-    /// The cores of the subjects.
+    /// The cores of the subjects; empty where none were assigned, because some ran before.
     pub server_cores: Vec<usize>,
     /// The cores of the generator.
     pub generator_cores: Vec<usize>,
@@ -209,6 +209,9 @@ pub struct RowFacts {
     /// Where it was if it ran before it was measured: it wasn't started here, and goes on running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran_before: Option<RanBefore>,
+    /// Its first process then, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessFacts>,
     /// The folder of its subject, which several rows may share.
     #[serde(default)]
     pub subject: String,
@@ -227,6 +230,28 @@ pub struct RowFacts {
     /// Who loads it, where generators are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<GeneratorFacts>,
+}
+
+/// The first process of a server that ran before it was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessFacts {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in ticks since the machine did: tells it from another with its number.
+    pub started_ticks: u64,
+    /// The keyed hash of its command line and its folder; null where they can't be read.
+    #[serde(default)]
+    pub command_hash: Option<String>,
+    /// Which start its rounds are of, from 1; 0 before there are any.
+    #[serde(default)]
+    pub start: u32,
+}
+
+impl ProcessFacts {
+    /// Whether both are one process.
+    pub(crate) fn is(&self, other: &ProcessFacts) -> bool {
+        (self.pid, self.started_ticks) == (other.pid, other.started_ticks)
+    }
 }
 
 /// Where a server is that ran before it was measured.

@@ -1,6 +1,8 @@
 //! Going on with a comparison that was begun: only with the same file, the same options, the same
 //! machine and the same programs, since rounds of different things must not be put together.
 
+mod processes;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -12,7 +14,10 @@ use supervisor::binaries::Binary;
 use supervisor::network::Network;
 
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
+use crate::rounds::Entry;
 use crate::store::{ASKED, Kept, MANIFEST};
+
+pub(crate) use processes::of_running;
 
 /// So many digits of a hash tell two builds apart.
 const HASH_SHOWN: usize = 12;
@@ -179,16 +184,9 @@ pub fn key_is_there(folder: &Path, hash_before: Option<&str>, file: &[u8]) -> Re
 /// What is known of a comparison that goes on: what was known, and what is seen `now`.
 pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     let mut manifest = kept.manifest.clone();
-    let seconds = unix_seconds();
     manifest.cautions.extend(now.cautions);
-    if manifest.setup.ended_early.is_some() && !kept.rounds.is_empty() {
-        manifest.cautions.push(format!(
-            "The measurement was interrupted and continued at {} with new processes, which count \
-             as a start of their own.",
-            utc_stamp(seconds)
-        ));
-        manifest.cautions.extend(was_one_start(kept));
-    }
+    // Of this file under this key, which a pack doesn't hold.
+    manifest.file_hash = now.file_hash;
     for row in &manifest.rows {
         if let Outcome::Failed { what, .. } = &row.outcome {
             let what = format!("Before the interruption, {} {what}.", row.name);
@@ -200,6 +198,15 @@ pub(crate) fn resumed(now: Manifest, kept: &Kept) -> Manifest {
     manifest.looks = now.looks;
     manifest.setup.ended_early = now.setup.ended_early;
     manifest
+}
+
+/// What a reader has to know of the processes that it goes on with.
+pub(crate) fn went_on(kept: &Kept, entries: &[Entry], rows: &[RowFacts]) -> Vec<String> {
+    let told = processes::went_on(kept, entries, rows, &utc_stamp(unix_seconds()));
+    let one_start = told.are_new.then(|| was_one_start(kept)).flatten();
+    let cautions = told.cautions.into_iter().chain(one_start);
+    let is_new = |what: &String| !kept.manifest.cautions.contains(what);
+    cautions.filter(is_new).collect()
 }
 
 /// What becomes of intervals where all rounds before an interruption were of one start.
@@ -219,10 +226,12 @@ fn was_one_start(kept: &Kept) -> Option<String> {
 ///
 /// # Errors
 /// A sentence that names the row and what has changed.
-pub(crate) fn same_programs(kept: &Kept, now: &[RowFacts]) -> Result<(), String> {
+pub(crate) fn same_programs(kept: &Kept, now: &Manifest) -> Result<(), String> {
+    // Under another key the same has another hash.
+    let same_key = kept.manifest.file_hash == now.file_hash;
     let was_measured = |row: &&RowFacts| kept.rounds.iter().any(|round| round.row == row.name);
     for before in kept.manifest.rows.iter().filter(was_measured) {
-        let Some(now) = now.iter().find(|row| row.name == before.name) else {
+        let Some(now) = now.row(&before.name) else {
             continue;
         };
         if before.command != now.command {
@@ -237,6 +246,17 @@ pub(crate) fn same_programs(kept: &Kept, now: &[RowFacts]) -> Result<(), String>
                 "{} isn't the same program as in its earlier rounds: {} has changed; start over",
                 before.name,
                 binary.path.display()
+            ));
+        }
+        if let (Some(process), Some(other)) = (&before.process, &now.process)
+            && same_key
+            && process.command_hash != other.command_hash
+            && !other.is(process)
+        {
+            return Err(format!(
+                "{} was restarted with another command line, or in another folder, than in its \
+                 earlier rounds: start it as before and try again, or start over",
+                before.name
             ));
         }
     }

@@ -80,6 +80,15 @@ fn is_visible(c: char) -> bool {
 /// A whole output, fit for a terminal or a file to read: lines and our own colours stay, whatever
 /// else is not visible is escaped.
 pub fn screened(text: &str) -> Cow<'_, str> {
+    without_unseen(text, &OWN_COLOURS)
+}
+
+/// The same of a document, which has no colours of that kind: those in it are somebody else's.
+pub fn document(text: &str) -> Cow<'_, str> {
+    without_unseen(text, &[])
+}
+
+fn without_unseen<'t>(text: &'t str, colours: &[&str]) -> Cow<'t, str> {
     let stays = |c: char| is_visible(c) || c == '\n' || c == '\t';
     if text.chars().all(stays) {
         return Cow::Borrowed(text);
@@ -87,7 +96,7 @@ pub fn screened(text: &str) -> Cow<'_, str> {
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let colour = OWN_COLOURS.iter().find(|colour| rest.starts_with(**colour));
+        let colour = colours.iter().find(|colour| rest.starts_with(**colour));
         let length = colour.map_or(c.len_utf8(), |colour| colour.len());
         match stays(c) || colour.is_some() {
             true => made.push_str(&rest[..length]),
@@ -138,6 +147,12 @@ mod tests {
             Foreign::of_bytes(b"\xff\x1b").to_string(),
             "\u{fffd}\\u{1b}"
         );
+    }
+
+    #[test]
+    fn a_document_has_no_colours_of_a_terminal() {
+        assert_eq!(screened("a\x1b[31mb\x1b"), "a\x1b[31mb\\u{1b}");
+        assert_eq!(document("a\x1b[31mb\n"), "a\\u{1b}[31mb\n");
     }
 
     #[test]

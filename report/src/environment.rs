@@ -87,7 +87,9 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
         (
             "server cores",
             match setup.server_cores.is_empty() {
-                true => "not assigned, because the servers were running already".to_owned(),
+                true => {
+                    "any core: none were assigned, because servers were running already".to_owned()
+                }
                 false => List(&setup.server_cores).to_string(),
             },
         ),

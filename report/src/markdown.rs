@@ -5,7 +5,7 @@ use lab::finding::Severity;
 use lab::manifest::Outcome;
 use lab::validity::Line;
 use lab::verdict::Kind;
-use measure::foreign::screened;
+use measure::foreign::document;
 use statistics::Ratio;
 
 use super::checks::{State, count_in_words, summaries};
@@ -256,7 +256,7 @@ fn failures(rows: &[Row]) -> String {
                 if !log.is_empty() {
                     text.push_str("The last lines of its output:\n\n");
                     log.iter()
-                        .for_each(|line| text.push_str(&format!("    {}\n", screened(line))));
+                        .for_each(|line| text.push_str(&format!("    {}\n", document(line))));
                     text.push('\n');
                 }
             }
@@ -299,7 +299,8 @@ fn environment(report: &Report) -> String {
 /// ends.
 pub fn escape(text: &str) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
-    screened(&text)
+    document(&text)
+        .into_owned()
         .replace('|', "\\|")
         .replace('<', "&lt;")
         .replace("](", "]\\(")

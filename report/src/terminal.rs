@@ -171,7 +171,10 @@ fn facts(report: &Report) -> String {
         format!(", in {}", network.phrase())
     });
     let (load, rounds) = (&setup.load, setup.rounds);
+    let mut rows = report.subjects.iter().map(|row| &row.facts);
+    let started = rows.any(|row| row.role == Role::Subject && row.ran_before.is_none());
     let server = match setup.server_cores.is_empty() {
+        true if started => "servers on any core".to_owned(),
         true => "servers already running".to_owned(),
         false => {
             let core = format!("server on core {}", List(&setup.server_cores));

@@ -2,8 +2,10 @@
 //! (FIPS 180-4), so that two comparisons can be told to be of the same thing.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -54,6 +56,24 @@ pub fn binaries(program: &str, build: Option<&Path>) -> Vec<Binary> {
         })
     };
     files.into_iter().filter_map(read).collect()
+}
+
+/// The program of the process `pid`: the very file that it was started from, even if another one
+/// has its name by now (proc(5), /proc/PID/exe). None where it can't be read.
+pub fn of_process(pid: u32) -> Vec<Binary> {
+    let file = PathBuf::from(format!("/proc/{pid}/exe"));
+    let read = || {
+        let path = fs::read_link(&file).ok()?;
+        let name = path.as_os_str().as_bytes();
+        let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+        let facts = fs::metadata(&file).ok()?;
+        Some(Binary {
+            path: PathBuf::from(OsStr::from_bytes(name)),
+            bytes: facts.len(),
+            sha256: sha256(&file, &facts).ok()?,
+        })
+    };
+    read().into_iter().collect()
 }
 
 /// The SHA-256 of the program that is running: of the very file that it was started from, even if
@@ -124,6 +144,18 @@ mod tests {
         // FIPS 180-4, the example of one block: "abc".
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hash(&mut &b"abc"[..]).expect("memory can be read"), abc);
+    }
+
+    #[test]
+    fn the_program_of_a_process_is_named_by_what_it_was_started_from() {
+        let found = of_process(std::process::id());
+        let own_path = std::env::current_exe().expect("it was started from a file");
+        let [found] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(found.path, own_path);
+        assert_eq!(Some(&found.sha256), own().as_ref());
+        assert_eq!(of_process(u32::MAX), []);
     }
 
     #[test]

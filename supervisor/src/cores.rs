@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -67,6 +68,26 @@ impl Placement {
     pub fn decide(server: &Choice, generator: &Choice) -> Result<Placement, String> {
         let allowed = allowed().map_err(|error| format!("sched_getaffinity: {error}"))?;
         place(server, generator, &allowed, &sibling)
+    }
+
+    /// The same with servers on those of `cores` that this process may use, or on all that it may
+    /// use where that's none: servers that ran before are on cores of their own choice, and what
+    /// is compared with them has the same.
+    pub fn with_servers_on(self, cores: &[usize]) -> Result<Placement, String> {
+        let mut server = allowed().map_err(|error| format!("sched_getaffinity: {error}"))?;
+        if server.iter().any(|core| cores.contains(core)) {
+            server.retain(|core| cores.contains(core));
+        }
+        Ok(Placement {
+            caution: caution(&server, &self.generator, &sibling),
+            server,
+            ..self
+        })
+    }
+
+    /// Whether servers have every core that this process may use.
+    pub fn has_all_for_servers(&self) -> bool {
+        allowed().is_ok_and(|all| all == self.server)
     }
 
     /// The cores of the generator that are not the server's, too.
@@ -161,7 +182,12 @@ fn sibling(a: usize, b: usize) -> bool {
 }
 
 fn allowed() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
+    of_process(None)
+}
+
+/// The cores that a process may use, or the calling thread.
+pub(crate) fn of_process(pid: Option<Pid>) -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(pid)?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|core| set.is_set(*core))
         .collect())
@@ -258,6 +284,24 @@ mod tests {
             two.caution
                 .is_some_and(|caution| caution.contains("one physical core"))
         );
+    }
+
+    #[test]
+    fn servers_have_the_cores_of_one_that_ran_before_and_the_generator_stays() {
+        let own = allowed().expect("affinity can be read");
+        let auto = placed(&own, &|_, _| false);
+        let on = |cores: &[usize]| {
+            let placed = auto.clone().with_servers_on(cores);
+            placed.expect("affinity can be read")
+        };
+        let all = on(&own);
+        assert_eq!((&all.server, &all.generator), (&own, &auto.generator));
+        assert!(
+            all.caution
+                .is_some_and(|what| what.contains("share a core"))
+        );
+        assert_eq!(on(&[]).server, own);
+        assert_eq!(on(&[own[0], CpuSet::MAX_CPU]).server, own[..1]);
     }
 
     #[test]

@@ -3,14 +3,16 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use load::plan::Target;
 use load::protocol::Tls;
 use measure::process::Listing;
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid};
 
+use crate::cores::of_process;
 use crate::listening;
 
 /// The first process of a host, which may listen for others until they are needed
@@ -41,8 +43,9 @@ pub struct Root {
     pub pid: u32,
     /// Its name, as the kernel cuts it.
     pub name: String,
-    /// When it started, which tells it from another one that gets its number.
-    started: u64,
+    /// When it started, in ticks since the machine did, which tells it from another one that gets
+    /// its number.
+    pub started: u64,
 }
 
 impl Running {
@@ -91,6 +94,21 @@ impl Running {
             true => format!("port-{}", self.port),
             false => format!("{}-{}", self.host, self.port),
         }
+    }
+
+    /// The cores that its first process may use, if that is known.
+    pub fn cores(&self) -> Option<Vec<usize>> {
+        of_process(Some(Pid::from_raw(self.pid()?.cast_signed())?)).ok()
+    }
+
+    /// The command line of its first process and the folder that it runs in, if they can be read.
+    pub fn called(&self) -> Option<Vec<u8>> {
+        let pid = self.pid()?;
+        let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+        let mut called = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        called.push(b'\n');
+        called.extend(folder.as_os_str().as_bytes());
+        Some(called)
     }
 
     /// The number of its first process, if that is known.
@@ -291,7 +309,7 @@ mod tests {
     use std::net::TcpListener;
     use std::process::{Child, Command};
 
-    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
 
     use super::*;
 

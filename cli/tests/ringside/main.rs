@@ -29,6 +29,7 @@ mod signals;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod start;
+mod start_resume;
 mod start_url;
 mod tls;
 mod usage;

@@ -15,7 +15,7 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Kind;
 
 use crate::event::{Event, Observer};
-use crate::manifest::{GeneratorFacts, Outcome, Profile, RanBefore, Role, RowFacts};
+use crate::manifest::{GeneratorFacts, Outcome, ProcessFacts, Profile, RanBefore, Role, RowFacts};
 use crate::store::Kept;
 
 use super::run;
@@ -37,6 +37,8 @@ pub struct Entry {
     pub(crate) binaries: Vec<Binary>,
     /// A hash of what it is made of, once it is built.
     pub(crate) source: Option<String>,
+    /// The process of one that runs already.
+    pub(crate) process: Option<ProcessFacts>,
     /// How far it is.
     pub state: State,
     /// The start of its processes that it is measured on, from 1.
@@ -88,6 +90,7 @@ impl Entry {
             generator_version: None,
             binaries: Vec::new(),
             source: None,
+            process: None,
             state: State::Waiting,
             start: 0,
             rounds_max: role.rounds(rounds),
@@ -116,7 +119,15 @@ impl Entry {
         if setting.stop.requested().is_some() || !matches!(self.state, State::Waiting) {
             return;
         }
-        self.start = setting.start;
+        self.start = match &mut self.process {
+            // It was there before, and is measured on.
+            Some(process) if process.start > 0 => process.start,
+            Some(process) => {
+                process.start = setting.start;
+                setting.start
+            }
+            None => setting.start,
+        };
         let name = &self.row.name;
         observer.event(&match self.row.subject.running {
             Some(_) => Event::Joining { subject: name },
@@ -278,6 +289,7 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
                 true => RanBefore::Here,
                 false => RanBefore::Elsewhere,
             }),
+        process: entry.process.clone(),
         subject: entry.row.subject.name.clone(),
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),

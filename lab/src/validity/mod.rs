@@ -191,6 +191,9 @@ fn cores(setup: &Setup) -> Looked {
         .iter()
         .any(|core| setup.generator_cores.contains(core));
     match shared {
+        _ if setup.server_cores.is_empty() => Looked::Unknown(
+            "no cores were assigned to servers, because some were running already".to_owned(),
+        ),
         true => Looked::Found(
             Severity::Caution,
             "generator and server share a core: every number here is a mix of both".to_owned(),

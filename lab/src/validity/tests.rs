@@ -445,6 +445,7 @@ fn facts(name: &str) -> RowFacts {
         asked: None,
         spoilt: None,
         ran_before: None,
+        process: None,
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),

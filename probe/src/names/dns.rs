@@ -86,9 +86,17 @@ fn collect(
     let mut failed = None;
     let mut message = vec![0; 65_536];
     while !asked.is_empty() {
-        let Some(size) = receive(socket, &mut message, until)? else {
-            failed = Some(ErrorKind::TimedOut.into());
-            break;
+        // Whatever goes wrong, what was found already is kept.
+        let size = match receive(socket, &mut message, until) {
+            Ok(Some(size)) => size,
+            Ok(None) => {
+                failed = Some(ErrorKind::TimedOut.into());
+                break;
+            }
+            Err(why) => {
+                failed = Some(why);
+                break;
+            }
         };
         let readings = asked.iter().map(|question| question.read(&message[..size]));
         let ours = |(_, reading): &(usize, Reading)| !matches!(reading, Reading::Foreign);
@@ -97,14 +105,15 @@ fn collect(
         };
         let question = asked.swap_remove(at);
         let reading = match reading {
-            Reading::CutOff => question.over_tcp(server, until)?,
-            reading => reading,
+            Reading::CutOff => question.over_tcp(server, until),
+            reading => Ok(reading),
         };
         match reading {
-            Reading::Answer(RCODE::NoError, addresses) => found.extend(addresses),
-            Reading::Answer(RCODE::NameError, _) => no_such_name = true,
-            Reading::Answer(code, _) => failed = Some(refused(code)),
-            _ => failed = Some(io::Error::other("answered what can't be read")),
+            Ok(Reading::Answer(RCODE::NoError, addresses)) => found.extend(addresses),
+            Ok(Reading::Answer(RCODE::NameError, _)) => no_such_name = true,
+            Ok(Reading::Answer(code, _)) => failed = Some(refused(code)),
+            Ok(_) => failed = Some(io::Error::other("answered what can't be read")),
+            Err(why) => failed = Some(why),
         }
     }
     match failed {

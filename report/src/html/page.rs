@@ -3,6 +3,7 @@
 //! its parts mean.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use measure::foreign::document;
 
 use super::style::{self, SHEET};
 
@@ -111,7 +112,7 @@ pub fn page_in(language: &str, title: &str, lead: Markup, sections: &[Section]) 
             }
         }
     };
-    page.into_string() + "\n"
+    document(&page.into_string()).into_owned() + "\n"
 }
 
 fn contents(sections: &[Section]) -> Markup {

@@ -161,6 +161,13 @@ fn names_from_outside_are_text_wherever_they_stand() {
 }
 
 #[test]
+fn nothing_from_outside_commands_a_terminal_that_shows_the_page() {
+    let text = page("a\x1b[31mred\u{9b}2J", html! {}, &[]);
+    assert!(text.contains("a\\u{1b}[31mred\\u{9b}2J"), "{text}");
+    assert!(!text.contains(['\x1b', '\u{9b}']));
+}
+
+#[test]
 fn every_picture_has_a_name_for_those_who_cannot_see_it() {
     let text = everything();
     for tag in text

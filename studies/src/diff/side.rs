@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use lab::judging::EQUAL;
 use lab::manifest::{Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::Sample;
@@ -29,6 +30,8 @@ pub(super) struct Measured {
     metric: Metric,
     at_a_rate: bool,
     host: Host,
+    /// The rate at which all rows were measured besides the closed loop, if there was one.
+    equal_rate: Option<f64>,
     /// The network in which everything ran, if that was kept.
     network: Option<Network>,
     /// The version of ringside.
@@ -144,6 +147,7 @@ impl Measured {
             metric: setup.metric,
             at_a_rate: setup.rate.is_some(),
             host: manifest.host.clone(),
+            equal_rate: setup.equal_rate,
             network: manifest.network.clone(),
             version: setup.ringside.clone(),
             smallest: setup.smallest_difference,
@@ -225,6 +229,7 @@ impl Measured {
             },
             at_a_rate: record.offered_rate.is_some(),
             host: record.host.clone(),
+            equal_rate: None,
             network: None,
             version: record.generator.version.clone(),
             smallest: SMALLEST,
@@ -347,6 +352,15 @@ impl Measured {
                  figures"
             ));
         }
+        if let (Some(before), Some(now)) = (self.equal_rate, after.equal_rate)
+            && before != now
+        {
+            cautions.push(format!(
+                "the figures at the equal rate can't be compared, because it was {before}/s and is \
+                 {now}/s: to fix it, write equal_rate = \"{now}\" into [judge]; what is compared \
+                 here are those of the closed loop"
+            ));
+        }
         if self.version != after.version {
             cautions.push(sentence(
                 "version of ringside",
@@ -423,11 +437,23 @@ fn started(round: &Round) -> Sample {
     }
 }
 
+/// The load, whatever rate was found for all rows: that is another one each time, and the closed
+/// loop beside it has nothing to do with it.
+fn load_of(setup: &Setup) -> String {
+    let Some(rate) = setup.equal_rate else {
+        return setup.load.clone();
+    };
+    let found = format!("{EQUAL}: {rate} requests/s");
+    setup
+        .load
+        .replace(&found, &format!("{EQUAL}: one rate for all"))
+}
+
 fn workload_of(setup: &Setup) -> Vec<(&'static str, String)> {
     vec![
         ("metric", setup.metric.name().to_owned()),
         ("question", setup.asked.clone()),
-        ("load", setup.load.clone()),
+        ("load", load_of(setup)),
         (
             "rate",
             setup.rate.map_or("none".into(), |rate| format!("{rate}/s")),

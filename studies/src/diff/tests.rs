@@ -390,6 +390,23 @@ fn another_workload_another_host_and_a_newer_schema_are_refused_with_the_reason(
 }
 
 #[test]
+fn an_equal_rate_that_was_found_anew_keeps_nothing_from_being_compared() {
+    let place = Place::new();
+    let at = |name: &str, rate: f64| {
+        place.changed(name, 300e3, |manifest, _| {
+            manifest.setup.equal_rate = Some(rate);
+            manifest.setup.load = format!("2 connections; equal-rate: {rate} requests/s for 1 s");
+        })
+    };
+    let (before, now, again) = (at("a", 11000.0), at("b", 10000.0), at("c", 11000.0));
+    let said = |after: &Path| diff(&before, after, None).expect("comparable").words();
+    let (other, same) = (said(&now), said(&again));
+    let part = "because it was 11000/s and is 10000/s: to fix it, write equal_rate = \"10000\"";
+    assert!(other.contains(part), "{other}");
+    assert!(!same.contains("equal_rate"), "{same}");
+}
+
+#[test]
 fn another_kernel_and_rows_of_one_side_only_are_said() {
     let place = Place::new();
     let base = place.comparison("base", 300e3);

@@ -275,10 +275,15 @@ impl Watch {
         };
         let pids = self.pids(&closed.host.listing);
         let group = self.group.as_ref().zip(opened.group.zip(closed.group));
+        // Those that a server was given are its own, and one that ran before was given none.
+        let others = match self.is_foreign {
+            true => placement.generator.clone(),
+            false => placement.generator_only(),
+        };
         let mut subject = SubjectUse {
             memory_peak_bytes: self.root.and_then(peak_bytes),
             descriptors: round.descriptors,
-            threads_on_generator_cores: subject::threads_on(&pids, &placement.generator_only()),
+            threads_on_generator_cores: subject::threads_on(&pids, &others),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
             ..closed.subject.since(&opened.subject)
         };

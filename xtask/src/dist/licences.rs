@@ -54,7 +54,13 @@ pub(super) fn document(root: &Path, target: &Target) -> Result<Vec<u8>, String> 
     let mut libraries = linked(&metadata)?;
     libraries.sort();
     let mut text = written(&libraries, target);
-    if let (Libc::Glibc, Ok(lgpl)) = (target.libc, fs::read_to_string(LGPL)) {
+    if let Libc::Glibc = target.libc {
+        let lgpl = fs::read_to_string(LGPL).map_err(|error| {
+            format!(
+                "{LGPL}: {error}; the packages need the text of glibc's licence, which Debian's \
+                 base-files and Ubuntu's install there"
+            )
+        })?;
         text.push_str(&heading("glibc (LGPL-2.1)"));
         text.push_str(&lgpl);
     }

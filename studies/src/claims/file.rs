@@ -43,7 +43,7 @@ pub struct Claim {
     /// The published rows, which Little's law is held against.
     pub rows: Vec<PublishedRow>,
     /// How it is tested; the reason where it cannot be.
-    pub test: Result<Test, String>,
+    pub test: Result<Test, Words>,
 }
 
 /// The same in two languages.
@@ -322,6 +322,7 @@ struct Chinese {
     measured_there: String,
     run_here: Option<String>,
     changed: Option<String>,
+    cannot: Option<String>,
     #[serde(default)]
     why: Vec<String>,
 }
@@ -333,6 +334,7 @@ impl Chinese {
         let pairs = [
             ("run_here", both(&self.run_here, &written.run_here)),
             ("changed", both(&self.changed, &written.changed)),
+            ("cannot", self.cannot.is_some() == written.cannot.is_some()),
             ("why", self.why.len() == written.why.len()),
         ];
         let missing = pairs.into_iter().find(|(_, there)| !there);
@@ -403,6 +405,10 @@ impl Claim {
             return Err(document.fault(None, what));
         }
         let zh = written.zh.into_inner();
+        let test = test.map_err(|en| Words {
+            en,
+            zh: zh.cannot.unwrap_or_default(),
+        });
         let words = |en: Option<String>, zh: Option<String>| Words {
             en: en.unwrap_or_default(),
             zh: zh.unwrap_or_default(),

@@ -129,7 +129,12 @@ pub fn find(
 ) -> Result<Option<Finding>, String> {
     let test = match &claim.test {
         Ok(test) => test,
-        Err(why) => return Ok(Some(Finding::without(Word::CannotBeTested, why.as_str()))),
+        Err(why) => {
+            return Ok(Some(Finding::without(
+                Word::CannotBeTested,
+                why.en.as_str(),
+            )));
+        }
     };
     let place = match &test.run {
         Run::Comparison(file) => run::place(file),

@@ -12,7 +12,7 @@ use report::markdown::escape;
 
 use super::judge::shown;
 use super::posts::Post;
-use super::{Claim, Finding, Id, Run, Word, Words, little};
+use super::{Claim, Finding, Id, Judgement, Run, Word, Words, little};
 
 pub use language::Language;
 
@@ -57,13 +57,22 @@ impl Entry {
         let Some(weakest) = all.iter().find(|one| one.word == finding.word) else {
             return String::new();
         };
-        let sentence = &weakest.sentence;
+        let sentence = self.sentence(weakest, language);
         match all.len() {
-            1 => sentence.clone(),
+            1 => sentence.to_owned(),
             count => language.of(
                 format!("{sentence} (the weakest of {count} findings)"),
                 format!("{sentence}（{count} 个判定中最弱的一个）"),
             ),
+        }
+    }
+
+    /// What a judgement says. It is made of data and has one language, unless the claim's file
+    /// says it.
+    fn sentence<'a>(&'a self, judgement: &'a Judgement, language: Language) -> &'a str {
+        match &self.claim.test {
+            Err(why) => language.one(why),
+            Ok(_) => &judgement.sentence,
         }
     }
 
@@ -80,6 +89,16 @@ impl Entry {
     fn is_undated(&self) -> bool {
         let finding = self.finding.as_ref();
         finding.is_some_and(|found| found.folder.is_some() && found.began.is_none())
+    }
+
+    /// The command that runs it, if there is something to run.
+    fn again(&self) -> Option<String> {
+        match self.claim.test.as_ref().map(|test| &test.run) {
+            Ok(Run::Comparison(_) | Run::Hold(_)) => {
+                Some(format!("ringside claims run {}", self.claim.id))
+            }
+            Ok(Run::Nothing) | Err(_) => None,
+        }
     }
 
     /// Little's law held against what was published.
@@ -195,7 +214,11 @@ impl Ledger<'_> {
         let judgements = finding.iter().flat_map(|finding| &finding.judgements);
         let found = judgements.map(|one| {
             let word = language.word(Some(one.word));
-            format!("{word}{}{}", language.of(": ", "："), one.sentence)
+            format!(
+                "{word}{}{}",
+                language.of(": ", "："),
+                entry.sentence(one, language)
+            )
         });
         let records = finding.and_then(|finding| {
             let folder = finding.folder.as_ref()?;
@@ -212,11 +235,6 @@ impl Ledger<'_> {
                 format!("{says}（依据：{from}）"),
             )
         });
-        let runs = claim
-            .test
-            .as_ref()
-            .is_ok_and(|test| !matches!(test.run, Run::Nothing));
-        let again = runs.then(|| format!("ringside claims run {}", claim.id));
         let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
         let one = |words: &Words| vec![language.one(words).to_owned()];
         let all = vec![
@@ -246,7 +264,7 @@ impl Ledger<'_> {
             ),
             (
                 language.of("again", "重新运行"),
-                again.into_iter().collect(),
+                entry.again().into_iter().collect(),
             ),
         ];
         let said = |(name, mut values): (_, Vec<String>)| {
@@ -442,7 +460,7 @@ fn section(ledger: &Ledger<'_>, entry: &Entry) -> Section {
             (page::note(
                 tone(Some(judgement.word)),
                 language.word(Some(judgement.word)),
-                &judgement.sentence,
+                entry.sentence(judgement, language),
             ))
         }
         (page::facts(&rest(ledger, entry)))

@@ -131,7 +131,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "written = \"2026-11-22\"",
         "written = \"2026-11-22\"\ncannot = \"No.\"",
-        "nothing to run",
+        "expected `cannot` in both languages",
     ),
     ("ratio = {", "ration = {", "did you mean `ratio`?"),
     ("\"seconds\"", "\"second\"", "did you mean `seconds`?"),
@@ -183,12 +183,21 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
         bad.to_string().contains("expected [run], or `cannot`"),
         "{bad}"
     );
-    let head = head.replacen(
-        "changed =",
-        "cannot = \"It is about what no test shows.\"\nchanged =",
-        1,
+    let said = "cannot = \"It is about what no test shows.\"\nchanged =";
+    let english = head.replacen("changed =", said, 1);
+    let bad = Claim::read(&write(&arena, "a1.toml", &english)).expect_err("only in English");
+    assert!(
+        bad.to_string()
+            .contains("expected `cannot` in both languages"),
+        "{bad}"
     );
-    let claim = Claim::read(&write(&arena, "a1.toml", &head)).expect("a claim");
+    let both = |text: &str| {
+        let text = text.replacen("changed =", said, 1);
+        text.replacen("[zh]\n", "[zh]\ncannot = \"没有测试能说明。\"\n", 1)
+    };
+    let bad = Claim::read(&write(&arena, "a1.toml", &both(GOOD))).expect_err("and is run");
+    assert!(bad.to_string().contains("nothing to run"), "{bad}");
+    let claim = Claim::read(&write(&arena, "a1.toml", &both(head))).expect("a claim");
     let finding =
         claims::find(&claim, &Source::of(&arena.folder), None).expect("no record is read");
     assert_eq!(finding.expect("a finding").word, Word::CannotBeTested);

@@ -78,8 +78,8 @@ impl Language {
         self.of(
             "Five published posts compare servers under high concurrency. Here is what each of \
              them claims, what we ran to test it, scaled to this machine, and what we found. Every \
-             figure under *the post says* stands in the section that is named, as it is written \
-             there. *Why* says of each sentence what it follows from: the published figures by \
+             figure under “the post says” stands in the section that is named, as it is written \
+             there. “Why” says of each sentence what it follows from: the published figures by \
              arithmetic, the post's own text, or our measurement.",
             "五篇公开文章比较了各种服务器在高并发下的表现。本页逐条列出它们的说法、我们按本机规模所做的检验，\
              以及检验结果。“原文说法”中的每个数字都能在所注章节里原样找到。“原因”中的每句话都注明了依据：\

@@ -80,8 +80,11 @@ fn entries() -> Vec<Entry> {
             }),
         },
         Entry {
-            claim: claim("A2", &[]),
-            finding: Some(Finding::without(Word::CannotBeTested, "Install it.")),
+            claim: Claim {
+                test: Err(words("It takes two.", "需要两台机器。")),
+                ..claim("A2", &[])
+            },
+            finding: Some(Finding::without(Word::CannotBeTested, "It takes two.")),
         },
         Entry {
             claim: claim("B10", &[]),

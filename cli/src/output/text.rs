@@ -382,8 +382,13 @@ fn waits(waits: &Waits) -> String {
 /// exchanged.
 pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint) -> String {
     let mut facts = Vec::new();
-    if let Some(cost) = generator.cpu_us_per_exchange {
-        facts.push(format!("{cost:.2}us of CPU per {exchange}"));
+    match generator.cpu_us_per_exchange {
+        Some(cost) => facts.push(format!("{cost:.2}us of CPU per {exchange}")),
+        // It spun, and others had its CPU meanwhile.
+        None if generator.spun_seconds > 0.0 => {
+            facts.push(format!("an unknown amount of CPU per {exchange}"));
+        }
+        None => {}
     }
     if let Some(share) = generator.cpu_share_max.filter(|share| *share > 0.0) {
         facts.push(format!("busiest thread {:.0} % busy", share * 100.0));

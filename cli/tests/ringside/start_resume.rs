@@ -52,16 +52,23 @@ fn begin(folder: &Folder, a: &str, b: &str) {
     assert_eq!(ended.code, Some(130), "{}\n{}", ended.stdout, ended.stderr);
 }
 
-#[test]
-fn what_ran_on_is_the_same_start_and_what_was_restarted_is_another() {
-    let folder = Folder::new();
+/// Two servers whose comparison has begun in `folder`, and the address that the second has again
+/// whenever it is started there.
+fn begun(folder: &Folder) -> (Server, Server, String) {
     let one = Server::start(&["--engine", "epoll"]);
     let free = Server::start(&["--engine", "epoll"]);
     let authority = free.authority().to_owned();
     drop(free);
     let two = serve_at(&authority);
+    begin(folder, &one.url, &two.url);
+    (one, two, authority)
+}
+
+#[test]
+fn what_ran_on_is_the_same_start_and_what_was_restarted_is_another() {
+    let folder = Folder::new();
+    let (one, two, authority) = begun(&folder);
     let (a, b) = (one.url.clone(), two.url.clone());
-    begin(&folder, &a, &b);
     let kept = read(&folder, "out/comparison.json");
     assert_eq!(kept["rows"][1]["process"]["pid"], json!(two.pid()));
     let resume = [&words(&a, &b)[..], &["--resume", "out"]].concat();
@@ -95,13 +102,8 @@ fn what_ran_on_is_the_same_start_and_what_was_restarted_is_another() {
 #[test]
 fn another_program_or_another_command_is_not_taken_for_the_server() {
     let folder = Folder::new();
-    let one = Server::start(&["--engine", "epoll"]);
-    let free = Server::start(&["--engine", "epoll"]);
-    let authority = free.authority().to_owned();
-    drop(free);
-    let two = serve_at(&authority);
+    let (one, two, authority) = begun(&folder);
     let (a, b) = (one.url.clone(), two.url.clone());
-    begin(&folder, &a, &b);
     drop(two);
     let resume = [&words(&a, &b)[..], &["--resume", "out"]].concat();
     let refused = |part: &str| {

@@ -291,11 +291,7 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         ..asked.clone()
     };
     let by_cpu = judge_ratio_by(&inverse, Metric::ServerCpuPerExchange, evidence);
-    Ok(as_well(
-        found.unwrap_or_else(|judgement| judgement),
-        by_cpu,
-        &why,
-    ))
+    Ok(as_well(found, by_cpu, &why))
 }
 
 fn judge_ratio_by(
@@ -351,7 +347,12 @@ fn limited_rate(metric: Metric, rows: [&str; 2], evidence: &Evidence<'_>) -> Opt
 
 /// What requests/s and CPU time per exchange say together where the generator was the limit:
 /// CPU time has the word only where requests/s leave it open.
-fn as_well(by_rate: Judgement, by_cpu: Result<Judgement, Judgement>, why: &str) -> Judgement {
+fn as_well(
+    by_rate: Result<Judgement, Judgement>,
+    by_cpu: Result<Judgement, Judgement>,
+    why: &str,
+) -> Judgement {
+    let by_rate = by_rate.unwrap_or_else(|judgement| judgement);
     let rate = by_rate.sentence.clone();
     // Where both rows were bounded, the rate's sentence says why already.
     let because = match rate.contains(why) {
@@ -460,10 +461,7 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         let by_metric = judge_pair(asked.metric, of, to, evidence);
         found.push(match limited_rate(asked.metric, [of, to], evidence) {
             None => by_metric?,
-            Some(why) => {
-                let by_rate = by_metric.unwrap_or_else(|judgement| judgement);
-                as_well(by_rate, pair_by_cpu(of, to, evidence), &why)
-            }
+            Some(why) => as_well(by_metric, pair_by_cpu(of, to, evidence), &why),
         });
     }
     let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();

@@ -68,6 +68,7 @@ pub(crate) fn rounds(rate: f64, busy: f64) -> Vec<Sample> {
         round,
         requests_per_second: rate * noise,
         p50_us: Some(200.0 / rate * 1e6 / noise),
+        p95_us: Some(260.0 / rate * 1e6),
         p99_us: Some(320.0 / rate * 1e6),
         server_cpu_us_per_exchange: Some(busy * 1e6 / rate / noise),
         server_busy: busy,

@@ -205,6 +205,7 @@ fn further(setup: &Setup) -> Vec<Metric> {
         Metric::Seconds => Some(Metric::ServerCpuPerExchange),
         Metric::RequestsPerSecond
         | Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange

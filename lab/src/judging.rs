@@ -34,6 +34,8 @@ pub(crate) enum Figure {
     Cpu,
     /// The median response time.
     P50,
+    /// The 95th percentile of the response time.
+    P95,
     /// The 99th percentile of the response time.
     P99,
     /// The mean response time.
@@ -48,6 +50,7 @@ impl Figure {
             Figure::Rate => Metric::RequestsPerSecond,
             Figure::Cpu => Metric::ServerCpuPerExchange,
             Figure::P50 => Metric::ResponseTimeP50,
+            Figure::P95 => Metric::ResponseTimeP95,
             Figure::P99 => Metric::ResponseTimeP99,
             Figure::Mean => Metric::ResponseTimeMean,
             Figure::Memory => Metric::MemoryPeak,
@@ -165,6 +168,7 @@ pub fn at_equal_rate(metric: Metric) -> bool {
         | Metric::GeneratorCpuPerExchange => false,
         Metric::ServerCpuPerExchange
         | Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::MemoryPeak => true,

@@ -27,6 +27,10 @@ pub struct Sample {
     pub mean_us: Option<f64>,
     /// Median response time in microseconds.
     pub p50_us: Option<f64>,
+    /// 95th percentile of the response time in microseconds; null with fewer than 59 exchanges, and
+    /// in rounds from before it was kept.
+    #[serde(default)]
+    pub p95_us: Option<f64>,
     /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
     pub p99_us: Option<f64>,
     /// The server's processor time per answer, both inside the window, in microseconds.
@@ -92,6 +96,9 @@ impl Sample {
             seconds: None,
             mean_us: record.unspoiled("mean", |times| times.mean),
             p50_us: record.unspoiled("p50", |times| times.p50),
+            p95_us: record
+                .unspoiled("p95", |times| times.p95)
+                .filter(|_| completed >= exchanges_min(0.95)),
             p99_us: record
                 .unspoiled("p99", |times| times.p99)
                 .filter(|_| completed >= exchanges_min(0.99)),

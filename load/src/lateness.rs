@@ -34,11 +34,12 @@ enum Figure {
     Max,
 }
 
-const FIGURES: [Figure; 8] = [
+const FIGURES: [Figure; 9] = [
     Figure::Mean,
     Figure::Quantile("p50", 0.5),
     Figure::Quantile("p75", 0.75),
     Figure::Quantile("p90", 0.9),
+    Figure::Quantile("p95", 0.95),
     Figure::Quantile("p99", 0.99),
     Figure::Quantile("p99_9", 0.999),
     Figure::Quantile("p99_99", 0.9999),

@@ -381,6 +381,9 @@ pub struct Times {
     pub p50: Option<f64>,
     pub p75: Option<f64>,
     pub p90: Option<f64>,
+    /// Null in older records.
+    #[serde(default)]
+    pub p95: Option<f64>,
     pub p99: Option<f64>,
     pub p99_9: Option<f64>,
     pub p99_99: Option<f64>,
@@ -726,6 +729,7 @@ impl Times {
             p50: us(histogram.quantile(0.50)),
             p75: us(histogram.quantile(0.75)),
             p90: us(histogram.quantile(0.90)),
+            p95: us(histogram.quantile(0.95)),
             p99: us(histogram.quantile(0.99)),
             p99_9: us(histogram.quantile(0.999)),
             p99_99: us(histogram.quantile(0.9999)),

@@ -7,7 +7,7 @@ use lab::sample::Sample;
 
 use super::{Report, Row};
 
-const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_us,p99_us,\
+const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_us,p95_us,p99_us,\
                       server_cpu_us_per_exchange,server_busy,server_waited,generator_busy,\
                       memory_peak_bytes,memory_mean_bytes,memory_per_connection_bytes,\
                       system_calls_per_exchange,bytes_per_exchange,completed,failed,others_busy,\
@@ -42,6 +42,7 @@ fn line(row: &Row, sample: &Sample) -> String {
         sample.void().is_none().to_string(),
         sample.requests_per_second.to_string(),
         field(sample.p50_us),
+        field(sample.p95_us),
         field(sample.p99_us),
         field(sample.server_cpu_us_per_exchange),
         sample.server_busy.to_string(),

@@ -27,6 +27,9 @@ pub struct Figures {
     pub mean_us: Option<Spread>,
     /// Median response time in microseconds.
     pub p50_us: Option<Spread>,
+    /// 95th percentile of the response time in microseconds; null in rounds from before it was kept.
+    #[serde(default)]
+    pub p95_us: Option<Spread>,
     /// 99th percentile of the response time in microseconds.
     pub p99_us: Option<Spread>,
     /// The server's processor time per exchange, or the command's per run, in microseconds.
@@ -100,6 +103,7 @@ impl Figures {
             seconds: known(|sample| sample.seconds),
             mean_us: known(|sample| sample.mean_us),
             p50_us: known(|sample| sample.p50_us),
+            p95_us: known(|sample| sample.p95_us),
             p99_us: known(|sample| sample.p99_us),
             server_cpu_us_per_exchange: known(|sample| sample.server_cpu_us_per_exchange),
             memory_peak_bytes: known(|sample| sample.memory_peak_bytes.map(|bytes| bytes as f64)),
@@ -281,6 +285,7 @@ impl Row {
         match metric {
             Metric::RequestsPerSecond | Metric::RequestsDriven => Some(&found.requests_per_second),
             Metric::ResponseTimeP99 => found.p99_us.as_ref(),
+            Metric::ResponseTimeP95 => found.p95_us.as_ref(),
             Metric::ResponseTimeP50 => found.p50_us.as_ref(),
             Metric::ResponseTimeMean => found.mean_us.as_ref(),
             Metric::ServerCpuPerExchange => found.server_cpu_us_per_exchange.as_ref(),
@@ -306,6 +311,7 @@ pub(crate) fn written(metric: Metric) -> fn(f64) -> String {
         Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count,
         Metric::ResponseTimeP99
         | Metric::ResponseTimeMean
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::GeneratorCpuPerExchange
         | Metric::ServerCpuPerExchange => time_us,

@@ -202,6 +202,7 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
         Metric::RequestsPerSecond => ("answers", "the requests"),
         // Of these less is better, and they are ranked below.
         Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange

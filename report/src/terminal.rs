@@ -229,6 +229,7 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         Metric::GeneratorCpuPerExchange => "CPU × baseline",
         Metric::RequestsPerSecond
         | Metric::RequestsDriven
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange
@@ -311,6 +312,7 @@ fn short(metric: Metric) -> &'static str {
     match metric {
         Metric::RequestsPerSecond | Metric::RequestsDriven => "requests/s",
         Metric::ResponseTimeP99 => "p99",
+        Metric::ResponseTimeP95 => "p95",
         Metric::ResponseTimeP50 => "p50",
         Metric::ResponseTimeMean => "mean",
         Metric::ServerCpuPerExchange => "CPU/exch.",

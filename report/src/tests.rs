@@ -99,6 +99,7 @@ fn at_two_loads(name: &str, rate: f64, cpu_us: f64) -> (RowFacts, Vec<Round>) {
         let equal = Sample {
             requests_per_second: 33_000.0,
             p50_us: Some(10.0 * cpu_us),
+            p95_us: Some(20.0 * cpu_us),
             p99_us: Some(30.0 * cpu_us * share),
             server_cpu_us_per_exchange: Some(cpu_us / share),
             server_busy: 33e3 * cpu_us / 1e6,

@@ -33,6 +33,8 @@ pub enum Metric {
     RequestsPerSecond,
     /// The 99th percentile of the response time, in an open loop: less is better.
     ResponseTimeP99,
+    /// The 95th percentile of the response time: less is better.
+    ResponseTimeP95,
     /// The median response time: less is better.
     ResponseTimeP50,
     /// The mean response time: less is better.
@@ -57,6 +59,7 @@ impl Metric {
         match self {
             Metric::RequestsPerSecond => Some(sample.requests_per_second),
             Metric::ResponseTimeP99 => sample.p99_us,
+            Metric::ResponseTimeP95 => sample.p95_us,
             Metric::ResponseTimeP50 => sample.p50_us,
             Metric::ResponseTimeMean => sample.mean_us,
             Metric::ServerCpuPerExchange => sample.server_cpu_us_per_exchange,
@@ -73,6 +76,7 @@ impl Metric {
         match self {
             Metric::RequestsPerSecond => "requests/s",
             Metric::ResponseTimeP99 => "p99 response time",
+            Metric::ResponseTimeP95 => "p95 response time",
             Metric::ResponseTimeP50 => "median response time",
             Metric::ResponseTimeMean => "mean response time",
             Metric::ServerCpuPerExchange => "CPU time per exchange",
@@ -89,6 +93,7 @@ impl Metric {
         match self {
             Metric::RequestsPerSecond | Metric::Capacity | Metric::RequestsDriven => true,
             Metric::ResponseTimeP99
+            | Metric::ResponseTimeP95
             | Metric::ResponseTimeP50
             | Metric::ResponseTimeMean
             | Metric::ServerCpuPerExchange
@@ -101,7 +106,10 @@ impl Metric {
     /// Whether it is a time that the generator takes, which holds its own slowness, too.
     pub fn is_the_generators(self) -> bool {
         match self {
-            Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean => true,
+            Metric::ResponseTimeP99
+            | Metric::ResponseTimeP95
+            | Metric::ResponseTimeP50
+            | Metric::ResponseTimeMean => true,
             Metric::RequestsPerSecond
             | Metric::ServerCpuPerExchange
             | Metric::Seconds
@@ -454,9 +462,10 @@ pub fn judge_ratio(
 ) -> Verdict {
     let bound = match metric {
         Metric::RequestsPerSecond => bounded_rate(subject, baseline, ratio, basis),
-        Metric::ResponseTimeP99 | Metric::ResponseTimeP50 | Metric::ResponseTimeMean => {
-            bounded_time(subject, baseline)
-        }
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean => bounded_time(subject, baseline),
         // What a command takes, and what a subject or a generator costs, is measured whole however
         // busy the generator is; a search for capacities looks at that itself.
         Metric::ServerCpuPerExchange
@@ -553,6 +562,7 @@ fn undistinguished(
     let what = match metric {
         Metric::RequestsPerSecond => String::new(),
         Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange
@@ -599,6 +609,7 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
             false => format!("{high} holds {times} the rate of {low}"),
         },
         Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::ServerCpuPerExchange

@@ -44,7 +44,7 @@ const RECORD: &[&str] = &[
     "ended_by",
 ];
 const TIMES: &[&str] = &[
-    "count", "min", "mean", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max",
+    "count", "min", "mean", "p50", "p75", "p90", "p95", "p99", "p99_9", "p99_99", "max",
 ];
 const GENERATOR: &[&str] = &[
     "version",

@@ -169,7 +169,9 @@ fn of_hold(record: &Value) -> Vec<String> {
 
 /// Summaries of times whose percentiles are not in order.
 fn of_times(record: &Value) -> Vec<String> {
-    const ORDER: [&str; 8] = ["min", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max"];
+    const ORDER: [&str; 9] = [
+        "min", "p50", "p75", "p90", "p95", "p99", "p99_9", "p99_99", "max",
+    ];
     let summaries = record.as_object().into_iter().flatten();
     let times = summaries.filter(|(name, _)| name.ends_with("_time_us"));
     let disordered = times.filter(|(_, times)| {

@@ -13,11 +13,15 @@ use std::fs;
 use std::path::Path;
 
 use crate::quota::{Groups, Quota};
+use crate::time::{unix_seconds, utc_stamp};
 use links::Link;
 
 /// The machine on which something was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
+    /// When this was read, UTC; for the record of a run, as it ended. Null in older records.
+    #[serde(default)]
+    pub read_at: Option<String>,
     /// Name and release of the kernel, as in `uname -sr`.
     pub kernel: Option<String>,
     /// The processor architecture, as in `uname -m`.
@@ -70,6 +74,7 @@ impl Host {
         let links = Link::all().unwrap_or_default();
         let loopback = links.iter().find(|link| link.name == "lo");
         Host {
+            read_at: Some(utc_stamp(unix_seconds())),
             kernel: Some(format!(
                 "{} {}",
                 name.sysname().to_string_lossy(),

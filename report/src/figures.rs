@@ -27,7 +27,7 @@ pub struct Figures {
     pub mean_us: Option<Spread>,
     /// Median response time in microseconds.
     pub p50_us: Option<Spread>,
-    /// 95th percentile of the response time in microseconds; null in rounds from before it was kept.
+    /// 95th percentile of the response time in microseconds; null in older rounds.
     #[serde(default)]
     pub p95_us: Option<Spread>,
     /// 99th percentile of the response time in microseconds.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::counters::ErrorKind;
+use crate::histogram::Histogram;
 use crate::tally::{Opened, Terms};
 use crate::time::Time;
 use serde_json::Value;

@@ -17,6 +17,7 @@ use toml::Spanned;
 
 use super::little::{PublishedRow, above_zero};
 use super::stated::{Share, Stated};
+use super::word::{Word, Words};
 
 /// A claim as its file says it, validated.
 #[derive(Clone, Debug)]
@@ -42,18 +43,8 @@ pub struct Claim {
     pub why: Vec<Why>,
     /// The published rows, which Little's law is held against.
     pub rows: Vec<PublishedRow>,
-    /// How it is tested; the reason where it cannot be.
-    pub test: Result<Test, Words>,
-}
-
-/// The same in two languages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Words {
-    /// In English.
-    pub en: String,
-    /// In Chinese.
-    pub zh: String,
+    /// How it is tested; why not where it isn't.
+    pub test: Result<Test, Untested>,
 }
 
 /// The place of a claim.
@@ -87,6 +78,15 @@ pub enum Ground {
     Measurement,
 }
 
+/// A claim that nothing is run for.
+#[derive(Clone, Debug)]
+pub struct Untested {
+    /// [`Word::CannotBeTested`], or [`Word::NotRun`] where only something has to be written first.
+    pub word: Word,
+    /// What is missing.
+    pub why: Words,
+}
+
 /// How a claim is tested.
 #[derive(Clone, Debug)]
 pub struct Test {
@@ -113,6 +113,10 @@ pub enum Run {
 pub struct Hold {
     /// The subject.
     pub subject: String,
+    /// The receive buffer of each of the generator's sockets in bytes (SO_RCVBUF), where it isn't
+    /// the kernel's choice.
+    #[serde(default)]
+    pub receive_buffer: Option<usize>,
     /// The path of the heartbeats.
     #[serde(default = "root")]
     pub path: String,
@@ -157,7 +161,7 @@ pub enum Judge {
     /// A published figure, and what others of the post come to.
     Arithmetic(Arithmetic),
     /// A part of the claim that what is run here doesn't test, and why.
-    Cannot(String),
+    Cannot(Words),
 }
 
 impl Judge {
@@ -270,7 +274,7 @@ pub struct Errors {
 #[serde(deny_unknown_fields)]
 pub struct Arithmetic {
     /// What both are.
-    pub what: String,
+    pub what: Words,
     /// The figures that it follows from.
     pub from: Stated,
     /// What their units come to.
@@ -300,6 +304,7 @@ struct Written {
     why: Vec<WrittenWhy>,
     zh: Spanned<Chinese>,
     cannot: Option<Spanned<String>>,
+    not_run: Option<Spanned<String>>,
     #[serde(default, rename = "row")]
     rows: Vec<PublishedRow>,
     run: Option<Spanned<WrittenRun>>,
@@ -314,6 +319,18 @@ struct WrittenWhy {
     says: String,
 }
 
+impl Written {
+    /// Why nothing is run, if the file says so; where it says both, the place of the second.
+    fn untested(&self) -> Result<Option<(Word, Spanned<String>)>, Range<usize>> {
+        match (&self.cannot, &self.not_run) {
+            (Some(_), Some(not_run)) => Err(not_run.span()),
+            (Some(why), None) => Ok(Some((Word::CannotBeTested, why.clone()))),
+            (None, Some(why)) => Ok(Some((Word::NotRun, why.clone()))),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 /// What the file says in Chinese as well, by the names of the English.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -323,6 +340,7 @@ struct Chinese {
     run_here: Option<String>,
     changed: Option<String>,
     cannot: Option<String>,
+    not_run: Option<String>,
     #[serde(default)]
     why: Vec<String>,
 }
@@ -335,6 +353,10 @@ impl Chinese {
             ("run_here", both(&self.run_here, &written.run_here)),
             ("changed", both(&self.changed, &written.changed)),
             ("cannot", self.cannot.is_some() == written.cannot.is_some()),
+            (
+                "not_run",
+                self.not_run.is_some() == written.not_run.is_some(),
+            ),
             ("why", self.why.len() == written.why.len()),
         ];
         let missing = pairs.into_iter().find(|(_, there)| !there);
@@ -359,7 +381,7 @@ struct WrittenJudge {
     pass: Option<Pass>,
     errors: Option<Errors>,
     arithmetic: Option<Arithmetic>,
-    cannot: Option<String>,
+    cannot: Option<Words>,
 }
 
 impl Claim {
@@ -385,17 +407,14 @@ impl Claim {
             let what = format!("{id} is in {stem}.toml; expected {}.toml", id.file_stem());
             return fault(written.id.span(), what);
         }
+        let untested = written
+            .untested()
+            .map_err(|span| document.fault(Some(span), "expected one of `cannot` and `not_run`"))?;
         if let Some((span, what)) = cited_wrongly(id, &written) {
             return fault(span, what);
         }
         let beside = file.parent().unwrap_or(Path::new(""));
-        let test = test(
-            &written.cannot,
-            written.run,
-            written.judges,
-            beside,
-            &document,
-        )?;
+        let test = test(untested, written.run, written.judges, beside, &document)?;
         let runs = test
             .as_ref()
             .is_ok_and(|test| !matches!(test.run, Run::Nothing));
@@ -405,9 +424,9 @@ impl Claim {
             return Err(document.fault(None, what));
         }
         let zh = written.zh.into_inner();
-        let test = test.map_err(|en| Words {
-            en,
-            zh: zh.cannot.unwrap_or_default(),
+        let test = test.map_err(|(word, en)| Untested {
+            word,
+            why: Words::new(en, zh.cannot.or(zh.not_run).unwrap_or_default()),
         });
         let words = |en: Option<String>, zh: Option<String>| Words {
             en: en.unwrap_or_default(),
@@ -464,20 +483,22 @@ fn cited_wrongly(id: Id, written: &Written) -> Option<(Range<usize>, String)> {
 }
 
 fn test(
-    cannot: &Option<Spanned<String>>,
+    untested: Option<(Word, Spanned<String>)>,
     run: Option<Spanned<WrittenRun>>,
     judges: Vec<Spanned<WrittenJudge>>,
     beside: &Path,
     document: &Document,
-) -> Result<Result<Test, String>, BadFile> {
-    let run = match (cannot, run) {
-        (Some(why), None) if judges.is_empty() => return Ok(Err(why.get_ref().clone())),
-        (Some(why), _) => {
-            let what = "with `cannot`, there can be nothing to run and nothing to judge";
+) -> Result<Result<Test, (Word, String)>, BadFile> {
+    let run = match (untested, run) {
+        (Some((word, why)), None) if judges.is_empty() => {
+            return Ok(Err((word, why.into_inner())));
+        }
+        (Some((_, why)), _) => {
+            let what = "with `cannot` or `not_run`, there can be nothing to run or to judge";
             return Err(document.fault(Some(why.span()), what));
         }
         (None, None) if judges.is_empty() => {
-            let what = "expected [run], or `cannot` with the reason";
+            let what = "expected [run], or `cannot` or `not_run` with the reason";
             return Err(document.fault(None, what));
         }
         (None, run) => run,

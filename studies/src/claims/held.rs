@@ -19,8 +19,9 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
 
 use super::file::{Hold, Judge};
-use super::judge::{Judgement, Word, arithmetic};
+use super::judge::{Judgement, arithmetic, joined};
 use super::little::number;
+use super::word::{Word, Words};
 use super::{Finding, Options, Test, machine};
 
 /// How one run went.
@@ -41,7 +42,7 @@ pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option
     if let Ok(missing) = fs::read_to_string(records.join(MISSING).path()) {
         return Ok(Some(Finding::without(
             Word::CannotBeTested,
-            missing.trim_end(),
+            Words::new(missing.trim_end(), missing.trim_end()),
         )));
     }
     let file = records.join(RECORD);
@@ -55,6 +56,7 @@ pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option
     let judges = test.judges.iter();
     let judgements = judges.map(|one| judge(one, asked, &record)).collect();
     Ok(Some(Finding {
+        began: record.host.read_at.clone(),
         machine: Some(machine(&record.host)),
         ..Finding::resting_on(judgements)
     }))
@@ -64,35 +66,58 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     let pass = match judge {
         Judge::Pass(pass) => pass,
         Judge::Arithmetic(sum) => return arithmetic::judge(sum),
-        Judge::Cannot(why) => return Judgement::of(Word::CannotBeTested, why.as_str()),
-        _ => return Judgement::of(Word::Void, "held connections are judged by `pass`"),
+        Judge::Cannot(why) => return Judgement::of(Word::CannotBeTested, why.clone()),
+        _ => {
+            let (en, zh) = (
+                "held connections are judged by `pass`",
+                "保持的连接由 `pass` 判定",
+            );
+            return Judgement::of(Word::Void, Words::new(en, zh));
+        }
     };
     let read = pass.conditions.iter().map(|text| text.parse());
     let Ok(conditions) = read.collect::<Result<Vec<Threshold>, _>>() else {
-        return Judgement::of(Word::Void, "one of the conditions can't be read");
+        let (en, zh) = ("one of the conditions can't be read", "有一个条件无法识别");
+        return Judgement::of(Word::Void, Words::new(en, zh));
     };
     let outcomes = evaluate(&conditions, record);
-    let words: Vec<String> = outcomes
+    let said: Vec<Words> = outcomes
         .iter()
         .map(|outcome| {
-            let measured = outcome
-                .measured
-                .as_deref()
-                .unwrap_or("nothing was measured");
-            let verdict = if outcome.ok { "passes" } else { "fails" };
-            format!("{} {verdict} ({measured})", outcome.threshold)
+            let rule = &outcome.threshold;
+            let (passes, zh) = match outcome.ok {
+                true => ("passes", "通过"),
+                false => ("fails", "未通过"),
+            };
+            match outcome.measured.as_deref() {
+                Some(measured) => Words::new(
+                    format!("{rule} {passes} ({measured})"),
+                    format!("{rule} {zh}（{measured}）"),
+                ),
+                None => Words::new(
+                    format!("{rule} {passes} (nothing was measured)"),
+                    format!("{rule} {zh}（没有测到）"),
+                ),
+            }
         })
         .collect();
-    let words = words.join("; ");
+    let said = joined(&said);
     let held = record.plan.connections;
     let all = outcomes.iter().all(|outcome| outcome.ok);
     match asked.claimed.filter(|claimed| held < *claimed) {
-        _ if !all => Judgement::of(Word::DoesNotHold, words),
-        None => Judgement::of(Word::Holds, words),
+        _ if !all => Judgement::of(Word::DoesNotHold, said),
+        None => Judgement::of(Word::Holds, said),
         Some(claimed) => {
             let (held, claimed) = (number(held.into()), number(claimed.into()));
-            let sentence = format!(
-                "we held {held} of {claimed} connections here, too few to test the claim: {words}"
+            let sentence = Words::new(
+                format!(
+                    "we held {held} of {claimed} connections here, too few to test the claim: {}",
+                    said.en
+                ),
+                format!(
+                    "这里保持了 {claimed} 个连接中的 {held} 个，不足以检验这一说法：{}",
+                    said.zh
+                ),
             );
             Judgement::of(Word::CannotBeTested, sentence)
         }
@@ -190,6 +215,7 @@ fn hold_on(
     plan.heartbeat_s = asked.heartbeat.as_secs_f64();
     plan.heartbeat_timeout_s = asked.heartbeat_timeout.as_secs_f64();
     plan.retries = asked.retries;
+    plan.receive_buffer_bytes = asked.receive_buffer;
     plan.cpus = placement.generator.clone();
     let record = hold::prepare(&plan, stop)
         .and_then(|held| held.carry_out(stop, &mut |_: &Progress| (), |record| record));

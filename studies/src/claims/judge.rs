@@ -13,6 +13,7 @@
 
 pub(super) mod arithmetic;
 mod errors;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -21,61 +22,24 @@ use lab::manifest::{Outcome, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::Sample;
 use lab::verdict::{self, Metric, Side};
-use serde::{Deserialize, Serialize};
 use statistics::{self, ALPHA, Spread};
 
 use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio, Test};
-use super::little::number;
+use super::word::{Word, Words};
+use words::Relation;
+pub(super) use words::joined;
 
 /// Cores of servers on which posts are written and read differ by less than about this factor: a
 /// figure that is further below what was published is not that of another core.
 const CORES_APART: f64 = 2.0;
 
-/// What was found about a claim, as a word. Ordered from the weakest: of several the weakest
-/// counts. A claim that says several things is refuted with one of them, and is not known to hold
-/// while one is not known; where all hold, what holds by least counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// What was published is ruled out, and no difference in its direction was shown.
-    DoesNotHold,
-    /// Something is missing here, or the claim is about what no test shows.
-    CannotBeTested,
-    /// What was measured counts for nothing.
-    Void,
-    /// What was published and no difference at all are both possible: it is too wide to tell, or
-    /// the generator was the limit in a way that leaves it open.
-    Undecided,
-    /// The direction is proven, by less than was published.
-    Weaker,
-    /// It holds.
-    Holds,
-    /// It holds, by more than was published.
-    Stronger,
-}
-
-impl Word {
-    /// As people write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Word::CannotBeTested => "cannot be tested here",
-            Word::Void => "void",
-            Word::DoesNotHold => "does not hold",
-            Word::Undecided => "undecided",
-            Word::Weaker => "weaker",
-            Word::Stronger => "stronger",
-            Word::Holds => "holds",
-        }
-    }
-}
-
 /// What was found about one thing that a claim is judged on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// As a word.
     pub word: Word,
     /// As a sentence, without the word and without a full stop.
-    pub sentence: String,
+    pub sentence: Words,
     /// What was measured, where that is a number: the multiple or the figure.
     pub measured: Option<Interval>,
     /// What was published in its place.
@@ -84,10 +48,10 @@ pub struct Judgement {
 
 impl Judgement {
     /// A judgement without a number.
-    pub fn of(word: Word, sentence: impl Into<String>) -> Judgement {
+    pub fn of(word: Word, sentence: Words) -> Judgement {
         Judgement {
             word,
-            sentence: sentence.into(),
+            sentence,
             measured: None,
             published: None,
         }
@@ -95,7 +59,7 @@ impl Judgement {
 }
 
 /// A number with the interval that it was measured to lie in.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
@@ -146,7 +110,7 @@ pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
         Judge::Pass(pass) => judge_pass(pass, evidence),
         Judge::Errors(errors) => errors::judge(errors, evidence),
         Judge::Arithmetic(sum) => Ok(arithmetic::judge(sum)),
-        Judge::Cannot(why) => Ok(Judgement::of(Word::CannotBeTested, why.as_str())),
+        Judge::Cannot(why) => Ok(Judgement::of(Word::CannotBeTested, why.clone())),
     };
     result.unwrap_or_else(|judgement| judgement)
 }
@@ -157,7 +121,7 @@ pub(super) fn without_records(test: &Test) -> Vec<Judgement> {
     judges
         .filter_map(|judge| match judge {
             Judge::Arithmetic(sum) => Some(arithmetic::judge(sum)),
-            Judge::Cannot(why) => Some(Judgement::of(Word::CannotBeTested, why.as_str())),
+            Judge::Cannot(why) => Some(Judgement::of(Word::CannotBeTested, why.clone())),
             _ => None,
         })
         .collect()
@@ -172,12 +136,10 @@ struct Rounds<'a> {
 impl<'a> Rounds<'a> {
     /// The row `name`; else the judgement that this makes.
     fn find(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
-        let void = |sentence: String| Judgement::of(Word::Void, sentence);
+        let void = |sentence| Judgement::of(Word::Void, sentence);
         let rows = &evidence.kept.manifest.rows;
         let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
-            return Err(void(format!(
-                "there's no row called {name} in what was measured"
-            )));
+            return Err(void(words::no_row(name)));
         };
         let all = evidence.kept.rounds.iter();
         let samples: Vec<Sample> = all
@@ -186,22 +148,24 @@ impl<'a> Rounds<'a> {
             .collect();
         match &facts.outcome {
             Outcome::Missing { install } => {
-                let sentence = format!("{name}: {}", install.trim_end_matches('.'));
+                let sentence = words::of_row(name, install.trim_end_matches('.'));
                 return Err(Judgement::of(Word::CannotBeTested, sentence));
             }
-            Outcome::Failed { what, .. } => return Err(void(format!("{name} {what}"))),
+            Outcome::Failed { what, .. } => {
+                return Err(void(words::plain(&format!("{name} {what}"))));
+            }
             Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
-                return Err(void(format!("{name} wasn't measured")));
+                return Err(void(words::not_measured(name)));
             }
             Outcome::Measured | Outcome::NotReached => {}
         }
         if let Some(why) = &facts.spoilt {
-            return Err(void(why.clone()));
+            return Err(void(words::plain(why)));
         }
         let mut bad = samples.iter().filter_map(|sample| sample.void());
         let count = bad.clone().count();
         match bad.next() {
-            Some(why) if 2 * count > samples.len() => Err(void(format!("{name}: {why}"))),
+            Some(why) if 2 * count > samples.len() => Err(void(words::of_row(name, why))),
             _ => Ok(Rounds { facts, samples }),
         }
     }
@@ -233,12 +197,13 @@ enum Bound {
 
 impl Bound {
     /// Before the amount.
-    fn words(self) -> &'static str {
-        match self {
-            Bound::Exact => "",
-            Bound::AtLeast => "at least ",
-            Bound::AtMost => "at most ",
-        }
+    fn words(self) -> Words {
+        let (en, zh) = match self {
+            Bound::Exact => ("", ""),
+            Bound::AtLeast => ("at least ", "至少"),
+            Bound::AtMost => ("at most ", "至多"),
+        };
+        Words::new(en, zh)
     }
 }
 
@@ -250,27 +215,24 @@ fn measure(
     evidence: &Evidence<'_>,
 ) -> Result<(Interval, Bound), Judgement> {
     let (a, b) = (Rounds::find(of, evidence)?, Rounds::find(to, evidence)?);
-    let void = |sentence: String| Judgement::of(Word::Void, sentence);
     let seed = evidence.kept.manifest.setup.seed;
     let pairs = verdict::pairs(a.side(), b.side(), metric);
     let Some(ratio) = statistics::Ratio::of(&pairs, 1.0 - ALPHA, seed) else {
-        return Err(void(format!(
-            "{of} and {to} have too few rounds in common with a {}",
-            metric.name()
-        )));
+        return Err(Judgement::of(Word::Void, words::too_few(of, to, metric)));
     };
     let bound = match (a.limit(), b.limit(), metric.more_is_better()) {
         (None, None, _) => Bound::Exact,
         (Some(_), None, true) => Bound::AtLeast,
         (None, Some(_), true) => Bound::AtMost,
         (Some(why), _, false) | (_, Some(why), false) if metric.is_the_generators() => {
-            let sentence = format!("the times include the generator's own delays ({why})");
-            return Err(Judgement::of(Word::Undecided, sentence));
+            return Err(Judgement::of(Word::Undecided, words::delayed(&why)));
         }
         (_, _, false) => Bound::Exact,
         (Some(why), Some(_), true) => {
-            let sentence = format!("the generator was the limit for both ({why})");
-            return Err(Judgement::of(Word::Undecided, sentence));
+            return Err(Judgement::of(
+                Word::Undecided,
+                words::limited_for_both(&why),
+            ));
         }
     };
     let interval = Interval {
@@ -315,17 +277,8 @@ fn judge_ratio_by(
         Some(within) => equal(interval, bound, within, least(metric, evidence)),
         None => multiple(interval, bound, published, least(metric, evidence)),
     };
-    let amount = bound.words();
-    let sentence = format!(
-        "{} of {of} is {amount}{} times that of {to}; published: {}{}",
-        metric.name(),
-        interval.words(),
-        shown(published),
-        match metric == asked.metric {
-            true => String::new(),
-            false => format!(" by {}", asked.metric.name()),
-        }
-    );
+    let by = (metric != asked.metric).then_some(asked.metric);
+    let sentence = words::multiple(metric, (of, to), (bound, interval), published, by);
     Ok(Judgement {
         word,
         sentence,
@@ -355,10 +308,11 @@ fn as_well(
     let by_rate = by_rate.unwrap_or_else(|judgement| judgement);
     let rate = by_rate.sentence.clone();
     // Where both rows were bounded, the rate's sentence says why already.
-    let because = match rate.contains(why) {
-        true => String::new(),
-        false => format!(" (the generator was the limit: {why})"),
+    let because = match rate.en.contains(why) {
+        true => Words::default(),
+        false => words::limited(why),
     };
+    let rate = Words::new(rate.en + &because.en, rate.zh + &because.zh);
     let cpu = match &by_cpu {
         Ok(found) | Err(found) => found.sentence.clone(),
     };
@@ -367,7 +321,7 @@ fn as_well(
         _ => by_rate,
     };
     Judgement {
-        sentence: format!("{rate}{because}; {cpu}"),
+        sentence: words::joined(&[rate, cpu]),
         ..decides
     }
 }
@@ -464,8 +418,8 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
             Some(why) => as_well(by_metric, pair_by_cpu(of, to, evidence), &why),
         });
     }
-    let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
-    let sentence = format!("by {}: {}", asked.metric.name(), sentences.join("; "));
+    let sentences: Vec<Words> = found.iter().map(|one| one.sentence.clone()).collect();
+    let sentence = words::by(asked.metric, &words::joined(&sentences));
     Ok(Judgement::of(word(&found), sentence))
 }
 
@@ -479,14 +433,12 @@ fn judge_pair(
     let (interval, bound) = measure(metric, of, to, evidence)?;
     let word = above(interval, bound, least(metric, evidence));
     let relation = match word {
-        Word::Holds => "above",
-        Word::Undecided => "not shown to be above",
-        _ if interval.high < 1.0 => "below",
-        _ => "no different from",
+        Word::Holds => Relation::Above,
+        Word::Undecided => Relation::NotShown,
+        _ if interval.high < 1.0 => Relation::Below,
+        _ => Relation::NoDifferent,
     };
-    let amount = bound.words();
-    let multiple = interval.words();
-    let sentence = format!("{of} {relation} {to}: {amount}{multiple} ×");
+    let sentence = words::relation((of, to), relation, (bound, interval));
     Ok(Judgement::of(word, sentence))
 }
 
@@ -494,11 +446,7 @@ fn judge_pair(
 fn pair_by_cpu(of: &str, to: &str, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let metric = Metric::ServerCpuPerExchange;
     let (interval, bound) = measure(metric, to, of, evidence)?;
-    let sentence = format!(
-        "{} of {to} is {} times that of {of}",
-        metric.name(),
-        interval.words()
-    );
+    let sentence = words::cpu((of, to), interval);
     let word = above(interval, bound, least(metric, evidence));
     Ok(Judgement::of(word, sentence))
 }
@@ -526,7 +474,7 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         .filter_map(|sample| asked.metric.of(sample))
         .map(|figure| figure / cores as f64);
     let Some(found) = Spread::of(figures) else {
-        let sentence = format!("{} has no {}", asked.of, asked.metric.name());
+        let sentence = words::no_figure(&asked.of, asked.metric);
         return Err(Judgement::of(Word::Void, sentence));
     };
     let (low, high) = (found.lowest, found.highest);
@@ -543,27 +491,12 @@ fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Ju
         false => (published / low, published / high),
     };
     let word = figure(best, worst, limited.is_some());
-    let each = match asked.per {
-        Per::Subject => "",
-        Per::Core => " per core",
-    };
-    let bound = match &limited {
-        Some(why) => {
-            let end = match asked.metric.more_is_better() {
-                true => "least",
-                false => "most",
-            };
-            format!(" (at {end}, because the generator was the limit: {why})")
-        }
-        None => String::new(),
-    };
-    let sentence = format!(
-        "{} of {}{each}: between {} and {} in our rounds{bound}; published: {}",
-        asked.metric.name(),
-        asked.of,
-        number(low),
-        number(high),
-        number(published)
+    let sentence = words::figure(
+        (asked.metric, &asked.of),
+        asked.per == Per::Core,
+        interval,
+        published,
+        limited.as_deref(),
     );
     Ok(Judgement {
         word,
@@ -595,10 +528,8 @@ fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, 
             .get(row)
             .map(String::as_str)
             .unwrap_or_default();
-        number_after(output, &asked.word).ok_or_else(|| {
-            let sentence = format!("{row} prints no number after `{}`", asked.word);
-            Judgement::of(Word::Void, sentence)
-        })
+        number_after(output, &asked.word)
+            .ok_or_else(|| Judgement::of(Word::Void, words::no_number(row, &asked.word)))
     };
     let (a, b) = (printed(&asked.of)?, printed(&asked.to)?);
     let [least, most] = [&asked.published[0], &asked.published[1]].map(|end| end.value);
@@ -607,19 +538,7 @@ fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, 
         true => Word::Holds,
         false => Word::DoesNotHold,
     };
-    let range = match least == most {
-        true => shown(least),
-        false => format!("{} to {}", shown(least), shown(most)),
-    };
-    let sentence = format!(
-        "{} of {}: {} against {} of {}, a ratio of {}; published: {range}",
-        asked.word,
-        asked.of,
-        number(a),
-        number(b),
-        asked.to,
-        shown(ratio)
-    );
+    let sentence = words::printed(&asked.word, (&asked.of, a), (&asked.to, b), [least, most]);
     Ok(Judgement::of(word, sentence))
 }
 
@@ -641,30 +560,25 @@ fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgem
         .collect();
     let phases = rounds.first().map_or(&[][..], |round| &round.phases);
     if phases.iter().all(|phase| phase.conditions.is_empty()) {
-        let sentence = format!("{row} has no phases with conditions");
-        return Err(Judgement::of(Word::Void, sentence));
+        return Err(Judgement::of(Word::Void, words::no_conditions(row)));
     }
     let mut all = true;
-    let mut words = Vec::new();
+    let mut said = Vec::new();
     for (at, phase) in phases.iter().enumerate() {
         let runs = rounds.iter().filter_map(|round| round.phases.get(at));
         let passed = runs.filter(|run| run.passed()).count();
         // In most of its rounds: one that somebody disturbed is no failure of the subject.
         let passes = 2 * passed > rounds.len();
         all &= passes;
-        let verdict = if passes { "passes" } else { "fails" };
-        words.push(format!(
-            "{} {verdict} ({passed} of {})",
-            phase.name,
-            rounds.len()
-        ));
+        said.push(words::phase(&phase.name, passes, (passed, rounds.len())));
     }
-    let mut sentence = format!("{row}: {}", words.join(", "));
+    let mut sentence = words::phases(row, &said);
     let word = match (all, limit) {
         (true, _) => Word::Holds,
         (false, None) => Word::DoesNotHold,
         (false, Some(why)) => {
-            sentence += &format!(" (the generator was the limit: {why})");
+            let limited = words::limited(&why);
+            sentence = Words::new(sentence.en + &limited.en, sentence.zh + &limited.zh);
             Word::Undecided
         }
     };
@@ -674,7 +588,7 @@ fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgem
 /// A number with about three figures.
 pub(super) fn shown(value: f64) -> String {
     match value {
-        100.0.. => number(value),
+        100.0.. => super::little::number(value),
         10.0.. => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }

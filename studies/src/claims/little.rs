@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use super::word::Words;
+
 /// Published figures this far apart are still called the same: they were rounded, and wrk's mean
 /// leaves out what was in flight at the end.
 pub(super) const APART_MAX: f64 = 0.15;
@@ -52,70 +54,96 @@ pub struct Check {
     /// Whether the row agrees with itself; none where it leaves one of the three out.
     pub agrees: Option<bool>,
     /// In a sentence.
-    pub sentence: String,
+    pub sentence: Words,
 }
 
 /// Holds the law against a row; none where it says too little.
 pub fn check(row: &PublishedRow) -> Option<Check> {
     let Some(connections) = row.connections else {
-        let mean_ms = row.mean_ms?;
-        let sentence = format!(
-            "{}: {} per second at a mean of {} means {} in flight; the post doesn't say how many \
-             connections it used",
-            row.name,
-            number(row.rate),
-            millis(mean_ms),
-            number(row.rate * mean_ms / 1e3),
-        );
-        return Some(Check {
-            agrees: None,
-            sentence,
-        });
+        return row.mean_ms.map(|mean_ms| in_flight(row, mean_ms));
     };
     let outstanding = f64::from(connections) * f64::from(row.pipeline);
     let mean_ms = outstanding / row.rate * 1e3;
-    let load = match row.pipeline {
-        1 => format!("{} connections", number(connections.into())),
-        depth => format!("{} connections, {depth} deep,", number(connections.into())),
-    };
-    let must = format!(
-        "{}: {load} at {} per second imply a mean of {}",
-        row.name,
-        number(row.rate),
-        millis(mean_ms)
-    );
-    match (row.mean_ms, row.p99_ms) {
+    let (agrees, rest) = match (row.mean_ms, row.p99_ms) {
         (Some(told), _) => {
             let agrees = (told / mean_ms - 1.0).abs() <= APART_MAX;
-            let rest = match agrees {
-                true => format!("; the published {} agrees", millis(told)),
-                false => format!(
-                    "; the published {} would mean {} in flight at that rate, not {}",
-                    millis(told),
-                    number(row.rate * told / 1e3),
-                    number(outstanding)
-                ),
-            };
-            Some(Check {
-                agrees: Some(agrees),
-                sentence: must + &rest,
-            })
+            (agrees, of_mean(row, told, outstanding, agrees))
         }
-        (None, Some(p99)) => {
-            let agrees = mean_ms <= p99;
-            let rest = match agrees {
-                true => format!(
-                    "; the published P99 of {} is consistent with that",
-                    millis(p99)
-                ),
-                false => format!("; the published P99 of {} is below that mean", millis(p99)),
-            };
-            Some(Check {
-                agrees: Some(agrees),
-                sentence: must + &rest,
-            })
-        }
-        (None, None) => None,
+        (None, Some(p99)) => (mean_ms <= p99, of_p99(p99, mean_ms <= p99)),
+        (None, None) => return None,
+    };
+    let must = implied(row, connections, mean_ms);
+    Some(Check {
+        agrees: Some(agrees),
+        sentence: Words::new(must.en + &rest.en, must.zh + &rest.zh),
+    })
+}
+
+/// What a row says that leaves its connections out.
+fn in_flight(row: &PublishedRow, mean_ms: f64) -> Check {
+    let (name, rate) = (&row.name, number(row.rate));
+    let (mean, flying) = (millis(mean_ms), number(row.rate * mean_ms / 1e3));
+    Check {
+        agrees: None,
+        sentence: Words::new(
+            format!(
+                "{name}: {rate} per second at a mean of {mean} means {flying} in flight; the post \
+                 doesn't say how many connections it used"
+            ),
+            format!(
+                "{name}：每秒 {rate} 个、平均 {mean}，相当于同时有 {flying} 个请求在途；原文没有写连接数"
+            ),
+        ),
+    }
+}
+
+/// The mean that a closed loop must have.
+fn implied(row: &PublishedRow, connections: u32, mean_ms: f64) -> Words {
+    let (name, rate, mean) = (&row.name, number(row.rate), millis(mean_ms));
+    let connections = number(connections.into());
+    let (deep_en, deep_zh) = match row.pipeline {
+        1 => (String::new(), String::new()),
+        depth => (
+            format!(", {depth} deep,"),
+            format!("、每个连接 {depth} 个请求"),
+        ),
+    };
+    Words::new(
+        format!(
+            "{name}: {connections} connections{deep_en} at {rate} per second imply a mean of {mean}"
+        ),
+        format!("{name}：{connections} 个连接{deep_zh}，每秒 {rate} 个，平均应为 {mean}"),
+    )
+}
+
+fn of_mean(row: &PublishedRow, told: f64, outstanding: f64, agrees: bool) -> Words {
+    let (mean, outstanding) = (millis(told), number(outstanding));
+    if agrees {
+        return Words::new(
+            format!("; the published {mean} agrees"),
+            format!("；原文的 {mean} 与此相符"),
+        );
+    }
+    let flying = number(row.rate * told / 1e3);
+    Words::new(
+        format!(
+            "; the published {mean} would mean {flying} in flight at that rate, not {outstanding}"
+        ),
+        format!("；按原文的 {mean}，该吞吐下在途的应是 {flying} 个，而不是 {outstanding} 个"),
+    )
+}
+
+fn of_p99(p99: f64, agrees: bool) -> Words {
+    let p99 = millis(p99);
+    match agrees {
+        true => Words::new(
+            format!("; the published P99 of {p99} is consistent with that"),
+            format!("；原文的 P99 {p99} 与此不矛盾"),
+        ),
+        false => Words::new(
+            format!("; the published P99 of {p99} is below that mean"),
+            format!("；原文的 P99 {p99} 反而低于这个平均值"),
+        ),
     }
 }
 
@@ -166,7 +194,7 @@ mod tests {
             (1_000, 4_800.0, 208.0, true),
         ] {
             let check = check(&row(Some(connections), rate, Some(mean_ms))).expect("all three");
-            assert_eq!(check.agrees, Some(agrees), "{}", check.sentence);
+            assert_eq!(check.agrees, Some(agrees), "{:?}", check.sentence);
         }
     }
 
@@ -174,7 +202,7 @@ mod tests {
     fn a_contradiction_says_what_would_be_in_flight() {
         let check = check(&row(Some(1_000), 9_600.0, Some(12.0))).expect("all three");
         assert_eq!(
-            check.sentence,
+            check.sentence.en,
             "x: 1,000 connections at 9,600 per second imply a mean of 104 ms; the published 12 ms \
              would mean 115 in flight at that rate, not 1,000"
         );
@@ -185,8 +213,8 @@ mod tests {
         let check = check(&row(None, 8_200.0, Some(12.4))).expect("two of three");
         assert_eq!(check.agrees, None);
         assert!(
-            check.sentence.contains("means 102 in flight"),
-            "{}",
+            check.sentence.en.contains("means 102 in flight"),
+            "{:?}",
             check.sentence
         );
         assert_eq!(super::check(&row(None, 8_200.0, None)), None);
@@ -201,10 +229,10 @@ mod tests {
             ..row(Some(5_000), 78_432.0, None)
         };
         let check = check(&pipelined).expect("a bound");
-        assert_eq!(check.agrees, Some(false), "{}", check.sentence);
+        assert_eq!(check.agrees, Some(false), "{:?}", check.sentence);
         assert!(
-            check.sentence.contains("5,000 connections, 10 deep, at"),
-            "{}",
+            check.sentence.en.contains("5,000 connections, 10 deep, at"),
+            "{:?}",
             check.sentence
         );
     }

@@ -15,6 +15,7 @@ pub mod page;
 pub mod posts;
 mod run;
 mod stated;
+mod word;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +23,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use file::{Cited, Claim, Ground, Hold, Id, Judge, Run, Test, Why, Words};
-pub use judge::{Interval, Judgement, Word};
+pub use file::{Cited, Claim, Ground, Hold, Id, Judge, Run, Test, Untested, Why};
+pub use judge::{Interval, Judgement};
 pub use run::{Ran, run};
 pub use stated::Stated;
+pub use word::{Word, Words};
 
 use lab::comparison::Comparison;
 use lab::hidden::is_kept_of;
@@ -90,7 +92,7 @@ impl Finding {
         }
     }
 
-    fn without(word: Word, sentence: impl Into<String>) -> Finding {
+    fn without(word: Word, sentence: Words) -> Finding {
         Finding::resting_on(vec![Judgement::of(word, sentence)])
     }
 }
@@ -129,11 +131,8 @@ pub fn find(
 ) -> Result<Option<Finding>, String> {
     let test = match &claim.test {
         Ok(test) => test,
-        Err(why) => {
-            return Ok(Some(Finding::without(
-                Word::CannotBeTested,
-                why.en.as_str(),
-            )));
+        Err(untested) => {
+            return Ok(Some(Finding::without(untested.word, untested.why.clone())));
         }
     };
     let place = match &test.run {

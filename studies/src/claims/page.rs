@@ -12,7 +12,7 @@ use report::markdown::escape;
 
 use super::judge::shown;
 use super::posts::Post;
-use super::{Claim, Finding, Id, Judgement, Run, Word, Words, little};
+use super::{Claim, Finding, Id, Run, Word, Words, little};
 
 pub use language::Language;
 
@@ -57,22 +57,13 @@ impl Entry {
         let Some(weakest) = all.iter().find(|one| one.word == finding.word) else {
             return String::new();
         };
-        let sentence = self.sentence(weakest, language);
+        let sentence = language.one(&weakest.sentence);
         match all.len() {
             1 => sentence.to_owned(),
             count => language.of(
                 format!("{sentence} (the weakest of {count} findings)"),
                 format!("{sentence}（{count} 个判定中最弱的一个）"),
             ),
-        }
-    }
-
-    /// What a judgement says. It is made of data and has one language, unless the claim's file
-    /// says it.
-    fn sentence<'a>(&'a self, judgement: &'a Judgement, language: Language) -> &'a str {
-        match &self.claim.test {
-            Err(why) => language.one(why),
-            Ok(_) => &judgement.sentence,
         }
     }
 
@@ -217,7 +208,7 @@ impl Ledger<'_> {
             format!(
                 "{word}{}{}",
                 language.of(": ", "："),
-                entry.sentence(one, language)
+                language.one(&one.sentence)
             )
         });
         let records = finding.and_then(|finding| {
@@ -235,7 +226,8 @@ impl Ledger<'_> {
                 format!("{says}（依据：{from}）"),
             )
         });
-        let arithmetic = entry.arithmetic().into_iter().map(|check| check.sentence);
+        let arithmetic = entry.arithmetic().into_iter();
+        let arithmetic = arithmetic.map(|check| language.one(&check.sentence).to_owned());
         let one = |words: &Words| vec![language.one(words).to_owned()];
         let all = vec![
             (language.of("source", "出处"), vec![self.source(claim)]),
@@ -460,7 +452,7 @@ fn section(ledger: &Ledger<'_>, entry: &Entry) -> Section {
             (page::note(
                 tone(Some(judgement.word)),
                 language.word(Some(judgement.word)),
-                entry.sentence(judgement, language),
+                language.one(&judgement.sentence),
             ))
         }
         (page::facts(&rest(ledger, entry)))
@@ -498,7 +490,7 @@ fn tone(word: Option<Word>) -> Tone {
         Some(Word::Weaker | Word::Undecided) => Tone::Warn,
         Some(Word::DoesNotHold) => Tone::Bad,
         Some(Word::Void) => Tone::Void,
-        Some(Word::CannotBeTested) | None => Tone::Calm,
+        Some(Word::CannotBeTested | Word::NotRun) | None => Tone::Calm,
     }
 }
 

@@ -133,6 +133,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "written = \"2026-11-22\"\ncannot = \"No.\"",
         "expected `cannot` in both languages",
     ),
+    (
+        "written = \"2026-11-22\"",
+        "written = \"2026-11-22\"\nnot_run = \"No.\"\ncannot = \"No.\"",
+        "expected one of `cannot` and `not_run`",
+    ),
     ("ratio = {", "ration = {", "did you mean `ratio`?"),
     ("\"seconds\"", "\"second\"", "did you mean `seconds`?"),
     ("published = 5 }", "published = 0 }", "0 isn't above zero"),
@@ -201,6 +206,10 @@ fn a_claim_that_cannot_be_read_says_where_and_what_was_expected() {
     let finding =
         claims::find(&claim, &Source::of(&arena.folder), None).expect("no record is read");
     assert_eq!(finding.expect("a finding").word, Word::CannotBeTested);
+    let not_run = both(head).replace("cannot =", "not_run =");
+    let claim = Claim::read(&write(&arena, "a1.toml", &not_run)).expect("a claim");
+    let finding = claims::find(&claim, &Source::of(&arena.folder), None).expect("no record");
+    assert_eq!(finding.expect("a finding").word, Word::NotRun);
 }
 
 #[test]
@@ -274,7 +283,8 @@ fn published_figures_are_held_against_each_other_without_a_run() {
     let statement = statement.replace("run_here = \"这台机器。\"\nchanged = \"机器。\"\n", "");
     let judge = |published: &str| {
         format!(
-            "{head}[statement]{statement}[[judge]]\n[judge.arithmetic]\nwhat = \"bytes\"\n\
+            "{head}[statement]{statement}[[judge]]\n[judge.arithmetic]\nwhat = {{ en = \"bytes\", \
+             zh = \"字节\" }}\n\
              from = \"12 / 3\"\ntimes = 100\npublished = \"{published}\"\n"
         )
     };
@@ -354,7 +364,7 @@ fn a_server_that_is_missing_makes_a_claim_one_that_cannot_be_tested() {
     let found = found.expect("it was run");
     assert_eq!(found.word, Word::CannotBeTested);
     assert!(
-        found.judgements[0].sentence.ends_with("Install it so"),
+        found.judgements[0].sentence.en.ends_with("Install it so"),
         "{:?}",
         found.judgements
     );

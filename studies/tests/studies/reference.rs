@@ -117,7 +117,7 @@ of = "x"
 published = "0%"
 [[judge]]
 [judge.arithmetic]
-what = "x"
+what = { en = "x", zh = "x" }
 from = 1
 published = 1
 "#;

@@ -1,6 +1,6 @@
 //! Published figures held against each other. Nothing is measured.
 
-use super::{Judgement, Word, shown};
+use super::{Judgement, Word, words};
 use crate::claims::file::Arithmetic;
 use crate::claims::little::APART_MAX;
 
@@ -10,16 +10,10 @@ pub(in crate::claims) fn judge(asked: &Arithmetic) -> Judgement {
     let published = asked.published.value;
     let agrees = (comes_to / published - 1.0).abs() <= APART_MAX;
     let made_of = match asked.published.text.contains(' ') {
-        true => format!(" ({})", asked.published.text),
-        false => String::new(),
+        true => asked.published.text.as_str(),
+        false => "",
     };
-    let sentence = format!(
-        "{}: {} come to {}; published: {}{made_of}",
-        asked.what,
-        asked.from.text,
-        shown(comes_to),
-        shown(published)
-    );
+    let sentence = words::sum(&asked.what, &asked.from.text, comes_to, published, made_of);
     let word = match agrees {
         true => Word::Holds,
         false => Word::DoesNotHold,

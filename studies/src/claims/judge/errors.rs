@@ -2,9 +2,8 @@
 //! the published ones, so that rare errors may not have had the time to show: what was counted is
 //! taken as a draw, and only a share that it excludes is ruled out.
 
-use super::{Evidence, Judgement, Rounds, Word};
+use super::{Evidence, Judgement, Rounds, Word, words};
 use crate::claims::file::Errors;
-use crate::claims::little::number;
 
 pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let rounds = Rounds::find(&asked.of, evidence)?;
@@ -12,18 +11,9 @@ pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement
     let failed: u64 = good().map(|one| one.failed).sum();
     let all: u64 = failed + good().map(|one| one.completed).sum::<u64>();
     if all == 0 {
-        let sentence = format!("{} has no exchanges", asked.of);
-        return Err(Judgement::of(Word::Void, sentence));
+        return Err(Judgement::of(Word::Void, words::no_exchanges(&asked.of)));
     }
-    let share = |part: f64| format!("{:.3} %", part * 100.0);
-    let sentence = format!(
-        "errors of {}: {} of {} requests ({}); published: {}",
-        asked.of,
-        number(failed as f64),
-        number(all as f64),
-        share(failed as f64 / all as f64),
-        share(asked.published.value)
-    );
+    let sentence = words::errors(&asked.of, failed, all, asked.published.value);
     Ok(Judgement::of(
         word(failed, all, asked.published.value),
         sentence,

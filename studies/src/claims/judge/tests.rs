@@ -174,8 +174,8 @@ fn every_combination_has_the_word_that_is_kept_in_the_table() {
             text,
             "| {} | {:.0} % | {} | **{}** |",
             match bound {
-                Bound::Exact => "none",
-                _ => bound.words().trim_end(),
+                Bound::Exact => "none".into(),
+                _ => bound.words().en.trim_end().to_owned(),
             },
             100.0 * least.floor,
             measured.words(),
@@ -196,7 +196,7 @@ fn no_word_says_more_than_the_figures_allow() {
             Word::Holds => measured.low > 1.0 && highest >= PUBLISHED && bound != Bound::AtMost,
             Word::Stronger => measured.low > PUBLISHED && bound != Bound::AtMost,
             Word::Undecided => lowest < 1.0 + least.proven() || bound != Bound::Exact,
-            Word::CannotBeTested | Word::Void => false,
+            Word::CannotBeTested | Word::NotRun | Word::Void => false,
         };
         let name = word.name();
         assert!(right, "{name}: {measured:?} {bound:?} {least:?}");
@@ -217,12 +217,13 @@ fn the_word_of_a_claim_is_the_weakest_of_its_parts() {
         Word::Weaker,
         Word::Undecided,
         Word::Void,
+        Word::NotRun,
         Word::CannotBeTested,
         Word::DoesNotHold,
     ];
     let mut found = Vec::new();
     for expected in words {
-        found.push(Judgement::of(expected, ""));
+        found.push(Judgement::of(expected, Words::default()));
         assert_eq!(word(&found), expected);
         found.reverse();
         assert_eq!(word(&found), expected, "in any order");
@@ -319,7 +320,7 @@ fn requests_per_second_that_the_generator_left_open_are_judged_by_cpu_time() {
         let found = found(&by_rate(of, to, published), rows(full));
         let case = format!("{of} / {to}, published {published}, {full}: {found:?}");
         assert_eq!(found.word, expected, "{case}");
-        let sentence = &found.sentence;
+        let sentence = &found.sentence.en;
         assert!(sentence.contains("requests/s of a is"), "{case}");
         let cpu = "CPU time per exchange of b is 3.04 [3.00, 3.08] times that of a; published: ";
         assert_eq!(sentence.contains(cpu), full, "{case}");
@@ -352,7 +353,7 @@ fn where_both_were_bounded_cpu_time_says_which_is_above() {
         "the generator was the limit for both",
         "; CPU time per exchange of b is 1.21 [1.20, 1.23] times that of a; b above c: at least",
     ] {
-        assert!(right.sentence.contains(words), "{words}: {right:?}");
+        assert!(right.sentence.en.contains(words), "{words}: {right:?}");
     }
     let wrong = found(&order(["b", "a", "c"]), rows());
     assert_eq!(wrong.word, Word::DoesNotHold, "{wrong:?}");
@@ -366,5 +367,5 @@ fn where_both_were_bounded_cpu_time_says_which_is_above() {
     let unseen = found(&order(["a", "b", "c"]), unseen);
     assert_eq!(unseen.word, Word::Undecided, "{unseen:?}");
     let few = "too few rounds in common with a CPU time per exchange";
-    assert!(unseen.sentence.contains(few), "{unseen:?}");
+    assert!(unseen.sentence.en.contains(few), "{unseen:?}");
 }

@@ -36,6 +36,7 @@ impl Language {
         let chinese = match word {
             None => "未运行",
             Some(Word::CannotBeTested) => "此处无法检验",
+            Some(Word::NotRun) => "尚未运行",
             Some(Word::Void) => "作废",
             Some(Word::DoesNotHold) => "不成立",
             Some(Word::Undecided) => "无法判定",
@@ -68,6 +69,7 @@ impl Language {
             Some(Word::DoesNotHold) => ("does not hold", "do not hold"),
             Some(Word::Void) => ("is void", "are void"),
             Some(Word::CannotBeTested) => ("cannot be tested here", "cannot be tested here"),
+            Some(Word::NotRun) => ("has not been run yet", "have not been run yet"),
             None => ("was not run", "were not run"),
         };
         format!("{count} {}", if count == 1 { one } else { many })
@@ -83,7 +85,7 @@ impl Language {
              arithmetic, the post's own text, or our measurement.",
             "五篇公开文章比较了各种服务器在高并发下的表现。本页逐条列出它们的说法、我们按本机规模所做的检验，\
              以及检验结果。“原文说法”中的每个数字都能在所注章节里原样找到。“原因”中的每句话都注明了依据：\
-             由原文数字推算、原文本身，或本次实测。只有判定依据和算术核对是由数据生成的句子，保留英文。",
+             由原文数字推算、原文本身，或本次实测。压测端为何先到极限、缺少的程序如何安装，这些由程序给出的句子保留英文。",
         )
     }
 
@@ -111,7 +113,7 @@ impl Language {
 }
 
 /// Words of findings, in the order in which they are counted.
-pub(super) const COUNTED: [Option<Word>; 8] = [
+pub(super) const COUNTED: [Option<Word>; 9] = [
     Some(Word::Holds),
     Some(Word::Stronger),
     Some(Word::Weaker),
@@ -119,5 +121,6 @@ pub(super) const COUNTED: [Option<Word>; 8] = [
     Some(Word::DoesNotHold),
     Some(Word::Void),
     Some(Word::CannotBeTested),
+    Some(Word::NotRun),
     None,
 ];

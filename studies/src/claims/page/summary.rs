@@ -30,7 +30,12 @@ pub(super) fn counts(entries: &[&Entry], language: Language) -> String {
 /// A post in three sentences: the counts, what is farthest from it, and what it has most right.
 /// The counts alone where nothing was measured.
 pub(super) fn of_post(entries: &[&Entry], language: Language) -> String {
-    let untested = [None, Some(Word::CannotBeTested), Some(Word::Void)];
+    let untested = [
+        None,
+        Some(Word::CannotBeTested),
+        Some(Word::NotRun),
+        Some(Word::Void),
+    ];
     if entries.iter().all(|entry| untested.contains(&entry.word())) {
         return counts(entries, language);
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::claims::judge::Interval;
 use crate::claims::little::PublishedRow;
 use crate::claims::posts::Section;
-use crate::claims::{Cited, Ground, Judgement, Run, Test, Why, Words};
+use crate::claims::{Cited, Ground, Judgement, Run, Test, Untested, Why, Words};
 use crate::snapshot;
 
 fn words(en: &str, zh: &str) -> Words {
@@ -58,9 +58,10 @@ fn claim(id: &str, why: &[&str]) -> Claim {
 fn entries() -> Vec<Entry> {
     let measured = Judgement {
         word: Word::Weaker,
-        sentence: "requests/s of one is 1.98 [1.90, 2.06] times that of other; 3.00 was \
-                   published"
-            .into(),
+        sentence: words(
+            "requests/s of one is 1.98 [1.90, 2.06] times that of other; published: 3.00",
+            "one 的每秒请求数是 other 的 1.98 [1.90, 2.06] 倍；原文：3.00",
+        ),
         measured: Some(Interval {
             low: 1.9,
             centre: 1.98,
@@ -81,10 +82,16 @@ fn entries() -> Vec<Entry> {
         },
         Entry {
             claim: Claim {
-                test: Err(words("It takes two.", "需要两台机器。")),
+                test: Err(Untested {
+                    word: Word::CannotBeTested,
+                    why: words("It takes two.", "需要两台机器。"),
+                }),
                 ..claim("A2", &[])
             },
-            finding: Some(Finding::without(Word::CannotBeTested, "It takes two.")),
+            finding: Some(Finding::without(
+                Word::CannotBeTested,
+                words("It takes two.", "需要两台机器。"),
+            )),
         },
         Entry {
             claim: claim("B10", &[]),

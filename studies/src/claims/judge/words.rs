@@ -1,0 +1,293 @@
+//! The sentences of judgements, in both languages. What comes from elsewhere, such as why the
+//! generator was the limit or how a program is installed, is English in both.
+
+use lab::verdict::Metric;
+
+use super::{Bound, Interval, shown};
+use crate::claims::little::number;
+use crate::claims::word::Words;
+
+/// What a figure is called.
+fn called(metric: Metric) -> Words {
+    let zh = match metric {
+        Metric::RequestsPerSecond | Metric::RequestsDriven => "每秒请求数",
+        Metric::ResponseTimeP99 => " P99 响应时间",
+        Metric::ResponseTimeP95 => " P95 响应时间",
+        Metric::ResponseTimeP50 => "响应时间中位数",
+        Metric::ResponseTimeMean => "平均响应时间",
+        Metric::ServerCpuPerExchange => "每个请求的 CPU 时间",
+        Metric::Seconds => "耗时",
+        Metric::MemoryPeak => "内存峰值",
+        Metric::Capacity => "容量",
+        Metric::GeneratorCpuPerExchange => "压测端每个请求的 CPU 时间",
+    };
+    Words::new(metric.name(), zh)
+}
+
+/// One after another.
+pub(in crate::claims) fn joined(all: &[Words]) -> Words {
+    let en: Vec<&str> = all.iter().map(|one| one.en.as_str()).collect();
+    let zh: Vec<&str> = all.iter().map(|one| one.zh.as_str()).collect();
+    Words::new(en.join("; "), zh.join("；"))
+}
+
+/// That a row isn't there, or can't be used, for this reason.
+pub(super) fn plain(why: &str) -> Words {
+    Words::new(why, why)
+}
+
+pub(super) fn no_row(name: &str) -> Words {
+    Words::new(
+        format!("there's no row called {name} in what was measured"),
+        format!("测量结果中没有名为 {name} 的一行"),
+    )
+}
+
+pub(super) fn not_measured(name: &str) -> Words {
+    Words::new(format!("{name} wasn't measured"), format!("{name} 未测量"))
+}
+
+pub(super) fn of_row(name: &str, what: &str) -> Words {
+    Words::new(format!("{name}: {what}"), format!("{name}：{what}"))
+}
+
+pub(super) fn too_few(of: &str, to: &str, metric: Metric) -> Words {
+    let called = called(metric);
+    Words::new(
+        format!(
+            "{of} and {to} have too few rounds in common with a {}",
+            called.en
+        ),
+        format!("{of} 与 {to} 都有{}的轮次太少", called.zh),
+    )
+}
+
+pub(super) fn delayed(why: &str) -> Words {
+    Words::new(
+        format!("the times include the generator's own delays ({why})"),
+        format!("这些时间包含压测端自身的延迟（{why}）"),
+    )
+}
+
+pub(super) fn limited_for_both(why: &str) -> Words {
+    Words::new(
+        format!("the generator was the limit for both ({why})"),
+        format!("两边都是压测端先到极限（{why}）"),
+    )
+}
+
+/// Why CPU time is judged beside requests/s.
+pub(super) fn limited(why: &str) -> Words {
+    Words::new(
+        format!(" (the generator was the limit: {why})"),
+        format!("（压测端先到极限：{why}）"),
+    )
+}
+
+/// A multiple that was measured against one that was published, by another figure if one is named.
+pub(super) fn multiple(
+    metric: Metric,
+    rows: (&str, &str),
+    (bound, measured): (Bound, Interval),
+    published: f64,
+    by: Option<Metric>,
+) -> Words {
+    let ((of, to), named) = (rows, called(metric));
+    let by = by.map(called).unwrap_or_default();
+    let either = |en: &str, zh: &str| match by.en.is_empty() {
+        true => [String::new(), String::new()],
+        false => [format!("{en}{}", by.en), format!("{zh}{}", by.zh)],
+    };
+    let [by_en, by_zh] = either(" by ", "，按");
+    let (amount, measured, published) = (bound.words(), measured.words(), shown(published));
+    Words::new(
+        format!(
+            "{} of {of} is {}{measured} times that of {to}; published: {published}{by_en}",
+            named.en, amount.en
+        ),
+        format!(
+            "{of} 的{}{}是 {to} 的 {measured} 倍；原文：{published}{by_zh}",
+            named.zh, amount.zh
+        ),
+    )
+}
+
+pub(super) fn by(metric: Metric, pairs: &Words) -> Words {
+    let called = called(metric);
+    Words::new(
+        format!("by {}: {}", called.en, pairs.en),
+        format!("按{}：{}", called.zh, pairs.zh),
+    )
+}
+
+/// How two rows lie to each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Relation {
+    Above,
+    NotShown,
+    Below,
+    NoDifferent,
+}
+
+pub(super) fn relation(
+    (of, to): (&str, &str),
+    relation: Relation,
+    (bound, measured): (Bound, Interval),
+) -> Words {
+    let (en, zh) = match relation {
+        Relation::Above => ("above", "高于"),
+        Relation::NotShown => ("not shown to be above", "未能显示高于"),
+        Relation::Below => ("below", "低于"),
+        Relation::NoDifferent => ("no different from", "无异于"),
+    };
+    let (amount, measured) = (bound.words(), measured.words());
+    Words::new(
+        format!("{of} {en} {to}: {}{measured} ×", amount.en),
+        format!("{of} {zh} {to}：{}{measured} 倍", amount.zh),
+    )
+}
+
+pub(super) fn cpu((of, to): (&str, &str), measured: Interval) -> Words {
+    let (called, measured) = (called(Metric::ServerCpuPerExchange), measured.words());
+    Words::new(
+        format!("{} of {to} is {measured} times that of {of}", called.en),
+        format!("{to} 的{}是 {of} 的 {measured} 倍", called.zh),
+    )
+}
+
+pub(super) fn no_figure(row: &str, metric: Metric) -> Words {
+    let called = called(metric);
+    Words::new(
+        format!("{row} has no {}", called.en),
+        format!("{row} 没有{}", called.zh),
+    )
+}
+
+/// A figure of a row, per core or not; where the generator was the limit, why.
+pub(super) fn figure(
+    (metric, row): (Metric, &str),
+    per_core: bool,
+    measured: Interval,
+    published: f64,
+    limited: Option<&str>,
+) -> Words {
+    let called = called(metric);
+    let (each_en, each_zh) = match per_core {
+        true => (" per core", "（每核）"),
+        false => ("", ""),
+    };
+    let (end_en, end_zh) = match metric.more_is_better() {
+        true => ("least", "至少"),
+        false => ("most", "至多"),
+    };
+    let bound_en = limited.map_or(String::new(), |why| {
+        format!(" (at {end_en}, because the generator was the limit: {why})")
+    });
+    let bound_zh = limited.map_or(String::new(), |why| {
+        format!("（{end_zh}，压测端先到极限：{why}）")
+    });
+    let [low, high, published] = [measured.low, measured.high, published].map(number);
+    Words::new(
+        format!(
+            "{} of {row}{each_en}: between {low} and {high} in our rounds{bound_en}; published: \
+             {published}",
+            called.en
+        ),
+        format!(
+            "{row} 的{}{each_zh}：各轮在 {low} 与 {high} 之间{bound_zh}；原文：{published}",
+            called.zh
+        ),
+    )
+}
+
+pub(super) fn no_number(row: &str, word: &str) -> Words {
+    Words::new(
+        format!("{row} prints no number after `{word}`"),
+        format!("{row} 的输出中 `{word}` 之后没有数字"),
+    )
+}
+
+/// Two numbers that commands write, and their published ratio.
+pub(super) fn printed(
+    word: &str,
+    (of, a): (&str, f64),
+    (to, b): (&str, f64),
+    [least, most]: [f64; 2],
+) -> Words {
+    let (ratio, least, most) = (shown(a / b), shown(least), shown(most));
+    let (a, b) = (number(a), number(b));
+    let (range_en, range_zh) = match least == most {
+        true => (least.clone(), least),
+        false => (format!("{least} to {most}"), format!("{least} 到 {most}")),
+    };
+    Words::new(
+        format!(
+            "{word} of {of}: {a} against {b} of {to}, a ratio of {ratio}; published: {range_en}"
+        ),
+        format!("{of} 的 {word} 为 {a}，{to} 为 {b}，比值 {ratio}；原文：{range_zh}"),
+    )
+}
+
+pub(super) fn no_conditions(row: &str) -> Words {
+    Words::new(
+        format!("{row} has no phases with conditions"),
+        format!("{row} 没有带条件的阶段"),
+    )
+}
+
+/// How a phase went in its rounds.
+pub(super) fn phase(name: &str, passes: bool, (passed, rounds): (usize, usize)) -> Words {
+    let (en, zh) = match passes {
+        true => ("passes", "通过"),
+        false => ("fails", "未通过"),
+    };
+    Words::new(
+        format!("{name} {en} ({passed} of {rounds})"),
+        format!("{name} {zh}（{rounds} 轮中 {passed} 轮）"),
+    )
+}
+
+pub(super) fn phases(row: &str, phases: &[Words]) -> Words {
+    let en: Vec<&str> = phases.iter().map(|one| one.en.as_str()).collect();
+    let zh: Vec<&str> = phases.iter().map(|one| one.zh.as_str()).collect();
+    Words::new(
+        format!("{row}: {}", en.join(", ")),
+        format!("{row}：{}", zh.join("，")),
+    )
+}
+
+pub(super) fn no_exchanges(row: &str) -> Words {
+    Words::new(format!("{row} has no exchanges"), format!("{row} 没有请求"))
+}
+
+pub(super) fn errors(row: &str, failed: u64, all: u64, published: f64) -> Words {
+    let percent = |part: f64| format!("{:.3}", part * 100.0);
+    let share = percent(failed as f64 / all as f64);
+    let (failed, all, published) = (
+        number(failed as f64),
+        number(all as f64),
+        percent(published),
+    );
+    Words::new(
+        format!(
+            "errors of {row}: {failed} of {all} requests ({share} %); published: {published} %"
+        ),
+        format!("{row} 的错误：{all} 个请求中 {failed} 个（{share}%）；原文：{published}%"),
+    )
+}
+
+/// What other figures of a post come to.
+pub(super) fn sum(what: &Words, from: &str, comes_to: f64, published: f64, made_of: &str) -> Words {
+    let (comes_to, published) = (shown(comes_to), shown(published));
+    let (en, zh) = match made_of.is_empty() {
+        true => (String::new(), String::new()),
+        false => (format!(" ({made_of})"), format!("（{made_of}）")),
+    };
+    Words::new(
+        format!(
+            "{}: {from} come to {comes_to}; published: {published}{en}",
+            what.en
+        ),
+        format!("{}：{from} 得 {comes_to}；原文：{published}{zh}", what.zh),
+    )
+}

@@ -67,12 +67,25 @@ fn the_capacity_of_a_limited_route_is_bracketed_from_both_sides() {
 #[test]
 fn a_search_that_begins_with_too_few_connections_adds_some_and_finds_the_servers_capacity() {
     let (server, folder) = (Server::start(&[]), Folder::new());
-    let (url, out) = (server.at("/delay/20ms"), folder.path("out"));
-    let mut words = vec!["capacity", &url, "-o", &out, "-d", "500ms"];
-    words.extend(["--arrivals", "constant", "--precision", "20%"]);
-    words.extend(["--from", "100", "--to", "2k", "--slo", "p90<150ms"]);
-    words.extend(["--repeats", "1", "--confirmations", "1"]);
-    let ended = ringside(&words);
+    let url = server.at("/delay/20ms");
+    let search = |out: &str| {
+        let mut words = vec!["capacity", &url, "-o", out, "-d", "500ms"];
+        words.extend(["--arrivals", "constant", "--precision", "20%"]);
+        words.extend(["--from", "100", "--to", "2k", "--slo", "p90<150ms"]);
+        words.extend(["--repeats", "1", "--confirmations", "1"]);
+        ringside(&words)
+    };
+    // Where others take the generator's CPU, the search says so and ends: that's no answer here.
+    let mut outs = (1..=5).map(|attempt| folder.path(&format!("out-{attempt}")));
+    let mut out = outs.next().unwrap();
+    let mut ended = search(&out);
+    for next in outs {
+        if !ended.stdout.contains("The generator was the limit") {
+            break;
+        }
+        out = next;
+        ended = search(&out);
+    }
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
     let found: Value = serde_json::from_str(&found).unwrap();

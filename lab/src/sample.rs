@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Lost, Record};
+use measure::record::{Lost, Record, Times};
 use serde::{Deserialize, Serialize};
 use statistics::quantile::exchanges_min;
 use supervisor::generator::Generated;
@@ -84,6 +84,11 @@ impl Sample {
         // What was answered in the drain cost the window neither processor time nor bytes.
         let answered = record.exchanges.answered_in_window.unwrap_or(completed);
         let each = |sum: f64| (answered > 0).then(|| sum / answered as f64);
+        // A percentile far out takes enough exchanges.
+        let tail = |figure: &str, share: f64, of: fn(&Times) -> Option<f64>| {
+            let figure = record.unspoiled(figure, of);
+            figure.filter(|_| completed >= exchanges_min(share))
+        };
         let wall_ns = server.wall_ns.max(1) as f64;
         let server_busy = server.cpu_ns as f64 / wall_ns / cores.max(1) as f64;
         let generator = &record.generator;
@@ -96,12 +101,8 @@ impl Sample {
             seconds: None,
             mean_us: record.unspoiled("mean", |times| times.mean),
             p50_us: record.unspoiled("p50", |times| times.p50),
-            p95_us: record
-                .unspoiled("p95", |times| times.p95)
-                .filter(|_| completed >= exchanges_min(0.95)),
-            p99_us: record
-                .unspoiled("p99", |times| times.p99)
-                .filter(|_| completed >= exchanges_min(0.99)),
+            p95_us: tail("p95", 0.95, |times| times.p95),
+            p99_us: tail("p99", 0.99, |times| times.p99),
             // Nobody was seen whose time it would be, or the kernel hadn't counted yet.
             server_cpu_us_per_exchange: each(cpu_us_in_window)
                 .filter(|cpu_us| *cpu_us > 0.0 && !server.is_unseen()),

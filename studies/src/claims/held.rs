@@ -19,7 +19,7 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
 
 use super::file::{Hold, Judge};
-use super::judge::{Judgement, arithmetic, joined};
+use super::judge::{Judgement, arithmetic, words};
 use super::little::number;
 use super::word::{Word, Words};
 use super::{Finding, Options, Test, machine};
@@ -84,24 +84,18 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     let said: Vec<Words> = outcomes
         .iter()
         .map(|outcome| {
-            let rule = &outcome.threshold;
-            let (passes, zh) = match outcome.ok {
-                true => ("passes", "通过"),
-                false => ("fails", "未通过"),
+            let (rule, ends) = (&outcome.threshold, words::passes(outcome.ok));
+            let measured = match outcome.measured.as_deref() {
+                Some(measured) => Words::new(measured, measured),
+                None => Words::new("nothing was measured", "没有测到"),
             };
-            match outcome.measured.as_deref() {
-                Some(measured) => Words::new(
-                    format!("{rule} {passes} ({measured})"),
-                    format!("{rule} {zh}（{measured}）"),
-                ),
-                None => Words::new(
-                    format!("{rule} {passes} (nothing was measured)"),
-                    format!("{rule} {zh}（没有测到）"),
-                ),
-            }
+            Words::new(
+                format!("{rule} {} ({})", ends.en, measured.en),
+                format!("{rule} {}（{}）", ends.zh, measured.zh),
+            )
         })
         .collect();
-    let said = joined(&said);
+    let said = Words::joined(&said, words::APART);
     let held = record.plan.connections;
     let all = outcomes.iter().all(|outcome| outcome.ok);
     match asked.claimed.filter(|claimed| held < *claimed) {

@@ -13,7 +13,7 @@
 
 pub(super) mod arithmetic;
 mod errors;
-mod words;
+pub(super) mod words;
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ use lab::verdict::{self, Metric, Side};
 use statistics::{self, ALPHA, Spread};
 
 use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio, Test};
+use super::little::number;
 use super::word::{Word, Words};
 use words::Relation;
-pub(super) use words::joined;
 
 /// Cores of servers on which posts are written and read differ by less than about this factor: a
 /// figure that is further below what was published is not that of another core.
@@ -312,7 +312,7 @@ fn as_well(
         true => Words::default(),
         false => words::limited(why),
     };
-    let rate = Words::new(rate.en + &because.en, rate.zh + &because.zh);
+    let rate = rate.with(&because);
     let cpu = match &by_cpu {
         Ok(found) | Err(found) => found.sentence.clone(),
     };
@@ -321,7 +321,7 @@ fn as_well(
         _ => by_rate,
     };
     Judgement {
-        sentence: words::joined(&[rate, cpu]),
+        sentence: Words::joined(&[rate, cpu], words::APART),
         ..decides
     }
 }
@@ -419,7 +419,7 @@ fn judge_order(asked: &Order, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         });
     }
     let sentences: Vec<Words> = found.iter().map(|one| one.sentence.clone()).collect();
-    let sentence = words::by(asked.metric, &words::joined(&sentences));
+    let sentence = words::by(asked.metric, &Words::joined(&sentences, words::APART));
     Ok(Judgement::of(word(&found), sentence))
 }
 
@@ -577,8 +577,7 @@ fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgem
         (true, _) => Word::Holds,
         (false, None) => Word::DoesNotHold,
         (false, Some(why)) => {
-            let limited = words::limited(&why);
-            sentence = Words::new(sentence.en + &limited.en, sentence.zh + &limited.zh);
+            sentence = sentence.with(&words::limited(&why));
             Word::Undecided
         }
     };
@@ -588,7 +587,7 @@ fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgem
 /// A number with about three figures.
 pub(super) fn shown(value: f64) -> String {
     match value {
-        100.0.. => super::little::number(value),
+        100.0.. => number(value),
         10.0.. => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }

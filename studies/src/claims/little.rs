@@ -75,7 +75,7 @@ pub fn check(row: &PublishedRow) -> Option<Check> {
     let must = implied(row, connections, mean_ms);
     Some(Check {
         agrees: Some(agrees),
-        sentence: Words::new(must.en + &rest.en, must.zh + &rest.zh),
+        sentence: must.with(&rest),
     })
 }
 

@@ -20,6 +20,17 @@ impl Words {
             zh: zh.into(),
         }
     }
+
+    /// This, and `more` right behind it.
+    pub(super) fn with(self, more: &Words) -> Words {
+        Words::new(self.en + &more.en, self.zh + &more.zh)
+    }
+
+    /// All of them, with what stands between two in each language.
+    pub(super) fn joined(all: &[Words], [en, zh]: [&str; 2]) -> Words {
+        let texts = |of: fn(&Words) -> &str| all.iter().map(of).collect::<Vec<_>>();
+        Words::new(texts(|one| &one.en).join(en), texts(|one| &one.zh).join(zh))
+    }
 }
 
 /// What was found about a claim, as a word. Ordered from the weakest: of several the weakest

@@ -9,10 +9,8 @@ pub(in crate::claims) fn judge(asked: &Arithmetic) -> Judgement {
     let comes_to = asked.from.value * asked.times;
     let published = asked.published.value;
     let agrees = (comes_to / published - 1.0).abs() <= APART_MAX;
-    let made_of = match asked.published.text.contains(' ') {
-        true => asked.published.text.as_str(),
-        false => "",
-    };
+    let text = asked.published.text.as_str();
+    let made_of = text.contains(' ').then_some(text);
     let sentence = words::sum(&asked.what, &asked.from.text, comes_to, published, made_of);
     let word = match agrees {
         true => Word::Holds,

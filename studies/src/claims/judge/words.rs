@@ -24,11 +24,15 @@ fn called(metric: Metric) -> Words {
     Words::new(metric.name(), zh)
 }
 
-/// One after another.
-pub(in crate::claims) fn joined(all: &[Words]) -> Words {
-    let en: Vec<&str> = all.iter().map(|one| one.en.as_str()).collect();
-    let zh: Vec<&str> = all.iter().map(|one| one.zh.as_str()).collect();
-    Words::new(en.join("; "), zh.join("；"))
+/// What stands between findings.
+pub(in crate::claims) const APART: [&str; 2] = ["; ", "；"];
+
+/// Whether a condition was met.
+pub(in crate::claims) fn passes(ok: bool) -> Words {
+    match ok {
+        true => Words::new("passes", "通过"),
+        false => Words::new("fails", "未通过"),
+    }
 }
 
 /// That a row isn't there, or can't be used, for this reason.
@@ -92,23 +96,29 @@ pub(super) fn multiple(
     published: f64,
     by: Option<Metric>,
 ) -> Words {
-    let ((of, to), named) = (rows, called(metric));
-    let by = by.map(called).unwrap_or_default();
-    let either = |en: &str, zh: &str| match by.en.is_empty() {
-        true => [String::new(), String::new()],
-        false => [format!("{en}{}", by.en), format!("{zh}{}", by.zh)],
+    let by = match by.map(called) {
+        Some(by) => Words::new(format!(" by {}", by.en), format!("，按{}", by.zh)),
+        None => Words::default(),
     };
-    let [by_en, by_zh] = either(" by ", "，按");
-    let (amount, measured, published) = (bound.words(), measured.words(), shown(published));
+    let published = shown(published);
+    let published = Words::new(
+        format!("; published: {published}"),
+        format!("；原文：{published}"),
+    );
+    times(metric, rows, bound, measured)
+        .with(&published)
+        .with(&by)
+}
+
+/// A row's figure as a multiple of another's.
+fn times(metric: Metric, (of, to): (&str, &str), bound: Bound, measured: Interval) -> Words {
+    let (called, amount, measured) = (called(metric), bound.words(), measured.words());
     Words::new(
         format!(
-            "{} of {of} is {}{measured} times that of {to}; published: {published}{by_en}",
-            named.en, amount.en
+            "{} of {of} is {}{measured} times that of {to}",
+            called.en, amount.en
         ),
-        format!(
-            "{of} 的{}{}是 {to} 的 {measured} 倍；原文：{published}{by_zh}",
-            named.zh, amount.zh
-        ),
+        format!("{of} 的{}{}是 {to} 的 {measured} 倍", called.zh, amount.zh),
     )
 }
 
@@ -148,10 +158,11 @@ pub(super) fn relation(
 }
 
 pub(super) fn cpu((of, to): (&str, &str), measured: Interval) -> Words {
-    let (called, measured) = (called(Metric::ServerCpuPerExchange), measured.words());
-    Words::new(
-        format!("{} of {to} is {measured} times that of {of}", called.en),
-        format!("{to} 的{}是 {of} 的 {measured} 倍", called.zh),
+    times(
+        Metric::ServerCpuPerExchange,
+        (to, of),
+        Bound::Exact,
+        measured,
     )
 }
 
@@ -237,23 +248,16 @@ pub(super) fn no_conditions(row: &str) -> Words {
 
 /// How a phase went in its rounds.
 pub(super) fn phase(name: &str, passes: bool, (passed, rounds): (usize, usize)) -> Words {
-    let (en, zh) = match passes {
-        true => ("passes", "通过"),
-        false => ("fails", "未通过"),
-    };
+    let ends = self::passes(passes);
     Words::new(
-        format!("{name} {en} ({passed} of {rounds})"),
-        format!("{name} {zh}（{rounds} 轮中 {passed} 轮）"),
+        format!("{name} {} ({passed} of {rounds})", ends.en),
+        format!("{name} {}（{rounds} 轮中 {passed} 轮）", ends.zh),
     )
 }
 
 pub(super) fn phases(row: &str, phases: &[Words]) -> Words {
-    let en: Vec<&str> = phases.iter().map(|one| one.en.as_str()).collect();
-    let zh: Vec<&str> = phases.iter().map(|one| one.zh.as_str()).collect();
-    Words::new(
-        format!("{row}: {}", en.join(", ")),
-        format!("{row}：{}", zh.join("，")),
-    )
+    let phases = Words::joined(phases, [", ", "，"]);
+    Words::new(format!("{row}: "), format!("{row}：")).with(&phases)
 }
 
 pub(super) fn no_exchanges(row: &str) -> Words {
@@ -277,17 +281,24 @@ pub(super) fn errors(row: &str, failed: u64, all: u64, published: f64) -> Words 
 }
 
 /// What other figures of a post come to.
-pub(super) fn sum(what: &Words, from: &str, comes_to: f64, published: f64, made_of: &str) -> Words {
+pub(super) fn sum(
+    what: &Words,
+    from: &str,
+    comes_to: f64,
+    published: f64,
+    made_of: Option<&str>,
+) -> Words {
     let (comes_to, published) = (shown(comes_to), shown(published));
-    let (en, zh) = match made_of.is_empty() {
-        true => (String::new(), String::new()),
-        false => (format!(" ({made_of})"), format!("（{made_of}）")),
+    let made_of = match made_of {
+        Some(figures) => Words::new(format!(" ({figures})"), format!("（{figures}）")),
+        None => Words::default(),
     };
-    Words::new(
+    let sum = Words::new(
         format!(
-            "{}: {from} come to {comes_to}; published: {published}{en}",
+            "{}: {from} come to {comes_to}; published: {published}",
             what.en
         ),
-        format!("{}：{from} 得 {comes_to}；原文：{published}{zh}", what.zh),
-    )
+        format!("{}：{from} 得 {comes_to}；原文：{published}", what.zh),
+    );
+    sum.with(&made_of)
 }

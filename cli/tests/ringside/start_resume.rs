@@ -116,7 +116,11 @@ fn another_program_or_another_command_is_not_taken_for_the_server() {
     drop(two);
     // The same bytes elsewhere are another program, as they are for what is started.
     let other = folder.path("other");
-    fs::copy(env!("CARGO_BIN_EXE_ringside"), &other).unwrap();
+    // By another process: while it's open here for writing, a child of another test may have it
+    // open as well, and then nobody can start it (ETXTBSY).
+    let mut copy = Command::new("cp");
+    let copied = copy.args([env!("CARGO_BIN_EXE_ringside"), &other]).status();
+    assert!(copied.unwrap().success());
     let mut served = Command::new(&other);
     let serving = [
         "serve",

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
@@ -202,7 +203,10 @@ impl Arena {
     /// A companion that keeps a processor busy, under a name that nobody else has.
     pub(crate) fn burning_companion(&self) -> String {
         let program = self.folder.join(BURNS);
-        fs::copy("/bin/sh", &program).expect("a shell");
+        // By another process: while it's open here for writing, a child of another test may have
+        // it open as well, and then nobody can start it (ETXTBSY).
+        let copied = Command::new("cp").arg("/bin/sh").arg(&program).status();
+        assert!(copied.expect("cp is there").success(), "a shell");
         format!(
             "[[companion]]\nname = \"burns\"\n\
              command = [{program:?}, \"-c\", \"while :; do :; done\"]\n\

@@ -16,7 +16,7 @@ use supervisor::document::{self, BadFile, Document};
 use toml::Spanned;
 
 use super::little::{PublishedRow, above_zero};
-use super::stated::{Share, Stated};
+use super::stated::{Multiple, Share, Stated};
 use super::word::{Word, Words};
 
 /// A claim as its file says it, validated.
@@ -158,6 +158,8 @@ pub enum Judge {
     Pass(Pass),
     /// The share of a row's exchanges that fail.
     Errors(Errors),
+    /// That a timed command does what it is for, every time.
+    Completes(Completes),
     /// A published figure, and what others of the post come to.
     Arithmetic(Arithmetic),
     /// A part of the claim that what is run here doesn't test, and why.
@@ -175,6 +177,7 @@ impl Judge {
             Judge::Figure(figure) => vec![&figure.of],
             Judge::Pass(pass) => pass.of.iter().map(String::as_str).collect(),
             Judge::Errors(errors) => vec![&errors.of],
+            Judge::Completes(completes) => vec![&completes.of],
             Judge::Arithmetic(_) | Judge::Cannot(_) => Vec::new(),
         }
     }
@@ -191,7 +194,7 @@ pub struct Ratio {
     /// Against whose.
     pub to: String,
     /// The published multiple.
-    pub published: Stated,
+    pub published: Multiple,
     /// Where the claim is that there is no difference: how much is none, as a share.
     #[serde(default, deserialize_with = "some_percent")]
     pub within: Option<f64>,
@@ -243,8 +246,8 @@ pub struct Printed {
     pub of: String,
     /// Against whose.
     pub to: String,
-    /// The published multiples: the least and the most.
-    pub published: [Stated; 2],
+    /// The published multiple. One figure is taken as the last digit that stands there.
+    pub published: Multiple,
 }
 
 /// Conditions as `ringside run --threshold` takes them.
@@ -267,6 +270,14 @@ pub struct Errors {
     pub of: String,
     /// The published share; zero where none failed.
     pub published: Share,
+}
+
+/// A timed command that ends well, with the output that its subject names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Completes {
+    /// The row.
+    pub of: String,
 }
 
 /// A published figure, and what others of the post come to.
@@ -380,6 +391,7 @@ struct WrittenJudge {
     printed: Option<Printed>,
     pass: Option<Pass>,
     errors: Option<Errors>,
+    completes: Option<Completes>,
     arithmetic: Option<Arithmetic>,
     cannot: Option<Words>,
 }
@@ -555,6 +567,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         printed,
         pass,
         errors,
+        completes,
         arithmetic,
         cannot,
     } = written;
@@ -565,6 +578,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         printed.map(Judge::Printed),
         pass.map(Judge::Pass),
         errors.map(Judge::Errors),
+        completes.map(Judge::Completes),
         arithmetic.map(Judge::Arithmetic),
         cannot.map(Judge::Cannot),
     ];
@@ -572,21 +586,18 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
     let (Some(judge), None) = (asked.next(), asked.next()) else {
         return Err(
             "expected one of `ratio`, `order`, `figure`, `printed`, `pass`, `errors`, \
-             `arithmetic` and `cannot`"
+             `completes`, `arithmetic` and `cannot`"
                 .into(),
         );
     };
     match (&judge, run) {
         (Judge::Arithmetic(_) | Judge::Cannot(_), _) => Ok(judge),
         (_, Run::Nothing) => Err("without [run], only `arithmetic` can be judged".into()),
-        (Judge::Ratio(ratio), _) if (ratio.published.value == 1.0) != ratio.within.is_some() => {
+        (Judge::Ratio(ratio), _) if ratio.published.is_one() != ratio.within.is_some() => {
             Err("`within` goes with a published ratio of 1, and only with that".into())
         }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
             Err("an order needs at least two rows".into())
-        }
-        (Judge::Printed(printed), _) if printed.published[0].value > printed.published[1].value => {
-            Err("expected `published = [least, most]`".into())
         }
         (Judge::Pass(pass), Run::Hold(_)) => {
             let conditions = pass.conditions.iter();

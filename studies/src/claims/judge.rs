@@ -12,20 +12,23 @@
 //! make it void. `snapshots/words.md` has the word of every combination.
 
 pub(super) mod arithmetic;
+mod commands;
 mod errors;
 pub(super) mod words;
 
 use std::collections::BTreeMap;
 
 use lab::Kept;
+use lab::finding::{Check, Severity};
 use lab::manifest::{Outcome, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::Sample;
 use lab::verdict::{self, Metric, Side};
 use statistics::{self, ALPHA, Spread};
 
-use super::file::{Figure, Judge, Order, Pass, Per, Printed, Ratio, Test};
+use super::file::{Figure, Judge, Order, Pass, Per, Ratio, Test};
 use super::little::number;
+use super::stated::Multiple;
 use super::word::{Word, Words};
 use words::Relation;
 
@@ -42,7 +45,7 @@ pub struct Judgement {
     pub sentence: Words,
     /// What was measured, where that is a number: the multiple or the figure.
     pub measured: Option<Interval>,
-    /// What was published in its place.
+    /// What was published in its place; of a range the end that is nearer to 1.
     pub published: Option<f64>,
 }
 
@@ -106,9 +109,10 @@ pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
         Judge::Ratio(ratio) => judge_ratio(ratio, evidence),
         Judge::Order(order) => judge_order(order, evidence),
         Judge::Figure(figure) => judge_figure(figure, evidence),
-        Judge::Printed(printed) => judge_printed(printed, evidence),
+        Judge::Printed(printed) => commands::printed(printed, evidence),
         Judge::Pass(pass) => judge_pass(pass, evidence),
         Judge::Errors(errors) => errors::judge(errors, evidence),
+        Judge::Completes(completes) => commands::completes(completes, evidence),
         Judge::Arithmetic(sum) => Ok(arithmetic::judge(sum)),
         Judge::Cannot(why) => Ok(Judgement::of(Word::CannotBeTested, why.clone())),
     };
@@ -136,6 +140,20 @@ struct Rounds<'a> {
 impl<'a> Rounds<'a> {
     /// The row `name`; else the judgement that this makes.
     fn find(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
+        Rounds::find_unless(name, evidence, |sample| sample.void())
+    }
+
+    /// The same where failures are what is judged: rounds that only they made void count.
+    fn find_with_failures(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
+        Rounds::find_unless(name, evidence, void_but_for_failures)
+    }
+
+    fn find_unless(
+        name: &str,
+        evidence: &Evidence<'a>,
+        void: fn(&Sample) -> Option<&str>,
+    ) -> Result<Rounds<'a>, Judgement> {
+        let is_void = void;
         let void = |sentence| Judgement::of(Word::Void, sentence);
         let rows = &evidence.kept.manifest.rows;
         let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
@@ -162,7 +180,7 @@ impl<'a> Rounds<'a> {
         if let Some(why) = &facts.spoilt {
             return Err(void(words::plain(why)));
         }
-        let mut bad = samples.iter().filter_map(|sample| sample.void());
+        let mut bad = samples.iter().filter_map(is_void);
         let count = bad.clone().count();
         match bad.next() {
             Some(why) if 2 * count > samples.len() => Err(void(words::of_row(name, why))),
@@ -182,6 +200,14 @@ impl<'a> Rounds<'a> {
     fn limit(&self) -> Option<String> {
         verdict::limit(self.side())
     }
+}
+
+/// Why the round counts for nothing, if so, failures of exchanges apart.
+fn void_but_for_failures(sample: &Sample) -> Option<&str> {
+    let mut findings = sample.findings.iter();
+    let void = |check, severity| severity == Severity::Void && check != Check::Errors;
+    let found = findings.find(|finding| void(finding.check, finding.severity));
+    found.map(|finding| finding.sentence.as_str())
 }
 
 /// What is known of a ratio where the generator was the limit for one of the two.
@@ -249,7 +275,7 @@ fn judge_ratio(asked: &Ratio, evidence: &Evidence<'_>) -> Result<Judgement, Judg
         return found;
     };
     let inverse = Ratio {
-        published: asked.published.value.recip().into(),
+        published: asked.published.inverse(),
         ..asked.clone()
     };
     let by_cpu = judge_ratio_by(&inverse, Metric::ServerCpuPerExchange, evidence);
@@ -262,11 +288,11 @@ fn judge_ratio_by(
     evidence: &Evidence<'_>,
 ) -> Result<Judgement, Judgement> {
     let (mut interval, mut bound) = measure(metric, &asked.of, &asked.to, evidence)?;
-    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published.value);
-    if published < 1.0 {
+    let (mut of, mut to, mut published) = (&asked.of, &asked.to, asked.published.clone());
+    if published.least < 1.0 {
         // The same claim from the other side: only multiples above 1 are judged below.
         (of, to) = (to, of);
-        (interval, published) = (interval.inverse(), published.recip());
+        (interval, published) = (interval.inverse(), published.inverse());
         bound = match bound {
             Bound::Exact => Bound::Exact,
             Bound::AtLeast => Bound::AtMost,
@@ -275,15 +301,15 @@ fn judge_ratio_by(
     }
     let word = match asked.within {
         Some(within) => equal(interval, bound, within, least(metric, evidence)),
-        None => multiple(interval, bound, published, least(metric, evidence)),
+        None => multiple(interval, bound, &published, least(metric, evidence)),
     };
     let by = (metric != asked.metric).then_some(asked.metric);
-    let sentence = words::multiple(metric, (of, to), (bound, interval), published, by);
+    let sentence = words::multiple(metric, (of, to), (bound, interval), &published, by);
     Ok(Judgement {
         word,
         sentence,
         measured: Some(interval),
-        published: Some(published),
+        published: Some(published.least),
     })
 }
 
@@ -363,7 +389,7 @@ fn least(metric: Metric, evidence: &Evidence<'_>) -> Least {
 }
 
 /// What a measured multiple says about one above 1 that was published.
-fn multiple(measured: Interval, bound: Bound, published: f64, least: Least) -> Word {
+fn multiple(measured: Interval, bound: Bound, published: &Multiple, least: Least) -> Word {
     // Noise can hide a difference as well as make one.
     let highest = measured.high.max(measured.centre * (1.0 + least.floor));
     let word = exact_multiple(measured, highest, published, least);
@@ -374,20 +400,20 @@ fn multiple(measured: Interval, bound: Bound, published: f64, least: Least) -> W
         // It may be smaller by any amount: what was too small already is not what was published,
         // and its direction is open.
         (Bound::AtMost, Word::DoesNotHold) => word,
-        (Bound::AtMost, Word::Weaker) if highest < published => Word::DoesNotHold,
+        (Bound::AtMost, Word::Weaker) if highest < published.least => Word::DoesNotHold,
         (Bound::AtLeast | Bound::AtMost, _) => Word::Undecided,
     }
 }
 
 /// The same where nothing but rounds and noise stands between what was measured and the truth,
 /// which is `highest` at most.
-fn exact_multiple(measured: Interval, highest: f64, published: f64, least: Least) -> Word {
+fn exact_multiple(measured: Interval, highest: f64, published: &Multiple, least: Least) -> Word {
     let proven = measured.low > 1.0 && measured.centre >= 1.0 + least.proven();
     match proven {
-        false if highest >= published.max(1.0 + least.smallest) => Word::Undecided,
+        false if highest >= published.least.max(1.0 + least.smallest) => Word::Undecided,
         false => Word::DoesNotHold,
-        true if measured.low > published => Word::Stronger,
-        true if measured.high < published => Word::Weaker,
+        true if measured.low > published.most => Word::Stronger,
+        true if measured.high < published.least => Word::Weaker,
         true => Word::Holds,
     }
 }
@@ -453,7 +479,7 @@ fn pair_by_cpu(of: &str, to: &str, evidence: &Evidence<'_>) -> Result<Judgement,
 
 /// What a multiple says about a row that was said to be above another.
 fn above(interval: Interval, bound: Bound, least: Least) -> Word {
-    match multiple(interval, bound, 1.0, least) {
+    match multiple(interval, bound, &1.0.into(), least) {
         Word::Stronger | Word::Weaker => Word::Holds,
         word => word,
     }
@@ -520,38 +546,9 @@ fn figure(best: f64, worst: f64, limited: bool) -> Word {
     }
 }
 
-fn judge_printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
-    let printed = |row: &str| {
-        Rounds::find(row, evidence)?;
-        let output = evidence
-            .outputs
-            .get(row)
-            .map(String::as_str)
-            .unwrap_or_default();
-        number_after(output, &asked.word)
-            .ok_or_else(|| Judgement::of(Word::Void, words::no_number(row, &asked.word)))
-    };
-    let (a, b) = (printed(&asked.of)?, printed(&asked.to)?);
-    let [least, most] = [&asked.published[0], &asked.published[1]].map(|end| end.value);
-    let ratio = a / b;
-    let word = match (least..=most).contains(&ratio) {
-        true => Word::Holds,
-        false => Word::DoesNotHold,
-    };
-    let sentence = words::printed(&asked.word, (&asked.of, a), (&asked.to, b), [least, most]);
-    Ok(Judgement::of(word, sentence))
-}
-
-/// The number that follows a word.
-fn number_after(text: &str, word: &str) -> Option<f64> {
-    let mut words = text.split_whitespace();
-    words.find(|found| *found == word)?;
-    words.next()?.parse().ok().filter(|number| *number > 0.0)
-}
-
 fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let row = asked.of.as_deref().unwrap_or_default();
-    let limit = Rounds::find(row, evidence)?.limit();
+    let limit = Rounds::find_with_failures(row, evidence)?.limit();
     let rounds: Vec<&Round> = evidence
         .kept
         .rounds

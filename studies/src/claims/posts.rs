@@ -229,15 +229,12 @@ fn quoted(claim: &Claim) -> Vec<(&'static str, Vec<f64>)> {
     let judges = claim.test.iter().flat_map(|test| &test.judges);
     let published = judges.flat_map(|judge| match judge {
         Judge::Ratio(ratio) if ratio.within.is_some() => Vec::new(),
-        Judge::Ratio(ratio) => ratio.published.figures(),
+        Judge::Ratio(ratio) => ratio.published.figures.clone(),
         Judge::Figure(figure) => figure.published.figures(),
-        Judge::Printed(printed) => {
-            let ends = printed.published.iter();
-            ends.flat_map(|end| end.figures()).collect()
-        }
+        Judge::Printed(printed) => printed.published.figures.clone(),
         Judge::Errors(errors) => errors.published.figures.clone(),
         Judge::Arithmetic(sum) => [sum.from.figures(), sum.published.figures()].concat(),
-        Judge::Order(_) | Judge::Pass(_) | Judge::Cannot(_) => Vec::new(),
+        Judge::Order(_) | Judge::Pass(_) | Judge::Completes(_) | Judge::Cannot(_) => Vec::new(),
     });
     let mut all = vec![
         ("statement.en", text(&claim.statement.en)),

@@ -99,6 +99,105 @@ impl Visitor<'_> for Reader {
     }
 }
 
+/// A published multiple, or the range that a post gives for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multiple {
+    /// The least; the same as the most where one figure was published.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// The figures that it is made of.
+    pub figures: Vec<f64>,
+}
+
+impl Multiple {
+    /// The same from the other side: how many times the second is of the first.
+    pub fn inverse(&self) -> Multiple {
+        Multiple {
+            least: self.most.recip(),
+            most: self.least.recip(),
+            figures: self.figures.clone(),
+        }
+    }
+
+    /// Whether it says that there is no difference.
+    pub fn is_one(&self) -> bool {
+        (self.least, self.most) == (1.0, 1.0)
+    }
+
+    /// Reads published figures, or by how much one thing is above or below another: `+15%`, `-60%`.
+    fn parse(text: &str) -> Option<Multiple> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return Stated::parse(text).map(Multiple::from);
+        };
+        let (sign, amount) = match percent.strip_prefix('+') {
+            Some(amount) => (1.0, amount),
+            None => (-1.0, percent.strip_prefix('-')?),
+        };
+        let amount = whole(amount)?;
+        let value = 1.0 + sign * amount / 100.0;
+        (value > 0.0).then(|| Multiple {
+            least: value,
+            most: value,
+            figures: vec![amount],
+        })
+    }
+
+    /// From the least to the most, which have to be on one side of 1.
+    fn range(least: Multiple, most: Multiple) -> Option<Multiple> {
+        let ordered = least.least < most.most;
+        let one_sided = least.least >= 1.0 || most.most <= 1.0;
+        (ordered && one_sided).then(|| Multiple {
+            least: least.least,
+            most: most.most,
+            figures: [least.figures, most.figures].concat(),
+        })
+    }
+}
+
+impl From<Stated> for Multiple {
+    fn from(stated: Stated) -> Multiple {
+        Multiple {
+            least: stated.value,
+            most: stated.value,
+            figures: stated.figures(),
+        }
+    }
+}
+
+impl From<f64> for Multiple {
+    fn from(value: f64) -> Multiple {
+        Stated::from(value).into()
+    }
+}
+
+impl<'de> Deserialize<'de> for Multiple {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Multiple, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+            Range(String, String),
+        }
+        let read = match Written::deserialize(from) {
+            Ok(Written::Number(value)) if value.is_finite() && value > 0.0 => Some(value.into()),
+            Ok(Written::Text(text)) => Multiple::parse(&text),
+            Ok(Written::Range(least, most)) => Multiple::parse(&least)
+                .zip(Multiple::parse(&most))
+                .and_then(|(least, most)| Multiple::range(least, most)),
+            _ => None,
+        };
+        read.ok_or_else(|| {
+            D::Error::custom(
+                "expected a published multiple above zero: a number, figures such as \
+                 \"98,432 / 86,741\", a gain or a loss such as \"+15%\" or \"-60%\", or the least \
+                 and the most of these, both above 1 or both below",
+            )
+        })
+    }
+}
+
 /// A published share, which may be zero: `"0.2%"`, or a quotient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
@@ -201,6 +300,52 @@ mod tests {
         ] {
             assert_eq!(numbers(text, letters), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_published_multiple_is_one_figure_or_the_ends_of_a_range() {
+        #[derive(Deserialize)]
+        struct File {
+            published: Multiple,
+        }
+        let read = |text: &str| {
+            let file: Result<File, _> = toml::from_str(&format!("published = {text}"));
+            file.ok().map(|file| {
+                let Multiple { least, most, .. } = file.published;
+                ([least, most], file.published.figures)
+            })
+        };
+        for (text, ends, figures) in [
+            ("6.5", [6.5, 6.5], &[6.5][..]),
+            ("\"45.6 / 42.3\"", [45.6 / 42.3; 2], &[45.6, 42.3]),
+            ("\"+13.5%\"", [1.135; 2], &[13.5]),
+            ("\"-60%\"", [0.4; 2], &[60.0]),
+            ("[\"+15%\", \"+20%\"]", [1.15, 1.2], &[15.0, 20.0]),
+            ("[\"0.2\", \"0.3\"]", [0.2, 0.3], &[0.2, 0.3]),
+        ] {
+            let (found, of) = read(text).expect(text);
+            let near = |(a, b): (f64, f64)| (a / b - 1.0).abs() < 1e-12;
+            assert!(found.into_iter().zip(ends).all(near), "{text}: {found:?}");
+            assert_eq!(of, figures, "{text}");
+        }
+        for wrong in [
+            "0",
+            "-1",
+            "\"15%\"",
+            "\"-100%\"",
+            "\"+%\"",
+            "[\"+20%\", \"+15%\"]",
+            "[\"0.9\", \"1.1\"]",
+            "[\"2\"]",
+            "[\"2\", \"2\"]",
+            "true",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        let inverse = Multiple::range(2.0.into(), 4.0.into())
+            .expect("a range")
+            .inverse();
+        assert_eq!([inverse.least, inverse.most], [0.25, 0.5]);
     }
 
     #[test]

@@ -108,7 +108,10 @@ published = 1.0
 word = "x"
 of = "x"
 to = "x"
-published = [1.0, 1.0]
+published = 1.5
+[[judge]]
+[judge.completes]
+of = "x"
 [[judge]]
 [judge.pass]
 [[judge]]
@@ -455,6 +458,7 @@ fn the_reference_names_every_key_of_a_claim() {
         "[judge.printed]",
         "[judge.pass]",
         "[judge.errors]",
+        "[judge.completes]",
         "[judge.arithmetic]",
     ];
     let lines = [
@@ -464,6 +468,7 @@ fn the_reference_names_every_key_of_a_claim() {
         "\n| `printed`",
         "\n| `pass`",
         "\n| `errors`",
+        "\n| `completes`",
         "\n| `arithmetic`",
     ];
     let mut places = vec![

@@ -2,12 +2,16 @@
 //! the published ones, so that rare errors may not have had the time to show: what was counted is
 //! taken as a draw, and only a share that it excludes is ruled out.
 
-use super::{Evidence, Judgement, Rounds, Word, words};
+use super::{Evidence, Judgement, Rounds, Word, void_but_for_failures, words};
 use crate::claims::file::Errors;
 
 pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
-    let rounds = Rounds::find(&asked.of, evidence)?;
-    let good = || rounds.samples.iter().filter(|one| one.void().is_none());
+    let rounds = Rounds::find_with_failures(&asked.of, evidence)?;
+    let samples = rounds.samples.iter();
+    let good = || {
+        let samples = samples.clone();
+        samples.filter(|one| void_but_for_failures(one).is_none())
+    };
     let failed: u64 = good().map(|one| one.failed).sum();
     let all: u64 = failed + good().map(|one| one.completed).sum::<u64>();
     if all == 0 {

@@ -5,6 +5,7 @@ use lab::verdict::Metric;
 
 use super::{Bound, Interval, shown};
 use crate::claims::little::number;
+use crate::claims::stated::Multiple;
 use crate::claims::word::Words;
 
 /// What a figure is called.
@@ -93,18 +94,14 @@ pub(super) fn multiple(
     metric: Metric,
     rows: (&str, &str),
     (bound, measured): (Bound, Interval),
-    published: f64,
+    published: &Multiple,
     by: Option<Metric>,
 ) -> Words {
     let by = match by.map(called) {
         Some(by) => Words::new(format!(" by {}", by.en), format!("，按{}", by.zh)),
         None => Words::default(),
     };
-    let published = shown(published);
-    let published = Words::new(
-        format!("; published: {published}"),
-        format!("；原文：{published}"),
-    );
+    let published = Words::new("; published: ", "；原文：").with(&range(published));
     times(metric, rows, bound, measured)
         .with(&published)
         .with(&by)
@@ -218,24 +215,58 @@ pub(super) fn no_number(row: &str, word: &str) -> Words {
     )
 }
 
+/// A published multiple, or its least and its most.
+fn range(published: &Multiple) -> Words {
+    let [least, most] = [published.least, published.most].map(shown);
+    match published.least == published.most {
+        true => Words::new(least.clone(), least),
+        false => Words::new(format!("{least} to {most}"), format!("{least} 到 {most}")),
+    }
+}
+
 /// Two numbers that commands write, and their published ratio.
 pub(super) fn printed(
     word: &str,
     (of, a): (&str, f64),
     (to, b): (&str, f64),
-    [least, most]: [f64; 2],
+    published: &Multiple,
 ) -> Words {
-    let (ratio, least, most) = (shown(a / b), shown(least), shown(most));
+    let (ratio, published) = (shown(a / b), range(published));
     let (a, b) = (number(a), number(b));
-    let (range_en, range_zh) = match least == most {
-        true => (least.clone(), least),
-        false => (format!("{least} to {most}"), format!("{least} 到 {most}")),
-    };
     Words::new(
         format!(
-            "{word} of {of}: {a} against {b} of {to}, a ratio of {ratio}; published: {range_en}"
+            "{word} of {of}: {a} against {b} of {to}, a ratio of {ratio}; published: {}",
+            published.en
         ),
-        format!("{of} 的 {word} 为 {a}，{to} 为 {b}，比值 {ratio}；原文：{range_zh}"),
+        format!(
+            "{of} 的 {word} 为 {a}，{to} 为 {b}，比值 {ratio}；原文：{}",
+            published.zh
+        ),
+    )
+}
+
+pub(super) fn no_command(row: &str) -> Words {
+    Words::new(
+        format!("{row} isn't a timed command"),
+        format!("{row} 不是计时的命令"),
+    )
+}
+
+/// How often a timed command did what it is for, and what that took at most.
+pub(super) fn completes(row: &str, runs: usize, seconds: f64, memory: Option<u64>) -> Words {
+    let (en, zh) = match memory {
+        Some(bytes) => {
+            let megabytes = number(bytes as f64 / 1e6);
+            (
+                format!(" and {megabytes} MB of memory"),
+                format!("、{megabytes}MB 内存"),
+            )
+        }
+        None => (String::new(), String::new()),
+    };
+    Words::new(
+        format!("{row} did it in {runs} of {runs} runs, with at most {seconds:.2} s{en}"),
+        format!("{row}：{runs} 次运行全部完成，至多 {seconds:.2} 秒{zh}"),
     )
 }
 

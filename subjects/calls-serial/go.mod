@@ -1,3 +1,0 @@
-module ringside/subjects/calls
-
-go 1.25

@@ -1,0 +1,3 @@
+module ringside/subjects/go-nethttp-page
+
+go 1.25

@@ -25,7 +25,7 @@ if ($argv[1] === 'serial') {
         $call();
     }
 } else {
-    Coroutine::set(['hook_flags' => SWOOLE_HOOK_ALL]);
+    Coroutine::set(['hook_flags' => SWOOLE_HOOK_TCP]);
     Coroutine\run(function () use ($call): void {
         for ($at = 0; $at < CALLS; $at++) {
             Coroutine::create($call);

@@ -1,3 +1,3 @@
 <?php
-// The subject php-fpm-100: the front controller of php-fpm, which PHP-FPM takes no path with `..` to.
+// The subject php-fpm-100: the front controller of php-fpm. PHP-FPM itself takes no path with `..`.
 require __DIR__ . '/../php-fpm/index.php';

@@ -38,6 +38,8 @@ type gzipWriter struct {
 func (w *gzipWriter) WriteHeader(status int) {
 	w.begun = true
 	w.Header().Set("Content-Encoding", "gzip")
+	// That of the body before it is packed.
+	w.Header().Del("Content-Length")
 	w.ResponseWriter.WriteHeader(status)
 }
 

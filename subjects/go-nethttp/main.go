@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
@@ -18,6 +19,7 @@ var (
 	hello    = []byte("Hello, World!")
 	ok       = []byte(`{"status":"ok"}`)
 	waited   = []byte("waited\n")
+	done     = []byte("OK")
 )
 
 // The longest order that is read.
@@ -51,9 +53,10 @@ func main() {
 	secure := flag.Bool("tls", false, "serve over TLS, with a certificate made at the start")
 	routes := flag.String("routes", "mux", "who finds the handler: mux, or router (made by hand)")
 	compress := flag.Bool("gzip", false, "compress answers for clients that accept it")
+	timeouts := flag.Bool("timeouts", false, "give up requests after 5 s and answers after 10 s")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: server [-tls] [-routes mux|router] [-gzip] HOST:PORT")
+		log.Fatal("usage: server [-tls] [-routes mux|router] [-gzip] [-timeouts] HOST:PORT")
 	}
 	handler := find(*routes)
 	if *compress {
@@ -61,6 +64,9 @@ func main() {
 	}
 	server := &http.Server{Addr: flag.Arg(0), Handler: handler, Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
+	if *timeouts {
+		server.ReadTimeout, server.WriteTimeout = 5*time.Second, 10*time.Second
+	}
 	if *secure {
 		server.Protocols.SetHTTP2(true)
 		server.TLSConfig = selfSigned()
@@ -84,19 +90,27 @@ func find(routes string) http.Handler {
 		})
 		mux.HandleFunc("/json", sayOK)
 		mux.HandleFunc("/status", tellStatus)
+		mux.HandleFunc("/status/map", tellStatusFromMap)
 		mux.HandleFunc("/wait10", wait)
+		mux.HandleFunc("/api", answerAndGoOn)
 		mux.HandleFunc("GET /shop/item/{id}", showItem)
 		mux.HandleFunc("POST /orders/price", price)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		for path, handler := range sized() {
+			mux.HandleFunc(path, handler)
+		}
 		return mux
 	case "router":
-		return router{
+		handlers := router{
 			"/":                    sayHello,
 			"/json":                sayOK,
 			"/status":              tellStatus,
 			"/wait10":              wait,
+			"/api":                 answerAndGoOn,
 			"/debug/pprof/profile": pprof.Profile,
 		}
+		maps.Copy(handlers, sized())
+		return handlers
 	default:
 		log.Fatalf("-routes %s: mux or router was expected", routes)
 		return nil
@@ -113,6 +127,19 @@ func sayOK(w http.ResponseWriter, _ *http.Request) {
 
 func tellStatus(w http.ResponseWriter, _ *http.Request) {
 	encode(w, Status{Status: "ok", Timestamp: time.Now().Unix()})
+}
+
+// tellStatusFromMap makes the answer as posted programs do: a map of anything, and an Encoder.
+func tellStatusFromMap(w http.ResponseWriter, _ *http.Request) {
+	status := map[string]any{"status": "ok", "timestamp": time.Now().Unix()}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(status)
+}
+
+// answerAndGoOn answers and leaves the rest of the work to a goroutine; there is none here.
+func answerAndGoOn(w http.ResponseWriter, r *http.Request) {
+	go func(*http.Request) {}(r)
+	w.Write(done)
 }
 
 func wait(w http.ResponseWriter, _ *http.Request) {

@@ -19,6 +19,11 @@ switch ($_SERVER['DOCUMENT_URI']) {
     case '/status':
         answer('application/json', json_encode(['status' => 'ok', 'timestamp' => time()]));
         break;
+    case '/api.php':
+        // As posted programs write it: without a length, so that nginx sends it in chunks.
+        header('Content-Type: application/json');
+        echo json_encode(['status' => 'ok', 'timestamp' => time()]);
+        break;
     case '/wait10':
         usleep(10_000);
         answer('text/plain', "waited\n");

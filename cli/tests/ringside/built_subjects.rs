@@ -18,13 +18,18 @@ use super::child::{Ended, Folder, assert_says, command, ringside, start};
 use super::skip::{not_permitted, skip};
 
 /// Subjects whose runtime no package of Debian brings, and what that is.
-const NOT_IN_DEBIAN: [(&str, &str); 2] = [
-    ("swoole-epoll", "the extension Swoole of PHP"),
-    (
-        "swoole-uring",
-        "the extension Swoole of PHP, built with io_uring",
-    ),
+const NOT_IN_DEBIAN: [(&str, &str); 7] = [
+    ("calls-concurrent", SWOOLE),
+    ("calls-serial", SWOOLE),
+    ("swoole-epoll", SWOOLE),
+    ("swoole-epoll-page", SWOOLE),
+    ("swoole-http-server", SWOOLE),
+    ("swoole-uring", SWOOLE_ON_URING),
+    ("swoole-uring-page", SWOOLE_ON_URING),
 ];
+
+const SWOOLE: &str = "the extension Swoole of PHP";
+const SWOOLE_ON_URING: &str = "the extension Swoole of PHP, built with io_uring";
 
 /// How many subjects are checked at the same time.
 const AT_ONCE: usize = 3;

@@ -5,15 +5,16 @@ import sys
 
 import uvloop
 
-from answers import HEAD_END, WAIT_S, answer, path_of
+from answers import HEAD_END, WAITS_S, answer, path_of
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while True:
             path = path_of(await reader.readuntil(HEAD_END))
-            if path == b"/wait10":
-                await asyncio.sleep(WAIT_S)
+            wait = WAITS_S.get(path)
+            if wait is not None:
+                await asyncio.sleep(wait)
             writer.write(answer(path))
             await writer.drain()
     except (asyncio.IncompleteReadError, OSError):

@@ -10,12 +10,12 @@ import socket
 import sys
 import time
 
-from answers import HEAD_END, WAIT_S, answer, path_of
+from answers import HEAD_END, WAITS_S, answer, path_of
 
 RECEIVE_BYTES = 65536
 
 selector = selectors.DefaultSelector()
-due: list[tuple[float, int, "Connection"]] = []
+due: list[tuple[float, int, "Connection", bytes]] = []
 order = itertools.count()
 
 
@@ -51,17 +51,18 @@ class Connection:
                 return
             self.received = rest
             path = path_of(head)
-            if path == b"/wait10":
+            wait = WAITS_S.get(path)
+            if wait is not None:
                 self.waits = True
-                heapq.heappush(due, (time.monotonic() + WAIT_S, next(order), self))
+                heapq.heappush(due, (time.monotonic() + wait, next(order), self, path))
             else:
                 self.to_send += answer(path)
 
-    def waited(self) -> None:
+    def waited(self, path: bytes) -> None:
         self.waits = False
         if self.sock.fileno() < 0:
             return
-        self.to_send += answer(b"/wait10")
+        self.to_send += answer(path)
         self.answer_all()
         self.ready(0)
 
@@ -102,7 +103,8 @@ def main() -> None:
                 key.data.ready(events)
         now = time.monotonic()
         while due and due[0][0] <= now:
-            heapq.heappop(due)[2].waited()
+            _, _, connection, path = heapq.heappop(due)
+            connection.waited(path)
 
 
 main()

@@ -1,5 +1,5 @@
 """The subjects python-fastapi, python-fastapi-workers and python-fastapi-gunicorn-nginx: constant
-answers, and 10 ms of waiting in three ways."""
+answers, 10 ms of waiting in three ways, and a published program's route."""
 
 import asyncio
 import time
@@ -20,6 +20,13 @@ async def hello() -> Response:
 @app.get("/json")
 async def status() -> Response:
     return Response(b'{"status":"ok"}', headers=JSON)
+
+
+@app.get("/data")
+async def data():
+    """As a published program has it: nothing is annotated, and the answer is a dictionary."""
+    await asyncio.sleep(0.01)
+    return {"status": "success"}
 
 
 @app.get("/wait10")

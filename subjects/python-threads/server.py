@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from answers import HEAD_END, WAIT_S, answer, path_of
+from answers import HEAD_END, WAITS_S, answer, path_of
 
 RECEIVE_BYTES = 65536
 STACK_BYTES = 256 * 1024
@@ -19,8 +19,9 @@ def serve(sock: socket.socket) -> None:
             if end:
                 received = rest
                 path = path_of(head)
-                if path == b"/wait10":
-                    time.sleep(WAIT_S)
+                wait = WAITS_S.get(path)
+                if wait is not None:
+                    time.sleep(wait)
                 sock.sendall(answer(path))
             else:
                 more = sock.recv(RECEIVE_BYTES)

@@ -1,0 +1,3 @@
+module ringside/subjects/goroutines-go
+
+go 1.24

@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 HEAD_END = b"\r\n\r\n"
 # How long an answer waits first, as if for another server.
-WAITS_S = {b"/wait10": 0.01, b"/order": 0.005}
+WAITS_S = {b"/wait10": 0.01, b"/order": 0.002}
 
 _BODIES = {
     b"/": (b"text/plain", b"Hello, World!"),

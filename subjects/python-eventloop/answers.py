@@ -14,9 +14,9 @@ _BODIES = {
     b"/json": (b"application/json", b'{"status":"ok"}'),
     b"/wait10": (b"text/plain", b"waited\n"),
 }
-# What the other server would have sent: an order of twenty items.
+# What the other server would have sent: an order of a hundred items.
 _ORDER = json.dumps(
-    [{"item": f"item-{at:02}", "price": 100 + 7 * at, "count": 1 + at % 3} for at in range(20)]
+    [{"item": f"item-{at:02}", "price": 100 + 7 * at, "count": 1 + at % 3} for at in range(100)]
 )
 _answers: dict[bytes, bytes] = {}
 _answers_of = 0

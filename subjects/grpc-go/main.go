@@ -1,23 +1,30 @@
 // The subject grpc-go: the echo service of `ringside serve`, and the methods by which gRPC is
-// compared with REST and batches with streams, on the official gRPC library.
+// compared with REST, batches with streams, encodings with each other, and a goroutine for each
+// call with other ways to run it, on the official gRPC library.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"log"
 	"net"
+	"os"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"ringside/subjects/grpc-go/greeter"
 	"ringside/subjects/grpc-go/orders"
 	"ringside/subjects/grpc-go/records"
 	"ringside/subjects/grpc-go/ringside"
+	"ringside/subjects/grpc-go/users"
 )
 
 type echo struct {
@@ -65,6 +72,52 @@ func (echo) EchoBidirectional(stream grpc.BidiStreamingServer[ringside.Message, 
 		}
 	}
 }
+
+// An echo that makes a message of its own for the answer.
+type newEcho struct {
+	echo
+}
+
+func (newEcho) Echo(_ context.Context, message *ringside.Message) (*ringside.Message, error) {
+	return &ringside.Message{Text: message.Text}, nil
+}
+
+// How long a greeting waits, as a call does that asks somebody else.
+const wait = time.Millisecond
+
+type greeting struct {
+	greeter.UnimplementedGreeterServer
+	log *log.Logger
+}
+
+func (g greeting) SayHello(
+	_ context.Context, request *greeter.HelloRequest,
+) (*greeter.HelloResponse, error) {
+	time.Sleep(wait)
+	go func() {
+		g.log.Printf("handled beside the answer: %s", request.Name)
+	}()
+	return &greeter.HelloResponse{Message: "Hello " + request.Name}, nil
+}
+
+type keeping struct {
+	users.UnimplementedUsersServer
+}
+
+func (keeping) Echo(_ context.Context, user *users.User) (*users.User, error) {
+	return user, nil
+}
+
+func (keeping) EchoAll(_ context.Context, list *users.UserList) (*users.UserList, error) {
+	return list, nil
+}
+
+// The codec of calls whose content type is application/grpc+json.
+type jsonCodec struct{}
+
+func (jsonCodec) Name() string                              { return "json" }
+func (jsonCodec) Marshal(message any) ([]byte, error)       { return json.Marshal(message) }
+func (jsonCodec) Unmarshal(bytes []byte, message any) error { return json.Unmarshal(bytes, message) }
 
 type pricing struct {
 	orders.UnimplementedOrdersServer
@@ -123,9 +176,15 @@ func oneByOne() grpc.ServerOption {
 
 func main() {
 	single := flag.Bool("single", false, "serve one call at a time")
+	maxStreams := flag.Uint("max-streams", 0, "at most so many calls on a connection; 0: no limit")
+	newAnswer := flag.Bool("new-answer", false, "make a message of its own for each echo")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: server [-single] HOST:PORT")
+		log.Fatal("usage: server [-single] [-max-streams N] [-new-answer] HOST:PORT")
+	}
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		log.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", flag.Arg(0))
 	if err != nil {
@@ -135,8 +194,18 @@ func main() {
 	if *single {
 		options = append(options, oneByOne())
 	}
+	if *maxStreams > 0 {
+		options = append(options, grpc.MaxConcurrentStreams(uint32(*maxStreams)))
+	}
+	encoding.RegisterCodec(jsonCodec{})
 	server := grpc.NewServer(options...)
-	ringside.RegisterEchoServer(server, echo{})
+	if *newAnswer {
+		ringside.RegisterEchoServer(server, newEcho{})
+	} else {
+		ringside.RegisterEchoServer(server, echo{})
+	}
+	greeter.RegisterGreeterServer(server, greeting{log: log.New(nowhere, "", log.LstdFlags)})
+	users.RegisterUsersServer(server, keeping{})
 	orders.RegisterOrdersServer(server, pricing{})
 	records.RegisterRecordsServer(server, storing{})
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())

@@ -1,0 +1,3 @@
+module ringside/subjects/records-batch
+
+go 1.24

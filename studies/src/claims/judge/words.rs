@@ -171,6 +171,22 @@ pub(super) fn no_figure(row: &str, metric: Metric) -> Words {
     )
 }
 
+/// A figure in the unit that people read it in.
+fn in_units(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::ResponseTimeMean
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeP95
+        | Metric::ResponseTimeP99 => format!("{} ms", shown(value / 1e3)),
+        Metric::ServerCpuPerExchange | Metric::GeneratorCpuPerExchange => {
+            format!("{} µs", shown(value))
+        }
+        Metric::MemoryPeak => format!("{} MB", shown(value / 1e6)),
+        Metric::Seconds => format!("{} s", shown(value)),
+        Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => number(value),
+    }
+}
+
 /// A figure of a row, per core or not; where the generator was the limit, why.
 pub(super) fn figure(
     (metric, row): (Metric, &str),
@@ -194,7 +210,8 @@ pub(super) fn figure(
     let bound_zh = limited.map_or(String::new(), |why| {
         format!("（{end_zh}，压测端先到极限：{why}）")
     });
-    let [low, high, published] = [measured.low, measured.high, published].map(number);
+    let [low, high, published] =
+        [measured.low, measured.high, published].map(|value| in_units(metric, value));
     Words::new(
         format!(
             "{} of {row}{each_en}: between {low} and {high} in our rounds{bound_en}; published: \
@@ -332,4 +349,22 @@ pub(super) fn sum(
         format!("{}：{from} 得 {comes_to}；原文：{published}", what.zh),
     );
     sum.with(&made_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_stands_in_the_unit_that_people_read_it_in() {
+        for (metric, value, expected) in [
+            (Metric::ResponseTimeP99, 8_200.0, "8.20 ms"),
+            (Metric::ServerCpuPerExchange, 25.3, "25.3 µs"),
+            (Metric::MemoryPeak, 1.2e9, "1,200 MB"),
+            (Metric::Seconds, 0.29, "0.29 s"),
+            (Metric::RequestsPerSecond, 62_500.0, "62,500"),
+        ] {
+            assert_eq!(in_units(metric, value), expected);
+        }
+    }
 }

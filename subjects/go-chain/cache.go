@@ -8,7 +8,8 @@ import (
 
 // Cache is the cache of this process: the accounts asked for last, each for a while.
 type Cache struct {
-	entries *lru.Cache[uint32, entry]
+	entries  *lru.Cache[uint32, entry]
+	lifetime time.Duration
 }
 
 type entry struct {
@@ -16,8 +17,8 @@ type entry struct {
 	expires time.Time
 }
 
-// newCache makes a cache of `size` accounts, or none.
-func newCache(size int) *Cache {
+// newCache makes a cache of `size` accounts, each recent for `lifetime`; or none.
+func newCache(size int, lifetime time.Duration) *Cache {
 	if size <= 0 {
 		return new(Cache)
 	}
@@ -25,7 +26,7 @@ func newCache(size int) *Cache {
 	if err != nil {
 		panic(err) // Only a size below one is refused.
 	}
-	return &Cache{entries}
+	return &Cache{entries, lifetime}
 }
 
 // get finds an account, and whether it is recent enough to be the answer.
@@ -39,6 +40,6 @@ func (cache *Cache) get(id uint32) (account Account, fresh bool) {
 
 func (cache *Cache) put(account Account) {
 	if cache.entries != nil {
-		cache.entries.Add(account.ID, entry{account, time.Now().Add(localLifetime)})
+		cache.entries.Add(account.ID, entry{account, time.Now().Add(cache.lifetime)})
 	}
 }

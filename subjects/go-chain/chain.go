@@ -20,6 +20,12 @@ type Chain struct {
 	store  *Store
 	counts *Counts
 	visits *Visits
+	// How often a dependency that fails is asked again.
+	retries int
+	// Whether there is no answer where the cache knows nothing, instead of an empty account.
+	orNone bool
+	// Called with each request for an account that comes in.
+	whenLoaded func()
 }
 
 // Request is what a client sends besides its token.
@@ -40,6 +46,7 @@ type Answer struct {
 }
 
 func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
+	chain.whenLoaded()
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
 		refuse(w, http.StatusServiceUnavailable)
@@ -62,7 +69,12 @@ func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	account := chain.find(r, chain.visits.next())
+	account, found := chain.find(r, chain.visits.next())
+	if !found {
+		chain.counts.unknown.Add(1)
+		refuse(w, http.StatusServiceUnavailable)
+		return
+	}
 	body, err := json.Marshal(answerOf(account))
 	if err != nil {
 		refuse(w, http.StatusInternalServerError)
@@ -73,23 +85,40 @@ func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // find looks in the cache, in Redis and in the database. Where nobody can be asked it answers what
-// it knows of the account from before, or that it knows nothing: a fallback is no failure.
-func (chain *Chain) find(r *http.Request, id uint32) Account {
+// it knows of the account from before; if that is nothing, with an empty account or not at all.
+func (chain *Chain) find(r *http.Request, id uint32) (account Account, found bool) {
 	known, fresh := chain.cache.get(id)
 	if fresh {
 		chain.counts.local.Add(1)
-		return known
+		return known, true
 	}
-	account, err := chain.store.find(r.Context(), id)
+	account, err := chain.ask(r, id)
 	if err == nil {
 		chain.cache.put(account)
-		return account
+		return account, true
 	}
-	if !errors.Is(err, errUnavailable) {
-		chain.counts.failed.Add(1)
+	if chain.orNone && known.Note == "" {
+		return Account{}, false
 	}
 	chain.counts.fallback.Add(1)
-	return Account{ID: id, Balance: known.Balance, Note: note}
+	return Account{ID: id, Balance: known.Balance, Note: note}, true
+}
+
+// ask asks Redis and the database, again if they fail. One that a breaker keeps from being asked is
+// not asked again.
+func (chain *Chain) ask(r *http.Request, id uint32) (account Account, err error) {
+	for try := 0; ; try++ {
+		account, err = chain.store.find(r.Context(), id)
+		if err == nil || errors.Is(err, errUnavailable) {
+			return account, err
+		}
+		chain.counts.failed.Add(1)
+		if try == chain.retries {
+			return account, err
+		}
+		chain.counts.retried.Add(1)
+		time.Sleep(retryPause)
+	}
 }
 
 func refuse(w http.ResponseWriter, status int) {
@@ -106,9 +135,9 @@ type Visits struct {
 	at    atomic.Uint32
 }
 
-func newVisits() *Visits {
+func newVisits(visited int) *Visits {
 	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, visitsExponent, 1, accounts-1)
+	zipf := rand.NewZipf(random, visitsExponent, 1, uint64(visited-1))
 	drawn := make([]uint32, 1<<20)
 	for at := range drawn {
 		drawn[at] = uint32(zipf.Uint64())
@@ -124,8 +153,5 @@ func (visits *Visits) next() uint32 {
 // how often the cache of the process has what is asked for.
 const visitsExponent = 1.1
 
-// How long the cache of the process and Redis may answer without asking anew.
-const (
-	localLifetime = time.Minute
-	redisLifetime = 2 * time.Minute
-)
+// How long a request waits before it asks a dependency again that failed.
+const retryPause = 10 * time.Millisecond

@@ -1,4 +1,4 @@
-// The subjects go-chain, go-chain-nocache, go-chain-limited and go-chain-degraded: a service as it
+// The subjects go-chain, go-chain-nocache, go-chain-limited and go-chain-failing: a service as it
 // stands behind many applications. A request passes the node's own limit, the check of its token
 // and the route's limit, and is answered from a cache in the process, else from Redis, else from
 // the database.
@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,11 +20,18 @@ func main() {
 	cached := flag.Int("cache", 20_000, "accounts that the cache of this process holds; 0 is none")
 	shed := flag.Float64("shed", 120_000, "requests a second beyond which the node answers 503")
 	limit := flag.Float64("limit", 1_000_000, "requests a second beyond which the route answers 429")
+	visited := flag.Int("visited", accounts, "accounts that are asked for, of those in the database")
+	lifetime := flag.Duration("lifetime", time.Minute, "how long an account is recent in the cache of this process; twice that in Redis")
+	retries := flag.Int("retries", 0, "times that a dependency which fails is asked again")
+	fallback := flag.String("fallback", "empty", "the answer where nobody can be asked and the cache knows nothing: empty (an account), or none (503)")
 	kill := flag.String("kill", "", "dependencies to shut down: redis, database, or both with a comma")
-	killAfter := flag.Duration("kill-after", 2*time.Second, "when to shut them down")
+	killAfter := flag.Duration("kill-after", 2*time.Second, "when to shut them down, counted from the first request for an account")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		log.Fatal("usage: server [options] HOST:PORT")
+	}
+	if *fallback != "empty" && *fallback != "none" {
+		log.Fatalf("-fallback %s: empty or none was expected", *fallback)
 	}
 	counts := new(Counts)
 	store, err := openStore(*redisAddress, *databaseAddress, counts)
@@ -33,16 +41,25 @@ func main() {
 	if err := store.fill(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	for _, dependency := range strings.FieldsFunc(*kill, func(r rune) bool { return r == ',' }) {
-		time.AfterFunc(*killAfter, func() { store.shutDown(dependency) })
-	}
+	store.redisLifetime = 2 * *lifetime
 	chain := &Chain{
 		shed:   newShed(*shed),
 		limit:  newRouteLimit(store.redis, store.redisBreaker, "accounts", *limit),
-		cache:  newCache(*cached),
+		cache:  newCache(*cached, *lifetime),
 		store:  store,
 		counts: counts,
-		visits: newVisits(),
+		visits: newVisits(*visited),
+
+		retries:    *retries,
+		orNone:     *fallback == "none",
+		whenLoaded: func() {},
+	}
+	if *kill != "" {
+		chain.whenLoaded = sync.OnceFunc(func() {
+			for _, dependency := range strings.Split(*kill, ",") {
+				time.AfterFunc(*killAfter, func() { store.shutDown(dependency) })
+			}
+		})
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /account", chain.serve)

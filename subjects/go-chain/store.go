@@ -71,6 +71,8 @@ type Store struct {
 	// Many who miss the same account at once ask once.
 	flights singleflight.Group
 	counts  *Counts
+	// How long Redis may answer without the database being asked anew.
+	redisLifetime time.Duration
 }
 
 func openStore(redisAddress, databaseAddress string, counts *Counts) (*Store, error) {
@@ -171,7 +173,7 @@ func (store *Store) read(key string, id uint32) (Account, error) {
 		if err != nil {
 			return 0, err
 		}
-		return 0, store.redis.Set(ctx, key, text, redisLifetime).Err()
+		return 0, store.redis.Set(ctx, key, text, store.redisLifetime).Err()
 	})
 	return account, nil
 }

@@ -1,0 +1,3 @@
+module ringside/subjects/go-nethttp-logging
+
+go 1.24

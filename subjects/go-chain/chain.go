@@ -24,8 +24,8 @@ type Chain struct {
 	retries int
 	// Whether there is no answer where the cache knows nothing, instead of an empty account.
 	orNone bool
-	// Called with each request for an account that comes in.
-	whenLoaded func()
+	// What takes dependencies away, if anything.
+	loss *Loss
 }
 
 // Request is what a client sends besides its token.
@@ -46,9 +46,9 @@ type Answer struct {
 }
 
 func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
-	chain.whenLoaded()
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
+		chain.loss.refused()
 		refuse(w, http.StatusServiceUnavailable)
 		return
 	}
@@ -60,6 +60,7 @@ func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if !chain.limit.take(r.Context()) {
 		chain.counts.limited.Add(1)
+		chain.loss.refused()
 		refuse(w, http.StatusTooManyRequests)
 		return
 	}

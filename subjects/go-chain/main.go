@@ -10,7 +10,6 @@ import (
 	"log"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -25,7 +24,7 @@ func main() {
 	retries := flag.Int("retries", 0, "times that a dependency which fails is asked again")
 	fallback := flag.String("fallback", "empty", "the answer where nobody can be asked and the cache knows nothing: empty (an account), or none (503)")
 	kill := flag.String("kill", "", "dependencies to shut down: redis, database, or both with a comma")
-	killAfter := flag.Duration("kill-after", 2*time.Second, "when to shut them down, counted from the first request for an account")
+	killAfter := flag.Duration("kill-after", time.Second, "when to shut them down, counted from the last request that an overload has refused")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		log.Fatal("usage: server [options] HOST:PORT")
@@ -50,14 +49,13 @@ func main() {
 		counts: counts,
 		visits: newVisits(*visited),
 
-		retries:    *retries,
-		orNone:     *fallback == "none",
-		whenLoaded: func() {},
+		retries: *retries,
+		orNone:  *fallback == "none",
 	}
 	if *kill != "" {
-		chain.whenLoaded = sync.OnceFunc(func() {
+		chain.loss = newLoss(*killAfter, func() {
 			for _, dependency := range strings.Split(*kill, ",") {
-				time.AfterFunc(*killAfter, func() { store.shutDown(dependency) })
+				go store.shutDown(dependency)
 			}
 		})
 	}

@@ -166,9 +166,14 @@ pub(crate) fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
 pub(crate) fn in_words(moved: &[Moved]) -> String {
     // Where all were moved, four of them tell how.
     let few = ["mean", "p50", "p99", "max"];
-    let each = moved
+    let known = moved
         .iter()
-        .filter(|one| moved.len() <= few.len() || few.contains(&one.figure.as_str()));
+        .filter(|one| few.contains(&one.figure.as_str()));
+    let mut told: Vec<&Moved> = known.collect();
+    if moved.len() <= few.len() || told.is_empty() {
+        told = moved.iter().take(few.len()).collect();
+    }
+    let each = told.into_iter();
     in_a_row(
         each.map(|one| format!("{} by up to {}", spelled(one), wrk_time_us(one.by_us)))
             .collect(),
@@ -383,6 +388,25 @@ mod tests {
             "{asked}"
         );
         assert_eq!(advice(&three[2..], 60, 3.0), None);
+    }
+
+    #[test]
+    fn some_figures_are_always_named_of_those_that_were_moved() {
+        let moved = |figures: &[&str]| -> Vec<Moved> {
+            let one = |figure: &&str| Moved {
+                figure: (*figure).to_owned(),
+                by_us: 1_000.0,
+                allowed_us: 10.0,
+            };
+            figures.iter().map(one).collect()
+        };
+        let tail = moved(&["p75", "p90", "p95", "p99_9", "p99_99"]);
+        let named = "p75 by up to 1.00ms, p90 by up to 1.00ms, p95 by up to 1.00ms and \
+                     p99.9 by up to 1.00ms";
+        assert_eq!(in_words(&tail), named);
+        let all = moved(&["mean", "p50", "p75", "p90", "max"]);
+        let named = "mean by up to 1.00ms, p50 by up to 1.00ms and max by up to 1.00ms";
+        assert_eq!(in_words(&all), named);
     }
 
     #[test]

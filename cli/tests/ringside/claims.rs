@@ -33,7 +33,7 @@ fn what_claims_cite_is_held_against_the_lists_and_the_lists_against_the_posts() 
 #[test]
 fn the_page_of_a_pack_is_written_in_the_language_that_is_asked_for() {
     let folder = Folder::new();
-    let kept = "../records/2026-11-22-2core-kvm-6.18/claims.tar.xz";
+    let kept = "../records/2026-11-23-2core-kvm-6.18/claims.tar.xz";
     let pack = folder.path("claims.tar.xz");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(kept), &pack).unwrap();
     let written = |name: &str| fs::read_to_string(folder.path(&format!("claims/{name}")));

@@ -203,24 +203,32 @@ impl<'de> Deserialize<'de> for Multiple {
 pub struct Share {
     /// The share, from 0 to 1.
     pub value: f64,
+    /// What rounds to it as well, to either side: half of the last decimal that is written.
+    pub rounding: f64,
     /// The figures that it is made of.
     pub figures: Vec<f64>,
 }
 
 impl Share {
     fn parse(text: &str) -> Option<Share> {
-        let (value, figures) = match text.strip_suffix('%') {
+        let (value, rounding, figures) = match text.strip_suffix('%') {
             Some(number) => {
                 let percent: f64 = number.parse().ok()?;
-                (percent / 100.0, vec![percent])
+                let decimals = number.split_once('.').map(|(_, decimals)| decimals.len());
+                let last = decimals.map_or(0.0, |count| 10f64.powi(-(count as i32)));
+                (percent / 100.0, last / 200.0, vec![percent])
             }
             None => {
                 let stated = Stated::parse(text)?;
-                (stated.value, stated.figures())
+                (stated.value, 0.0, stated.figures())
             }
         };
         let good = (0.0..=1.0).contains(&value);
-        good.then_some(Share { value, figures })
+        good.then_some(Share {
+            value,
+            rounding,
+            figures,
+        })
     }
 }
 
@@ -363,6 +371,11 @@ mod tests {
         assert_eq!(share("0.2%"), Some((0.002, vec![0.2])));
         assert_eq!(share("0%"), Some((0.0, vec![0.0])));
         assert_eq!(share("1 / 4"), Some((0.25, vec![1.0, 4.0])));
+        let rounding = |text: &str| Share::parse(text).map(|share| share.rounding);
+        assert_eq!(
+            ["0%", "0.0%", "0.01%", "1 / 4"].map(rounding),
+            [0.0, 0.0005, 0.00005, 0.0].map(Some)
+        );
         assert_eq!(
             (share("4 / 1"), share("-1%"), share("few")),
             (None, None, None)

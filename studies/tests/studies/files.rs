@@ -425,15 +425,22 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// All comparisons of one of the repository's folders.
+fn comparisons(folder: &str) -> Vec<Comparison> {
+    let entries = repository().join(folder).read_dir().expect("the folder");
+    let files = entries.flatten().map(|entry| entry.path());
+    let files = files.filter(|file| file.extension() == Some("toml".as_ref()));
+    let read = files.map(|file| Comparison::read(&file, None));
+    read.map(|comparison| comparison.unwrap_or_else(|bad| panic!("{bad}")))
+        .collect()
+}
+
+const FOLDERS: [&str; 3] = ["comparisons", "comparisons/bench", "comparisons/claims"];
+
 #[test]
 fn every_comparison_of_the_repository_can_be_read() {
-    for folder in ["comparisons", "comparisons/bench", "comparisons/claims"] {
-        let entries = repository().join(folder).read_dir().expect("the folder");
-        let files = entries.flatten().map(|entry| entry.path());
-        let files = files.filter(|file| file.extension() == Some("toml".as_ref()));
-        let read = files.map(|file| Comparison::read(&file, None));
-        let read = read.map(|comparison| comparison.unwrap_or_else(|bad| panic!("{bad}")));
-        assert!(read.count() > 5, "{folder}");
+    for folder in FOLDERS {
+        assert!(comparisons(folder).len() > 5, "{folder}");
     }
 }
 
@@ -453,12 +460,12 @@ fn every_subject_of_the_repository_explains_itself() {
     }
 }
 
-#[test]
-fn subjects_that_are_asked_the_same_declare_the_same_answer() {
-    let subjects = Subject::all(&repository().join("subjects")).expect("the folder");
-    let answers: Vec<_> = subjects
-        .into_iter()
-        .flat_map(|(_, subject)| subject.unwrap_or_else(|bad| panic!("{bad}")).answers)
+/// How many pairs of a comparison's subjects are asked the same, which they must answer alike.
+fn alike(comparison: &Comparison) -> usize {
+    let answers: Vec<_> = comparison
+        .rows
+        .iter()
+        .flat_map(|row| &row.subject.answers)
         .collect();
     let mut same = 0;
     for (at, one) in answers.iter().enumerate() {
@@ -474,5 +481,12 @@ fn subjects_that_are_asked_the_same_declare_the_same_answer() {
             }
         }
     }
-    assert!(same > 10, "only {same} pairs are asked the same");
+    same
+}
+
+#[test]
+fn subjects_that_are_compared_and_asked_the_same_declare_the_same_answer() {
+    let all = FOLDERS.into_iter().flat_map(comparisons);
+    let same: usize = all.map(|comparison| alike(&comparison)).sum();
+    assert!(same > 50, "only {same} pairs are asked the same");
 }

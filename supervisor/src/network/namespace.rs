@@ -25,8 +25,10 @@ use serde::{Deserialize, Serialize};
 
 /// Where the settings of the network of whoever reads and writes are (proc(5)).
 const SETTINGS: &str = "/proc/sys/net";
-/// What loopback is measured with: the one that paces nothing, and that nearly all hosts have.
-const CONGESTION_CONTROL: &str = "cubic";
+/// What loopback is measured with, the first of them that can be had: both pace nothing. A host
+/// that never had cubic as its own default doesn't allow it to other networks, and allows reno to
+/// all of them (tcp_allowed_congestion_control, Documentation/networking/ip-sysctl.rst).
+const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
 /// Settings and their values: all ports that need no privilege, and backlogs as long as programs
 /// ask for.
 const FIXED: [(&str, &str); 2] = [
@@ -170,17 +172,28 @@ fn acknowledged(answer: &[u8]) -> io::Result<()> {
 /// Gives the network the settings that all measurements have. One that this kernel does not show
 /// stays as it is.
 fn adjust(settings: &Path) -> Result<(), Refused> {
-    let available = settings.join("ipv4/tcp_available_congestion_control");
-    let available = fs::read_to_string(available).unwrap_or_default();
-    if available
-        .split_whitespace()
-        .any(|name| name == CONGESTION_CONTROL)
-    {
-        set(settings, "ipv4/tcp_congestion_control", CONGESTION_CONTROL)?;
-    }
+    choose_congestion_control(settings)?;
     FIXED
         .iter()
         .try_for_each(|(name, value)| set(settings, name, value))
+}
+
+/// Where none of ours is there, the host's stays.
+fn choose_congestion_control(settings: &Path) -> Result<(), Refused> {
+    let available = settings.join("ipv4/tcp_available_congestion_control");
+    let available = fs::read_to_string(available).unwrap_or_default();
+    let is_there = |name: &str| available.split_whitespace().any(|other| other == name);
+    let ours = CONGESTION_CONTROLS
+        .into_iter()
+        .filter(|name| is_there(name));
+    let mut last = Ok(());
+    for name in ours {
+        last = set(settings, "ipv4/tcp_congestion_control", name);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
 fn set(settings: &Path, name: &str, value: &str) -> Result<(), Refused> {
@@ -246,12 +259,27 @@ mod tests {
 
     #[test]
     fn a_congestion_control_that_is_not_there_is_not_asked_for() {
+        for (available, expected) in [("bbr reno\n", "reno"), ("bbr\n", "bbr")] {
+            let folder = settings(&[
+                ("ipv4/tcp_available_congestion_control", available),
+                ("ipv4/tcp_congestion_control", "bbr"),
+            ]);
+            assert_eq!(adjust(folder.path()), Ok(()));
+            let set = value(&folder, "ipv4/tcp_congestion_control");
+            // A file of ours, unlike the kernel's, keeps what was longer.
+            assert!(set.starts_with(expected), "{set}");
+        }
+    }
+
+    #[test]
+    fn where_the_host_allows_no_cubic_packets_are_still_not_paced() {
+        // A folder in its place refuses both, as a kernel may refuse the first.
         let folder = settings(&[
-            ("ipv4/tcp_available_congestion_control", "reno bbr\n"),
-            ("ipv4/tcp_congestion_control", "bbr"),
+            ("ipv4/tcp_available_congestion_control", "reno cubic bbr\n"),
+            ("ipv4/tcp_congestion_control/file", ""),
         ]);
-        assert_eq!(adjust(folder.path()), Ok(()));
-        assert_eq!(value(&folder, "ipv4/tcp_congestion_control"), "bbr");
+        let Refused(why) = adjust(folder.path()).expect_err("it is a folder");
+        assert!(why.contains("tcp_congestion_control to reno"), "{why}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::{Evidence, Judgement, Rounds, Word, void_but_for_failures, words};
 use crate::claims::file::Errors;
+use crate::claims::stated::Share;
 
 pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let rounds = Rounds::find_with_failures(&asked.of, evidence)?;
@@ -18,19 +19,17 @@ pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement
         return Err(Judgement::of(Word::Void, words::no_exchanges(&asked.of)));
     }
     let sentence = words::errors(&asked.of, failed, all, asked.published.value);
-    Ok(Judgement::of(
-        word(failed, all, asked.published.value),
-        sentence,
-    ))
+    Ok(Judgement::of(word(failed, all, &asked.published), sentence))
 }
 
 /// What so many failures say about a published share.
-fn word(failed: u64, all: u64, published: f64) -> Word {
-    let expected = published * all as f64;
-    if published == 0.0 {
-        return match failed {
-            0 => Word::Holds,
-            _ => Word::DoesNotHold,
+fn word(failed: u64, all: u64, published: &Share) -> Word {
+    let expected = published.value * all as f64;
+    if published.value == 0.0 {
+        // `0.0%` is written of whatever rounds to that.
+        return match failed as f64 <= published.rounding * all as f64 {
+            true => Word::Holds,
+            false => Word::DoesNotHold,
         };
     }
     let (fewer, more) = (at_most(failed, expected), at_least(failed, expected));
@@ -76,6 +75,14 @@ fn at_least(count: u64, expected: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn share(value: f64, rounding: f64) -> Share {
+        Share {
+            value,
+            rounding,
+            figures: Vec::new(),
+        }
+    }
+
     #[test]
     fn a_share_is_ruled_out_only_by_counts_that_exclude_it() {
         for (failed, all, published, expected) in [
@@ -90,9 +97,13 @@ mod tests {
             (60, 1_000, 0.02, Word::Stronger),
             (1_000_000, 1_000_000, 0.02, Word::Stronger),
         ] {
-            let found = word(failed, all, published);
+            let found = word(failed, all, &share(published, 0.0));
             assert_eq!(found, expected, "{failed} of {all} against {published}");
         }
+        // Five in ten thousand round to 0.1 %, or to 0.0 %: both are possible.
+        assert_eq!(word(0, 1_000, &share(0.0, 0.0005)), Word::Holds);
+        assert_eq!(word(5, 10_000, &share(0.0, 0.0005)), Word::Holds);
+        assert_eq!(word(6, 10_000, &share(0.0, 0.0005)), Word::DoesNotHold);
     }
 
     #[test]

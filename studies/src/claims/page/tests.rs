@@ -45,6 +45,7 @@ fn claim(id: &str, why: &[&str]) -> Claim {
             rate: 3000.0,
             connections: Some(1000),
             pipeline: 1,
+            corrected: false,
             mean_ms: Some(50.0),
             p99_ms: None,
         }],

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::Event;
@@ -31,6 +32,9 @@ const NOT_IN_DEBIAN: [(&str, &str); 7] = [
 const SWOOLE: &str = "the extension Swoole of PHP";
 const SWOOLE_ON_URING: &str = "the extension Swoole of PHP, built with io_uring";
 
+/// For a subject to do its work once, which is three million goroutines beside other tests.
+const PATIENCE: Duration = Duration::from_secs(240);
+
 /// How many subjects are checked at the same time.
 const AT_ONCE: usize = 3;
 
@@ -46,13 +50,9 @@ fn skipped(subject: &Subject, options: &Options) -> Option<String> {
         Readiness::Missing(sentence) => Some(sentence),
         Readiness::Ready | Readiness::Built => {
             // As people check them: in a private network.
-            let ended = ringside(&[
-                "subjects",
-                "check",
-                name,
-                "--dir",
-                folder().to_str().unwrap(),
-            ]);
+            let folder = folder().display().to_string();
+            let words = ["subjects", "check", name, "--dir", &folder];
+            let ended = start(&mut command(&words)).end_within(PATIENCE);
             assert_eq!(
                 ended.code,
                 Some(0),

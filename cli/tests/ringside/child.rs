@@ -106,12 +106,17 @@ impl Running {
     }
 
     /// Waits for the end.
-    pub(crate) fn end(mut self) -> Ended {
-        let stdout = self.stdout.recv_timeout(PATIENCE);
-        let stderr = self.stderr.recv_timeout(PATIENCE);
+    pub(crate) fn end(self) -> Ended {
+        self.end_within(PATIENCE)
+    }
+
+    /// Waits for the end of what takes long.
+    pub(crate) fn end_within(mut self, patience: Duration) -> Ended {
+        let stdout = self.stdout.recv_timeout(patience);
+        let stderr = self.stderr.recv_timeout(patience);
         let (Ok(stdout), Ok(stderr)) = (stdout, stderr) else {
             panic!(
-                "process {} has not ended within {PATIENCE:?}",
+                "process {} has not ended within {patience:?}",
                 self.child.id()
             );
         };

@@ -118,7 +118,8 @@ fn an_outage_in_an_open_loop_is_the_servers_and_no_advice_is_given() {
     let us = |name: &str| waits[name].as_f64().unwrap();
     assert!(us("unreachable_us") > 0.5 * us("total_us"), "{waits}");
     let ours = us("back_off_us") + us("connecting_us");
-    assert!(ours < 0.1 * us("total_us"), "{waits}");
+    // Whoever has no CPU is late in reconnecting, too.
+    assert!(ours < us("unreachable_us"), "{waits}");
     assert!(waits["counts"]["unreachable"].as_u64().unwrap() > 1_000);
     let gaps = record["availability"]["gaps"].as_array().unwrap();
     let away = |gap: &&Value| gap["unreachable"] == true && gap["outage"] == true;

@@ -188,7 +188,7 @@ fn a_generator_that_leaves_processes_behind_or_prints_nonsense_is_not_measured()
             "reads = \"ringside\",",
         ),
     ];
-    let (report, kept) = of_rows(&folder, SUBJECT, &rows.concat(), "window = \"500ms\"");
+    let (report, kept) = of_rows(&folder, SUBJECT, &rows.concat(), "window = \"2s\"");
     for measured in ["waits", "secret", "chatty"] {
         assert_says(&outcome(&report, measured), "measured");
     }

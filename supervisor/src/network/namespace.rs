@@ -186,14 +186,15 @@ fn choose_congestion_control(settings: &Path) -> Result<(), Refused> {
     let ours = CONGESTION_CONTROLS
         .into_iter()
         .filter(|name| is_there(name));
-    let mut last = Ok(());
+    let mut refused = Ok(());
     for name in ours {
-        last = set(settings, "ipv4/tcp_congestion_control", name);
-        if last.is_ok() {
-            break;
+        match set(settings, "ipv4/tcp_congestion_control", name) {
+            Ok(()) => return Ok(()),
+            // Of several refusals the first tells why.
+            Err(why) => refused = refused.and(Err(why)),
         }
     }
-    last
+    refused
 }
 
 fn set(settings: &Path, name: &str, value: &str) -> Result<(), Refused> {
@@ -279,7 +280,7 @@ mod tests {
             ("ipv4/tcp_congestion_control/file", ""),
         ]);
         let Refused(why) = adjust(folder.path()).expect_err("it is a folder");
-        assert!(why.contains("tcp_congestion_control to reno"), "{why}");
+        assert!(why.contains("tcp_congestion_control to cubic"), "{why}");
     }
 
     #[test]

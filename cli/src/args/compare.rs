@@ -25,10 +25,10 @@ With --url, servers run already, and go on running: nothing is started or stoppe
 network is used. Their CPU time is judged if the process of each is known: the one that listens on
 its port, where you may see that, or --pid. Otherwise, response time is judged instead.
 
-Everything runs in a private network: its ports, congestion control (cubic) and limits don't depend
-on the host, and nothing of the host changes. Builds still download. A comparison that needs a
-service of the host or the Internet says --host-network, or [network] private = false in its file.
-Where private networks aren't allowed, it runs in the host's and says so.
+Everything runs in a private network: its ports, congestion control (cubic or reno) and limits
+don't depend on the host, and nothing of the host changes. Builds still download. A comparison that
+needs a service of the host or the Internet says --host-network, or [network] private = false in
+its file. Where private networks aren't allowed, it runs in the host's and says so.
 
 Exit codes: 0 every subject that can run here was measured; 1 no measurements; 2 wrong usage; 3 some
 subjects failed, or a file could not be written; 130, 143 stopped by SIGINT or SIGTERM, with a

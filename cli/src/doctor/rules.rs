@@ -310,7 +310,9 @@ fn private(facts: &Facts) -> Finding {
     let finding = Finding::new("network", "private network");
     match &facts.private_network {
         None => finding.unknown(),
-        Some(Ok(())) => finding.ok("possible: comparisons run in one, with cubic and all ports"),
+        Some(Ok(())) => {
+            finding.ok("possible: comparisons run in one, with all ports and without pacing")
+        }
         Some(Err(why)) => finding.warn_only("refused", why),
     }
 }

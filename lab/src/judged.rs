@@ -73,7 +73,7 @@ impl<'a> Measured<'a> {
     }
 
     /// The same by any figure, which some are taken at the equal rate of.
-    fn side_by(&self, metric: Metric) -> Side<'_> {
+    pub fn side_by(&self, metric: Metric) -> Side<'_> {
         match at_equal_rate(metric) && !self.at_equal_rate.is_empty() {
             true => self.side_with(&self.at_equal_rate),
             false => self.side(),

@@ -28,8 +28,8 @@ pub struct Claim {
     pub statement: Words,
     /// Where it was published.
     pub source: Cited,
-    /// When this file was last given another meaning: a measurement from before that answers what
-    /// the file asked then.
+    /// When this file was last given another meaning, as a day or with hour and minute (UTC): a
+    /// measurement from before that answers what the file asked then.
     pub written: String,
     /// The figures that were published, as they were published.
     pub claimed: Words,
@@ -489,9 +489,10 @@ fn cited_wrongly(id: Id, written: &Written) -> Option<(Range<usize>, String)> {
         .chars()
         .map(|c| if c.is_ascii_digit() { '0' } else { c })
         .collect();
-    let what = "expected the day on which this file was last given another meaning, such as \
-                \"2026-11-23\"";
-    (shape != "0000-00-00").then(|| (written.written.span(), what.into()))
+    let what = "expected when this file was last given another meaning, such as \"2026-11-23\", or \
+                \"2026-11-23T14:45\" (UTC)";
+    let known = ["0000-00-00", "0000-00-00T00:00"].contains(&shape.as_str());
+    (!known).then(|| (written.written.span(), what.into()))
 }
 
 fn test(
@@ -596,6 +597,9 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         (Judge::Ratio(ratio), _) if ratio.published.is_one() != ratio.within.is_some() => {
             Err("`within` goes with a published ratio of 1, and only with that".into())
         }
+        (Judge::Ratio(ratio), _) if ratio.of == ratio.to => {
+            Err("expected two rows, and not one as a multiple of itself".into())
+        }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
             Err("an order needs at least two rows".into())
         }
@@ -611,9 +615,11 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
             }
         }
         (_, Run::Hold(_)) => Err("held connections are judged by `pass`".into()),
-        (Judge::Pass(pass), _) if pass.of.is_none() => {
-            Err("`pass` expects `of`, the row whose phases are judged".into())
-        }
+        (Judge::Pass(pass), _) if pass.of.is_none() || !pass.conditions.is_empty() => Err(
+            "for a comparison, `pass` takes `of` alone: the row whose phases are judged by their \
+             own conditions"
+                .into(),
+        ),
         _ => Ok(judge),
     }
 }

@@ -49,9 +49,14 @@ pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option
     if !file.path().is_file() {
         return Ok(None);
     }
-    let record = read_with(&file, Record::from_json)?;
-    if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) {
+    let Some(record) = whole(&file)? else {
         return Ok(None);
+    };
+    if !is_of(&record, asked) {
+        return Err(format!(
+            "{records} was measured with other settings of [run.hold]: use another directory, or \
+             remove that one"
+        ));
     }
     let judges = test.judges.iter();
     let judgements = judges.map(|one| judge(one, asked, &record)).collect();
@@ -60,6 +65,27 @@ pub(super) fn find(test: &Test, asked: &Hold, records: &Source) -> Result<Option
         machine: Some(machine(&record.host)),
         ..Finding::resting_on(judgements)
     }))
+}
+
+/// A record, unless it was stopped before its time.
+fn whole(file: &Source) -> Result<Option<Record>, String> {
+    let record = read_with(file, Record::from_json)?;
+    let stopped = matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate);
+    Ok((!stopped).then_some(record))
+}
+
+/// Whether a record is of what the claim asks for now. How long it was held is another matter:
+/// short runs hold shorter.
+fn is_of(record: &Record, asked: &Hold) -> bool {
+    let plan = &record.plan;
+    let url = plan.url();
+    let path = url.splitn(4, '/').nth(3).map(|rest| format!("/{rest}"));
+    path.as_deref() == Some(asked.path.as_str())
+        && plan.connections == asked.connections
+        && plan.heartbeat_s == asked.heartbeat.as_secs_f64()
+        && plan.heartbeat_timeout_s == asked.heartbeat_timeout.as_secs_f64()
+        && plan.retries == asked.retries
+        && plan.receive_buffer_bytes == asked.receive_buffer
 }
 
 fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
@@ -118,6 +144,16 @@ fn judge(judge: &Judge, asked: &Hold, record: &Record) -> Judgement {
     }
 }
 
+/// Whether it was carried out. A program that was missing then may be there now.
+fn is_there(folder: &Path) -> Result<bool, String> {
+    let file = Source::of(folder).join(RECORD);
+    let there = file.path().is_file() && whole(&file)?.is_some();
+    if !there {
+        let _ = fs::remove_file(folder.join(MISSING));
+    }
+    Ok(there)
+}
+
 /// Starts the subject, holds the connections on it, and writes the record; none where it is
 /// interrupted before anything is held.
 pub(super) fn run(
@@ -128,7 +164,7 @@ pub(super) fn run(
     begin: &mut dyn FnMut(),
     observer: &mut dyn Observer,
 ) -> Result<Done, String> {
-    if folder.join(RECORD).is_file() {
+    if is_there(folder)? {
         return Ok(Done::There);
     }
     begin();

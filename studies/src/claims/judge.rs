@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use lab::Kept;
 use lab::finding::{Check, Severity};
+use lab::judged::Measured;
 use lab::manifest::{Outcome, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::Sample;
@@ -93,6 +94,8 @@ impl Interval {
 pub(super) struct Evidence<'a> {
     /// What was measured.
     pub kept: &'a Kept,
+    /// Its rows as they are judged, with what was found about each beside the others.
+    pub measured: &'a [Measured<'a>],
     /// What the rows that are timed commands were verified to write, by row.
     pub outputs: &'a BTreeMap<String, String>,
 }
@@ -138,32 +141,39 @@ struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// The row `name`; else the judgement that this makes.
+    /// The row `name`, by its main figure; else the judgement that this makes.
     fn find(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
-        Rounds::find_unless(name, evidence, |sample| sample.void())
+        Rounds::find_by(name, Metric::RequestsPerSecond, evidence)
+    }
+
+    /// The same by any figure, which some are taken at an equal rate of.
+    fn find_by(
+        name: &str,
+        metric: Metric,
+        evidence: &Evidence<'a>,
+    ) -> Result<Rounds<'a>, Judgement> {
+        Rounds::find_unless(name, metric, evidence, |sample| sample.void())
     }
 
     /// The same where failures are what is judged: rounds that only they made void count.
     fn find_with_failures(name: &str, evidence: &Evidence<'a>) -> Result<Rounds<'a>, Judgement> {
-        Rounds::find_unless(name, evidence, void_but_for_failures)
+        let metric = Metric::RequestsPerSecond;
+        Rounds::find_unless(name, metric, evidence, void_but_for_failures)
     }
 
     fn find_unless(
         name: &str,
+        metric: Metric,
         evidence: &Evidence<'a>,
         void: fn(&Sample) -> Option<&str>,
     ) -> Result<Rounds<'a>, Judgement> {
         let is_void = void;
         let void = |sentence| Judgement::of(Word::Void, sentence);
-        let rows = &evidence.kept.manifest.rows;
-        let Some(facts) = rows.iter().find(|facts| facts.name == name) else {
+        let mut rows = evidence.measured.iter();
+        let Some(row) = rows.find(|row| row.facts.name == name) else {
             return Err(void(words::no_row(name)));
         };
-        let all = evidence.kept.rounds.iter();
-        let samples: Vec<Sample> = all
-            .filter(|round| round.row == name)
-            .map(|round| round.sample.clone())
-            .collect();
+        let (facts, samples) = (row.facts, row.side_by(metric).samples.to_vec());
         match &facts.outcome {
             Outcome::Missing { install } => {
                 let sentence = words::of_row(name, install.trim_end_matches('.'));
@@ -240,7 +250,8 @@ fn measure(
     to: &str,
     evidence: &Evidence<'_>,
 ) -> Result<(Interval, Bound), Judgement> {
-    let (a, b) = (Rounds::find(of, evidence)?, Rounds::find(to, evidence)?);
+    let rounds = |row| Rounds::find_by(row, metric, evidence);
+    let (a, b) = (rounds(of)?, rounds(to)?);
     let seed = evidence.kept.manifest.setup.seed;
     let pairs = verdict::pairs(a.side(), b.side(), metric);
     let Some(ratio) = statistics::Ratio::of(&pairs, 1.0 - ALPHA, seed) else {
@@ -299,12 +310,17 @@ fn judge_ratio_by(
             Bound::AtMost => Bound::AtLeast,
         };
     }
+    let least = least(metric, evidence);
     let word = match asked.within {
-        Some(within) => equal(interval, bound, within, least(metric, evidence)),
-        None => multiple(interval, bound, &published, least(metric, evidence)),
+        Some(within) => equal(interval, bound, within, least),
+        None => multiple(interval, bound, &published, least),
     };
     let by = (metric != asked.metric).then_some(asked.metric);
-    let sentence = words::multiple(metric, (of, to), (bound, interval), &published, by);
+    let mut sentence = words::multiple(metric, (of, to), (bound, interval), &published, by);
+    // An interval above 1 that shows no difference needs a word on why.
+    if interval.low > 1.0 && interval.centre < 1.0 + least.floor {
+        sentence = sentence.with(&words::floor(least.floor));
+    }
     Ok(Judgement {
         word,
         sentence,
@@ -378,8 +394,8 @@ fn least(metric: Metric, evidence: &Evidence<'_>) -> Least {
     let mut rows = evidence.kept.manifest.rows.iter();
     let again = rows.find(|row| row.role == Role::Again);
     let floor = again.and_then(|row| {
-        let again = Rounds::find(&row.name, evidence).ok()?;
-        let baseline = Rounds::find(baseline, evidence).ok()?;
+        let again = Rounds::find_by(&row.name, metric, evidence).ok()?;
+        let baseline = Rounds::find_by(baseline, metric, evidence).ok()?;
         verdict::noise_floor(again.side(), baseline.side(), metric, *seed)
     });
     Least {
@@ -486,7 +502,7 @@ fn above(interval: Interval, bound: Bound, least: Least) -> Word {
 }
 
 fn judge_figure(asked: &Figure, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
-    let rounds = Rounds::find(&asked.of, evidence)?;
+    let rounds = Rounds::find_by(&asked.of, asked.metric, evidence)?;
     let published = asked.published.value;
     let cores = match asked.per {
         Per::Subject => 1,
@@ -549,12 +565,10 @@ fn figure(best: f64, worst: f64, limited: bool) -> Word {
 fn judge_pass(asked: &Pass, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
     let row = asked.of.as_deref().unwrap_or_default();
     let limit = Rounds::find_with_failures(row, evidence)?.limit();
-    let rounds: Vec<&Round> = evidence
-        .kept
-        .rounds
-        .iter()
-        .filter(|round| round.row == row)
-        .collect();
+    let rounds = evidence.kept.rounds.iter();
+    let counts =
+        |round: &&Round| round.row == row && void_but_for_failures(&round.sample).is_none();
+    let rounds: Vec<&Round> = rounds.filter(counts).collect();
     let phases = rounds.first().map_or(&[][..], |round| &round.phases);
     if phases.iter().all(|phase| phase.conditions.is_empty()) {
         return Err(Judgement::of(Word::Void, words::no_conditions(row)));

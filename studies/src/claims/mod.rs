@@ -31,6 +31,7 @@ pub use word::{Word, Words};
 
 use lab::comparison::Comparison;
 use lab::hidden::is_kept_of;
+use lab::judged::Measured;
 use lab::store::{ASKED, Kept, MANIFEST, Source};
 use measure::host::Host;
 use supervisor::document::BadFile;
@@ -162,8 +163,10 @@ fn compared(
         return Ok(None);
     };
     let outputs = outputs(file, subjects);
+    let measured = Measured::all(&kept.manifest, &kept.rounds);
     let evidence = Evidence {
         kept: &kept,
+        measured: &measured,
         outputs: &outputs,
     };
     let judges = test.judges.iter();

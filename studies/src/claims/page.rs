@@ -10,7 +10,6 @@ use report::html::page::{self, Cell, Column, Found, Section, Tone};
 use report::html::plot::{self, Axis, Scale};
 use report::markdown::escape;
 
-use super::judge::shown;
 use super::posts::Post;
 use super::{Claim, Finding, Id, Run, Word, Words, little};
 
@@ -73,7 +72,8 @@ impl Entry {
             .finding
             .as_ref()
             .and_then(|finding| finding.began.as_ref());
-        began.is_some_and(|began| began.get(..10) < Some(&self.claim.written))
+        let written = self.claim.written.as_str();
+        began.is_some_and(|began| began.get(..written.len()) < Some(written))
     }
 
     /// Whether something was measured, and the record doesn't say when.

@@ -134,7 +134,7 @@ impl Multiple {
             Some(amount) => (1.0, amount),
             None => (-1.0, percent.strip_prefix('-')?),
         };
-        let amount = whole(amount)?;
+        let amount = whole(amount).filter(|_| !amount.contains(','))?;
         let value = 1.0 + sign * amount / 100.0;
         (value > 0.0).then(|| Multiple {
             least: value,
@@ -215,6 +215,10 @@ impl Share {
             Some(number) => {
                 let percent: f64 = number.parse().ok()?;
                 let decimals = number.split_once('.').map(|(_, decimals)| decimals.len());
+                let decimals = match decimals {
+                    Some(0) => return None,
+                    decimals => decimals,
+                };
                 let last = decimals.map_or(0.0, |count| 10f64.powi(-(count as i32)));
                 (percent / 100.0, last / 200.0, vec![percent])
             }
@@ -377,7 +381,7 @@ mod tests {
             [0.0, 0.0005, 0.00005, 0.0].map(Some)
         );
         assert_eq!(
-            (share("4 / 1"), share("-1%"), share("few")),
+            (share("4 / 1"), share("-1%"), share("0.%")),
             (None, None, None)
         );
     }

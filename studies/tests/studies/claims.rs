@@ -511,3 +511,40 @@ fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
         );
     }
 }
+
+#[test]
+fn a_hold_that_was_stopped_is_none_and_one_of_something_else_is_refused() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let place = "records/2026-11-23-2core-kvm-6.18/claims.tar.xz";
+    let records = Records::open(&repository.join(place), &Stop::new()).expect("a good pack");
+    let arena = Arena::new("hold-records");
+    let (folder, file) = (arena.folder.join("a6"), "a6/hold.json");
+    fs::create_dir_all(folder).expect("writable");
+    let kept = fs::read_to_string(records.folder().join(file)).expect("the record");
+    let claim = |written: &str| {
+        let text = fs::read_to_string(repository.join("claims/a6.toml")).expect("the claim");
+        let path = write(
+            &arena,
+            "a6.toml",
+            &text.replace("heartbeat = \"5s\"", written),
+        );
+        Claim::read(&path).expect("a good claim")
+    };
+    let find = |record: &str, claim: &Claim| {
+        fs::write(arena.folder.join(file), record).expect("writable");
+        claims::find(claim, &Source::of(&arena.folder), None)
+    };
+    let asked = claim("heartbeat = \"5s\"");
+    let found = find(&kept, &asked)
+        .expect("a good record")
+        .expect("a finding");
+    assert_eq!(found.word, Word::CannotBeTested);
+    let stopped = kept.replace("\"ended_by\": \"duration\"", "\"ended_by\": \"interrupt\"");
+    assert_ne!(stopped, kept);
+    assert!(find(&stopped, &asked).expect("a good record").is_none());
+    let refused = find(&kept, &claim("heartbeat = \"6s\"")).expect_err("another heartbeat");
+    assert!(
+        refused.contains("other settings of [run.hold]"),
+        "{refused}"
+    );
+}

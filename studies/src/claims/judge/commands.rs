@@ -38,9 +38,9 @@ fn word(ratio: f64, published: &Multiple) -> Word {
     };
     match ratio {
         _ if ratio > published.most * rounding => Word::Stronger,
+        _ if ratio <= 1.0 => Word::DoesNotHold,
         _ if ratio >= published.least / rounding => Word::Holds,
-        _ if ratio > 1.0 => Word::Weaker,
-        _ => Word::DoesNotHold,
+        _ => Word::Weaker,
     }
 }
 
@@ -51,6 +51,14 @@ fn number_after(text: &str, word: &str) -> Option<f64> {
     words.next()?.parse().ok().filter(|number| *number > 0.0)
 }
 
+/// Whether it was the command that failed: it ended badly or wrote something else. What couldn't be
+/// built, or was cut short, says nothing of what it's for.
+fn is_its_own(what: &str) -> bool {
+    ["exited with status", "was killed by", "printed "]
+        .iter()
+        .any(|own| what.contains(own))
+}
+
 /// Whether a timed command ended well each time, with the output that its subject names: the lab
 /// measures no other.
 pub(super) fn completes(
@@ -59,7 +67,7 @@ pub(super) fn completes(
 ) -> Result<Judgement, Judgement> {
     let mut rows = evidence.kept.manifest.rows.iter();
     let failed = rows.find_map(|row| match &row.outcome {
-        Outcome::Failed { what, .. } if row.name == asked.of => Some(what),
+        Outcome::Failed { what, .. } if row.name == asked.of && is_its_own(what) => Some(what),
         _ => None,
     });
     if let Some(what) = failed {
@@ -115,6 +123,7 @@ mod tests {
             (1.8, range(1.5, 1.5), Word::Stronger),
             (1.2, range(1.5, 1.5), Word::Weaker),
             (0.9, range(1.5, 1.5), Word::DoesNotHold),
+            (0.97, range(1.1, 1.1), Word::DoesNotHold),
             (0.25, range(0.2, 0.3), Word::Holds),
             (0.56, range(0.2, 0.3), Word::Weaker),
             (0.15, range(0.2, 0.3), Word::Stronger),
@@ -138,11 +147,17 @@ mod tests {
         assert_eq!(good.word, Word::Holds, "{good:?}");
         assert!(good.sentence.en.contains("2.50 s"), "{good:?}");
         let failed = Outcome::Failed {
-            what: "ended with exit code 2".into(),
+            what: "exited with status 2".into(),
             log: Vec::new(),
         };
         let failed = found(&completes, row(failed, Some(2.5)));
         assert_eq!(failed.word, Word::DoesNotHold, "{failed:?}");
+        let unbuilt = Outcome::Failed {
+            what: "could not be built".into(),
+            log: Vec::new(),
+        };
+        let unbuilt = found(&completes, row(unbuilt, Some(2.5)));
+        assert_eq!(unbuilt.word, Word::Void, "{unbuilt:?}");
         // A server is no command.
         let server = found(&completes, row(Outcome::Measured, None));
         assert_eq!(server.word, Word::Void, "{server:?}");

@@ -18,7 +18,7 @@ pub(super) fn judge(asked: &Errors, evidence: &Evidence<'_>) -> Result<Judgement
     if all == 0 {
         return Err(Judgement::of(Word::Void, words::no_exchanges(&asked.of)));
     }
-    let sentence = words::errors(&asked.of, failed, all, asked.published.value);
+    let sentence = words::errors(&asked.of, failed, all, &asked.published);
     Ok(Judgement::of(word(failed, all, &asked.published), sentence))
 }
 
@@ -27,9 +27,13 @@ fn word(failed: u64, all: u64, published: &Share) -> Word {
     let expected = published.value * all as f64;
     if published.value == 0.0 {
         // `0.0%` is written of whatever rounds to that.
-        return match failed as f64 <= published.rounding * all as f64 {
-            true => Word::Holds,
-            false => Word::DoesNotHold,
+        let most = published.rounding * all as f64;
+        return match failed {
+            0 if most == 0.0 => Word::Holds,
+            _ if most == 0.0 || at_least(failed, most) < TAIL => Word::DoesNotHold,
+            // Nothing had to fail in so few.
+            _ if at_most(failed, most) >= TAIL => Word::Undecided,
+            _ => Word::Holds,
         };
     }
     let (fewer, more) = (at_most(failed, expected), at_least(failed, expected));
@@ -100,10 +104,19 @@ mod tests {
             let found = word(failed, all, &share(published, 0.0));
             assert_eq!(found, expected, "{failed} of {all} against {published}");
         }
-        // Five in ten thousand round to 0.1 %, or to 0.0 %: both are possible.
-        assert_eq!(word(0, 1_000, &share(0.0, 0.0005)), Word::Holds);
-        assert_eq!(word(5, 10_000, &share(0.0, 0.0005)), Word::Holds);
-        assert_eq!(word(6, 10_000, &share(0.0, 0.0005)), Word::DoesNotHold);
+        // Half a tenth of a percent is the most that is written 0.0 %.
+        for (failed, all, expected) in [
+            (0, 1_000, Word::Undecided),
+            (0, 10_000, Word::Holds),
+            (5, 10_000, Word::Undecided),
+            (12, 10_000, Word::DoesNotHold),
+        ] {
+            assert_eq!(
+                word(failed, all, &share(0.0, 0.0005)),
+                expected,
+                "{failed} of {all}"
+            );
+        }
     }
 
     #[test]

@@ -296,13 +296,15 @@ fn side(name: &str, rate: f64, cpu_us: f64, full: bool) -> (RowFacts, Vec<Round>
 
 pub(super) fn found(judged: &Judge, rows: Vec<(RowFacts, Vec<Round>)>) -> Judgement {
     let (manifest, rounds) = made_up::kept(made_up::setup(), Vec::new(), rows);
-    judge(
-        judged,
-        &Evidence {
-            kept: &Kept { manifest, rounds },
-            outputs: &BTreeMap::new(),
-        },
-    )
+    let kept = Kept { manifest, rounds };
+    let measured = Measured::all(&kept.manifest, &kept.rounds);
+    let outputs = BTreeMap::new();
+    let evidence = Evidence {
+        kept: &kept,
+        measured: &measured,
+        outputs: &outputs,
+    };
+    judge(judged, &evidence)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use lab::verdict::Metric;
 
 use super::{Bound, Interval, shown};
 use crate::claims::little::number;
-use crate::claims::stated::Multiple;
+use crate::claims::stated::{Multiple, Share};
 use crate::claims::word::Words;
 
 /// What a figure is called.
@@ -97,14 +97,30 @@ pub(super) fn multiple(
     published: &Multiple,
     by: Option<Metric>,
 ) -> Words {
-    let by = match by.map(called) {
+    let by_another = match by.map(called) {
         Some(by) => Words::new(format!(" by {}", by.en), format!("，按{}", by.zh)),
         None => Words::default(),
     };
-    let published = Words::new("; published: ", "；原文：").with(&range(published));
+    // No post has it as it stands: it follows from what they have.
+    let before = match metric {
+        Metric::ServerCpuPerExchange if by.is_none() => {
+            Words::new("; by the published figures: ", "；按公布的数字推出：")
+        }
+        _ => Words::new("; published: ", "；原文："),
+    };
+    let published = before.with(&range(published));
     times(metric, rows, bound, measured)
         .with(&published)
-        .with(&by)
+        .with(&by_another)
+}
+
+/// How much the baseline seemed to differ from itself, where that decides.
+pub(super) fn floor(floor: f64) -> Words {
+    let percent = format!("{:.1}", 100.0 * floor);
+    Words::new(
+        format!(" (the noise floor is {percent} %)"),
+        format!("（噪声下限为 {percent}%）"),
+    )
 }
 
 /// A row's figure as a multiple of another's.
@@ -312,14 +328,15 @@ pub(super) fn no_exchanges(row: &str) -> Words {
     Words::new(format!("{row} has no exchanges"), format!("{row} 没有请求"))
 }
 
-pub(super) fn errors(row: &str, failed: u64, all: u64, published: f64) -> Words {
+pub(super) fn errors(row: &str, failed: u64, all: u64, published: &Share) -> Words {
     let percent = |part: f64| format!("{:.3}", part * 100.0);
     let share = percent(failed as f64 / all as f64);
-    let (failed, all, published) = (
-        number(failed as f64),
-        number(all as f64),
-        percent(published),
-    );
+    let published = match (published.value == 0.0, published.rounding == 0.0) {
+        (true, true) => "0".to_owned(),
+        (true, false) => "0.0".to_owned(),
+        (false, _) => percent(published.value),
+    };
+    let (failed, all) = (number(failed as f64), number(all as f64));
     Words::new(
         format!(
             "errors of {row}: {failed} of {all} requests ({share} %); published: {published} %"

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::super::Judgement;
 use super::language::{COUNTED, Language};
 use super::{Entry, Word};
 
@@ -87,34 +88,33 @@ fn firmest(entries: &[&Entry], language: Language) -> String {
     }
 }
 
-/// What was measured as a share of what was published: the outermost of a finding's numbers.
+/// What was measured as a share of what was published: the outermost of those of an entry's
+/// findings that its word is from.
 fn share(entry: &Entry, outer: fn(f64, f64) -> f64) -> f64 {
-    let shares = numbers(entry).map(|(share, _)| share);
+    let shares = decisive(entry).filter_map(share_of);
     shares.reduce(outer).unwrap_or(1.0)
 }
 
-/// The numbers among an entry's findings, as shares and as words.
-fn numbers(entry: &Entry) -> impl Iterator<Item = (f64, [String; 2])> {
-    let judgements = entry.finding.iter().flat_map(|finding| &finding.judgements);
-    judgements.filter_map(|judgement| {
-        let (measured, published) = (judgement.measured?, judgement.published?);
-        let words = [measured.words(), super::shown(published)];
-        Some((measured.centre / published, words))
-    })
+fn share_of(judgement: &Judgement) -> Option<f64> {
+    Some(judgement.measured?.centre / judgement.published?)
 }
 
-/// `Name B3: measured 4,914 [4,319, 6,013], published 62,500.`
+/// The findings that an entry has its word from.
+fn decisive(entry: &Entry) -> impl Iterator<Item = &Judgement> {
+    let judgements = entry.finding.iter().flat_map(|finding| &finding.judgements);
+    judgements.filter(|judgement| Some(judgement.word) == entry.word())
+}
+
+/// `Name B3 (does not hold): ` and the finding that its word is from.
 fn sentence(name: &str, entry: &Entry, outer: fn(f64, f64) -> f64, language: Language) -> String {
     let (id, word) = (entry.claim.id, language.word(entry.word()));
     let outermost = share(entry, outer);
-    let number = numbers(entry).find(|(share, _)| *share == outermost);
-    match (language, number) {
-        (Language::English, Some((_, [measured, published]))) => {
-            format!("{name} {id} ({word}): {measured} here against {published}.")
-        }
-        (Language::Chinese, Some((_, [measured, published]))) => {
-            format!("{name} {id}（{word}）：本机实测 {measured}，原文 {published}。")
-        }
+    let number = decisive(entry).find(|one| share_of(one) == Some(outermost));
+    let found = number.or_else(|| decisive(entry).next());
+    let found = found.map(|one| language.one(&one.sentence));
+    match (language, found) {
+        (Language::English, Some(found)) => format!("{name} {id} ({word}): {found}."),
+        (Language::Chinese, Some(found)) => format!("{name} {id}（{word}）：{found}。"),
         (Language::English, None) => format!("{name} {id} ({word})."),
         (Language::Chinese, None) => format!("{name} {id}（{word}）。"),
     }

@@ -164,8 +164,8 @@ fn a_post_is_summed_up_by_its_findings() {
     assert_eq!(
         summary::of_post(&all, Language::English),
         "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run. Farthest from what was \
-         published is A1 (weaker): 1.98 [1.90, 2.06] here against 3.00. None is shown to hold in \
-         full."
+         published is A1 (weaker): requests/s of one is 1.98 [1.90, 2.06] times that of other; \
+         published: 3.00. None is shown to hold in full."
     );
     assert_eq!(
         summary::of_post(&all[2..], Language::Chinese),

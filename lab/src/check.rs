@@ -6,8 +6,10 @@
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use load::{Answer, Signal, Stop};
+use measure::time::{Time, sleep_until};
 use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::command::TimedCommand;
@@ -191,6 +193,24 @@ fn run_to_the_end(
     }
 }
 
+/// How long the kernel may take to close what an ended process had open: sockets of an io_uring
+/// are closed only after its process is gone.
+const CLOSED_MAX: Duration = Duration::from_secs(5);
+/// How often that is looked at.
+const CLOSED_LOOK: Duration = Duration::from_millis(20);
+
+/// Waits until a port can be listened on again.
+fn wait_for_port(port: u16) -> io::Result<()> {
+    let deadline = Time::now() + CLOSED_MAX;
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Err(error) if Time::now() >= deadline => return Err(error),
+            Err(_) => sleep_until(Time::now() + CLOSED_LOOK),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
 fn serve_and_end(
     subject: &Subject,
     values: &Values,
@@ -203,12 +223,10 @@ fn serve_and_end(
     let Serving { mut process, port } =
         Serving::raise(subject, &values.build, &values.dir, setting)?;
     ended(&mut process)?;
-    TcpListener::bind(("127.0.0.1", port))
-        .map(drop)
-        .map_err(|error| {
-            let what = format!("was stopped, but its port {port} is still in use: {error}");
-            Found::Failed(what, process.last_lines())
-        })
+    wait_for_port(port).map_err(|error| {
+        let what = format!("was stopped, but its port {port} is still in use: {error}");
+        Found::Failed(what, process.last_lines())
+    })
 }
 
 /// Builds a subject in a run directory that is gone afterwards, and does with it what `then` says.

@@ -597,8 +597,8 @@ fn claim(id: &str) -> String {
          source = {{ post = \"A\", sections = [\"1\"] }}\n\
          zh = {{ claimed = \"1\", measured_there = \"1\", run_here = \"1\", changed = \"1\" }}\n\
          [run]\n\
-         comparison = \"../{id}.toml\"\n[[judge]]\n[judge.ratio]\n\
-         metric = \"requests_per_second\"\nof = \"ours\"\nto = \"ours\"\npublished = 1.5\n"
+         comparison = \"../{id}.toml\"\n[[judge]]\n[judge.figure]\n\
+         metric = \"requests_per_second\"\nof = \"ours\"\npublished = 1.5\n"
     )
 }
 

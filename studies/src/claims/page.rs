@@ -214,7 +214,7 @@ impl Ledger<'_> {
         let records = finding.and_then(|finding| {
             let folder = finding.folder.as_ref()?;
             Some(match &finding.began {
-                Some(began) => format!("{folder}, {}{began}", language.of("measured ", "测于 ")),
+                Some(began) => format!("{folder}{}{began}", language.of(", measured ", "，测于 ")),
                 None => folder.clone(),
             })
         });

@@ -62,7 +62,7 @@ impl Word {
     pub fn name(self) -> &'static str {
         match self {
             Word::CannotBeTested => "cannot be tested here",
-            Word::NotRun => "not run yet",
+            Word::NotRun => "no test yet",
             Word::Void => "void",
             Word::DoesNotHold => "does not hold",
             Word::Undecided => "undecided",

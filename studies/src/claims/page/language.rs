@@ -34,17 +34,17 @@ impl Language {
     /// A finding, as people write it; none where nothing was run.
     pub(super) fn word(self, word: Option<Word>) -> &'static str {
         let chinese = match word {
-            None => "未运行",
+            None => "本机未运行",
             Some(Word::CannotBeTested) => "此处无法检验",
-            Some(Word::NotRun) => "尚未运行",
+            Some(Word::NotRun) => "尚无测试",
             Some(Word::Void) => "作废",
             Some(Word::DoesNotHold) => "不成立",
             Some(Word::Undecided) => "无法判定",
-            Some(Word::Weaker) => "较弱",
-            Some(Word::Stronger) => "更强",
+            Some(Word::Weaker) => "弱于原文",
+            Some(Word::Stronger) => "强于原文",
             Some(Word::Holds) => "成立",
         };
-        self.of(word.map_or("not run", Word::name), chinese)
+        self.of(word.map_or("not run here", Word::name), chinese)
     }
 
     /// What a sentence follows from.
@@ -69,8 +69,8 @@ impl Language {
             Some(Word::DoesNotHold) => ("does not hold", "do not hold"),
             Some(Word::Void) => ("is void", "are void"),
             Some(Word::CannotBeTested) => ("cannot be tested here", "cannot be tested here"),
-            Some(Word::NotRun) => ("has not been run yet", "have not been run yet"),
-            None => ("was not run", "were not run"),
+            Some(Word::NotRun) => ("has no test yet", "have no test yet"),
+            None => ("was not run here", "were not run here"),
         };
         format!("{count} {}", if count == 1 { one } else { many })
     }
@@ -100,13 +100,16 @@ impl Language {
              whether because of the noise floor or because the generator was the limit. Void means \
              that the measurement doesn't count; the sentence says why. A claim with several \
              findings gets the weakest word, in this order: does not hold, cannot be tested here, \
-             void, undecided, weaker, holds, stronger. Ratios, orders and shapes carry over from \
+             no test yet, void, undecided, weaker, holds, stronger. A direction counts only beyond \
+             the noise floor, which is named where it decides; METHODOLOGY.md has the rules for \
+             single figures, conditions and errors. Ratios, orders and shapes carry over from \
              one machine to another; absolute figures do so only roughly.",
-            "如果原文的比值落在我们实测的区间内，该说法成立；如果整个区间都高于原文的比值，则更强。\
-             如果能证明差异的方向，但整个区间都低于原文的比值，则较弱。如果区间排除了原文的比值，\
+            "如果原文的比值落在我们实测的区间内，该说法成立；如果整个区间都高于原文的比值，则强于原文。\
+             如果能证明差异的方向，但整个区间都低于原文的比值，则弱于原文。如果区间排除了原文的比值，\
              也没有显示出该方向的差异，则不成立。如果原文的比值和“毫无差异”都有可能（噪声太大，\
              或者压测端先到极限），则无法判定。作废表示这次测量不算数，后面会说明原因。一条说法有多个判定时，\
-             取最弱的一个，由弱到强依次为：不成立、此处无法检验、作废、无法判定、较弱、成立、更强。\
+             取最弱的一个，由弱到强依次为：不成立、此处无法检验、尚无测试、作废、无法判定、弱于原文、成立、强于原文。差异须超出噪声下限才算数，起决定作用时会注明；\
+             单个数字、条件和错误率的判定规则见 METHODOLOGY.md。\
              比值、排序和曲线形状可以从一台机器搬到另一台；绝对数值只能大致参考。",
         )
     }

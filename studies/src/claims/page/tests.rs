@@ -140,7 +140,7 @@ fn the_page_in_chinese_says_the_same() {
     let [markdown, html] = pages(Language::Chinese);
     check("claims.zh.md", &markdown);
     assert!(html.contains("<html lang=\"zh-CN\">"), "{html}");
-    assert!(html.contains("较弱"), "{html}");
+    assert!(html.contains("弱于原文"), "{html}");
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn a_post_is_summed_up_by_its_findings() {
     let all: Vec<&Entry> = all.iter().collect();
     assert_eq!(
         summary::of_post(&all, Language::English),
-        "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run. Farthest from what was \
-         published is A1 (weaker): requests/s of one is 1.98 [1.90, 2.06] times that of other; \
+        "Of 3 claims, 1 is weaker, 1 cannot be tested here, 1 was not run here. Farthest from what \
+         was published is A1 (weaker): requests/s of one is 1.98 [1.90, 2.06] times that of other; \
          published: 3.00. None is shown to hold in full."
     );
     assert_eq!(
         summary::of_post(&all[2..], Language::Chinese),
-        "共 1 条说法：1 条未运行。"
+        "共 1 条说法：1 条本机未运行。"
     );
 }

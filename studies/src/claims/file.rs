@@ -92,6 +92,8 @@ pub struct Untested {
 pub struct Test {
     /// What is run.
     pub run: Run,
+    /// Whether each subject is looked at once more after the rounds, and its system calls counted.
+    pub profile: bool,
     /// What is judged of it, at least one thing.
     pub judges: Vec<Judge>,
 }
@@ -160,6 +162,8 @@ pub enum Judge {
     Errors(Errors),
     /// That a timed command does what it is for, every time.
     Completes(Completes),
+    /// That one server makes few system calls and others many.
+    SystemCalls(SystemCalls),
     /// A published figure, and what others of the post come to.
     Arithmetic(Arithmetic),
     /// A part of the claim that what is run here doesn't test, and why.
@@ -178,6 +182,10 @@ impl Judge {
             Judge::Pass(pass) => pass.of.iter().map(String::as_str).collect(),
             Judge::Errors(errors) => vec![&errors.of],
             Judge::Completes(completes) => vec![&completes.of],
+            Judge::SystemCalls(calls) => {
+                let many = calls.many.iter().map(String::as_str);
+                [calls.few.as_str()].into_iter().chain(many).collect()
+            }
             Judge::Arithmetic(_) | Judge::Cannot(_) => Vec::new(),
         }
     }
@@ -280,6 +288,16 @@ pub struct Completes {
     pub of: String,
 }
 
+/// System calls for each exchange, in a round that is never timed: few are less than one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemCalls {
+    /// The row that is said to make few or none.
+    pub few: String,
+    /// The rows that are said to make several.
+    pub many: Vec<String>,
+}
+
 /// A published figure, and what others of the post come to.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -379,6 +397,8 @@ impl Chinese {
 #[serde(deny_unknown_fields)]
 struct WrittenRun {
     comparison: Option<PathBuf>,
+    #[serde(default)]
+    profile: bool,
     hold: Option<Hold>,
 }
 
@@ -392,6 +412,7 @@ struct WrittenJudge {
     pass: Option<Pass>,
     errors: Option<Errors>,
     completes: Option<Completes>,
+    system_calls: Option<SystemCalls>,
     arithmetic: Option<Arithmetic>,
     cannot: Option<Words>,
 }
@@ -520,21 +541,24 @@ fn test(
         let judges = read_judges(judges, &Run::Nothing, document)?;
         return Ok(Ok(Test {
             run: Run::Nothing,
+            profile: false,
             judges,
         }));
     };
-    let place = run.span();
+    let (place, profile) = (run.span(), run.get_ref().profile);
     let run = match run.into_inner() {
         WrittenRun {
             comparison: Some(file),
             hold: None,
+            ..
         } => Run::Comparison(beside.join(file)),
         WrittenRun {
             comparison: None,
             hold: Some(hold),
+            profile: false,
         } => Run::Hold(hold),
         _ => {
-            let what = "expected one of `comparison` and `hold`";
+            let what = "expected `comparison`, with `profile` or without, or `hold`";
             return Err(document.fault(Some(place), what));
         }
     };
@@ -542,7 +566,11 @@ fn test(
         return Err(document.fault(Some(place), "expected at least one [[judge]] of this run"));
     }
     let judges = read_judges(judges, &run, document)?;
-    Ok(Ok(Test { run, judges }))
+    Ok(Ok(Test {
+        run,
+        profile,
+        judges,
+    }))
 }
 
 fn read_judges(
@@ -569,6 +597,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         pass,
         errors,
         completes,
+        system_calls,
         arithmetic,
         cannot,
     } = written;
@@ -580,6 +609,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         pass.map(Judge::Pass),
         errors.map(Judge::Errors),
         completes.map(Judge::Completes),
+        system_calls.map(Judge::SystemCalls),
         arithmetic.map(Judge::Arithmetic),
         cannot.map(Judge::Cannot),
     ];
@@ -587,7 +617,7 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
     let (Some(judge), None) = (asked.next(), asked.next()) else {
         return Err(
             "expected one of `ratio`, `order`, `figure`, `printed`, `pass`, `errors`, \
-             `completes`, `arithmetic` and `cannot`"
+             `completes`, `system_calls`, `arithmetic` and `cannot`"
                 .into(),
         );
     };
@@ -599,6 +629,9 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         }
         (Judge::Ratio(ratio), _) if ratio.of == ratio.to => {
             Err("expected two rows, and not one as a multiple of itself".into())
+        }
+        (Judge::SystemCalls(calls), _) if calls.many.is_empty() => {
+            Err("expected the rows that make many".into())
         }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
             Err("an order needs at least two rows".into())

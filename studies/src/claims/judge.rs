@@ -12,6 +12,7 @@
 //! make it void. `snapshots/words.md` has the word of every combination.
 
 pub(super) mod arithmetic;
+mod calls;
 mod commands;
 mod errors;
 pub(super) mod words;
@@ -116,6 +117,7 @@ pub(super) fn judge(judge: &Judge, evidence: &Evidence<'_>) -> Judgement {
         Judge::Pass(pass) => judge_pass(pass, evidence),
         Judge::Errors(errors) => errors::judge(errors, evidence),
         Judge::Completes(completes) => commands::completes(completes, evidence),
+        Judge::SystemCalls(asked) => calls::judge(asked, evidence),
         Judge::Arithmetic(sum) => Ok(arithmetic::judge(sum)),
         Judge::Cannot(why) => Ok(Judgement::of(Word::CannotBeTested, why.clone())),
     };

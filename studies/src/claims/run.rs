@@ -67,7 +67,11 @@ pub fn run(
         };
         let done = match job.first().and_then(|claim| claim.test.as_ref().ok()) {
             Some(test) => match &test.run {
-                Run::Comparison(file) => compare(file, options, stop, &mut begin, observer),
+                Run::Comparison(file) => {
+                    let tests = job.iter().filter_map(|claim| claim.test.as_ref().ok());
+                    let profile = tests.into_iter().any(|test| test.profile);
+                    compare((file, profile), options, stop, &mut begin, observer)
+                }
                 Run::Hold(hold) => {
                     let folder = options.folder.join(job[0].id.file_stem());
                     held::run(hold, &folder, options, stop, &mut begin, observer)
@@ -114,7 +118,7 @@ fn jobs(claims: &[Claim]) -> Vec<Vec<&Claim>> {
 }
 
 fn compare(
-    file: &Path,
+    (file, profile): (&Path, bool),
     options: &Options,
     stop: &Stop,
     begin: &mut dyn FnMut(),
@@ -135,6 +139,7 @@ fn compare(
         cache: options.cache.clone(),
         rounds: options.rounds,
         window: options.window,
+        profile,
         ..lab::Options::default()
     };
     crate::compare(&comparison, stop, observer)

@@ -492,6 +492,8 @@ fn the_kept_ledger_says_what_its_records_say_by_the_rules_of_now() {
     assert_eq!(word("B6"), Some(Word::Undecided));
     // A command that has to end well, and did each time.
     assert_eq!(word("B9"), Some(Word::Holds));
+    // System calls that were counted after the rounds.
+    assert_eq!(word("E7"), Some(Word::Holds));
     let (posts, _) = posts::read_all(&repository.join("claims/posts")).expect("the folder");
     for (language, flag, file) in [
         (Language::English, "", "CLAIMS.md"),

@@ -113,6 +113,10 @@ published = 1.5
 [judge.completes]
 of = "x"
 [[judge]]
+[judge.system_calls]
+few = "x"
+many = ["y"]
+[[judge]]
 [judge.pass]
 [[judge]]
 [judge.errors]
@@ -459,6 +463,7 @@ fn the_reference_names_every_key_of_a_claim() {
         "[judge.pass]",
         "[judge.errors]",
         "[judge.completes]",
+        "[judge.system_calls]",
         "[judge.arithmetic]",
     ];
     let lines = [
@@ -469,6 +474,7 @@ fn the_reference_names_every_key_of_a_claim() {
         "\n| `pass`",
         "\n| `errors`",
         "\n| `completes`",
+        "\n| `system_calls`",
         "\n| `arithmetic`",
     ];
     let mut places = vec![

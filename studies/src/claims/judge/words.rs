@@ -278,6 +278,29 @@ pub(super) fn printed(
     )
 }
 
+/// Why a row's system calls aren't known.
+pub(super) fn no_calls(row: &str, why: Option<&str>) -> Words {
+    let (en, zh) = match why {
+        Some(why) => (format!(": {why}"), format!("：{why}")),
+        None => (String::new(), String::new()),
+    };
+    Words::new(
+        format!("the system calls of {row} weren't counted{en}"),
+        format!("{row} 的系统调用没有计数{zh}"),
+    )
+}
+
+/// System calls for each exchange, row by row.
+pub(super) fn calls(counts: &[(&str, f64)]) -> Words {
+    let each = |(row, count): &(&str, f64)| {
+        let count = shown(*count);
+        Words::new(format!("{row} {count}"), format!("{row} {count} 次"))
+    };
+    let each: Vec<Words> = counts.iter().map(each).collect();
+    Words::new("system calls for each exchange: ", "每个请求的系统调用：")
+        .with(&Words::joined(&each, [", ", "，"]))
+}
+
 pub(super) fn no_command(row: &str) -> Words {
     Words::new(
         format!("{row} isn't a timed command"),

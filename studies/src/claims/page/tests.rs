@@ -51,6 +51,7 @@ fn claim(id: &str, why: &[&str]) -> Claim {
         }],
         test: Ok(Test {
             run: Run::Comparison("x.toml".into()),
+            profile: false,
             judges: Vec::new(),
         }),
     }

@@ -254,7 +254,7 @@ pub struct Printed {
     pub of: String,
     /// Against whose.
     pub to: String,
-    /// The published multiple. One figure is taken as the last digit that stands there.
+    /// The published multiple. A single figure was rounded, so what is near it holds, too.
     pub published: Multiple,
 }
 

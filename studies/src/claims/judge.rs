@@ -167,9 +167,8 @@ impl<'a> Rounds<'a> {
         name: &str,
         metric: Metric,
         evidence: &Evidence<'a>,
-        void: fn(&Sample) -> Option<&str>,
+        why_void: fn(&Sample) -> Option<&str>,
     ) -> Result<Rounds<'a>, Judgement> {
-        let is_void = void;
         let void = |sentence| Judgement::of(Word::Void, sentence);
         let mut rows = evidence.measured.iter();
         let Some(row) = rows.find(|row| row.facts.name == name) else {
@@ -192,7 +191,7 @@ impl<'a> Rounds<'a> {
         if let Some(why) = &facts.spoilt {
             return Err(void(words::plain(why)));
         }
-        let mut bad = samples.iter().filter_map(is_void);
+        let mut bad = samples.iter().filter_map(why_void);
         let count = bad.clone().count();
         match bad.next() {
             Some(why) if 2 * count > samples.len() => Err(void(words::of_row(name, why))),

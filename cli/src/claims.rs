@@ -25,6 +25,7 @@ use crate::output::{table, terminal};
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;
 const QUICK_WINDOW: Duration = Duration::from_millis(300);
+const QUICK_WARM_UP_MAX: Duration = Duration::from_secs(5);
 
 /// Lists, runs, or writes pages.
 pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
@@ -206,6 +207,7 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
         ringside,
         rounds: arguments.quick.then_some(QUICK_ROUNDS),
         window: arguments.quick.then_some(QUICK_WINDOW),
+        warm_up_max: arguments.quick.then_some(QUICK_WARM_UP_MAX),
         ..Options::default()
     };
     let stop = Stop::on_signals().map_err(Failure::signals)?;

@@ -29,6 +29,7 @@ use crate::this_program;
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;
 const QUICK_WINDOW: Duration = Duration::from_millis(200);
+const QUICK_WARM_UP_MAX: Duration = Duration::from_secs(5);
 
 /// So many files that could not be written are named.
 const UNWRITTEN_NAMED_MAX: usize = 4;
@@ -137,6 +138,7 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
         ringside: this_program()?,
         rounds: arguments.rounds.or(quick.then_some(QUICK_ROUNDS)),
         window: arguments.duration.or(quick.then_some(QUICK_WINDOW)),
+        warm_up_max: quick.then_some(QUICK_WARM_UP_MAX),
         aa: either(arguments.aa, arguments.no_aa),
         ceiling: either(arguments.ceiling, arguments.no_ceiling),
         profile: arguments.profile,

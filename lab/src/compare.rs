@@ -254,6 +254,7 @@ fn new_manifest(
     let mut cautions = cautions(&host, of_cores(comparison, placement), pressure_before);
     let made = options.made.iter();
     cautions.extend(made.flat_map(|made| made.cautions.clone()));
+    cautions.extend(cold(comparison));
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
@@ -265,6 +266,7 @@ fn new_manifest(
         asked: Asked {
             rounds: options.rounds,
             window_s: options.window.map(|window| window.as_secs_f64()),
+            warm_up_max_s: options.warm_up_max.map(|most| most.as_secs_f64()),
             aa: options.aa,
             ceiling: options.ceiling,
             precision: options.precision,
@@ -325,6 +327,9 @@ fn overrule(comparison: &mut Comparison, options: &Options) {
     comparison.ceiling = options.ceiling.or(comparison.ceiling);
     comparison.precision = options.precision.or(comparison.precision);
     comparison.budget = options.budget.or(comparison.budget);
+    for row in &mut comparison.rows {
+        row.warm_up_max = options.warm_up_max;
+    }
     if let Some(window) = options.window {
         let rows = comparison.rows.iter_mut().map(|row| &mut row.workload);
         for workload in rows.chain([&mut comparison.workload]) {
@@ -376,6 +381,20 @@ pub fn cautions(
         Looked::Passed(_) | Looked::Unknown(_) => None,
     }));
     cautions
+}
+
+/// Which rows are measured before their subjects are warm, if any.
+fn cold(comparison: &Comparison) -> Option<String> {
+    let rows = comparison.rows.iter().filter(|row| row.is_cold());
+    let cut = |row: &Row| {
+        let (asked, given) = (row.subject.warm_up, row.warm_up());
+        format!("{} for {given:?} of {asked:?}", row.name)
+    };
+    let cut: Vec<String> = rows.map(cut).collect();
+    (!cut.is_empty()).then(|| {
+        let rows = cut.join(", ");
+        format!("Warm-ups were cut short, so what follows is too slow for: {rows}.")
+    })
 }
 
 /// With a capital letter and a full stop.

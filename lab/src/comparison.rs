@@ -371,6 +371,7 @@ impl Reader<'_> {
                 question,
                 generator,
                 folder: self.folder(),
+                warm_up_max: None,
             });
         }
         Ok(rows)

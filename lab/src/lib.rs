@@ -73,6 +73,8 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// Overrides the file's window, and the length of each phase.
     pub window: Option<Duration>,
+    /// Cuts the warm-up that a subject asks for; the comparison's own stays.
+    pub warm_up_max: Option<Duration>,
     /// Whether to measure the baseline twice (A/A); overrides the file.
     pub aa: Option<bool>,
     /// Whether to measure our own server under the same load, too; none: if that doesn't take long.

@@ -63,6 +63,9 @@ pub struct Asked {
     pub rounds: Option<u32>,
     /// Seconds of each window in place of the file's.
     pub window_s: Option<f64>,
+    /// Seconds beyond which no subject's own warm-up goes.
+    #[serde(default)]
+    pub warm_up_max_s: Option<f64>,
     /// Whether the baseline is measured once more.
     pub aa: Option<bool>,
     /// Whether our own server is measured, too.
@@ -85,6 +88,7 @@ impl Asked {
         };
         note(self.rounds == other.rounds, "--rounds");
         note(self.window_s == other.window_s, "--duration");
+        note(self.warm_up_max_s == other.warm_up_max_s, "--quick");
         note(self.aa == other.aa, "--aa");
         note(self.ceiling == other.ceiling, "--ceiling");
         note(self.precision == other.precision, "--precision");

@@ -22,12 +22,21 @@ pub struct Row {
     pub generator: Option<Generator>,
     /// Where the comparison's file is.
     pub folder: PathBuf,
+    /// Beyond which its subject's own warm-up is cut.
+    pub warm_up_max: Option<Duration>,
 }
 
 impl Row {
     /// How long its processes are loaded before anything is timed: as long as the workload says,
-    /// and no shorter than the subject needs.
+    /// and no shorter than the subject needs, unless that is cut.
     pub fn warm_up(&self) -> Duration {
-        self.workload.warm_up.max(self.subject.warm_up)
+        let own = self.subject.warm_up;
+        let own = self.warm_up_max.map_or(own, |most| own.min(most));
+        self.workload.warm_up.max(own)
+    }
+
+    /// Whether its processes are loaded for less than the subject needs.
+    pub fn is_cold(&self) -> bool {
+        self.warm_up() < self.subject.warm_up
     }
 }

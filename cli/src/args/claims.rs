@@ -32,7 +32,7 @@ pub(crate) struct Claims {
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
 
-    /// Short rounds, for a rough result
+    /// Short rounds and at most 5 s of a subject's own warm-up, for a rough result
     #[arg(long)]
     pub(crate) quick: bool,
 

@@ -123,7 +123,8 @@ pub(crate) struct Compare {
     #[arg(conflicts_with_all = ["resume", "url"])]
     pub(crate) aa_trials: Option<u32>,
 
-    /// Three short rounds, to check that everything runs
+    /// Three short rounds and at most 5 s of a subject's own warm-up, to check that everything
+    /// runs
     #[arg(long)]
     pub(crate) quick: bool,
 

@@ -54,6 +54,8 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// Instead of the comparisons' own windows, and at most as long as connections are held.
     pub window: Option<Duration>,
+    /// Beyond which subjects' own warm-ups are cut.
+    pub warm_up_max: Option<Duration>,
 }
 
 /// Something that is about to be carried out.

@@ -139,6 +139,7 @@ fn compare(
         cache: options.cache.clone(),
         rounds: options.rounds,
         window: options.window,
+        warm_up_max: options.warm_up_max,
         profile,
         ..lab::Options::default()
     };

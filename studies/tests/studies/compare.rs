@@ -1,6 +1,8 @@
 //! Whole comparisons with real processes: what goes well, and everything that can go wrong with a
 //! subject while the others must still be measured and nothing may be left behind.
 
+use std::time::Duration;
+
 use lab::manifest::Outcome as How;
 use lab::{CannotBegin, Event};
 use load::{Signal, Stop};
@@ -124,6 +126,20 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
     assert_eq!(report::json(&rebuilt), report::json(&outcome.report));
     let again = compare(&arena.comparison(&quick(&["one"], 1)));
     assert!(again.is_err_and(|error| error.to_string().contains("already holds a comparison")));
+}
+
+#[test]
+fn a_warm_up_that_was_cut_short_is_said() {
+    let _beside = beside_others();
+    let arena = Arena::new("cold");
+    arena.tiny("cold", "warm_up = \"1h\"").tiny("warm", "");
+    let options = lab::Options {
+        warm_up_max: Some(Duration::from_millis(50)),
+        ..arena.comparison(&quick(&["warm", "cold"], 1))
+    };
+    let outcome = compare(&options).expect("it runs");
+    let said = "Warm-ups were cut short, so what follows is too slow for: cold for 50ms of 3600s.";
+    assert!(outcome.report.cautions.iter().any(|what| what == said));
 }
 
 #[test]

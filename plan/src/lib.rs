@@ -18,6 +18,7 @@ mod request;
 mod run;
 pub mod schedule;
 mod target;
+pub mod workload;
 
 pub use contact::Contact;
 pub use invalid::Invalid;
@@ -25,3 +26,4 @@ pub use redaction::Redaction;
 pub use request::Request;
 pub use run::{CONNECTIONS_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use target::{HostPort, Target};
+pub use workload::{Step, Workload};

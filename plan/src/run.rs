@@ -16,6 +16,7 @@ use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::target::Target;
+use crate::workload::{self, Workload};
 
 /// The most connections one plan may ask for.
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
@@ -34,6 +35,11 @@ pub struct Plan {
     /// What is sent.
     #[serde(with = "Request")]
     pub request: Request,
+    /// What is sent where requests differ; `target` and `request` are those of its first step. Null:
+    /// that one request.
+    #[serde(default, with = "workload::shown::option")]
+    #[schemars(with = "Option<Workload>")]
+    pub workload: Option<Workload>,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -134,6 +140,7 @@ impl Plan {
                 headers: Vec::new(),
                 body: Vec::new(),
             },
+            workload: None,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -158,6 +165,7 @@ impl Plan {
         let Plan {
             target,
             request,
+            workload,
             protocol,
             tls,
             schedule,
@@ -180,6 +188,7 @@ impl Plan {
         Recorded(Plan {
             target: target.shown(redaction),
             request: request.shown(redaction),
+            workload: workload.as_ref().map(|workload| workload.shown(redaction)),
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -209,6 +218,9 @@ impl Plan {
     /// Has the redaction know the secrets that this sends.
     pub fn tell_secrets(&self) {
         self.request.tell_secrets(&self.target, &self.redaction);
+        if let Some(workload) = &self.workload {
+            workload.tell_secrets(&self.redaction);
+        }
     }
 
     /// Checks that the parts fit together, and says what to change if they don't.
@@ -217,6 +229,7 @@ impl Plan {
         within("-t/--threads", self.threads, THREADS_MAX)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
+        self.validate_workload()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -251,6 +264,20 @@ impl Plan {
             }
         }
         self.schedule.validate()
+    }
+
+    fn validate_workload(&self) -> Result<(), Invalid> {
+        let Some(workload) = &self.workload else {
+            return Ok(());
+        };
+        let spoken = match &self.protocol {
+            Protocol::Http1 | Protocol::Http2 { .. } => return workload.validate(),
+            Protocol::Grpc { .. } => "gRPC calls",
+            Protocol::WebSocket { .. } => "WebSocket messages",
+        };
+        Err(Invalid(format!(
+            "a file of targets can't hold {spoken}: give the URL of one instead"
+        )))
     }
 
     /// Whom it contacts, and what it says first.

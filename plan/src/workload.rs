@@ -1,0 +1,334 @@
+//! What is sent where requests differ: steps, and which of them is next.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::invalid::Invalid;
+use crate::redaction::Redaction;
+use crate::request::Request;
+use crate::target::Target;
+
+/// The most steps of one workload.
+pub const STEPS_MAX: usize = 65_535;
+/// So many names have figures of their own; what has other names is counted together.
+pub const NAMES_MAX: usize = 64;
+/// What the others are called together.
+pub const OTHERS: &str = "(others)";
+/// The highest weight.
+pub const WEIGHT_MAX: u32 = 1_000_000;
+
+/// Requests that differ. They are independent: which is next doesn't depend on any answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct Workload {
+    /// Where it was read, if anywhere.
+    pub file: Option<PathBuf>,
+    /// The steps; of a record the first 64.
+    #[serde(with = "shown")]
+    #[schemars(with = "Vec<Step>")]
+    pub steps: Vec<Step>,
+    /// Further steps that a record leaves out.
+    #[serde(default)]
+    pub left_out: u32,
+    /// Which is next.
+    pub pick: Pick,
+    /// Rows for the variables of templates; null: none.
+    pub data: Option<Data>,
+}
+
+/// A request among others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct Step {
+    /// What its figures are listed under; steps of one name have theirs together.
+    pub name: String,
+    /// How often it is picked, beside the weights of the others.
+    pub weight: u32,
+    /// Where it goes. The path may have `{{variables}}`.
+    #[serde(with = "Target")]
+    pub target: Target,
+    /// What is sent. The values of fields may have `{{variables}}`.
+    #[serde(with = "Request")]
+    pub request: Request,
+    /// Whether the body may have them, too.
+    pub body_is_template: bool,
+    /// Where it stands, as `FILE:LINE`; null where it stands in no file.
+    pub at: Option<String>,
+}
+
+/// Which step is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pick {
+    /// One after the other, and then from the beginning.
+    #[default]
+    InTurn,
+    /// At random, by weight.
+    Weighted,
+    /// At random, each as often.
+    Random,
+}
+
+/// A file of rows, of which each request takes one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// CSV with a header, or JSON lines (`.jsonl`, `.ndjson`).
+    pub file: PathBuf,
+    /// Which row is next.
+    pub order: Order,
+}
+
+/// Which row of a data file is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// One after the other, and then from the beginning.
+    #[default]
+    InTurn,
+    /// At random, each as often.
+    Random,
+    /// At random, the n-th with a probability of n to the power of minus this.
+    Zipf(f64),
+    /// One after the other; the run ends when they are used up.
+    Once,
+}
+
+impl Workload {
+    /// Steps by weight where one has a weight other than 1, and else in turn.
+    pub fn new(steps: Vec<Step>) -> Workload {
+        let is_weighted = steps.iter().any(|step| step.weight != 1);
+        Workload {
+            file: None,
+            steps,
+            left_out: 0,
+            pick: match is_weighted {
+                true => Pick::Weighted,
+                false => Pick::InTurn,
+            },
+            data: None,
+        }
+    }
+
+    /// The names that figures are listed under, in the order in which they first stand, at most
+    /// [`NAMES_MAX`] and [`OTHERS`]; and for each step which of them is its own.
+    pub fn names(&self) -> (Vec<String>, Vec<u16>) {
+        let mut names: Vec<String> = Vec::new();
+        let mut known: BTreeMap<&str, u16> = BTreeMap::new();
+        let mut of_steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let next = known.len().min(NAMES_MAX) as u16;
+            let index = match known.get(&*step.name) {
+                Some(index) => *index,
+                None if usize::from(next) < NAMES_MAX => {
+                    names.push(step.name.clone());
+                    known.insert(&step.name, next);
+                    next
+                }
+                None => NAMES_MAX as u16,
+            };
+            of_steps.push(index);
+        }
+        if of_steps
+            .iter()
+            .any(|index| usize::from(*index) == NAMES_MAX)
+        {
+            names.push(OTHERS.to_owned());
+        }
+        (names, of_steps)
+    }
+
+    /// It without its secrets, and of many steps the first.
+    pub(crate) fn shown(&self, redaction: &Redaction) -> Workload {
+        let steps = self.steps.iter().take(NAMES_MAX);
+        let steps: Vec<Step> = steps.map(|step| step.shown(redaction)).collect();
+        let left_out = self.left_out + (self.steps.len() - steps.len()) as u32;
+        Workload {
+            steps,
+            left_out,
+            ..self.clone()
+        }
+    }
+
+    /// Has `redaction` know the secrets that this sends.
+    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+        for step in &self.steps {
+            step.request.tell_secrets(&step.target, redaction);
+        }
+    }
+
+    /// Whether every step goes where the first does, speaks what it speaks, and can be picked.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let Some(first) = self.steps.first() else {
+            return Err(Invalid("the targets hold no request: add one".into()));
+        };
+        if self.steps.len() > STEPS_MAX {
+            return Err(Invalid(format!(
+                "{} targets are too many: at most {STEPS_MAX}; for more, use one template and a \
+                 data file (--data)",
+                self.steps.len()
+            )));
+        }
+        for step in &self.steps {
+            step.validate(first)?;
+        }
+        if self.pick == Pick::Weighted && self.steps.iter().all(|step| step.weight == 0) {
+            return Err(Invalid(
+                "all weights are 0, so there's nothing to send: give one a weight".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    fn shown(&self, redaction: &Redaction) -> Step {
+        Step {
+            target: self.target.shown(redaction),
+            request: self.request.shown(redaction),
+            ..self.clone()
+        }
+    }
+
+    /// Where it stands, for messages: `targets.http:3: `, or nothing.
+    pub fn place(&self) -> String {
+        let at = self.at.as_deref();
+        at.map(|at| format!("{at}: ")).unwrap_or_default()
+    }
+
+    fn validate(&self, first: &Step) -> Result<(), Invalid> {
+        let place = self.place();
+        let origin = |step: &Step| {
+            let Target { scheme, host, .. } = &step.target;
+            (scheme.clone(), host.clone(), step.target.port)
+        };
+        if origin(self) != origin(first) {
+            let [mine, of_first] = [self, first].map(|step| {
+                let (scheme, authority) = (&step.target.scheme, step.target.authority());
+                format!("{scheme}://{authority}")
+            });
+            return Err(Invalid(format!(
+                "{place}{mine} isn't where the first request goes, {of_first}: a run loads one \
+                 server, so give each its own run"
+            )));
+        }
+        if self.weight > WEIGHT_MAX {
+            return Err(Invalid(format!(
+                "{place}the weight {} is out of range: use 0 to {WEIGHT_MAX}",
+                self.weight
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Types with secrets have functions of serde's and not its traits; these are for where they stand
+/// in others.
+pub(crate) mod shown {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Step, Workload};
+
+    macro_rules! with_traits {
+        ($lent:ident, $owned:ident, $of:ident) => {
+            pub(super) struct $lent<'a>(pub(super) &'a $of);
+
+            impl Serialize for $lent<'_> {
+                fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                    $of::serialize(self.0, to)
+                }
+            }
+
+            pub(super) struct $owned(pub(super) $of);
+
+            impl<'de> Deserialize<'de> for $owned {
+                fn deserialize<D: Deserializer<'de>>(from: D) -> Result<$owned, D::Error> {
+                    $of::deserialize(from).map($owned)
+                }
+            }
+        };
+    }
+
+    with_traits!(LentStep, OwnedStep, Step);
+    with_traits!(LentWorkload, OwnedWorkload, Workload);
+
+    pub(crate) fn serialize<S: Serializer>(steps: &[Step], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(steps.iter().map(LentStep))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Error> {
+        let steps = Vec::<OwnedStep>::deserialize(from)?;
+        Ok(steps.into_iter().map(|OwnedStep(step)| step).collect())
+    }
+
+    /// The same for a workload that may not be there.
+    pub(crate) mod option {
+        use super::{
+            Deserialize, Deserializer, LentWorkload, OwnedWorkload, Serialize, Serializer,
+        };
+        use crate::Workload;
+
+        pub(crate) fn serialize<S: Serializer>(
+            workload: &Option<Workload>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            workload.as_ref().map(LentWorkload).serialize(to)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<Workload>, D::Error> {
+            let workload = Option::<OwnedWorkload>::deserialize(from)?;
+            Ok(workload.map(|OwnedWorkload(workload)| workload))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(name: &str, url: &str) -> Step {
+        Step {
+            name: name.to_owned(),
+            weight: 1,
+            target: Target::parse(url).unwrap(),
+            request: Request {
+                method: "GET".to_owned(),
+                headers: Vec::new(),
+                body: Vec::new(),
+            },
+            body_is_template: false,
+            at: Some(format!("a.http:{}", name.len())),
+        }
+    }
+
+    #[test]
+    fn steps_of_one_name_have_figures_together_and_those_past_the_bound_have_none_apart() {
+        let named = |n: usize| step(&format!("s{n}"), "http://x/");
+        let few = Workload::new([1, 2, 1].map(named).into());
+        assert_eq!(few.names(), (vec!["s1".into(), "s2".into()], vec![0, 1, 0]));
+        let many = Workload::new((0..70).chain([3, 69]).map(named).collect());
+        let (names, of_steps) = many.names();
+        assert_eq!(names.len(), NAMES_MAX + 1);
+        assert_eq!(names.last().map(String::as_str), Some(OTHERS));
+        assert_eq!(of_steps[62..], [62, 63, 64, 64, 64, 64, 64, 64, 3, 64]);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_says_where_it_stands() {
+        let mut elsewhere = Workload::new(vec![step("a", "http://x/"), step("bc", "http://y/")]);
+        let Invalid(text) = elsewhere.validate().unwrap_err();
+        assert!(text.starts_with("a.http:2: http://y isn't where"), "{text}");
+        elsewhere.steps.clear();
+        assert!(elsewhere.validate().is_err());
+        let mut unweighted = Workload::new(vec![step("a", "http://x/")]);
+        unweighted.steps[0].weight = 0;
+        unweighted.pick = Pick::Weighted;
+        let Invalid(text) = unweighted.validate().unwrap_err();
+        assert!(text.contains("weights are 0"), "{text}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Files of targets, in the formats that people have.

@@ -1,0 +1,1 @@
+//! Which step is next, and the bytes that it sends.

@@ -1,0 +1,1 @@
+//! Steps with templates: compiled once, made into requests as often as needed.

@@ -14,6 +14,10 @@ use crate::limit;
 use crate::room::Room;
 use plan::Invalid;
 
+mod step;
+
+pub use step::OfRun;
+
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
 /// of the record that `F` knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,9 +108,9 @@ pub struct Outcome {
     pub ok: bool,
 }
 
-/// A figure of the record of a run.
+/// A figure of the record of a run, or of what one step has in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OfRun(RunFigure);
+struct OfWhole(RunFigure);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum RunFigure {
@@ -211,12 +215,12 @@ impl Comparison {
     }
 }
 
-impl Figure for OfRun {
+impl Figure for OfWhole {
     type Record = Record;
     const EXAMPLES: &'static str = "'p99<5ms', 'service:p99.9<2ms', 'mean<1ms', 'errors<0.1%', \
                                     'availability>=99.9%' or 'rate>50k'";
 
-    fn read(name: &str, limit: &str) -> Result<(OfRun, Option<f64>), String> {
+    fn read(name: &str, limit: &str) -> Result<(OfWhole, Option<f64>), String> {
         let (figure, limit) = match name {
             "errors" => match percent(limit) {
                 Some(share) => (RunFigure::ErrorShare, share),
@@ -239,7 +243,7 @@ impl Figure for OfRun {
                 (RunFigure::Time { service, what }, Some(limit))
             }
         };
-        Ok((OfRun(figure), limit))
+        Ok((OfWhole(figure), limit))
     }
 
     fn most(&self) -> Option<f64> {
@@ -400,7 +404,7 @@ impl Figure for OfRun {
     }
 }
 
-impl OfRun {
+impl OfWhole {
     /// Why nothing can be said where no exchange was completed; none where that itself crosses the
     /// condition: requests were sent, and not one came to a good end.
     fn void_of_failures(&self, record: &Record) -> Option<String> {
@@ -676,7 +680,7 @@ impl Threshold {
     /// 0.999 of `errors<0.1%`; none of a mean, an end of the distribution or a count. The larger it
     /// is, the more exchanges it takes to judge.
     pub fn quantile(&self) -> Option<f64> {
-        let quantile = match self.figure.0 {
+        let quantile = match self.figure.whole.0 {
             RunFigure::ErrorShare => 1.0 - self.limit,
             RunFigure::Time {
                 what: OfTimes::Quantile(quantile),
@@ -690,7 +694,7 @@ impl Threshold {
     /// The share of exchanges that have to be slow to break a condition on times: next to none for
     /// a maximum, all for a mean or a minimum.
     pub fn share_that_breaks(&self) -> f64 {
-        match self.figure.0 {
+        match self.figure.whole.0 {
             RunFigure::Time {
                 what: OfTimes::Max, ..
             } => 0.0,
@@ -725,7 +729,7 @@ impl Threshold {
 
     /// Whether it is a condition on times, which a late generator would be part of.
     pub fn is_about_times(&self) -> bool {
-        matches!(self.figure.0, RunFigure::Time { .. })
+        matches!(self.figure.whole.0, RunFigure::Time { .. })
     }
 }
 

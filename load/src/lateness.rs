@@ -13,6 +13,7 @@
 
 use measure::histogram::{Histogram, samples_for};
 use measure::record::Moved;
+use measure::tally::Waits;
 use measure::units::wrk_time_us;
 
 /// A share of a figure that nobody is asked to measure better than.
@@ -57,7 +58,24 @@ pub(crate) struct Seen<'a> {
     pub some_waited: bool,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// What was measured of all exchanges, or of those of a step; `waits` are those of all.
+    pub(crate) fn new(
+        (response, service): (&'a Histogram, &'a Histogram),
+        own: &'a Histogram,
+        waits: Waits,
+    ) -> Seen<'a> {
+        // Who was never sent has a response time and no service time. Who waited for a connection
+        // of its own, or was refused and sent again, was sent when the peer let it.
+        let some_waited = waits.total_ns() != waits.late_ns || service.count() != response.count();
+        Seen {
+            response,
+            service,
+            own,
+            some_waited,
+        }
+    }
+
     /// The figures of response time that could have been moved by more than they are precise.
     pub(crate) fn moved(&self) -> Vec<Moved> {
         if self.own.is_empty() || self.response.is_empty() {

@@ -269,15 +269,7 @@ fn late(
         .sum();
     verdict.warnings.extend(kept_back(plan, blocked, waits));
     let service = merged(|outcome| &outcome.recorder.tally.service);
-    let seen = Seen {
-        response: &response,
-        service: &service,
-        own: &own,
-        // Who was never sent has a response time and no service time. Who waited for a connection
-        // of its own, or was refused and sent again, was sent when the peer let it.
-        some_waited: waits.total_ns() != waits.late_ns || service.count() != response.count(),
-    };
-    verdict.void = seen.moved();
+    verdict.void = Seen::new((&response, &service), &own, waits).moved();
     if verdict.void.is_empty() {
         return None;
     }

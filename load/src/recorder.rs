@@ -5,7 +5,7 @@
 
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::tally::{Loop, Tally};
+use measure::tally::{Loop, StepTally, Tally};
 use measure::time::Time;
 use proto::grpc::Status;
 
@@ -37,9 +37,17 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
+    /// `steps`: how many there are to be counted by, none where all exchanges are alike.
+    pub(crate) fn new(
+        kind: Loop,
+        deadline_ns: Option<u64>,
+        steps: usize,
+        watch: Watch,
+    ) -> Recorder {
+        let mut tally = Tally::new(kind);
+        tally.steps.resize_with(steps, StepTally::default);
         Recorder {
-            tally: Tally::new(kind),
+            tally,
             own_lateness: Histogram::new(),
             blocked: 0,
             watch,
@@ -95,7 +103,17 @@ impl Recorder {
     /// An exchange was handed to the driver, or to a connection that is being opened for it.
     #[inline]
     pub(crate) fn begun(&mut self, exchange: &Exchange) {
-        self.tally.intended += u64::from(self.measured(exchange));
+        let measured = u64::from(self.measured(exchange));
+        self.tally.intended += measured;
+        if let Some(step) = self.step_of(exchange) {
+            step.intended += measured;
+        }
+    }
+
+    /// The figures of an exchange's step, where there are several.
+    #[inline]
+    fn step_of(&mut self, exchange: &Exchange) -> Option<&mut StepTally> {
+        self.tally.steps.get_mut(usize::from(exchange.figures))
     }
 
     /// An exchange of an open loop was due at `intended`, and is sent only now, or never.
@@ -116,15 +134,19 @@ impl Recorder {
 
     /// An exchange of an open loop was sent at once, or only after a connection became free.
     #[inline]
-    pub(crate) fn dispatched(&mut self, intended: Time, now: Time, was_blocked: bool) {
-        if !self.in_window(intended) {
+    pub(crate) fn dispatched(&mut self, exchange: &Exchange, now: Time, was_blocked: bool) {
+        if !self.measured(exchange) {
             return;
         }
+        let intended = exchange.intended;
         self.watch.divide(intended, now, &mut self.tally.waits);
         if was_blocked {
             self.blocked += 1;
         } else {
             self.own_lateness.record(now.since(intended));
+            if let Some(step) = self.step_of(exchange) {
+                step.own_lateness.record(now.since(intended));
+            }
         }
     }
 
@@ -143,19 +165,28 @@ impl Recorder {
         }
         self.last_end = done;
         let Exchange { intended, sent, .. } = *exchange;
+        let late = sent >= self.end;
+        if let Some(step) = self.step_of(exchange) {
+            step.answered(
+                (intended, sent, done),
+                outcome.http_status(),
+                outcome.error(),
+                late,
+            );
+        }
         let tally = &mut self.tally;
         match outcome {
             Outcome::Status(status) if (200..400).contains(&status) => {
-                tally.completed_late += u64::from(sent >= self.end);
+                tally.completed_late += u64::from(late);
                 tally.completed(intended, sent, done, status);
             }
             Outcome::Message => {
-                tally.completed_late += u64::from(sent >= self.end);
+                tally.completed_late += u64::from(late);
                 tally.messages_received += 1;
                 tally.echoed(intended, sent, done);
             }
             Outcome::Status(status) => {
-                tally.failed_late += u64::from(sent >= self.end);
+                tally.failed_late += u64::from(late);
                 tally.unexpected(intended, sent, done, status);
             }
             Outcome::Call {
@@ -163,7 +194,7 @@ impl Recorder {
                 status,
                 messages,
             } => {
-                let late = u64::from(sent >= self.end);
+                let late = u64::from(late);
                 match status {
                     Status::Ok => tally.completed_late += late,
                     _ => tally.failed_late += late,
@@ -190,6 +221,9 @@ impl Recorder {
             other => other,
         };
         self.tally.call_reset(status as u8);
+        if let Some(step) = self.step_of(exchange) {
+            step.failed(ErrorKind::GrpcStatus);
+        }
         if status == Status::DeadlineExceeded {
             self.censor(exchange, now);
         } else {
@@ -291,6 +325,9 @@ impl Recorder {
         }
         self.last_end = now;
         self.tally.failed(kind);
+        if let Some(step) = self.step_of(exchange) {
+            step.failed(kind);
+        }
         if kind.is_timeout() {
             self.censor(exchange, now);
         } else {
@@ -317,6 +354,9 @@ impl Recorder {
         if self.measured(exchange) {
             self.last_end = now;
             self.tally.unfinished += 1;
+            if let Some(step) = self.step_of(exchange) {
+                step.unfinished += 1;
+            }
             self.tally.never_sent += u64::from(exchange.sent == Time::NEVER);
             self.censor(exchange, now);
         }
@@ -328,5 +368,8 @@ impl Recorder {
             self.unsampled(exchange, now);
         }
         self.tally.censored(exchange.intended, sent, now);
+        if let Some(step) = self.step_of(exchange) {
+            step.censored(exchange.intended, sent, now);
+        }
     }
 }

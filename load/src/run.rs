@@ -1,13 +1,14 @@
 //! Runs a plan: workers on their CPUs, the gate between them, and one record out of it all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::host::Host;
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator};
+use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts};
 use measure::tally::Tally;
 use proto::grpc::Status;
 
@@ -16,6 +17,7 @@ use crate::connection::Route;
 use crate::crew::{Job, Progress, Window};
 use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
+use crate::lateness::Seen;
 use crate::limit;
 use crate::session::memory;
 use crate::surroundings::{Disturbance, Surroundings};
@@ -23,6 +25,7 @@ use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use plan::Plan;
 use plan::schedule::Marks;
 use probe::LoadError;
+use workload::{Maker, Source};
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
@@ -38,8 +41,9 @@ pub fn run(
     plan.validate()?;
     let ground = Ground::find(plan.contact(), stop)?;
     check_limits(plan, ground.kind)?;
+    let workload = Source::of(plan)?;
     let jobs = (0..plan.threads)
-        .map(|worker| assign(plan, worker, &ground.addresses))
+        .map(|worker| assign(plan, worker, &ground.addresses, workload.clone()))
         .collect::<Result<Vec<Assignment>, LoadError>>()?;
     let mut surroundings = Surroundings::new();
     let mut watch = |now: &Progress| {
@@ -92,6 +96,7 @@ pub(crate) fn assign(
     plan: &Plan,
     worker: u32,
     addresses: &[Address],
+    workload: Option<Arc<Source>>,
 ) -> Result<Assignment, LoadError> {
     let share = |whole: u64| {
         let (whole_share, rest) = (
@@ -117,6 +122,7 @@ pub(crate) fn assign(
         worker,
         sessions: share(plan.connections.into()) as usize,
         route: Route::of(&plan.contact(), addresses, options)?,
+        maker: workload.map(|source| Maker::new(source, worker, plan.threads, plan.seed)),
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,
@@ -210,6 +216,7 @@ pub(crate) fn assemble(
     };
     let mut tally = first.recorder.tally;
     outcomes.for_each(|outcome| tally.merge(&outcome.recorder.tally));
+    let steps = steps(plan, &tally);
     Record::assemble(
         &tally,
         Facts {
@@ -218,6 +225,7 @@ pub(crate) fn assemble(
             generator,
             duration_s,
             offered_rate,
+            steps,
             grpc_status: grpc_status(&tally),
             unexpected_bodies: said,
             valid: verdict.valid,
@@ -226,6 +234,20 @@ pub(crate) fn assemble(
             ended_by,
         },
     )
+}
+
+/// The steps, and which of their figures lateness moved; none where all requests are alike.
+fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
+    let names = plan.workload.as_ref().map(|workload| workload.names().0);
+    let of_each = names.unwrap_or_default().into_iter().zip(&tally.steps);
+    let facts = of_each.map(|(name, step)| {
+        let times = (&step.response, &step.service);
+        StepFacts {
+            name,
+            void: Seen::new(times, &step.own_lateness, tally.waits).moved(),
+        }
+    });
+    facts.collect()
 }
 
 /// The calls by the names of their statuses.

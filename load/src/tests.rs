@@ -18,6 +18,7 @@ use crate::surroundings::Disturbance;
 use crate::worker::{Outcome, Worker, sockets_for};
 use plan::Plan;
 use plan::schedule::Schedule;
+use workload::Source;
 
 mod connections;
 mod conservation;
@@ -27,6 +28,7 @@ mod http2;
 pub(crate) mod rogue;
 mod rows;
 mod stalls;
+mod steps;
 mod waits;
 
 const MS: u64 = 1_000_000;
@@ -129,7 +131,7 @@ fn run_on(
     plan.validate().unwrap();
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     network.serve(&address, server);
-    let mut assignment = assign(plan, worker, &[address]).unwrap();
+    let mut assignment = assign(plan, worker, &[address], Source::of(plan).unwrap()).unwrap();
     // Alone at its gate.
     assignment.worker = 0;
     let driver = network.driver(config);

@@ -5,6 +5,7 @@
 //! microseconds, except in the histograms, which are in nanoseconds and say so.
 
 mod lost;
+mod step;
 mod times;
 
 use crate::foreign;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use self::lost::Lost;
+pub use self::step::{Step, StepFacts};
 pub use self::times::Times;
 
 /// The version of the record's schema that this crate writes and reads.
@@ -63,6 +65,9 @@ pub struct Record<P> {
     /// Round trips of pings, of a WebSocket or of HTTP/2; all null where there were none.
     #[serde(default)]
     pub ping_time_us: Times,
+    /// The exchanges by step of the workload; empty where all requests are alike.
+    #[serde(default)]
+    pub steps: Vec<Step>,
     /// Answers by status.
     pub status: BTreeMap<String, u64>,
     /// By unexpected status: how the body of one answer began; empty in older records.
@@ -465,6 +470,8 @@ pub struct Facts<P> {
     pub duration_s: f64,
     /// Exchanges per second that the schedule asked for; none in a closed loop.
     pub offered_rate: Option<f64>,
+    /// The steps in the tally's order; none where all exchanges are alike.
+    pub steps: Vec<StepFacts>,
     /// gRPC calls by the name of their status, which only their protocol knows.
     pub grpc_status: BTreeMap<String, u64>,
     /// How bodies began, by a status that wasn't expected.
@@ -489,6 +496,7 @@ impl<P> Facts<P> {
             generator: Generator::default(),
             duration_s: 0.0,
             offered_rate: None,
+            steps: Vec::new(),
             grpc_status: BTreeMap::new(),
             unexpected_bodies: BTreeMap::new(),
             valid: true,
@@ -513,6 +521,7 @@ impl<P> Record<P> {
             .map(|seconds| seconds * 1e6 / answered as f64);
         let errors = tally.errors.iter();
         let statuses = tally.statuses.iter();
+        let steps = facts.steps.into_iter().zip(&tally.steps);
         Record {
             schema_version: SCHEMA_VERSION,
             plan: facts.plan,
@@ -553,6 +562,9 @@ impl<P> Record<P> {
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),
             connections: Connections::of(tally),
+            steps: steps
+                .map(|(step, of_step)| Step::of(step, of_step, facts.duration_s))
+                .collect(),
             series: tally.rows(),
             histograms: Histograms::of(tally),
             valid: facts.valid,

@@ -6,6 +6,7 @@
 //! *intended*, *sent* and *done*. Response time = done − intended, service time = done − sent,
 //! lateness = sent − intended.
 
+mod steps;
 mod waits;
 
 use crate::counters::{Closes, ErrorKind, Errors, Statuses};
@@ -15,6 +16,7 @@ use crate::series::{Counts, Row, Series};
 use crate::slots::{Seen, Slots};
 use crate::time::Time;
 
+pub use steps::StepTally;
 pub use waits::{WaitCounts, Waits};
 
 /// What decides when the next exchange is due.
@@ -140,6 +142,8 @@ pub struct Tally {
     pub attempts_failed: u64,
     /// All attempts to connect that failed by the server's doing.
     pub attempts_in_vain: u64,
+    /// The same exchanges by step, where there are several; empty where all are alike.
+    pub steps: Vec<StepTally>,
     /// What had been counted when the window ended, while it is open nothing.
     inside: Option<Inside>,
     kind: Loop,
@@ -210,6 +214,7 @@ impl Tally {
             slots: Slots::new(),
             attempts_failed: 0,
             attempts_in_vain: 0,
+            steps: Vec::new(),
             inside: None,
             kind,
         }
@@ -414,8 +419,9 @@ impl Tally {
                 unfinished, never_sent, censored, intended, connections_opened, reconnects,
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
                 attempts_failed, attempts_in_vain],
-            apart [handshakes, grpc_statuses, inside, kind]);
+            apart [handshakes, grpc_statuses, steps, inside, kind]);
         self.merge_handshakes(other);
+        steps::merge(&mut self.steps, &other.steps);
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
             *mine += theirs;
         }

@@ -9,3 +9,5 @@ pub mod data;
 pub mod formats;
 mod maker;
 pub mod recipe;
+
+pub use maker::{Maker, Said, Source};

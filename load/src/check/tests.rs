@@ -13,7 +13,7 @@ fn refusal(text: &str) -> String {
 fn conditions_are_read() {
     let read = |text: &str| {
         text.parse::<Threshold>()
-            .map(|read| (read.figure.0, read.limit))
+            .map(|read| (read.figure.whole.0, read.limit))
     };
     let response = |what| RunFigure::Time {
         service: false,

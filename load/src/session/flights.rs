@@ -52,6 +52,8 @@ pub(crate) struct Flights {
 const VACANT: Exchange = Exchange {
     intended: Time::NEVER,
     sent: Time::NEVER,
+    step: 0,
+    figures: 0,
     refusals: 0,
 };
 
@@ -194,11 +196,7 @@ mod tests {
     use measure::random::Random;
 
     fn exchange(n: u64) -> Exchange {
-        Exchange {
-            intended: Time(n),
-            sent: Time(n + 1),
-            refusals: 0,
-        }
+        Exchange::new(Time(n), Time(n + 1))
     }
 
     #[test]

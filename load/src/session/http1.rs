@@ -38,6 +38,14 @@ impl Wire {
         let _ = self.machine.sent(self.answer);
     }
 
+    /// Says this request, which has such an `answer`.
+    #[inline]
+    pub(crate) fn say(&mut self, request: &[u8], answer: Answer, out: &mut Vec<u8>) {
+        out.extend_from_slice(request);
+        // As above.
+        let _ = self.machine.sent(answer);
+    }
+
     /// Whether the server has announced that it closes.
     #[inline]
     pub(crate) fn is_leaving(&self) -> bool {

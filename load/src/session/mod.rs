@@ -30,6 +30,9 @@ pub(crate) struct Exchange {
     pub intended: Time,
     /// When it was handed to the driver; [`Time::NEVER`] while it waits for its connection.
     pub sent: Time,
+    /// Which step of the workload it is, and where its figures are: 0 where all are alike.
+    pub step: u16,
+    pub figures: u16,
     /// How often a peer has said that it did nothing for it.
     pub refusals: u8,
 }
@@ -40,6 +43,8 @@ impl Exchange {
         Exchange {
             intended,
             sent,
+            step: 0,
+            figures: 0,
             refusals: 0,
         }
     }

@@ -18,6 +18,7 @@ use super::{http1, http2, websocket};
 use measure::random::Random;
 use plan::protocol::Protocol;
 use plan::{Contact, Invalid};
+use workload::Said;
 
 /// The most bytes that one send carries, but for the last request in it.
 pub(crate) const BURST_BYTES_MAX: usize = 64 * 1024;
@@ -147,6 +148,20 @@ impl Wire {
             Wire::Http1(wire) => wire.begin(),
             Wire::Http2(wire) => wire.begin(place, out),
             Wire::WebSocket(wire) => wire.begin(out),
+        }
+    }
+
+    /// The same where requests differ: this is the one that it says.
+    #[inline]
+    pub(crate) fn say(&mut self, place: u32, said: Said<'_>, out: &mut Vec<u8>) {
+        match (self, said) {
+            (Wire::Http1(wire), Said::Http1(request, answer)) => wire.say(request, answer, out),
+            (Wire::Http2(wire), Said::Http2(request)) => wire.say(request, place, out),
+            (Wire::Silent | Wire::WebSocket(_), _)
+            | (Wire::Http1(_), Said::Http2(_))
+            | (Wire::Http2(_), Said::Http1(..)) => {
+                debug_assert!(false, "a workload speaks what its plan speaks");
+            }
         }
     }
 

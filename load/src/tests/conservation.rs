@@ -21,9 +21,11 @@ use crate::run::assign;
 use crate::worker::conservation::CHECKED;
 use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
 use measure::random::Random;
-use plan::Plan;
 use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
 use plan::schedule::{Arrivals, Schedule, Stage};
+use plan::workload::Pick;
+use plan::{Plan, Step, Workload};
+use workload::Source;
 
 /// Seeds that every test run takes.
 const SEEDS: u64 = 300;
@@ -98,6 +100,25 @@ impl Draw {
     }
 }
 
+/// The request of a plan beside smaller ones.
+fn mix(plan: &mut Plan, pick: Pick) {
+    let whole = (plan.target.clone(), plan.request.clone());
+    let mut empty = whole.clone();
+    empty.1.body.clear();
+    let steps = [(whole, 3), (empty, 1)];
+    let steps = steps.into_iter().map(|((target, request), weight)| Step {
+        name: format!("{} bytes", request.body.len()),
+        weight,
+        target,
+        request,
+        body_is_template: false,
+        at: None,
+    });
+    let mut workload = Workload::new(steps.collect());
+    workload.pick = pick;
+    plan.workload = Some(workload);
+}
+
 impl Case {
     fn of(seed: u64) -> Case {
         let mut draw = Draw(Random::new(seed, 7));
@@ -151,6 +172,12 @@ impl Case {
         }
         let faults = draw.faults();
         plan.threads = draw.one_of(&[1, 1, 1, 2, 3]).min(connections);
+        if matches!(spoken, Spoken::Http1 | Spoken::Http2) && draw.coin() {
+            mix(
+                &mut plan,
+                draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
+            );
+        }
         Case {
             spoken,
             keep_alive,
@@ -215,7 +242,7 @@ impl Case {
         let stop = Stop::new();
         network.serve(&clock, Clock(stop.clone()));
         network.dial(&clock, Silent);
-        let mut assignment = assign(plan, worker, &[address]).unwrap();
+        let mut assignment = assign(plan, worker, &[address], Source::of(plan).unwrap()).unwrap();
         // Alone at its gate.
         assignment.worker = 0;
         // A run by time ends by itself; where only answers end it, it may be long.

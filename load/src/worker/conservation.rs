@@ -9,6 +9,7 @@
 //! - *sent = done + failed + unfinished*: of what has begun every exchange has ended once, or lies
 //!   at a place of its connection, or waits to be sent again. (One that waits for a connection of
 //!   its own has begun and lies at that connection's place.)
+//! - The same holds for each step of a workload, and the steps add up to the whole.
 //! - No connection has more exchanges than it has places.
 //! - While an exchange waits to be sent, some connection stands, or is to be opened.
 //!
@@ -177,11 +178,23 @@ fn uneven(tally: &Tally) -> Option<String> {
         unfinished,
         ..
     } = *tally;
-    (intended != completed + failed + unfinished).then(|| {
-        format!(
+    if intended != completed + failed + unfinished {
+        return Some(format!(
             "{intended} requests were due in the window, but {completed} were answered, {failed} \
              failed and {unfinished} were unfinished"
-        )
+        ));
+    }
+    let steps = &tally.steps;
+    let strange = steps.iter().find(|step| step.intended != step.ended());
+    if let Some(step) = strange {
+        let (due, ended) = (step.intended, step.ended());
+        return Some(format!(
+            "{due} requests of a step were due in the window, but {ended} ended"
+        ));
+    }
+    let due: u64 = steps.iter().map(|step| step.intended).sum();
+    (!steps.is_empty() && due != intended).then(|| {
+        format!("{intended} requests were due in the window, but {due} by the count of their steps")
     })
 }
 
@@ -223,5 +236,16 @@ mod tests {
         assert_eq!(uneven(&tally), None);
         tally.completed = 1;
         assert!(uneven(&tally).is_some());
+        tally.completed = 0;
+        tally.steps.resize_with(2, Default::default);
+        assert!(
+            uneven(&tally)
+                .unwrap()
+                .contains("by the count of their steps")
+        );
+        (tally.steps[1].intended, tally.steps[1].unfinished) = (3, 2);
+        assert!(uneven(&tally).unwrap().contains("of a step"));
+        tally.steps[1].unfinished = 3;
+        assert_eq!(uneven(&tally), None);
     }
 }

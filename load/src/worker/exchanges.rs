@@ -387,8 +387,8 @@ impl<D: Driver> Worker<'_, D> {
         let intended = self.due.filter(|due| *due <= now)?;
         let was_blocked = intended <= self.blocked_at;
         self.recorder.fell_due(intended);
-        self.recorder.dispatched(intended, now, was_blocked);
         let exchange = self.new_exchange(intended);
+        self.recorder.dispatched(&exchange, now, was_blocked);
         self.look_ahead();
         Some(exchange)
     }
@@ -439,7 +439,11 @@ impl<D: Driver> Worker<'_, D> {
             !self.opened || self.left_of_quota() != Some(0),
             "none begins beyond the quota"
         );
-        let exchange = Exchange::new(intended, Time::NEVER);
+        let mut exchange = Exchange::new(intended, Time::NEVER);
+        if let Some(maker) = &mut self.maker {
+            exchange.step = maker.pick();
+            exchange.figures = maker.source().figures_of(exchange.step);
+        }
         self.recorder.begun(&exchange);
         self.begun += 1;
         exchange
@@ -451,7 +455,13 @@ impl<D: Driver> Worker<'_, D> {
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
-        session.wire.begin(place, &mut session.out);
+        match &self.maker {
+            None => session.wire.begin(place, &mut session.out),
+            Some(maker) => {
+                let said = maker.source().say(exchange.step);
+                session.wire.say(place, said, &mut session.out);
+            }
+        }
         if self.assignment.messages > 0 {
             let messages = self.assignment.messages;
             self.recorder.sent_messages(&exchange, messages);
@@ -499,7 +509,9 @@ impl<D: Driver> Worker<'_, D> {
         }
         self.core.append(index);
         let session = &mut self.core.sessions[index];
+        let mut step = 0;
         if let Some(exchange) = self.flights.oldest_mut(index, session.own.ring) {
+            step = exchange.step;
             let taken = session.own.taken;
             self.recorder
                 .connection_awaited(exchange, taken, false, now);
@@ -507,7 +519,13 @@ impl<D: Driver> Worker<'_, D> {
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
         }
-        session.wire.begin(0, &mut session.out);
+        match &self.maker {
+            None => session.wire.begin(0, &mut session.out),
+            Some(maker) => {
+                let said = maker.source().say(step);
+                session.wire.say(0, said, &mut session.out);
+            }
+        }
         self.transmit(index, 1, now);
     }
 

@@ -24,6 +24,7 @@ use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
+use workload::Maker;
 
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
@@ -54,6 +55,8 @@ pub(crate) struct Assignment {
     pub worker: u32,
     pub sessions: usize,
     pub route: Route,
+    /// What is sent where requests differ.
+    pub maker: Option<Maker>,
     /// The most unanswered exchanges on one connection.
     pub depth: u32,
     /// How many messages of its own an exchange sends.
@@ -195,6 +198,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     memory: Memory,
     /// Requests that never change; none where each connection appends its own.
     frozen: Option<Frozen>,
+    /// The requests of a workload in which they differ.
+    maker: Option<Maker>,
     /// The most requests in one send.
     copies: u32,
     /// Whether a burst is small enough to be sent without a completion.
@@ -254,7 +259,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         mut driver: D,
         gate: &'a Gate,
         stop: Stop,
-        assignment: Assignment,
+        mut assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
         let depth = assignment.depth;
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
@@ -264,6 +269,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(_) => Loop::Open,
             None => Loop::Closed,
         };
+        let maker = assignment.maker.take();
+        let names = maker.as_ref().map_or(0, |maker| maker.source().names());
         let core = Core::new(
             driver,
             sockets_for(sessions),
@@ -279,6 +286,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
             memory: Memory::new(),
             frozen,
+            maker,
             copies,
             quiet,
             free: VecDeque::with_capacity(sessions),
@@ -286,7 +294,12 @@ impl<'a, D: Driver> Worker<'a, D> {
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
             depth_allowed: depth,
-            recorder: Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now)),
+            recorder: Recorder::new(
+                kind,
+                assignment.deadline_ns,
+                names,
+                Watch::new(sessions, now),
+            ),
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },
             patience_ends: now.plus(patience_ns(&assignment)),
@@ -714,7 +727,10 @@ fn freeze<D: Driver>(
     assignment: &Assignment,
     random: &mut Random,
 ) -> Result<(u32, bool, Option<Frozen>), Broken> {
-    let Some(requests) = assignment.route.speech.frozen(assignment.depth, random) else {
+    let speech = &assignment.route.speech;
+    let alike = assignment.maker.is_none();
+    let requests = alike.then(|| speech.frozen(assignment.depth, random));
+    let Some(requests) = requests.flatten() else {
         return Ok((assignment.depth, false, None));
     };
     let template = driver

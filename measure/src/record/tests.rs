@@ -1,7 +1,7 @@
 use super::*;
 use crate::counters::ErrorKind;
 use crate::histogram::Histogram;
-use crate::tally::{Opened, Terms};
+use crate::tally::{Opened, StepTally, Terms};
 use crate::time::Time;
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ const RECORD: &[&str] = &[
     "lateness_us",
     "waits",
     "ping_time_us",
+    "steps",
     "status",
     "unexpected_bodies",
     "grpc_status",
@@ -98,6 +99,21 @@ const EXCHANGES: &[&str] = &[
     "not_2xx_or_3xx_in_window",
 ];
 
+const STEP: &[&str] = &[
+    "name",
+    "completed",
+    "failed",
+    "unfinished",
+    "censored",
+    "achieved_rate",
+    "response_time_us",
+    "service_time_us",
+    "response_time",
+    "void",
+    "status",
+    "errors",
+];
+
 const WAIT_COUNTS: &[&str] = &[
     "busy",
     "connecting",
@@ -131,6 +147,9 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             ],
         ),
         ("/waits/counts", WAIT_COUNTS),
+        ("/steps/0", STEP),
+        ("/steps/0/response_time_us", TIMES),
+        ("/steps/0/service_time_us", TIMES),
         (
             "/drain",
             &[
@@ -190,6 +209,10 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
         },
         duration_s: 2.0,
         offered_rate,
+        steps: vec![StepFacts {
+            name: "GET /".to_owned(),
+            void: Vec::new(),
+        }],
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
         unexpected_bodies: BTreeMap::from([("404".to_owned(), "no".to_owned())]),
         valid: true,
@@ -221,6 +244,10 @@ fn record_of_a_run() -> Record<Plan> {
     tally.unexpected(start, start, start.plus(ms), 404);
     tally.failed(ErrorKind::Timeout);
     tally.censored(start, Some(start), start.plus(2 * ms));
+    let mut of_step = StepTally::default();
+    let times = (start, start, start.plus(ms));
+    of_step.answered(times, Some(404), Some(ErrorKind::UnexpectedStatus), false);
+    tally.steps.push(of_step);
     tally.finish(start.plus(2000 * ms));
     Record::assemble(&tally, facts(Some(500.0)))
 }

@@ -1,0 +1,306 @@
+//! Requests as a file gives them, and the steps that they become.
+
+use measure::foreign::Foreign;
+use plan::workload::{STEPS_MAX, WEIGHT_MAX};
+use plan::{Invalid, Request, Step};
+
+use super::{Defaults, Source, Targets, url};
+
+/// The most bytes that all requests of a file have together.
+const HELD_BYTES_MAX: usize = 256 << 20;
+/// So many kinds of notes are told.
+const NOTES_MAX: usize = 20;
+/// Methods that are recognised in small letters, too (RFC 9110 §9.3, RFC 5789, RFC 4918 §9).
+const METHODS: [&str; 16] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+];
+
+/// A request as a file gives it.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// The line it begins in.
+    pub(super) line: usize,
+    pub(super) labels: Labels,
+    pub(super) method: Option<String>,
+    pub(super) url: String,
+    /// Names and values.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Body>,
+}
+
+impl Draft {
+    /// Adds a field. Names are tokens (RFC 9110 §5.1), values have no control characters but tabs
+    /// (§5.5).
+    pub(super) fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if name.is_empty() {
+            return Err("this header has no name: write `Name: value`".to_owned());
+        }
+        if !is_token(name) {
+            return Err(format!(
+                "{:?} isn't the name of a header: write `Name: value`",
+                Foreign::new(name)
+            ));
+        }
+        if value.chars().any(|c| c.is_control() && c != '\t') {
+            return Err(format!(
+                "the value of `{name}` has a control character in it: remove it"
+            ));
+        }
+        self.headers.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+}
+
+/// A body as a file gives it.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_template: bool,
+}
+
+/// What comments say of a request.
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    pub(super) name: Option<String>,
+    /// A weight, and the line that gives it.
+    pub(super) weight: Option<(u32, usize)>,
+}
+
+/// A directive in a comment: `@NAME VALUE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Directive<'t> {
+    pub(super) name: &'t str,
+    pub(super) value: &'t str,
+}
+
+impl<'t> Directive<'t> {
+    /// Reads one from what follows the sign of a comment. JetBrains' editor allows a `=` between
+    /// name and value.
+    pub(super) fn of(comment: &'t str) -> Option<Directive<'t>> {
+        let text = comment.trim().strip_prefix('@')?;
+        let is_of_it = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let end = text.find(|c| !is_of_it(c)).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        let value = rest.trim_start();
+        let stands_apart = rest.is_empty() || value.len() < rest.len() || value.starts_with('=');
+        let value = value.strip_prefix('=').unwrap_or(value).trim();
+        (!name.is_empty() && stands_apart).then_some(Directive { name, value })
+    }
+}
+
+impl Labels {
+    /// Takes over what one of ringside's own directives says. False: it's another.
+    pub(super) fn take(
+        &mut self,
+        directive: Directive<'_>,
+        line: usize,
+        source: &Source<'_>,
+    ) -> Result<bool, Invalid> {
+        let Directive { name, value } = directive;
+        match name {
+            "name" if value.is_empty() => {
+                return Err(source.mistake(line, "@name has no name: write `# @name login`"));
+            }
+            "name" => self.name = Some(value.to_owned()),
+            "weight" => {
+                let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+                let weight = value.parse().ok().filter(|weight| *weight <= WEIGHT_MAX);
+                let Some(weight) = weight.filter(|_| is_number) else {
+                    let what = format!(
+                        "the weight {:?} is out of range: use a whole number from 0 to \
+                         {WEIGHT_MAX}",
+                        Foreign::new(value)
+                    );
+                    return Err(source.mistake(line, what));
+                };
+                self.weight = Some((weight, line));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Complains of a weight that no request follows; a name can be lost without harm.
+    pub(super) fn check_unused(&self, source: &Source<'_>) -> Result<(), Invalid> {
+        match self.weight {
+            Some((_, line)) => Err(source.mistake(
+                line,
+                "this weight belongs to no request: write it right above the request line",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Splits `Name: value`. None: there's no colon.
+pub(super) fn split_header(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.trim(), value.trim()))
+}
+
+/// The steps of a file, as they are read.
+pub(super) struct Collector<'s> {
+    source: &'s Source<'s>,
+    defaults: &'s Defaults,
+    steps: Vec<Step>,
+    /// Bytes that the steps have.
+    held: usize,
+    notes: Vec<Note>,
+}
+
+/// Something that was ignored.
+struct Note {
+    kind: String,
+    text: String,
+    /// How often it was, after the first time.
+    more: usize,
+}
+
+impl<'s> Collector<'s> {
+    pub(super) fn new(source: &'s Source<'s>, defaults: &'s Defaults) -> Collector<'s> {
+        Collector {
+            source,
+            defaults,
+            steps: Vec::new(),
+            held: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Notes that something is ignored. Of one kind only the first is told, and how many more.
+    pub(super) fn note(&mut self, line: usize, kind: &str, what: &str) {
+        if let Some(note) = self.notes.iter_mut().find(|note| note.kind == kind) {
+            note.more += 1;
+        } else if self.notes.len() < NOTES_MAX {
+            let Invalid(text) = self.source.mistake(line, what);
+            self.notes.push(Note {
+                kind: kind.to_owned(),
+                text,
+                more: 0,
+            });
+        }
+    }
+
+    /// Adds a request, with the defaults where it has nothing of its own.
+    pub(super) fn add(&mut self, draft: Draft) -> Result<(), Invalid> {
+        let line = draft.line;
+        let source = self.source;
+        if self.steps.len() >= STEPS_MAX {
+            let what = format!(
+                "more than {STEPS_MAX} requests are too many: use one template and a data file \
+                 (--data)"
+            );
+            return Err(source.mistake(line, what));
+        }
+        let headers = self.headers(line, draft.headers);
+        let host = headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let host = host.map(|(_, value)| &**value);
+        let place = url::place(&draft.url, host).map_err(|what| source.mistake(line, what))?;
+        let method = self.method(line, draft.method)?;
+        let (body, body_is_template) = match (draft.body, &self.defaults.body) {
+            (Some(body), _) => (body.bytes, body.is_template),
+            (None, Some(body)) => (body.clone(), false),
+            (None, None) => (Vec::new(), false),
+        };
+        let of_headers = headers.iter().map(|(name, value)| name.len() + value.len());
+        self.held += place.target.path.len() + of_headers.sum::<usize>() + body.len();
+        if self.held > HELD_BYTES_MAX {
+            let what = format!(
+                "up to here the requests have more than {} MiB: use fewer, or one template and a \
+                 data file (--data)",
+                HELD_BYTES_MAX >> 20
+            );
+            return Err(source.mistake(line, what));
+        }
+        let name = draft.labels.name;
+        let name = name.unwrap_or_else(|| format!("{method} {}", place.path));
+        self.steps.push(Step {
+            // It is shown wherever there are figures.
+            name: Foreign::new(name).to_string(),
+            weight: draft.labels.weight.map_or(1, |(weight, _)| weight),
+            target: place.target,
+            request: Request {
+                method,
+                headers,
+                body,
+            },
+            body_is_template,
+            at: Some(format!("{}:{line}", source.name)),
+        });
+        Ok(())
+    }
+
+    fn method(&self, line: usize, given: Option<String>) -> Result<String, Invalid> {
+        let method = given.or_else(|| self.defaults.method.clone());
+        let method = method.unwrap_or_else(|| "GET".to_owned());
+        let known = METHODS
+            .iter()
+            .find(|known| known.eq_ignore_ascii_case(&method));
+        if let Some(known) = known {
+            return Ok((*known).to_owned());
+        }
+        let is_method = is_token(&method) && !method.bytes().any(|byte| byte.is_ascii_lowercase());
+        if !is_method {
+            let what = format!(
+                "{:?} isn't a method: write one such as GET or POST, in capitals",
+                Foreign::new(method)
+            );
+            return Err(self.source.mistake(line, what));
+        }
+        Ok(method)
+    }
+
+    /// The fields of a request, with those of the defaults that it doesn't set itself.
+    fn headers(&mut self, line: usize, own: Vec<(String, String)>) -> Vec<(String, String)> {
+        let is_set = |name: &str| own.iter().any(|(set, _)| set.eq_ignore_ascii_case(name));
+        let missing = self.defaults.headers.iter();
+        let missing: Vec<_> = missing.filter(|(name, _)| !is_set(name)).cloned().collect();
+        let is_length = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-length");
+        let mut headers: Vec<_> = own.into_iter().chain(missing).collect();
+        if headers.iter().any(is_length) {
+            headers.retain(|header| !is_length(header));
+            let what = "`Content-Length` is ignored: it's computed from each body";
+            self.note(line, "content-length", what);
+        }
+        headers
+    }
+
+    /// What was read.
+    pub(super) fn finish(self) -> Result<Targets, Invalid> {
+        if self.steps.is_empty() {
+            let what = "the file has no request: write one such as `GET http://localhost:8080/`";
+            return Err(self.source.mistake(1, what));
+        }
+        let notes = self.notes.into_iter().map(|note| match note.more {
+            0 => note.text,
+            more => format!("{} (and {more} more)", note.text),
+        });
+        Ok(Targets {
+            steps: self.steps,
+            notes: notes.collect(),
+        })
+    }
+}
+
+/// Whether a text is a token (RFC 9110 §5.6.2).
+fn is_token(text: &str) -> bool {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_of_it)
+}

@@ -1,0 +1,83 @@
+//! Where `{{templates}}` are in a text. What is in them is not read here.
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece<'t> {
+    /// As it is.
+    Text(&'t [u8]),
+    /// What stands between `{{` and `}}`.
+    Template(&'t [u8]),
+    /// What follows a `{{` that isn't closed.
+    Unclosed(&'t [u8]),
+}
+
+/// The pieces of a text, in order. A template begins at the first `{{` that no backslash precedes,
+/// and ends at the next `}}`.
+pub(super) fn pieces(text: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    let mut escaped_until = 0;
+    std::iter::from_fn(move || {
+        if let Some(inner) = rest.strip_prefix(b"{{").filter(|_| escaped_until == 0) {
+            return Some(match find(inner, b"}}") {
+                Some(end) => {
+                    rest = &inner[end + 2..];
+                    Piece::Template(&inner[..end])
+                }
+                None => {
+                    rest = &[];
+                    Piece::Unclosed(inner)
+                }
+            });
+        }
+        let from = std::mem::take(&mut escaped_until);
+        let end = find(&rest[from..], b"{{").map_or(rest.len(), |at| from + at);
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        if piece.ends_with(b"\\") && !behind.is_empty() {
+            escaped_until = 2;
+        }
+        (!piece.is_empty()).then_some(Piece::Text(piece))
+    })
+}
+
+/// Whether a text has a `{{`, whatever it means.
+pub(super) fn has_braces(text: &[u8]) -> bool {
+    find(text, b"{{").is_some()
+}
+
+/// Where two or more bytes stand first.
+pub(super) fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
+    text.windows(sought.len())
+        .position(|window| window == sought)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Piece::{Template, Text, Unclosed};
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_where_templates_are() {
+        let table: [(&str, &[Piece<'_>]); 9] = [
+            ("", &[]),
+            ("a", &[Text(b"a")]),
+            ("{{a}}", &[Template(b"a")]),
+            ("{{a}}{{b}}", &[Template(b"a"), Template(b"b")]),
+            ("x{{ a b }}y", &[Text(b"x"), Template(b" a b "), Text(b"y")]),
+            (
+                "{\"a\":{{b}}}",
+                &[Text(b"{\"a\":"), Template(b"b"), Text(b"}")],
+            ),
+            ("a{{b", &[Text(b"a"), Unclosed(b"b")]),
+            (
+                "a\\{{b}}{{c}}",
+                &[Text(b"a\\"), Text(b"{{b}}"), Template(b"c")],
+            ),
+            ("\\{{", &[Text(b"\\"), Text(b"{{")]),
+        ];
+        for (text, expected) in table {
+            let found: Vec<Piece<'_>> = pieces(text.as_bytes()).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

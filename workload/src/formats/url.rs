@@ -1,0 +1,194 @@
+//! URLs whose path and query may have templates in them, with spaces and what else there is.
+
+use plan::{Invalid, Target};
+
+use super::template::{Piece, has_braces, pieces};
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) target: Target,
+    /// The path without the query.
+    pub(super) path: String,
+}
+
+/// Takes a URL apart. `host` is the `Host` field of the request, for URLs that are only a path
+/// (RFC 9112 §3.2.1); with its port 443 or 8443 it is taken for one with TLS.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
+    if url == "*" {
+        return Err("`*` is no URL to load: write http://HOST[:PORT]/PATH".to_owned());
+    }
+    let (scheme, authority, path) = match (url.starts_with('/'), host) {
+        (true, None) => {
+            return Err(
+                "the URL has no host: write http://HOST[:PORT]/PATH, or add a `Host:` \
+                        header"
+                    .to_owned(),
+            );
+        }
+        (true, Some(host)) => (scheme_of(host), host, url),
+        (false, _) => split(url),
+    };
+    if has_braces(authority.as_bytes()) {
+        return Err(
+            "a template can't be the scheme, host or port: the server can't change per \
+                    request; write it out (a .http file can define it: @host = localhost:8080)"
+                .to_owned(),
+        );
+    }
+    if ["ws", "wss", "grpc", "grpcs"].contains(&&*scheme.to_ascii_lowercase()) {
+        return Err(format!(
+            "targets are http:// or https://: give {scheme}:// a run of its own, with its URL as \
+             the argument"
+        ));
+    }
+    let origin = format!("{scheme}://{authority}");
+    let mut target = Target::parse(&origin).map_err(|Invalid(what)| what)?;
+    let (whole, without_query) = path_of(path)?;
+    target.path = whole;
+    Ok(Place {
+        target,
+        path: without_query,
+    })
+}
+
+/// What VS Code's REST Client guesses from a port.
+fn scheme_of(host: &str) -> &'static str {
+    match host.rsplit_once(':') {
+        Some((_, "443" | "8443")) => "https",
+        _ => "http",
+    }
+}
+
+/// Scheme, authority, and what follows. As for [`Target::parse`], a missing scheme is `http`.
+fn split(url: &str) -> (&str, &str, &str) {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if !scheme.is_empty() && scheme.bytes().all(is_of_it) => {
+            (scheme, rest)
+        }
+        _ => ("http", url),
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    (scheme, authority, path)
+}
+
+/// The path with the query and without a fragment, and the path alone. Outside of templates they
+/// have the characters that [`Target::parse`] allows.
+fn path_of(text: &str) -> Result<(String, String), String> {
+    let slash = if text.starts_with('/') { "" } else { "/" };
+    let mut end = 0;
+    let mut query = None;
+    for piece in pieces(text.as_bytes()) {
+        let (piece, is_last) = match piece {
+            Piece::Template(inner) => {
+                end += inner.len() + 4;
+                continue;
+            }
+            Piece::Unclosed(_) => return Err("a `{{` in the URL isn't closed by `}}`".to_owned()),
+            Piece::Text(piece) => match piece.iter().position(|byte| *byte == b'#') {
+                Some(fragment) => (&piece[..fragment], true),
+                None => (piece, false),
+            },
+        };
+        if let Some(byte) = piece.iter().find(|byte| !byte.is_ascii_graphic()) {
+            return Err(match byte {
+                b' ' => "the URL has a space in it: percent-encode it (%20)".to_owned(),
+                _ => "the URL has a character that must be percent-encoded".to_owned(),
+            });
+        }
+        let question = piece.iter().position(|byte| *byte == b'?');
+        query = query.or(question.map(|at| end + at));
+        end += piece.len();
+        if is_last {
+            break;
+        }
+    }
+    // Every end is that of a piece or stands before a sign of ASCII.
+    let cut = |end: usize| text.get(..end).unwrap_or(text);
+    let path = cut(query.unwrap_or(end));
+    Ok((format!("{slash}{}", cut(end)), format!("{slash}{path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_have_templates() {
+        let table = [
+            ("http://x", None, "http://x", "/", "/"),
+            ("http://x:9?a=b", None, "http://x:9", "/?a=b", "/"),
+            ("x:9/a#b", None, "http://x:9", "/a", "/a"),
+            (
+                "https://x/{{a b}}/c?d={{e?#}}&f#g",
+                None,
+                "https://x",
+                "/{{a b}}/c?d={{e?#}}&f",
+                "/{{a b}}/c",
+            ),
+            ("http://x/{{ä}}", None, "http://x", "/{{ä}}", "/{{ä}}"),
+            ("/a?b", Some("x:8080"), "http://x:8080", "/a?b", "/a"),
+            ("/a", Some("x:443"), "https://x", "/a", "/a"),
+            ("/a", Some("x:8443"), "https://x:8443", "/a", "/a"),
+            (
+                "http://[::1]:81/{{a}}",
+                Some("y"),
+                "http://[::1]:81",
+                "/{{a}}",
+                "/{{a}}",
+            ),
+            (
+                "http://x/a\\{{b}}",
+                None,
+                "http://x",
+                "/a\\{{b}}",
+                "/a\\{{b}}",
+            ),
+        ];
+        for (url, host, origin, whole, path) in table {
+            let place = place(url, host).unwrap();
+            let Target { scheme, .. } = &place.target;
+            assert_eq!(
+                format!("{scheme}://{}", place.target.authority()),
+                origin,
+                "{url}"
+            );
+            assert_eq!((&*place.target.path, &*place.path), (whole, path), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_says_why() {
+        let table = [
+            ("/a", "has no host"),
+            ("*", "is no URL to load"),
+            ("{{base}}/a", "the server can't change per request"),
+            (
+                "http://{{host}}:80/a",
+                "the server can't change per request",
+            ),
+            ("http://x:{{port}}/", "the server can't change per request"),
+            ("{{scheme}}://x/", "the server can't change per request"),
+            ("http://x/a b", "a space"),
+            ("http://x/{{a b", "isn't closed"),
+            ("http://x/ä", "percent-encoded"),
+            ("http://x/{{a}}\n", "percent-encoded"),
+            ("http://me:secret@x/", "credentials in URLs aren't sent"),
+            ("http:///a", "host is missing"),
+            ("ws://x/", "a run of its own"),
+            ("ftp://x/", "doesn't know ftp"),
+        ];
+        for (url, part) in table {
+            let what = place(url, None).unwrap_err();
+            assert!(
+                what.contains(part) && !what.contains("secret"),
+                "{url}: {what}"
+            );
+        }
+    }
+}

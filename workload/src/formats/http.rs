@@ -169,8 +169,7 @@ impl<'r> Reader<'r> {
             return Err(self.source.mistake(line.number, what));
         }
         let put_in = self.variables.put_in(text.as_bytes(), line.number)?;
-        // Variables are text, too.
-        String::from_utf8(put_in).map_err(|_| self.source.mistake(line.number, "not UTF-8"))
+        Ok(String::from_utf8_lossy(&put_in).into_owned())
     }
 
     /// Reads method and URL, with the lines that continue the query, and gives what follows.
@@ -235,6 +234,12 @@ impl<'r> Reader<'r> {
                 continue;
             }
             let text = self.head_line(*line)?;
+            if begins_request(text.trim().as_bytes()) {
+                return Err(self.source.mistake(
+                    line.number,
+                    "a request begins among the headers of another: separate them by a line `###`",
+                ));
+            }
             let Some((name, value)) = split_header(&text) else {
                 return Err(self.source.mistake(
                     line.number,
@@ -258,6 +263,17 @@ fn continues(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let is_indented = text.len() < line.len();
     text.starts_with(b"?") || text.starts_with(b"&") || (is_indented && text.starts_with(b"/"))
+}
+
+/// Whether a line is surely a request line: one with a method in capitals and a whole URL.
+fn begins_request(line: &[u8]) -> bool {
+    let end = line.iter().position(|byte| !byte.is_ascii_uppercase());
+    let rest = line.get(end.filter(|end| *end > 0).unwrap_or(line.len())..);
+    let url = rest
+        .unwrap_or_default()
+        .strip_prefix(b" ")
+        .unwrap_or_default();
+    url.starts_with(b"http://") || url.starts_with(b"https://")
 }
 
 /// The method of a request line, if it has one, and what follows it. A URL can't be taken for a

@@ -212,6 +212,40 @@ fn no_message_commands_a_terminal() {
     }
 }
 
+#[test]
+fn the_examples_of_the_reference_are_read_without_notes() {
+    let reference = include_str!("../../../docs/src/reference/targets.md");
+    let mut examples = Vec::new();
+    for (sign, format) in [
+        ("http", Format::Http),
+        ("vegeta", Format::Vegeta),
+        ("json", Format::VegetaJson),
+    ] {
+        let fence = format!("```{sign}\n");
+        let blocks = reference.split(&*fence).skip(1);
+        examples.extend(blocks.map(|block| (format, block.split("```").next().unwrap())));
+    }
+    let mut found = Vec::new();
+    for (format, example) in examples {
+        let mut open = |_: &Path| Ok(b"content".to_vec());
+        let example = source(example.as_bytes());
+        let targets = parse(format, &example, &Defaults::default(), &mut open).unwrap();
+        assert_eq!(targets.notes, [""; 0]);
+        let named = |step: &Step| format!("{format} {} {}", step.name, step.weight);
+        found.extend(targets.steps.iter().map(named));
+    }
+    let expected = [
+        "http List 9",
+        "http create 1",
+        "http POST /upload 1",
+        "vegeta list 9",
+        "vegeta POST /items 1",
+        "vegeta-json GET /items 1",
+        "vegeta-json POST /items 1",
+    ];
+    assert_eq!(found, expected);
+}
+
 /// A file of this text.
 pub(super) fn source(text: &[u8]) -> Source<'_> {
     Source {

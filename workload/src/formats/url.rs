@@ -39,6 +39,10 @@ pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
                 .to_owned(),
         );
     }
+    // What is no URL may be a header with a secret in it, so that it isn't shown.
+    if authority.contains(char::is_whitespace) {
+        return Err("the host has a space in it: write http://HOST[:PORT]/PATH".to_owned());
+    }
     if ["ws", "wss", "grpc", "grpcs"].contains(&&*scheme.to_ascii_lowercase()) {
         return Err(format!(
             "targets are http:// or https://: give {scheme}:// a run of its own, with its URL as \
@@ -175,6 +179,7 @@ mod tests {
             ("http://x:{{port}}/", "the server can't change per request"),
             ("{{scheme}}://x/", "the server can't change per request"),
             ("http://x/a b", "a space"),
+            ("Authorization:Bearer secret", "the host has a space"),
             ("http://x/{{a b", "isn't closed"),
             ("http://x/ä", "percent-encoded"),
             ("http://x/{{a}}\n", "percent-encoded"),

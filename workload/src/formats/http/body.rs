@@ -13,7 +13,7 @@ use plan::Invalid;
 use super::super::draft::{Body, Draft};
 use super::super::template::{find, has_braces};
 use super::super::{FILE_BYTES_MAX, Line, body_file};
-use super::{Reader, comment, refused, variables};
+use super::{Reader, begins_request, comment, refused, variables};
 
 /// A body, as it is put together.
 #[derive(Default)]
@@ -101,6 +101,11 @@ impl Reader<'_> {
     fn body_line(&mut self, line: Line<'_>, parts: &mut Parts) -> Result<(), Invalid> {
         if let Some(what) = refused::script(line.bytes) {
             return Err(self.source.mistake(line.number, what));
+        }
+        if begins_request(line.bytes) {
+            let what = "this line looks like a request, but is sent as part of a body: separate \
+                        requests by a line `###`";
+            self.collector.note(line.number, "request in a body", what);
         }
         let is_definition = |text: &str| variables::definition(text).is_some();
         if std::str::from_utf8(line.bytes).is_ok_and(is_definition) {

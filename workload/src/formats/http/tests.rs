@@ -251,7 +251,7 @@ fn variables_of_the_file_are_put_in() {
 
 #[test]
 fn what_is_ignored_is_noted_once() {
-    let table: [(&str, &[&str]); 7] = [
+    let table: [(&str, &[&str]); 8] = [
         (
             "# @no-log\nhttp://x/\n###\n# @no-log\nhttp://x/",
             &["a.x:1: `@no-log` is ignored: no request is in a log (and 1 more)"],
@@ -284,6 +284,13 @@ fn what_is_ignored_is_noted_once() {
             &[
                 "a.x:3: this line looks like a variable, but is sent as part of a body: variables are \
              defined above a request line",
+            ],
+        ),
+        (
+            "GET http://x/1\n\nGET http://x/2\nHEAD http://x/3",
+            &[
+                "a.x:3: this line looks like a request, but is sent as part of a body: separate \
+               requests by a line `###` (and 1 more)",
             ],
         ),
         (
@@ -388,6 +395,14 @@ fn mistakes_say_where_and_what_to_do() {
             "Authorization: SECRET",
             "1: a header stands where a request should begin",
         ),
+        (
+            "Authorization:SECRET SECRET",
+            "1: the host has a space in it",
+        ),
+        (
+            "GET http://x/\nA: b\nHEAD http://x/",
+            "3: a request begins among the headers",
+        ),
         ("fetch http://x/", "1: \"fetch\" isn't a method"),
         ("GET http://x/a b", "1: the URL has a space in it"),
         (
@@ -412,11 +427,11 @@ fn mistakes_say_where_and_what_to_do() {
         ),
         (
             "GET http://x/\n{{a}}: b",
-            "1: \"{{a}}\" isn't the name of a header",
+            "2: \"{{a}}\" isn't the name of a header",
         ),
         (
             "@a = b\\nc\nGET http://x/\nA: {{a}}",
-            "2: the value of `A` has a control character",
+            "3: the value of `A` has a control character",
         ),
         (
             "# @weight 1.5\nhttp://x/",

@@ -117,6 +117,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),
+        cold: None,
         left_behind: BTreeSet::new(),
         profile: None,
         generator: None,

@@ -225,9 +225,19 @@ fn carry_out(claims: Vec<Claim>, arguments: &Claims, no_color: bool) -> Result<E
     let ran = claims::run(&claims, &options, &stop, &mut begun, tell);
     drop(talk);
     list(claims, arguments)?;
-    for (ids, what) in &ran.failed {
+    let names = |ids: &[Id]| {
         let names: Vec<String> = ids.iter().map(Id::to_string).collect();
-        terminal::say(&format!("{}: {what}", names.join(", ")));
+        names.join(", ")
+    };
+    for (ids, folder) in &ran.there {
+        terminal::say(&format!(
+            "{}: measured before, in {}; to measure again, delete that directory",
+            names(ids),
+            folder.display()
+        ));
+    }
+    for (ids, what) in &ran.failed {
+        terminal::say(&format!("{}: {what}", names(ids)));
     }
     say_unwritten(&ran.unwritten);
     Ok(ran.end(stop.requested()).into())

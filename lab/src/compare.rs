@@ -254,7 +254,6 @@ fn new_manifest(
     let mut cautions = cautions(&host, of_cores(comparison, placement), pressure_before);
     let made = options.made.iter();
     cautions.extend(made.flat_map(|made| made.cautions.clone()));
-    cautions.extend(cold(comparison));
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
@@ -381,20 +380,6 @@ pub fn cautions(
         Looked::Passed(_) | Looked::Unknown(_) => None,
     }));
     cautions
-}
-
-/// Which rows are measured before their subjects are warm, if any.
-fn cold(comparison: &Comparison) -> Option<String> {
-    let rows = comparison.rows.iter().filter(|row| row.is_cold());
-    let cut = |row: &Row| {
-        let (asked, given) = (row.subject.warm_up, row.warm_up());
-        format!("{} for {given:?} of {asked:?}", row.name)
-    };
-    let cut: Vec<String> = rows.map(cut).collect();
-    (!cut.is_empty()).then(|| {
-        let rows = cut.join(", ");
-        format!("Warm-ups were cut short, so what follows is too slow for: {rows}.")
-    })
 }
 
 /// With a capital letter and a full stop.

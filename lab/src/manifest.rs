@@ -225,6 +225,9 @@ pub struct RowFacts {
     /// The type of content that it answers with, if it names one.
     #[serde(default)]
     pub content_type: Option<String>,
+    /// How its warm-up was cut short; null where it wasn't.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
     /// Processes that were still there when it, or what it needs beside it, had ended, by name.
     #[serde(default)]
     pub left_behind: BTreeSet<String>,
@@ -234,6 +237,15 @@ pub struct RowFacts {
     /// Who loads it, where generators are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<GeneratorFacts>,
+}
+
+/// A warm-up that was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cold {
+    /// Seconds that its subject needs.
+    pub needed_s: f64,
+    /// Seconds that it got.
+    pub given_s: f64,
 }
 
 /// The first process of a server that ran before it was measured.

@@ -722,6 +722,11 @@ impl Threshold {
         is_below.then(|| self.figure.bound(record)).flatten()
     }
 
+    /// The step of a workload that it is about; none where it is about the whole run.
+    pub fn step(&self) -> Option<&str> {
+        self.figure.step()
+    }
+
     /// Whether it says how much may fail.
     pub fn is_about_failures(&self) -> bool {
         self.figure.counts_failures()

@@ -187,6 +187,7 @@ impl Workload {
 impl Step {
     fn shown(&self, redaction: &Redaction) -> Step {
         Step {
+            name: redaction.scrub(&self.name).into_owned(),
             target: self.target.shown(redaction),
             request: self.request.shown(redaction),
             ..self.clone()

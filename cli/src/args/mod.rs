@@ -19,6 +19,7 @@ pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod sockets;
 pub(crate) mod subjects;
+pub(crate) mod targets;
 pub(crate) mod tls;
 pub(crate) mod values;
 mod wrong;

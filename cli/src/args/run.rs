@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use load::check::Threshold;
 
 use super::load::{LOAD, Load};
+use super::targets::Targets;
 use super::values;
 
 const EXAMPLES: &str = "\
@@ -36,7 +37,11 @@ what was measured.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     /// What to load: http://HOST[:PORT][/PATH], or grpc://HOST:PORT/package.Service/Method
-    pub(crate) url: String,
+    #[arg(required_unless_present = "targets")]
+    pub(crate) url: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) targets: Targets,
 
     #[command(flatten)]
     pub(crate) load: Load,

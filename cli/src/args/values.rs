@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::EngineChoice;
 use load::hold::BackOff;
 use measure::units;
+use workload::formats::Format;
 
 /// `10s`, `2m`, `50ms`; a bare number is seconds, as in wrk.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -110,6 +111,12 @@ pub(super) fn back_off(text: &str) -> Result<BackOff, String> {
         first_s: duration(first.trim())?.as_secs_f64(),
         most_s: duration(most.trim())?.as_secs_f64(),
     })
+}
+
+/// `http`, `vegeta` or `vegeta-json`.
+pub(super) fn targets_format(text: &str) -> Result<Format, String> {
+    text.parse()
+        .map_err(|error: <Format as FromStr>::Err| error.to_string())
 }
 
 /// `auto`, `uring` or `epoll`.

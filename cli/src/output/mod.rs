@@ -6,6 +6,7 @@ pub(crate) mod csv;
 pub(crate) mod destination;
 pub(crate) mod hold;
 pub(crate) mod progress;
+mod steps;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod text;

@@ -10,6 +10,7 @@ use measure::units::{wrk_bytes, wrk_time_us};
 
 use super::closes;
 use super::control;
+use super::steps;
 use super::terminal::Paint;
 use super::times;
 use super::width;
@@ -41,6 +42,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&silence.unwrap_or_default());
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
+    text.push_str(&steps::table(record, paint));
     let answers = (&record.status, &record.unexpected_bodies);
     text.push_str(&errors("Errors", &record.errors, answers, paint));
     text.push_str(&calls(record));
@@ -55,7 +57,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     }
     let open = record.plan.schedule.is_open();
     let is_late = !record.void.is_empty() || record.generator.limited && open;
-    if is_late && record.control.is_none() {
+    if is_late && record.control.is_none() && record.plan.workload.is_none() {
         text.push_str(CONTROL);
     }
     text

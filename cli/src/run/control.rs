@@ -20,10 +20,14 @@ const BODY_BYTES_MIN: usize = 1 << 20;
 
 /// Why a plan has no control; none where it has one. Asked before anything is measured.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
-    let grpc = matches!(plan.protocol, Protocol::Grpc { .. });
-    grpc.then(|| {
-        "--control: our own server doesn't have your gRPC service; drop --control".to_string()
-    })
+    let lacks = match plan.protocol {
+        _ if plan.workload.is_some() => "your targets",
+        Protocol::Grpc { .. } => "your gRPC service",
+        _ => return None,
+    };
+    Some(format!(
+        "--control: our own server doesn't have {lacks}; drop --control"
+    ))
 }
 
 /// Carries `plan` out against our own server.

@@ -11,7 +11,7 @@ use measure::host::Host;
 
 use super::given::read_given;
 use super::message::message;
-use super::{addresses, http2, route};
+use super::{addresses, http2, route, targets};
 use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::args::values;
@@ -26,7 +26,11 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
-    let mut plan = base(&arguments.url, &arguments.load, Redaction::of_user())?;
+    let mut plan = match (&arguments.targets.targets, &arguments.url) {
+        (Some(file), _) => targets::plan(file, arguments)?,
+        (None, Some(url)) => base(url, &arguments.load, Redaction::of_user())?,
+        (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
+    };
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;

@@ -15,7 +15,9 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Kind;
 
 use crate::event::{Event, Observer};
-use crate::manifest::{GeneratorFacts, Outcome, ProcessFacts, Profile, RanBefore, Role, RowFacts};
+use crate::manifest::{
+    Cold, GeneratorFacts, Outcome, ProcessFacts, Profile, RanBefore, Role, RowFacts,
+};
 use crate::store::Kept;
 
 use super::run;
@@ -293,6 +295,7 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         subject: entry.row.subject.name.clone(),
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),
+        cold: cold(&entry.row).or_else(|| entry.before.as_ref()?.cold),
         left_behind: {
             let before = entry.before.iter().flat_map(|facts| &facts.left_behind);
             before.chain(&entry.left_behind).cloned().collect()
@@ -329,5 +332,14 @@ fn spoilt(entry: &Entry, expected: &Entry) -> Option<String> {
             right.len(),
             difference(found, right),
         )
+    })
+}
+
+/// How the warm-up of a row is cut short, if it is. A command is run once, however long it takes.
+fn cold(row: &Row) -> Option<Cold> {
+    let is_cut = row.subject.kind == Kind::Server && row.is_cold();
+    is_cut.then(|| Cold {
+        needed_s: row.subject.warm_up.as_secs_f64(),
+        given_s: row.warm_up().as_secs_f64(),
     })
 }

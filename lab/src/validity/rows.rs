@@ -6,7 +6,7 @@ use statistics::Spread;
 
 use super::{Looked, SERVER_FULL, percent};
 use crate::finding::{Check, Finding, Severity};
-use crate::manifest::{Manifest, Role, RowFacts};
+use crate::manifest::{Cold, Manifest, Role, RowFacts};
 use crate::round::Round;
 
 /// Above this share of what our own server reaches, the generator is too near its own limit.
@@ -47,9 +47,13 @@ pub fn look(manifest: &Manifest, rounds: &[Round]) -> BTreeMap<String, Vec<(Chec
     let looked = |row: &Rows<'_>| {
         if row.facts.generator.is_some() {
             // They load one subject, which stands beside no other.
-            return vec![(Check::LeftBehind, left_behind(row))];
+            return vec![
+                (Check::WarmUp, warm_up(row)),
+                (Check::LeftBehind, left_behind(row)),
+            ];
         }
         vec![
+            (Check::WarmUp, warm_up(row)),
             (Check::Ceiling, ceiling(row, &all)),
             (Check::Status, beside(row, baseline, status)),
             (Check::Bytes, beside(row, baseline, bytes)),
@@ -81,6 +85,20 @@ impl Rows<'_> {
     /// The median of a figure over the rounds that have it.
     fn median(&self, figure: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
         Spread::of(self.rounds.iter().filter_map(|round| figure(round))).map(|found| found.median)
+    }
+}
+
+/// A subject that says how long it needs was loaded for that long.
+fn warm_up(row: &Rows<'_>) -> Looked {
+    match row.facts.cold {
+        None => Looked::Passed("as long as it needs".to_owned()),
+        Some(Cold { needed_s, given_s }) => Looked::Found(
+            Severity::Void,
+            format!(
+                "it was measured cold, after {given_s} s of load instead of the {needed_s} s it \
+                 needs: leave out --quick"
+            ),
+        ),
     }
 }
 

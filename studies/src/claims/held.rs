@@ -2,7 +2,7 @@
 //! connections on it, and conditions on the record pass or fail.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lab::event::{Event, Observer};
 use lab::store::{Source, read_with};
@@ -27,7 +27,7 @@ use super::{Finding, Options, Test, machine};
 /// How one run went.
 pub(super) enum Done {
     /// It is in the folder of records already.
-    There,
+    There(PathBuf),
     /// It was carried out, and this could not be written.
     Now(Vec<String>),
 }
@@ -165,7 +165,7 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<Done, String> {
     if is_there(folder)? {
-        return Ok(Done::There);
+        return Ok(Done::There(folder.to_owned()));
     }
     begin();
     let failed = |what: &dyn std::fmt::Display| format!("{}: {what}", folder.display());

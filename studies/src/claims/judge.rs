@@ -2,9 +2,9 @@
 //!
 //! The rule: a published ratio *holds* where it lies in the interval that was measured, and is
 //! *stronger* here where the whole interval is above it. Where the whole interval is below it but
-//! the direction is proven, it is *weaker*. Where the interval leaves out what was published and no
-//! difference in that direction is shown, it *does not hold*; it is *undecided* where what was
-//! published and no difference at all are both possible. A difference is proven only beyond what
+//! the direction is proven, it is *weaker*. Where no difference in that direction is shown and less
+//! than half of what was published is possible, it *does not hold*; it is *undecided* where half of
+//! it or more and no difference at all are both possible. A difference is proven only beyond what
 //! may be noise, and what noise may hide is possible. Where the generator was the limit, what it
 //! left open is possible, too: a word is said only if it is right for all of that, and where none
 //! is right, the servers' CPU time per exchange has it, which the generator doesn't bound. A row
@@ -426,8 +426,11 @@ fn multiple(measured: Interval, bound: Bound, published: &Multiple, least: Least
 /// which is `highest` at most.
 fn exact_multiple(measured: Interval, highest: f64, published: &Multiple, least: Least) -> Word {
     let proven = measured.low > 1.0 && measured.centre >= 1.0 + least.proven();
+    // Where as much as half of what was published is possible, as factors go, a better measurement
+    // may show that it is weaker, and no more.
+    let half = published.least.sqrt();
     match proven {
-        false if highest >= published.least.max(1.0 + least.smallest) => Word::Undecided,
+        false if highest >= half.max(1.0 + least.smallest) => Word::Undecided,
         false => Word::DoesNotHold,
         true if measured.low > published.most => Word::Stronger,
         true if measured.high < published.least => Word::Weaker,

@@ -78,6 +78,8 @@ pub struct Finding {
     pub judgements: Vec<Judgement>,
     /// When it was measured, UTC; none where it cannot be.
     pub began: Option<String>,
+    /// Whether its rounds were shorter than the comparison says.
+    pub short: bool,
     /// On what machine; none where that was not recorded.
     pub machine: Option<String>,
     /// The folder that it rests on, inside the folder of records.
@@ -90,6 +92,7 @@ impl Finding {
             word: judge::word(&judgements),
             judgements,
             began: None,
+            short: false,
             machine: None,
             folder: None,
         }
@@ -175,6 +178,7 @@ fn compared(
     let judgements = judges.map(|one| judge::judge(one, &evidence)).collect();
     Ok(Some(Finding {
         began: Some(kept.manifest.setup.began.clone()),
+        short: kept.manifest.asked.window_s.is_some(),
         machine: Some(machine(&kept.manifest.host)),
         ..Finding::resting_on(judgements)
     }))

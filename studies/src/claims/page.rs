@@ -213,9 +213,17 @@ impl Ledger<'_> {
         });
         let records = finding.and_then(|finding| {
             let folder = finding.folder.as_ref()?;
+            let short = language.of(
+                ", in short rounds (--quick): a rough result",
+                "，短轮次（--quick），结果粗略",
+            );
+            let short = if finding.short { short } else { "" };
             Some(match &finding.began {
-                Some(began) => format!("{folder}{}{began}", language.of(", measured ", "，测于 ")),
-                None => folder.clone(),
+                Some(began) => {
+                    let measured = language.of(", measured ", "，测于 ");
+                    format!("{folder}{measured}{began}{short}")
+                }
+                None => format!("{folder}{short}"),
             })
         });
         let why = claim.why.iter().map(|why| {

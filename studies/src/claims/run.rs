@@ -18,8 +18,8 @@ use super::{Begun, Claim, Id, Options, Run, held, recorded};
 pub struct Ran {
     /// Runs that were carried out now.
     pub carried_out: usize,
-    /// Runs that were in the folder of records already.
-    pub there: usize,
+    /// The claims whose runs were in the folder of records already, and which folder that is.
+    pub there: Vec<(Vec<Id>, PathBuf)>,
     /// The claims whose runs did not come about, with the reasons.
     pub failed: Vec<(Vec<Id>, String)>,
     /// What could not be written, though it was measured.
@@ -30,7 +30,7 @@ impl Ran {
     /// A part, if some runs did not come about or could not be written. That a claim cannot be
     /// tested here is a finding, too.
     pub fn end(&self, stopped: Option<Signal>) -> End {
-        let came_about = self.carried_out + self.there > 0;
+        let came_about = self.carried_out > 0 || !self.there.is_empty();
         let whole = self.failed.is_empty() && self.unwritten.is_empty();
         End::of(stopped, came_about || whole, whole)
     }
@@ -81,7 +81,7 @@ pub fn run(
             None => continue,
         };
         match done {
-            Ok(Done::There) => ran.there += 1,
+            Ok(Done::There(folder)) => ran.there.push((ids, folder)),
             Ok(Done::Now(unwritten)) => {
                 ran.carried_out += 1;
                 ran.unwritten.extend(unwritten);
@@ -126,7 +126,7 @@ fn compare(
 ) -> Result<Done, String> {
     let folder = options.folder.join(place(file));
     if recorded(file, &Source::of(&folder))?.is_some() {
-        return Ok(Done::There);
+        return Ok(Done::There(folder));
     }
     begin();
     let begun = folder.join("comparison.json").is_file();

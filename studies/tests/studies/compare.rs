@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use lab::finding::Check;
 use lab::manifest::Outcome as How;
 use lab::{CannotBegin, Event};
 use load::{Signal, Stop};
@@ -129,17 +130,29 @@ fn two_good_subjects_are_measured_in_every_round_and_written_down() {
 }
 
 #[test]
-fn a_warm_up_that_was_cut_short_is_said() {
+fn a_subject_whose_warm_up_was_cut_short_counts_for_nothing() {
     let _beside = beside_others();
     let arena = Arena::new("cold");
-    arena.tiny("cold", "warm_up = \"1h\"").tiny("warm", "");
+    arena
+        .subject("cold", &tiny("", "warm_up = \"1h\""))
+        .tiny("warm", "");
     let options = lab::Options {
         warm_up_max: Some(Duration::from_millis(50)),
         ..arena.comparison(&quick(&["warm", "cold"], 1))
     };
     let outcome = compare(&options).expect("it runs");
-    let said = "Warm-ups were cut short, so what follows is too slow for: cold for 50ms of 3600s.";
-    assert!(outcome.report.cautions.iter().any(|what| what == said));
+    let said = row(&outcome, "cold")
+        .samples
+        .first()
+        .and_then(|sample| sample.void());
+    assert!(said.is_some_and(|why| why.contains("after 0.05 s of load instead of the 3600 s")));
+    let warm = row(&outcome, "warm").samples.first().expect("one round");
+    assert!(
+        !warm
+            .findings
+            .iter()
+            .any(|found| found.check == Check::WarmUp)
+    );
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn entries() -> Vec<Entry> {
         Entry {
             claim: claim("A1", &["The tool was the limit."]),
             finding: Some(Finding {
+                short: false,
                 word: Word::Weaker,
                 judgements: vec![measured],
                 began: Some("2026-11-21T20:12:54Z".into()),

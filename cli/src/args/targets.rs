@@ -1,0 +1,51 @@
+//! Arguments about requests that differ.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use load::plan::workload::Pick as Which;
+use workload::formats::Format;
+
+use super::values;
+
+const TARGETS: &str = "Different requests";
+
+/// Where the requests come from, and which is next.
+#[derive(Debug, Args)]
+pub(crate) struct Targets {
+    /// Send the requests in FILE (.http, or vegeta's targets as text or JSON lines)
+    #[arg(long, value_name = "FILE", conflicts_with = "url", help_heading = TARGETS)]
+    pub(crate) targets: Option<PathBuf>,
+
+    /// Format of --targets: http, vegeta or vegeta-json [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT", value_parser = values::targets_format,
+        requires = "targets", help_heading = TARGETS)]
+    pub(crate) targets_format: Option<Format>,
+
+    /// Which request is next: in-turn, weighted or random [default: weighted if the file has
+    /// weights, or else in-turn]
+    #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true,
+        requires = "targets", help_heading = TARGETS)]
+    pub(crate) pick: Option<Pick>,
+}
+
+/// Which request is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pick {
+    /// One after the other
+    InTurn,
+    /// At random, by weight
+    Weighted,
+    /// At random, each as often
+    Random,
+}
+
+impl From<Pick> for Which {
+    fn from(pick: Pick) -> Which {
+        match pick {
+            Pick::InTurn => Which::InTurn,
+            Pick::Weighted => Which::Weighted,
+            Pick::Random => Which::Random,
+        }
+    }
+}

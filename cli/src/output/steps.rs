@@ -1,0 +1,105 @@
+//! The steps of a workload, a row for each.
+
+use load::Record;
+use load::plan::workload::Pick;
+use measure::histogram::samples_for;
+use measure::record::Step;
+use measure::units::{wrk_metric, wrk_time_us};
+
+use super::terminal::Paint;
+use super::times::{self, percentile};
+
+/// A name takes so many columns at most.
+const NAME_COLUMNS_MAX: usize = 40;
+
+/// What became of each step; nothing where all requests are alike.
+pub(super) fn table(record: &Record, paint: Paint) -> String {
+    if record.steps.is_empty() {
+        return String::new();
+    }
+    let heads = [
+        "step", "share", "rate", "errors", "p50", "p90", "p99", "max",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let all: u64 = record.steps.iter().map(ended).sum();
+    rows.extend(record.steps.iter().map(|step| row(step, all)));
+    let mut text = heading(record);
+    text.push_str(&times::in_parts(&rows, paint));
+    let few = |step: &Step| step.response_time_us.p99.is_some() && !has_p99(step);
+    if record.steps.iter().any(few) {
+        let needed = samples_for(0.99);
+        text.push_str(&format!("  -: too few samples; p99 needs {needed}\n"));
+    }
+    if record.steps.iter().any(|step| !step.void.is_empty()) {
+        text.push_str("  *: the generator was late, which could have moved it\n");
+    }
+    text
+}
+
+/// Where the requests came from, and which was next.
+fn heading(record: &Record) -> String {
+    let Some(workload) = &record.plan.workload else {
+        return String::new();
+    };
+    let all = workload.steps.len() + workload.left_out as usize;
+    let picked = match workload.pick {
+        Pick::InTurn => "in turn",
+        Pick::Weighted => "at random, by weight",
+        Pick::Random => "at random",
+    };
+    let from = workload
+        .file
+        .as_ref()
+        .map(|file| format!(" of {}", file.display()));
+    format!(
+        "The {all} requests{}, {picked}:\n",
+        from.unwrap_or_default()
+    )
+}
+
+fn ended(step: &Step) -> u64 {
+    step.completed + step.failed + step.unfinished
+}
+
+fn has_p99(step: &Step) -> bool {
+    percentile(&step.response_time_us, 0.99, step.response_time_us.p99).is_some()
+}
+
+fn row(step: &Step, all: u64) -> Vec<String> {
+    let ended = ended(step);
+    let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+    let times = &step.response_time_us;
+    let time = |name: &str, share: f64, value: Option<f64>| {
+        let star = match step.void.iter().any(|one| one.figure == name) {
+            true => "*",
+            false => "",
+        };
+        let value = percentile(times, share, value);
+        value.map_or_else(|| "-".to_owned(), |us| format!("{}{star}", wrk_time_us(us)))
+    };
+    vec![
+        shortened(&step.name),
+        format!("{:.1} %", percent(ended, all)),
+        format!("{}/s", wrk_metric(step.achieved_rate)),
+        match step.failed + step.unfinished {
+            0 => "0".to_owned(),
+            lost => format!("{lost} ({:.2} %)", percent(lost, ended)),
+        },
+        time("p50", 0.5, times.p50),
+        time("p90", 0.9, times.p90),
+        time("p99", 0.99, times.p99),
+        time("max", 0.0, times.max),
+    ]
+}
+
+/// A long name without its middle, which tells least of a path.
+fn shortened(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME_COLUMNS_MAX {
+        return name.to_owned();
+    }
+    let half = (NAME_COLUMNS_MAX - 1) / 2;
+    let (head, tail) = (&letters[..half], &letters[letters.len() - half..]);
+    let [head, tail] = [head, tail].map(|part| part.iter().collect::<String>());
+    format!("{head}…{tail}")
+}

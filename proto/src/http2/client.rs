@@ -223,40 +223,47 @@ impl Client {
         place: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), Misuse> {
-        if self.capacity() == 0 {
-            return Err(Misuse::new(
-                "a request was sent on a connection without capacity for it",
-            ));
-        }
+        let id = self.begin(place)?;
         let core = &mut self.connection;
-        if place >= core.config.streams || core.streams.at(place).is_some() {
-            return Err(Misuse::new(
-                "a request was given a place that is taken or too high",
-            ));
-        }
-        let id = self.next_id;
-        self.next_id += 2;
-        core.highest = id;
-        let body = &request.body;
-        let ends = body.is_empty() && !request.ended_by_data;
+        let ends = request.body.is_empty() && !request.ended_by_data;
         core.sender.write(out, id, &request.head, ends);
-        let mut stream = core.new_stream(id);
-        stream.head_request = request.head.meaning().head_request;
-        stream.ended_out = ends;
-        core.streams.put(place, stream);
+        self.open(place, id, request.head.meaning().head_request, ends);
         if !ends {
-            let sent = core.send_data(place, body, true, out);
-            debug_assert!(
-                self.uploads.iter().all(|upload| upload.id != id),
-                "the body of stream {id} is sent twice"
-            );
+            let sent = self.connection.send_data(place, &request.body, true, out);
+            if sent < request.body.len() {
+                self.keep(place, id, Arc::clone(&request.body), sent);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request whose head was made by [`hpack::block`](super::hpack::block), and calls it
+    /// `place`, as [`Client::request`] does. `head_request` says whether it is HEAD, whose answer
+    /// has no body. What the fields of the block are is the caller's business: they are not checked
+    /// again. No body is no DATA.
+    ///
+    /// Allocates only for what of the body the server's windows don't take at once.
+    ///
+    /// # Errors
+    /// No capacity, or a place that is taken or too high. Then nothing was written.
+    #[inline]
+    pub fn request_block(
+        &mut self,
+        block: &[u8],
+        body: &[u8],
+        head_request: bool,
+        place: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Misuse> {
+        let id = self.begin(place)?;
+        let core = &mut self.connection;
+        let ends = body.is_empty();
+        core.sender.write_block(out, id, block, ends);
+        self.open(place, id, head_request, ends);
+        if !ends {
+            let sent = self.connection.send_data(place, body, true, out);
             if sent < body.len() {
-                self.uploads.push(Upload {
-                    place,
-                    id,
-                    body: Arc::clone(body),
-                    sent,
-                });
+                self.keep(place, id, Arc::from(&body[sent..]), 0);
             }
         }
         Ok(())
@@ -388,6 +395,50 @@ impl Client {
             // The others are parts of responses, or of requests to a server.
             _ => None,
         }
+    }
+
+    /// The number of the stream for a request at `place`, if there can be one.
+    #[inline]
+    fn begin(&mut self, place: u32) -> Result<u32, Misuse> {
+        if self.capacity() == 0 {
+            return Err(Misuse::new(
+                "a request was sent on a connection without capacity for it",
+            ));
+        }
+        let core = &mut self.connection;
+        if place >= core.config.streams || core.streams.at(place).is_some() {
+            return Err(Misuse::new(
+                "a request was given a place that is taken or too high",
+            ));
+        }
+        let id = self.next_id;
+        self.next_id += 2;
+        core.highest = id;
+        Ok(id)
+    }
+
+    /// The head of a request was written.
+    #[inline]
+    fn open(&mut self, place: u32, id: u32, head_request: bool, ends: bool) {
+        let core = &mut self.connection;
+        let mut stream = core.new_stream(id);
+        stream.head_request = head_request;
+        stream.ended_out = ends;
+        core.streams.put(place, stream);
+    }
+
+    /// Keeps a body of which the windows have taken `sent` bytes.
+    fn keep(&mut self, place: u32, id: u32, body: Arc<[u8]>, sent: usize) {
+        debug_assert!(
+            self.uploads.iter().all(|upload| upload.id != id),
+            "the body of stream {id} is sent twice"
+        );
+        self.uploads.push(Upload {
+            place,
+            id,
+            body,
+            sent,
+        });
     }
 
     #[inline]

@@ -166,6 +166,25 @@ impl Sender {
         self.write_new(out, stream, head, end);
     }
 
+    /// Writes a block that was made without knowing this connection. It leaves the table alone, but
+    /// it may be the one that must tell the peer the table's size (RFC 7541 §4.2).
+    #[inline]
+    pub(super) fn write_block(&mut self, out: &mut Vec<u8>, stream: u32, block: &[u8], end: bool) {
+        match self.encoder.owes_update() {
+            false => frame::block(out, stream, end, block),
+            true => self.write_block_updating(out, stream, block, end),
+        }
+    }
+
+    #[cold]
+    fn write_block_updating(&mut self, out: &mut Vec<u8>, stream: u32, block: &[u8], end: bool) {
+        self.block.clear();
+        self.encoder.encode([], &mut self.block);
+        self.block.extend_from_slice(block);
+        frame::block(out, stream, end, &self.block);
+        self.shrink();
+    }
+
     #[inline(never)]
     fn write_new(&mut self, out: &mut Vec<u8>, stream: u32, head: &Head, end: bool) {
         let generation = self.encoder.generation();

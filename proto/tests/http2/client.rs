@@ -34,9 +34,6 @@ fn get() -> Request {
     request(GET, "")
 }
 
-const STREAMS: u16 = 3;
-const WINDOW: u16 = 4;
-
 #[test]
 fn answers_come_back_at_the_places_of_their_requests() {
     let side = Side::Client(vec![get(), get(), get()]);

@@ -34,6 +34,10 @@ pub(crate) const END_HEADERS: u8 = 0x4;
 pub(crate) const PADDED: u8 = 0x8;
 pub(crate) const WITH_PRIORITY: u8 = 0x20;
 
+/// Names of settings.
+pub(crate) const STREAMS: u16 = 3;
+pub(crate) const WINDOW: u16 = 4;
+
 /// A field.
 pub(crate) type Field = (&'static str, &'static str);
 

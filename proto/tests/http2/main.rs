@@ -1,5 +1,6 @@
 //! HTTP/2 from outside: tables of frames and what they mean, and the two roles against each other.
 
+mod blocks;
 #[path = "../support/choppings.rs"]
 mod choppings;
 mod client;

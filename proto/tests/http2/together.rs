@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use proto::http2::client::{self, Client, Request};
+use proto::http2::hpack::block;
 use proto::http2::server::{self, Server, Unsent};
 use proto::http2::{Config, ErrorCode, Head};
 
@@ -138,7 +139,15 @@ impl Caller {
             let free = (0..streams).find(|place| !self.under_way.contains_key(place));
             let place = free.expect("a place for the capacity");
             let (request, expected) = some_request(random);
-            self.client.request(&request, place, out).expect("capacity");
+            let sent = match random.index(2) == 0 {
+                true => self.client.request(&request, place, out),
+                false => {
+                    let block = made_ahead(&request);
+                    let body = request.body();
+                    self.client.request_block(&block, body, false, place, out)
+                }
+            };
+            sent.expect("capacity");
             self.under_way.insert(place, expected);
             self.left -= 1;
         }
@@ -199,6 +208,15 @@ impl Caller {
             }
         }
     }
+}
+
+/// The head of a request as a block that any connection can send.
+fn made_ahead(request: &Request) -> Vec<u8> {
+    let mut made = Vec::new();
+    for (name, value) in request.head().fields().iter() {
+        block::field(name, value, &mut made);
+    }
+    made
 }
 
 /// A request with a body that wants it back.

@@ -73,6 +73,12 @@ impl Encoder {
         self.table.generation()
     }
 
+    /// Whether the next block must begin with an update of the table's size (RFC 7541 §4.2).
+    #[inline]
+    pub(crate) fn owes_update(&self) -> bool {
+        self.updates.is_some()
+    }
+
     /// Bytes of memory that this encoder holds besides itself.
     pub fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()

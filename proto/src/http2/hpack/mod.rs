@@ -12,6 +12,7 @@
 //! times the size of the table; reading a block takes up to 8/5 of its bytes besides, which is how
 //! much the Huffman code can shrink.
 
+pub mod block;
 mod decoder;
 mod encoder;
 mod huffman;

@@ -27,7 +27,7 @@ fuzz() { # target: new inputs go to corpus/, which git ignores; the seeds are on
 }
 
 targets=(http1_client http1_server http2_client http2_server hpack grpc
-  websocket_client websocket_server targets)
+  websocket_client websocket_server targets data)
 cargo fuzz build --fuzz-dir fuzz -s none
 echo "fuzz/smoke.sh: ${targets[*]}: each for $seconds s, one per core" >&2
 export seconds

@@ -112,8 +112,9 @@ impl Rows {
     }
 
     /// The next row of this worker; `None` when rows are used up, which happens to [`Order::Once`]
-    /// alone. Reads a block of the file now and then, and allocates nothing once buffers have grown
-    /// to the longest row. Behind an error there's nothing to be had that means anything.
+    /// alone. Reads a block of the file now and then. Once buffers have grown to the longest row it
+    /// allocates nothing, but for JSON whose keys have escapes or whose values are nested. Behind an
+    /// error there's nothing to be had that means anything.
     #[expect(
         clippy::should_implement_trait,
         reason = "a row is lent until the next, which no iterator can do"

@@ -1,5 +1,5 @@
-//! Data files: no bytes make a reader panic, rows don't depend on how the file was read, and workers
-//! together get the rows that one alone gets.
+//! Data files: no bytes make a reader panic, rows don't depend on how the file was read, and
+//! workers together get the rows that one alone gets.
 //!
 //! The first byte of an input chooses the format, the order and the number of workers, the second
 //! how many bytes are read at once, and the rest is the file.

@@ -86,3 +86,27 @@ impl Fields {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_one_row_leave_nothing_to_the_next() {
+        let mut fields = Fields::default();
+        for text in ["first", "second"] {
+            fields.clear(3);
+            assert_eq!((fields.missing(), fields.has(0)), (Some(0), false));
+            let append = |to: &mut Vec<u8>| {
+                to.extend_from_slice(text.as_bytes());
+                Ok::<(), ()>(())
+            };
+            fields.decode(2, append).unwrap();
+            fields.lend(0, 1, 3);
+            let values = [0, 1, 2, 3].map(|column| fields.value(b"abcd", column));
+            assert_eq!(values, [b"bc", &b""[..], text.as_bytes(), b""]);
+            assert_eq!(fields.missing(), Some(1));
+            assert_eq!(fields.decoded.len(), text.len());
+        }
+    }
+}

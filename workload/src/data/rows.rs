@@ -113,8 +113,8 @@ impl Rows {
 
     /// The next row of this worker; `None` when rows are used up, which happens to [`Order::Once`]
     /// alone. Reads a block of the file now and then. Once buffers have grown to the longest row it
-    /// allocates nothing, but for JSON whose keys have escapes or whose values are nested. Behind an
-    /// error there's nothing to be had that means anything.
+    /// allocates nothing, but for JSON whose keys have escapes or whose values are nested. After an
+    /// error, what further calls return means nothing.
     #[expect(
         clippy::should_implement_trait,
         reason = "a row is lent until the next, which no iterator can do"

@@ -1,6 +1,7 @@
 //! Zipf's law over a number of rows, by rejection-inversion (W. Hörmann, G. Derflinger,
-//! "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3),
-//! 1996): no table, the same work for any number of rows, and exact up to the rounding of `f64`.
+//! "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS
+//! 6(3), 1996): no table, the same work for any number of rows, and exact up to the rounding of
+//! `f64`.
 
 use measure::random::Random;
 

@@ -403,3 +403,27 @@ fn a_file_that_changes_in_the_midst_of_it_is_noticed() {
         );
     }
 }
+
+#[test]
+fn the_examples_of_the_reference_say_what_it_says() {
+    let reference = include_str!("../../../docs/src/reference/data.md");
+    let table: [(&str, Kind, &[&str]); 2] = [
+        (
+            "```csv\n",
+            Kind::Csv(None),
+            &["[1][Ann][]", "[2][Bo, Jr.][said \"hello\",\nand left]"],
+        ),
+        (
+            "```json\n",
+            Kind::JsonLines,
+            &["[1][Ann][[\"a\", \"b\"]]", "[2][Bo][]"],
+        ),
+    ];
+    for (fence, kind, expected) in table {
+        let (_, example) = reference.split_once(fence).unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let once = dealing(Order::Once, 1);
+        let data = read(example.as_bytes(), kind, once, BLOCK_BYTES).unwrap();
+        assert_eq!(dealt(&data, 1, 9), [expected]);
+    }
+}

@@ -549,7 +549,7 @@ fn closes_each(outcomes: &[Outcome]) -> bool {
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     let counted = outcomes
         .iter()
-        .any(|outcome| outcome.ended_by == EndedBy::Count);
+        .any(|outcome| matches!(outcome.ended_by, EndedBy::Count | EndedBy::Rows));
     let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
     if counted || tallies().any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {
         return None;
@@ -684,6 +684,15 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
              a bug in ringside; please report it with the command line and the record \
              (--format json)"
         ));
+    }
+    if let Some(what) = outcomes
+        .iter()
+        .find_map(|outcome| outcome.unreadable.as_ref())
+    {
+        verdict.valid = false;
+        verdict
+            .warnings
+            .push(format!("the data file couldn't be read to its end: {what}"));
     }
     if outcomes
         .iter()

@@ -39,9 +39,9 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Record, LoadError> {
     plan.validate()?;
+    let workload = Source::of(plan)?;
     let ground = Ground::find(plan.contact(), stop)?;
     check_limits(plan, ground.kind)?;
-    let workload = Source::of(plan)?;
     let jobs = (0..plan.threads)
         .map(|worker| assign(plan, worker, &ground.addresses, workload.clone()))
         .collect::<Result<Vec<Assignment>, LoadError>>()?;
@@ -65,7 +65,7 @@ fn window(plan: &Plan) -> Window {
     Window {
         warm_up_s: plan.warm_up_s,
         length_s: plan.duration_s.or(plan.schedule.length_s()),
-        may_end_sooner: plan.count.is_some(),
+        may_end_sooner: plan.count.is_some() || plan.is_dealt_once(),
     }
 }
 
@@ -122,7 +122,9 @@ pub(crate) fn assign(
         worker,
         sessions: share(plan.connections.into()) as usize,
         route: Route::of(&plan.contact(), addresses, options)?,
-        maker: workload.map(|source| Maker::new(source, worker, plan.threads, plan.seed)),
+        maker: workload
+            .map(|source| Maker::new(source, worker))
+            .transpose()?,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,
@@ -278,6 +280,7 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
     }
     match all().next() {
         Some(EndedBy::Count) => Ended::Count,
+        Some(EndedBy::Rows) => Ended::Rows,
         Some(EndedBy::Stages) => Ended::Stages,
         Some(EndedBy::PeerGone) => Ended::PeerGone,
         _ => Ended::Duration,

@@ -447,6 +447,8 @@ pub enum EndedBy {
     Duration,
     /// The requested number of exchanges was reached.
     Count,
+    /// The rows of the data file were used up.
+    Rows,
     /// SIGINT.
     Interrupt,
     /// SIGTERM.

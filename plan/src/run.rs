@@ -242,7 +242,8 @@ impl Plan {
                 "--no-keepalive opens a connection for each request, so {flag} must be 1"
             )));
         }
-        if self.duration_s.is_none() && self.count.is_none() && self.schedule.length_s().is_none() {
+        let ends = self.count.is_some() || self.is_dealt_once();
+        if self.duration_s.is_none() && !ends && self.schedule.length_s().is_none() {
             return Err(Invalid(
                 "the run would never end: give a duration (-d) or a count (-n)".into(),
             ));
@@ -264,6 +265,13 @@ impl Plan {
             }
         }
         self.schedule.validate()
+    }
+
+    /// Whether it ends when the rows of a data file are used up.
+    pub fn is_dealt_once(&self) -> bool {
+        let workload = self.workload.as_ref();
+        let data = workload.and_then(|workload| workload.data.as_ref());
+        data.is_some_and(|data| data.order == workload::Order::Once)
     }
 
     fn validate_workload(&self) -> Result<(), Invalid> {

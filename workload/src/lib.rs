@@ -10,4 +10,4 @@ pub mod formats;
 mod maker;
 pub mod recipe;
 
-pub use maker::{Maker, Said, Source};
+pub use maker::{Made, Maker, Said, Source};

@@ -1,19 +1,33 @@
 //! Which step is next, and what it sends.
 //!
 //! A [`Source`] is a workload ready to be sent, shared by all workers; a [`Maker`] is a worker's
-//! place in it. With one seed, the n-th request that a worker makes is the same in every run.
+//! place in it. With one seed, the n-th request that a worker makes is the same in every run, but
+//! for what its templates ask the clock.
+//!
+//! Requests with templates are made ahead, while the worker would wait, so that sending one is a
+//! copy. Those that never change aren't made at all.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use measure::random::Random;
+use measure::time::unix_nanoseconds;
 use plan::protocol::Protocol;
-use plan::workload::Pick;
+use plan::workload::{Order, Pick};
 use plan::{Contact, Invalid, Plan, Step, Workload};
 use proto::http1::client::Answer;
 use proto::http2;
 
-/// Streams of randomness below this are taken by others who draw with a run's seed.
-const STREAM: u64 = 2 << 32;
+use crate::data::{Data, Row, Rows};
+use crate::recipe::{Chance, Encoding, Recipe, Values};
+
+/// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
+/// from 2^33 on, and what templates ask for from 2^34 on.
+const STREAMS: u64 = 3 << 32;
+/// So many requests are made ahead at most…
+const AHEAD_MAX: usize = 64;
+/// …and about so many bytes.
+const AHEAD_BYTES_MAX: usize = 256 * 1024;
 
 /// A workload ready to be sent.
 #[derive(Debug)]
@@ -24,15 +38,31 @@ pub struct Source {
     /// So many lists of figures there are.
     names: usize,
     picking: Picking,
+    data: Option<Arc<Data>>,
+    /// Whether rows are dealt only once.
+    once: bool,
+    workers: u32,
+    seed: u64,
 }
 
 /// A step ready to be sent.
-#[derive(Debug)]
 enum Ready {
     /// The bytes of a request over HTTP/1.1, and how it is answered.
     Http1(Vec<u8>, Answer),
     /// A request over HTTP/2.
     Http2(http2::client::Request),
+    /// It is another each time.
+    Made(Recipe),
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Ready::Http1(..) => "Http1",
+            Ready::Http2(_) => "Http2",
+            Ready::Made(_) => "Made",
+        })
+    }
 }
 
 /// What a connection says for an exchange.
@@ -42,6 +72,24 @@ pub enum Said<'a> {
     Http1(&'a [u8], Answer),
     /// A request that each connection writes in its own way.
     Http2(&'a http2::client::Request),
+    /// A block of fields that any connection can send, and a body.
+    Http2Block {
+        /// The fields.
+        block: &'a [u8],
+        /// The body; empty means none.
+        body: &'a [u8],
+        /// Whether it is a HEAD request.
+        is_head: bool,
+    },
+}
+
+/// A request of a step. Of one that never changes there are no bytes.
+#[derive(Debug, Default)]
+pub struct Made {
+    step: u16,
+    bytes: Vec<u8>,
+    /// Where its body begins, over HTTP/2.
+    body_at: usize,
 }
 
 /// How the next step is found.
@@ -54,32 +102,101 @@ enum Picking {
 }
 
 /// A worker's place in a [`Source`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Maker {
     source: Arc<Source>,
     random: Random,
     /// The number of its next request among those of all workers.
     next: u64,
-    workers: u64,
+    chance: Chance,
+    rows: Option<Rows>,
+    /// The last row that was taken, where there may be no other.
+    last: LastRow,
+    ahead: VecDeque<Made>,
+    ahead_bytes: usize,
+    /// The request that was asked for last, until it is said.
+    current: Option<Made>,
+    /// The one that was said last, which is lent.
+    said: Made,
+    /// Buffers that nobody uses.
+    pool: Vec<Vec<u8>>,
+    /// There are no rows any more, or they cannot be read.
+    exhausted: bool,
+    broken: Option<String>,
+}
+
+impl Values for Row<'_> {
+    #[inline]
+    fn value(&self, column: usize) -> &[u8] {
+        Row::value(self, column)
+    }
+}
+
+/// A copy of a row.
+#[derive(Debug, Default)]
+struct LastRow {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl LastRow {
+    fn keep(&mut self, row: Row<'_>, columns: usize) {
+        self.bytes.clear();
+        self.ends.clear();
+        for column in 0..columns {
+            self.bytes.extend_from_slice(row.value(column));
+            self.ends.push(self.bytes.len());
+        }
+    }
+}
+
+impl Values for LastRow {
+    fn value(&self, column: usize) -> &[u8] {
+        let end = |column: usize| self.ends.get(column).copied();
+        let start = column.checked_sub(1).and_then(end).unwrap_or(0);
+        let end = end(column).unwrap_or(start);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
 }
 
 impl Source {
     /// The workload of `plan`; none where every request is the same.
     ///
     /// # Errors
-    /// A step that cannot be sent, and where it stands.
+    /// A step that cannot be sent, and where it stands; a data file that cannot be read.
     pub fn of(plan: &Plan) -> Result<Option<Arc<Source>>, Invalid> {
         let Some(workload) = &plan.workload else {
             return Ok(None);
         };
-        let ready = |step| ready(plan, step);
-        let steps = workload.steps.iter().map(ready).collect::<Result<_, _>>()?;
+        let open = |data| Data::open(data, plan.threads, plan.seed).map(Arc::new);
+        let data = workload.data.as_ref().map(open).transpose()?;
+        let columns = data.as_ref().map_or(&[][..], |data| data.columns());
+        let ready = |step| ready(plan, step, columns);
+        let steps = workload.steps.iter().map(ready);
+        let steps: Vec<Ready> = steps.collect::<Result<_, _>>()?;
+        let uses_data = |step: &Ready| matches!(step, Ready::Made(recipe) if recipe.uses_data());
+        if let Some(data) = &workload.data
+            && !steps.iter().any(uses_data)
+        {
+            return Err(Invalid(format!(
+                "--data {}: no request uses it; write one of its columns as {{{{{}}}}}",
+                data.file.display(),
+                columns.join("}}, {{")
+            )));
+        }
         let (names, figures) = workload.names();
         Ok(Some(Arc::new(Source {
             steps,
             figures,
             names: names.len(),
             picking: Picking::of(workload),
+            once: workload
+                .data
+                .as_ref()
+                .is_some_and(|data| data.order == Order::Once),
+            data,
+            workers: plan.threads,
+            seed: plan.seed,
         })))
     }
 
@@ -94,28 +211,55 @@ impl Source {
         self.figures.get(usize::from(step)).copied().unwrap_or(0)
     }
 
-    /// What `step` says.
+    /// What `made` says.
     ///
     /// # Panics
-    /// If there is no such step.
+    /// If it is no request of this source.
     #[inline]
-    pub fn say(&self, step: u16) -> Said<'_> {
-        match &self.steps[usize::from(step)] {
+    pub fn say<'a>(&'a self, made: &'a Made) -> Said<'a> {
+        match &self.steps[usize::from(made.step)] {
             Ready::Http1(bytes, answer) => Said::Http1(bytes, *answer),
             Ready::Http2(request) => Said::Http2(request),
+            Ready::Made(recipe) if made.body_at == 0 => {
+                let answer = match recipe.is_head() {
+                    true => Answer::HeadOnly,
+                    false => Answer::Usual,
+                };
+                Said::Http1(&made.bytes, answer)
+            }
+            Ready::Made(recipe) => {
+                let (block, body) = made.bytes.split_at(made.body_at);
+                let is_head = recipe.is_head();
+                Said::Http2Block {
+                    block,
+                    body,
+                    is_head,
+                }
+            }
         }
     }
 }
 
-fn ready(plan: &Plan, step: &Step) -> Result<Ready, Invalid> {
+fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid> {
+    let is_http2 = matches!(plan.protocol, Protocol::Http2 { .. });
+    let encoding = match is_http2 {
+        true => Encoding::Http2,
+        false => Encoding::Http1 {
+            keep_alive: plan.keep_alive,
+        },
+    };
+    if let Some(recipe) = Recipe::of(step, encoding, columns)? {
+        plan.redaction.learn(recipe.environment(), "");
+        return Ok(Ready::Made(recipe));
+    }
     let contact = Contact {
         target: step.target.clone(),
         request: step.request.clone(),
         ..plan.contact()
     };
-    let ready = match plan.protocol {
-        Protocol::Http2 { .. } => contact.http2().map(Ready::Http2),
-        _ => {
+    let ready = match is_http2 {
+        true => contact.http2().map(Ready::Http2),
+        false => {
             let answer = Answer::to(&step.request.method);
             contact.http1().map(|bytes| Ready::Http1(bytes, answer))
         }
@@ -141,14 +285,29 @@ impl Picking {
 }
 
 impl Maker {
-    /// The place of `worker` out of `workers`.
-    pub fn new(source: Arc<Source>, worker: u32, workers: u32, seed: u64) -> Maker {
-        Maker {
-            source,
-            random: Random::new(seed, STREAM | u64::from(worker)),
+    /// The place of `worker` among those of the plan.
+    ///
+    /// # Errors
+    /// A worker that the plan has not.
+    pub fn new(source: Arc<Source>, worker: u32) -> Result<Maker, Invalid> {
+        let rows = source.data.as_ref().map(|data| data.rows_of(worker));
+        let mut maker = Maker {
+            random: Random::new(source.seed, STREAMS | u64::from(worker)),
             next: worker.into(),
-            workers: workers.into(),
-        }
+            chance: Chance::new(source.seed, worker, source.workers, unix_nanoseconds),
+            rows: rows.transpose()?,
+            last: LastRow::default(),
+            ahead: VecDeque::with_capacity(AHEAD_MAX),
+            ahead_bytes: 0,
+            current: None,
+            said: Made::default(),
+            pool: Vec::with_capacity(AHEAD_MAX + 2),
+            exhausted: false,
+            broken: None,
+            source,
+        };
+        maker.make_one_ahead();
+        Ok(maker)
     }
 
     /// What it makes requests of.
@@ -157,9 +316,89 @@ impl Maker {
         &self.source
     }
 
+    /// Whether there is no further request, because the rows are used up.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.exhausted && self.ahead.is_empty()
+    }
+
+    /// What of the data file could not be read, with the line; then there is no further request.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// The step of the next request, which [`Maker::say`] or [`Maker::take`] has the bytes of.
+    #[inline]
+    pub fn next(&mut self) -> u16 {
+        if self.ahead.is_empty() {
+            self.make_one_ahead();
+        }
+        let made = self.ahead.pop_front().unwrap_or_default();
+        self.ahead_bytes -= made.bytes.len();
+        let step = made.step;
+        if let Some(unsaid) = self.current.replace(made) {
+            recycle(&mut self.pool, unsaid);
+        }
+        if self.source.once && self.ahead.is_empty() {
+            // Whether it was the last is asked for before the next is.
+            self.make_one_ahead();
+        }
+        step
+    }
+
+    /// What the request says whose step was asked for last; or, if that was said already, another
+    /// one of this `step`.
+    #[inline]
+    pub fn say(&mut self, step: u16) -> Said<'_> {
+        let made = self.take(step);
+        let before = std::mem::replace(&mut self.said, made);
+        recycle(&mut self.pool, before);
+        self.source.say(&self.said)
+    }
+
+    /// The same, to be said later; [`Maker::give_back`] takes it again.
+    #[inline]
+    pub fn take(&mut self, step: u16) -> Made {
+        match self.current.take() {
+            Some(made) if made.step == step => made,
+            other => {
+                if let Some(unsaid) = other {
+                    recycle(&mut self.pool, unsaid);
+                }
+                self.make(step).unwrap_or_else(|| self.make_of_last(step))
+            }
+        }
+    }
+
+    /// What was taken has been said.
+    #[inline]
+    pub fn give_back(&mut self, made: Made) {
+        recycle(&mut self.pool, made);
+    }
+
+    /// Makes a request ahead, if there is room for one and one to make; false if not.
+    #[inline]
+    pub fn make_ahead(&mut self) -> bool {
+        let is_full = self.ahead.len() >= AHEAD_MAX || self.ahead_bytes >= AHEAD_BYTES_MAX;
+        !is_full && !self.exhausted && self.make_one_ahead()
+    }
+
+    fn make_one_ahead(&mut self) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        let step = self.pick();
+        let Some(made) = self.make(step) else {
+            return false;
+        };
+        self.ahead_bytes += made.bytes.len();
+        self.ahead.push_back(made);
+        true
+    }
+
     /// The step of the next request.
     #[inline]
-    pub fn pick(&mut self) -> u16 {
+    fn pick(&mut self) -> u16 {
         let count = self.source.steps.len();
         let step = match &self.source.picking {
             Picking::InTurn => (self.next % count as u64) as usize,
@@ -170,61 +409,154 @@ impl Maker {
                 sums.partition_point(|sum| *sum <= drawn)
             }
         };
-        self.next += self.workers;
+        self.next += u64::from(self.source.workers);
         step as u16
+    }
+
+    /// A request of `step`; none if it would need a row and there is none.
+    #[inline]
+    fn make(&mut self, step: u16) -> Option<Made> {
+        let Ready::Made(recipe) = &self.source.steps[usize::from(step)] else {
+            return Some(Made {
+                step,
+                ..Made::default()
+            });
+        };
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        let body_at = match self.rows.as_mut().filter(|_| recipe.uses_data()) {
+            None => recipe.make(&(), &mut self.chance, &mut bytes),
+            Some(rows) => match rows.next() {
+                Ok(Some(row)) => {
+                    if self.source.once {
+                        let columns = self.source.data.as_ref().map(|data| data.columns().len());
+                        self.last.keep(row, columns.unwrap_or(0));
+                    }
+                    recipe.make(&row, &mut self.chance, &mut bytes)
+                }
+                over => {
+                    self.exhausted = true;
+                    self.broken = over.err().map(|broken| broken.to_string());
+                    return None;
+                }
+            },
+        };
+        Some(Made {
+            step,
+            bytes,
+            body_at,
+        })
+    }
+
+    /// The same of the last row once more: for a request that a server didn't take, when the rows
+    /// are used up.
+    #[cold]
+    fn make_of_last(&mut self, step: u16) -> Made {
+        let mut made = Made {
+            step,
+            ..Made::default()
+        };
+        if let Ready::Made(recipe) = &self.source.steps[usize::from(step)] {
+            made.body_at = recipe.make(&self.last, &mut self.chance, &mut made.bytes);
+        }
+        made
+    }
+}
+
+#[inline]
+fn recycle(pool: &mut Vec<Vec<u8>>, made: Made) {
+    let mut bytes = made.bytes;
+    if bytes.capacity() > 0 && pool.len() < pool.capacity() {
+        bytes.clear();
+        pool.push(bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use plan::Request;
     use plan::Target;
 
     use super::*;
 
-    fn plan(weights: &[u32], pick: Pick) -> Plan {
-        let mut plan = Plan::new("http://x/").unwrap();
-        let step = |(n, weight): (usize, &u32)| Step {
-            name: format!("s{n}"),
-            weight: *weight,
-            target: Target::parse(&format!("http://x/{n}")).unwrap(),
+    fn step(method: &str, path: &str, weight: u32) -> Step {
+        let mut target = Target::parse("http://x/").unwrap();
+        target.path = path.to_owned();
+        Step {
+            name: path.to_owned(),
+            weight,
+            target,
             request: Request {
-                method: ["GET", "HEAD"][n % 2].to_owned(),
+                method: method.to_owned(),
                 headers: Vec::new(),
                 body: Vec::new(),
             },
             body_is_template: false,
             at: None,
-        };
-        let mut workload = Workload::new(weights.iter().enumerate().map(step).collect());
-        workload.pick = pick;
-        plan.workload = Some(workload);
+        }
+    }
+
+    fn plan(threads: u32, steps: Vec<Step>) -> Plan {
+        let mut plan = Plan::new("http://x/").unwrap();
+        (plan.threads, plan.seed) = (threads, 7);
+        plan.workload = Some(Workload::new(steps));
         plan
     }
 
-    fn source(weights: &[u32], pick: Pick) -> Arc<Source> {
-        Source::of(&plan(weights, pick)).unwrap().unwrap()
+    fn weighted(threads: u32, weights: &[u32]) -> Arc<Source> {
+        let steps = weights.iter().map(|weight| step("GET", "/", *weight));
+        Source::of(&plan(threads, steps.collect()))
+            .unwrap()
+            .unwrap()
     }
 
-    fn picked(source: &Arc<Source>, worker: u32, workers: u32, count: usize) -> Vec<u16> {
-        let mut maker = Maker::new(Arc::clone(source), worker, workers, 7);
-        (0..count).map(|_| maker.pick()).collect()
+    fn maker(source: &Arc<Source>, worker: u32) -> Maker {
+        Maker::new(Arc::clone(source), worker).unwrap()
+    }
+
+    fn picked(source: &Arc<Source>, worker: u32, count: usize) -> Vec<u16> {
+        let mut maker = maker(source, worker);
+        (0..count).map(|_| maker.next()).collect()
+    }
+
+    /// The request line of the next request.
+    fn line(maker: &mut Maker) -> String {
+        let step = maker.next();
+        let Said::Http1(bytes, _) = maker.say(step) else {
+            panic!("HTTP/1.1 was asked for");
+        };
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        text.lines().next().unwrap().to_owned()
+    }
+
+    fn data(rows: &str, order: Order) -> (tempfile::NamedTempFile, plan::workload::Data) {
+        let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+        file.write_all(rows.as_bytes()).unwrap();
+        let data = plan::workload::Data {
+            file: file.path().to_owned(),
+            order,
+        };
+        (file, data)
     }
 
     #[test]
     fn workers_in_turn_pick_together_what_one_would() {
-        let source = source(&[1, 1, 1], Pick::InTurn);
-        assert_eq!(picked(&source, 0, 1, 7), [0, 1, 2, 0, 1, 2, 0]);
-        let (first, second) = (picked(&source, 0, 2, 3), picked(&source, 1, 2, 3));
-        assert_eq!((first, second), (vec![0, 2, 1], vec![1, 0, 2]));
+        let ones = [1, 1, 1];
+        assert_eq!(picked(&weighted(1, &ones), 0, 7), [0, 1, 2, 0, 1, 2, 0]);
+        let two = weighted(2, &ones);
+        assert_eq!(
+            (picked(&two, 0, 3), picked(&two, 1, 3)),
+            (vec![0, 2, 1], vec![1, 0, 2])
+        );
     }
 
     #[test]
     fn steps_are_picked_by_weight_and_the_same_with_one_seed() {
-        let source = source(&[1, 0, 7, 2], Pick::Weighted);
-        let drawn = picked(&source, 0, 2, 100_000);
-        assert_eq!(drawn, picked(&source, 0, 2, 100_000));
-        assert_ne!(drawn[..100], picked(&source, 1, 2, 100)[..]);
+        let source = weighted(2, &[1, 0, 7, 2]);
+        let drawn = picked(&source, 0, 100_000);
+        assert_eq!(drawn, picked(&source, 0, 100_000));
+        assert_ne!(drawn[..100], picked(&source, 1, 100)[..]);
         let count = |step: u16| drawn.iter().filter(|one| **one == step).count() as f64;
         assert_eq!(count(1), 0.0);
         // Pearson's statistic, of two degrees of freedom: above 20 once in 20,000.
@@ -237,22 +569,92 @@ mod tests {
     }
 
     #[test]
-    fn a_step_says_its_own_request() {
-        let source = source(&[1, 1], Pick::Random);
-        let Said::Http1(bytes, answer) = source.say(1) else {
-            panic!("HTTP/1.1 was asked for");
-        };
-        assert!(bytes.starts_with(b"HEAD /1 HTTP/1.1\r\n"));
-        assert_eq!(answer, Answer::HeadOnly);
-        let mut broken = plan(&[1], Pick::Random);
-        if let Some(workload) = &mut broken.workload {
-            workload.steps[0].request.method = "A B".to_owned();
-            workload.steps[0].at = Some("a.http:3".to_owned());
+    fn a_step_says_its_own_request_and_how_it_is_answered() {
+        let steps = vec![step("GET", "/a", 1), step("HEAD", "/{{seq}}", 1)];
+        let source = Source::of(&plan(1, steps)).unwrap().unwrap();
+        let mut maker = maker(&source, 0);
+        for (start, head_only) in [("GET /a HTTP", false), ("HEAD /1 HTTP", true)] {
+            let step = maker.next();
+            let Said::Http1(bytes, answer) = maker.say(step) else {
+                panic!("HTTP/1.1 was asked for");
+            };
+            assert!(bytes.starts_with(start.as_bytes()), "{start}");
+            assert_eq!(answer == Answer::HeadOnly, head_only);
         }
-        let Invalid(text) = Source::of(&broken).unwrap_err();
+        let mut broken = step("A B", "/", 1);
+        broken.at = Some("a.http:3".to_owned());
+        let Invalid(text) = Source::of(&plan(1, vec![broken])).unwrap_err();
         assert!(
             text.starts_with("a.http:3: \"A B\" is not a method"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_is_made_ahead_is_what_would_be_made_at_once() {
+        let steps = vec![
+            step("GET", "/{{seq}}/{{random 1 1000}}", 1),
+            step("GET", "/", 1),
+        ];
+        let source = Source::of(&plan(1, steps)).unwrap().unwrap();
+        let mut at_once = maker(&source, 0);
+        let at_once: Vec<String> = (0..300).map(|_| line(&mut at_once)).collect();
+        let mut ahead = maker(&source, 0);
+        let ahead: Vec<String> = (0..300)
+            .map(|n| {
+                let _made = (0..n % 7).filter(|_| ahead.make_ahead()).count();
+                line(&mut ahead)
+            })
+            .collect();
+        assert_eq!(at_once, ahead);
+        let mut full = maker(&source, 0);
+        let made = (0..1000).filter(|_| full.make_ahead()).count();
+        assert_eq!(made, AHEAD_MAX - 1);
+    }
+
+    #[test]
+    fn rows_are_dealt_once_and_then_it_is_over() {
+        let (_file, data) = data("id\n1\n2\n3\n4\n5\n", Order::Once);
+        let mut plan = plan(2, vec![step("GET", "/{{id}}", 1)]);
+        plan.workload.as_mut().unwrap().data = Some(data);
+        let source = Source::of(&plan).unwrap().unwrap();
+        let mut lines = Vec::new();
+        for worker in 0..2 {
+            let mut maker = maker(&source, worker);
+            while !maker.is_over() {
+                lines.push(line(&mut maker));
+            }
+            assert_eq!(maker.broken(), None);
+            // A request that a server refuses is sent again all the same.
+            let Said::Http1(bytes, _) = maker.say(0) else {
+                panic!("HTTP/1.1 was asked for");
+            };
+            assert!(bytes.starts_with(if worker == 0 { b"GET /5 " } else { b"GET /4 " }));
+        }
+        lines.sort();
+        assert_eq!(lines, [1, 2, 3, 4, 5].map(|n| format!("GET /{n} HTTP/1.1")));
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_ends_it_and_says_where() {
+        let (_file, data) = data("id,name\n1,a\n2\n", Order::InTurn);
+        let name = data.file.display().to_string();
+        let mut plan = plan(1, vec![step("GET", "/{{id}}", 1)]);
+        plan.workload.as_mut().unwrap().data = Some(data);
+        let source = Source::of(&plan).unwrap().unwrap();
+        let mut maker = maker(&source, 0);
+        assert_eq!(line(&mut maker), "GET /1 HTTP/1.1");
+        assert!(!maker.make_ahead() && maker.is_over());
+        let why = maker.broken().expect("a ragged row");
+        assert!(why.contains(&format!("{name}:3")), "{why}");
+    }
+
+    #[test]
+    fn data_that_nobody_uses_are_refused() {
+        let (_file, data) = data("id,name\n1,a\n", Order::InTurn);
+        let mut plan = plan(1, vec![step("GET", "/", 1)]);
+        plan.workload.as_mut().unwrap().data = Some(data);
+        let Invalid(text) = Source::of(&plan).unwrap_err();
+        assert!(text.contains("{{id}}, {{name}}"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use load::plan::workload::Pick as Which;
+use load::plan::workload::{Order, Pick as Which};
 use workload::formats::Format;
 
 use super::values;
@@ -27,6 +27,27 @@ pub(crate) struct Targets {
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true,
         requires = "targets", help_heading = TARGETS)]
     pub(crate) pick: Option<Pick>,
+
+    /// Fill in {{variables}} of the URL, -H and -b; --data and --targets do so anyway
+    #[arg(long, help_heading = TARGETS)]
+    pub(crate) template: bool,
+
+    /// Fill in the columns of FILE (.csv, .tsv or .jsonl), a row for each request
+    #[arg(long, value_name = "FILE", help_heading = TARGETS)]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Which row is next: in-turn, random, zipf:1.1, or once, which ends the run when the rows are
+    /// used up [default: in-turn]
+    #[arg(long, value_name = "HOW", value_parser = values::order, requires = "data",
+        help_heading = TARGETS)]
+    pub(crate) data_order: Option<Order>,
+}
+
+impl Targets {
+    /// Whether requests may differ.
+    pub(crate) fn is_given(&self) -> bool {
+        self.targets.is_some() || self.template || self.data.is_some()
+    }
 }
 
 /// Which request is next.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::EngineChoice;
 use load::hold::BackOff;
+use load::plan::workload::Order;
 use measure::units;
 use workload::formats::Format;
 
@@ -117,6 +118,20 @@ pub(super) fn back_off(text: &str) -> Result<BackOff, String> {
 pub(super) fn targets_format(text: &str) -> Result<Format, String> {
     text.parse()
         .map_err(|error: <Format as FromStr>::Err| error.to_string())
+}
+
+/// `in-turn`, `random`, `zipf:1.1` or `once`.
+pub(super) fn order(text: &str) -> Result<Order, String> {
+    let exponent = text.strip_prefix("zipf:").map(str::parse::<f64>);
+    match (text, exponent) {
+        ("in-turn", _) => Ok(Order::InTurn),
+        ("random", _) => Ok(Order::Random),
+        ("once", _) => Ok(Order::Once),
+        (_, Some(Ok(exponent))) => Ok(Order::Zipf(exponent)),
+        _ => {
+            Err("use in-turn, random, once, or zipf with an exponent, such as zipf:1.1".to_owned())
+        }
+    }
 }
 
 /// `auto`, `uring` or `epoll`.

@@ -12,9 +12,10 @@ use super::times::{self, percentile};
 /// A name takes so many columns at most.
 const NAME_COLUMNS_MAX: usize = 40;
 
-/// What became of each step; nothing where all requests are alike.
+/// What became of each step; nothing where there is one.
 pub(super) fn table(record: &Record, paint: Paint) -> String {
-    if record.steps.is_empty() {
+    if record.steps.len() < 2 {
+        // The figures of the only one are those of the run.
         return String::new();
     }
     let heads = [

@@ -4,6 +4,7 @@
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::Invalid;
+use load::plan::workload::Order;
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -26,10 +27,11 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
-    let mut plan = match (&arguments.targets.targets, &arguments.url) {
-        (Some(file), _) => targets::plan(file, arguments)?,
-        (None, Some(url)) => base(url, &arguments.load, Redaction::of_user())?,
-        (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
+    let mut plan = match &arguments.url {
+        Some(url) if !arguments.targets.is_given() => {
+            base(url, &arguments.load, Redaction::of_user())?
+        }
+        _ => targets::plan(arguments)?,
     };
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
@@ -120,6 +122,7 @@ fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, Strin
         (Some(length), None) => Ok(Some(length.as_secs_f64())),
         (None, Some(_)) => Ok(None),
         (None, None) if arguments.requests.is_some() => Ok(None),
+        (None, None) if arguments.targets.data_order == Some(Order::Once) => Ok(None),
         (None, None) => Ok(Some(10.0)),
     }
 }

@@ -1,34 +1,32 @@
-//! A workload out of a file of targets.
+//! A workload out of a file of targets, or of a URL with templates.
 
 use std::mem;
 use std::path::Path;
 
+use load::plan::workload::Data;
 use load::plan::{Request, Workload};
 use load::{Plan, Redaction};
+use measure::foreign::screened;
 use workload::formats::{self, Defaults, Format};
 
 use super::plan::base;
 use crate::args::run::Run;
 use crate::output::terminal;
 
-/// The plan of a run that sends what is in `file`: [`base`] with a workload.
-pub(super) fn plan(file: &Path, arguments: &Run) -> Result<Plan, String> {
+/// The plan of a run whose requests differ: [`base`] with a workload.
+pub(super) fn plan(arguments: &Run) -> Result<Plan, String> {
     let given = &arguments.targets;
-    let format = given.targets_format.or_else(|| Format::of_file(file));
-    let format = format.ok_or_else(|| {
-        format!(
-            "--targets {}: its name doesn't say which format it has; add --targets-format http, \
-             vegeta or vegeta-json",
-            file.display()
-        )
-    })?;
-    let defaults = defaults(arguments)?;
-    let read = formats::read(file, format, &defaults).map_err(|mistake| mistake.to_string())?;
-    let mut workload = Workload::new(read.steps);
-    workload.file = Some(file.to_owned());
-    workload.pick = given.pick.map_or(workload.pick, Into::into);
+    let mut workload = match (&given.targets, &arguments.url) {
+        (Some(file), _) => of_file(file, arguments)?,
+        (None, Some(url)) => of_url(url, arguments)?,
+        (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
+    };
+    workload.data = given.data.as_ref().map(|file| Data {
+        file: file.clone(),
+        order: given.data_order.unwrap_or_default(),
+    });
     let Some(first) = workload.steps.first() else {
-        return Err(format!("{}: there is no request in it", file.display()));
+        return Err("there is no request to send".to_owned());
     };
     let origin = format!("{}://{}/", first.target.scheme, first.target.authority());
     let mut plan = base(&origin, &arguments.load, Redaction::of_user())?;
@@ -39,13 +37,37 @@ pub(super) fn plan(file: &Path, arguments: &Run) -> Result<Plan, String> {
     };
     plan.workload = Some(workload);
     plan.tell_secrets();
-    for note in &read.notes {
-        terminal::say(&format!("note: {note}"));
-    }
     Ok(plan)
 }
 
-/// What applies to each request of a file: what a run with a URL says in its only one.
+fn of_file(file: &Path, arguments: &Run) -> Result<Workload, String> {
+    let given = &arguments.targets;
+    let format = given.targets_format.or_else(|| Format::of_file(file));
+    let format = format.ok_or_else(|| {
+        format!(
+            "--targets {}: its name doesn't say which format it has; add --targets-format http, \
+             vegeta or vegeta-json",
+            file.display()
+        )
+    })?;
+    let read = formats::read(file, format, &defaults(arguments)?);
+    let read = read.map_err(|mistake| mistake.to_string())?;
+    for note in &read.notes {
+        terminal::say(&format!("note: {}", screened(note)));
+    }
+    let mut workload = Workload::new(read.steps);
+    workload.file = Some(file.to_owned());
+    workload.pick = given.pick.map_or(workload.pick, Into::into);
+    Ok(workload)
+}
+
+fn of_url(url: &str, arguments: &Run) -> Result<Workload, String> {
+    let step = formats::of_url(url, &defaults(arguments)?);
+    let step = step.map_err(|mistake| mistake.to_string())?;
+    Ok(Workload::new(vec![step]))
+}
+
+/// What the flags say of requests.
 fn defaults(arguments: &Run) -> Result<Defaults, String> {
     // Any URL will do: only the request counts.
     let mut only = base("http://localhost/", &arguments.load, Redaction::of_user())?;

@@ -115,6 +115,19 @@ impl Wire {
         debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
     }
 
+    /// Sends this block of fields with a body; says whether it is a HEAD request.
+    #[inline]
+    pub(crate) fn say_block(
+        &mut self,
+        (block, body, is_head): (&[u8], &[u8], bool),
+        place: u32,
+        out: &mut Vec<u8>,
+    ) {
+        self.numbers -= 1;
+        let begun = self.machine.request_block(block, body, is_head, place, out);
+        debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
+    }
+
     /// Reads what came.
     pub(crate) fn receive(
         &mut self,

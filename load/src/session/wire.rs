@@ -157,8 +157,16 @@ impl Wire {
         match (self, said) {
             (Wire::Http1(wire), Said::Http1(request, answer)) => wire.say(request, answer, out),
             (Wire::Http2(wire), Said::Http2(request)) => wire.say(request, place, out),
+            (
+                Wire::Http2(wire),
+                Said::Http2Block {
+                    block,
+                    body,
+                    is_head,
+                },
+            ) => wire.say_block((block, body, is_head), place, out),
             (Wire::Silent | Wire::WebSocket(_), _)
-            | (Wire::Http1(_), Said::Http2(_))
+            | (Wire::Http1(_), Said::Http2(_) | Said::Http2Block { .. })
             | (Wire::Http2(_), Said::Http1(..)) => {
                 debug_assert!(false, "a workload speaks what its plan speaks");
             }

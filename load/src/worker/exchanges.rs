@@ -294,6 +294,9 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     fn left_to_send(&self, now: Time) -> u64 {
         let refused = self.again.len() as u64;
+        if self.rows_are_used_up() {
+            return refused;
+        }
         match (self.phase, self.left_of_quota()) {
             (Phase::Loading, None) => u64::MAX,
             (Phase::Loading, Some(_)) if now < self.recorder.window().0 => u64::MAX,
@@ -441,7 +444,7 @@ impl<D: Driver> Worker<'_, D> {
         );
         let mut exchange = Exchange::new(intended, Time::NEVER);
         if let Some(maker) = &mut self.maker {
-            exchange.step = maker.pick();
+            exchange.step = maker.next();
             exchange.figures = maker.source().figures_of(exchange.step);
         }
         self.recorder.begun(&exchange);
@@ -455,10 +458,10 @@ impl<D: Driver> Worker<'_, D> {
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
-        match &self.maker {
+        match &mut self.maker {
             None => session.wire.begin(place, &mut session.out),
             Some(maker) => {
-                let said = maker.source().say(exchange.step);
+                let said = maker.say(exchange.step);
                 session.wire.say(place, said, &mut session.out);
             }
         }
@@ -496,6 +499,7 @@ impl<D: Driver> Worker<'_, D> {
     fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
         let session = &mut self.core.sessions[index];
         session.own.taken = now;
+        session.own.waiting = self.maker.as_mut().map(|maker| maker.take(exchange.step));
         self.flights.begin(index, &mut session.own.ring, exchange);
         self.open(index, now);
     }
@@ -509,9 +513,7 @@ impl<D: Driver> Worker<'_, D> {
         }
         self.core.append(index);
         let session = &mut self.core.sessions[index];
-        let mut step = 0;
         if let Some(exchange) = self.flights.oldest_mut(index, session.own.ring) {
-            step = exchange.step;
             let taken = session.own.taken;
             self.recorder
                 .connection_awaited(exchange, taken, false, now);
@@ -519,12 +521,13 @@ impl<D: Driver> Worker<'_, D> {
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
         }
-        match &self.maker {
-            None => session.wire.begin(0, &mut session.out),
-            Some(maker) => {
-                let said = maker.source().say(step);
+        match (&mut self.maker, session.own.waiting.take()) {
+            (Some(maker), Some(made)) => {
+                let said = maker.source().say(&made);
                 session.wire.say(0, said, &mut session.out);
+                maker.give_back(made);
             }
+            _ => session.wire.begin(0, &mut session.out),
         }
         self.transmit(index, 1, now);
     }

@@ -24,7 +24,7 @@ use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
-use workload::Maker;
+use workload::{Made, Maker};
 
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
@@ -44,13 +44,16 @@ const SPIN_NS: u64 = 200_000;
 const WAKE_EARLY_NS: std::ops::RangeInclusive<u64> = 20_000..=300_000;
 /// A counted run in which no connection stands for this long will not end by itself.
 pub(crate) const GIVE_UP_S: u64 = 10;
+/// So many requests are made ahead in one turn, and not when one is due this soon.
+const MADE_AT_ONCE: u32 = 8;
+const MAKING_NS: u64 = 4_000;
 /// How long an open loop waits for its connections at least.
 const PATIENCE_NS_MIN: u64 = 100_000_000;
 /// The most unsent exchanges that are entered one by one when a run ends.
 const BACKLOG_ENTRIES_MAX: u64 = 10_000_000;
 
 /// What one worker is to do: its share of a plan, resolved.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Assignment {
     pub worker: u32,
     pub sessions: usize,
@@ -83,6 +86,8 @@ pub(crate) struct Assignment {
 pub(crate) enum EndedBy {
     Duration,
     Count,
+    /// The rows of the data file are used up, or couldn't be read any further.
+    Rows,
     Stages,
     /// No connection could be opened for a long time, and only answers could have ended the run.
     PeerGone,
@@ -120,6 +125,8 @@ pub(crate) struct Outcome {
     /// The most unanswered exchanges that the peer allowed on every connection; no more than the
     /// plan asks for.
     pub depth_allowed: u32,
+    /// What of the data file could not be read.
+    pub unreadable: Option<String>,
     /// How an exchange was lost, or counted twice: a bug of ours.
     pub breach: Option<String>,
 }
@@ -185,6 +192,8 @@ struct Traffic {
     taken: Time,
     /// Since when it waits for its peer to close.
     closing_since: Time,
+    /// What that exchange says, where requests differ.
+    waiting: Option<Made>,
 }
 
 type Session = connection::Session<Traffic>;
@@ -340,7 +349,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             let now = self.core.driver.wait(until, &mut completions)?;
             let (measured_from, _) = self.recorder.window();
             let was_held_up = self.core.stalls.turn(until, now, measured_from);
-            if completions.is_empty() && !was_held_up && self.is_quiet(now) {
+            if completions.is_empty() && !was_held_up && self.is_quiet(now) && !self.make_ahead(now)
+            {
                 spinning_from = spinning_from.min(now);
                 continue;
             }
@@ -390,6 +400,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.recorder.watch.note(now, doing, self.due);
             }
             (until, self.spin.quiet_until) = self.next_wait(now);
+            if until != Until::Now && self.make_ahead(now) {
+                until = Until::Now;
+            }
         }
         self.finish()
     }
@@ -444,7 +457,11 @@ impl<'a, D: Driver> Worker<'a, D> {
                 } else if self.opened && self.left_of_quota() == Some(0) {
                     // Every exchange is begun: the window ends with the last answer.
                     if self.under_way() == 0 {
-                        self.drain(now, now, EndedBy::Count, 0);
+                        let by = match self.rows_are_used_up() {
+                            true => EndedBy::Rows,
+                            false => EndedBy::Count,
+                        };
+                        self.drain(now, now, by, 0);
                     }
                 } else if end == Time::NEVER
                     && self.core.counts().connected == 0
@@ -533,11 +550,34 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// What of the quota has not begun; none where no count ends the run.
     #[inline]
     fn left_of_quota(&self) -> Option<u64> {
+        if self.rows_are_used_up() {
+            return Some(0);
+        }
         let quota = self.assignment.quota?;
         Some(match self.opened {
             true => quota.saturating_sub(self.begun - self.begun_before),
             false => quota,
         })
+    }
+
+    /// Whether requests differ, and there is no further one.
+    #[inline]
+    fn rows_are_used_up(&self) -> bool {
+        self.maker.as_ref().is_some_and(Maker::is_over)
+    }
+
+    /// Makes requests ahead while there is nothing else to do; false if it made none.
+    #[inline]
+    fn make_ahead(&mut self, now: Time) -> bool {
+        let soon = |due: Time| due <= now.plus(MAKING_NS);
+        let Some(maker) = &mut self.maker else {
+            return false;
+        };
+        if self.due.is_some_and(soon) {
+            return false;
+        }
+        let made = (0..MADE_AT_ONCE).take_while(|_| maker.make_ahead());
+        made.count() > 0
     }
 
     /// Every turn: the counts for the progress line.
@@ -660,7 +700,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
-            EndedBy::Count => self.recorder.last_end,
+            EndedBy::Count | EndedBy::Rows => self.recorder.last_end,
             _ => end.min(now),
         };
         self.recorder.close(end);
@@ -672,6 +712,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         let mut completions = Completions::new();
         self.core.driver.wait(Until::Now, &mut completions)?;
+        let unreadable = self.maker.as_ref().and_then(Maker::broken);
         Ok(Outcome {
             start,
             end,
@@ -688,6 +729,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             backlog_cut: self.backlog_cut,
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
+            unreadable: unreadable.map(str::to_owned),
             breach: self.breach,
             recorder: self.recorder,
         })

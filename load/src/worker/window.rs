@@ -102,7 +102,7 @@ impl<D: Driver> Worker<'_, D> {
             self.passed_over += 1;
         }
         self.recorder.close(match ended_by {
-            EndedBy::Count => self.recorder.last_end,
+            EndedBy::Count | EndedBy::Rows => self.recorder.last_end,
             _ => end,
         });
         self.phase = Phase::Draining { until };

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use measure::foreign::Foreign;
-use plan::{Invalid, Step};
+use plan::{Invalid, Request, Step};
 
 /// The most bytes of a file of targets, and of a file that is a body.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -94,6 +94,32 @@ pub struct Defaults {
     pub body: Option<Vec<u8>>,
     /// The method of requests without one; without it GET.
     pub method: Option<String>,
+}
+
+/// A URL as the only request of a load: its path and query, the values of the fields and the body
+/// may have templates.
+///
+/// # Errors
+/// A URL that cannot be loaded.
+pub fn of_url(url: &str, request: &Defaults) -> Result<Step, Invalid> {
+    let place = url::place(url, None).map_err(Invalid)?;
+    let body = request.body.clone();
+    let method = request.method.clone().unwrap_or_else(|| {
+        let method = if body.is_some() { "POST" } else { "GET" };
+        method.to_owned()
+    });
+    Ok(Step {
+        name: format!("{method} {}", place.path),
+        weight: 1,
+        target: place.target,
+        request: Request {
+            method,
+            headers: request.headers.clone(),
+            body: body.unwrap_or_default(),
+        },
+        body_is_template: true,
+        at: None,
+    })
 }
 
 /// A file of targets that was read.

@@ -645,6 +645,13 @@ impl Fate {
     }
 }
 
+/// What of a data file couldn't be read, which ended the run.
+fn unreadable(outcomes: &[Outcome]) -> Option<String> {
+    let mut told = outcomes.iter().filter_map(|one| one.unreadable.as_ref());
+    told.next()
+        .map(|what| format!("the run ended early: {what}"))
+}
+
 fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room: Room) {
     let fate = Fate::of(outcomes);
     let completed = fate.completed;
@@ -675,6 +682,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
                    lower the rate";
         void.push(cut.to_owned());
     }
+    void.extend(unreadable(outcomes));
     verdict.valid = void.is_empty();
     verdict.warnings.extend(void);
     if let Some(breach) = outcomes.iter().find_map(|outcome| outcome.breach.as_ref()) {
@@ -684,15 +692,6 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
              a bug in ringside; please report it with the command line and the record \
              (--format json)"
         ));
-    }
-    if let Some(what) = outcomes
-        .iter()
-        .find_map(|outcome| outcome.unreadable.as_ref())
-    {
-        verdict.valid = false;
-        verdict
-            .warnings
-            .push(format!("the data file couldn't be read to its end: {what}"));
     }
     if outcomes
         .iter()

@@ -8,6 +8,7 @@ use measure::histogram::Histogram;
 use measure::tally::{Loop, StepTally, Tally};
 use measure::time::Time;
 use proto::grpc::Status;
+use workload::Maker;
 
 use crate::session::{Exchange, Outcome};
 use crate::waits::Watch;
@@ -34,20 +35,14 @@ pub(crate) struct Recorder {
     pub ended: u64,
     /// How long a gRPC call may take.
     deadline_ns: Option<u64>,
+    /// For each step, where its figures are; empty where all exchanges are alike.
+    figures: Vec<u16>,
 }
 
 impl Recorder {
-    /// `steps`: how many there are to be counted by, none where all exchanges are alike.
-    pub(crate) fn new(
-        kind: Loop,
-        deadline_ns: Option<u64>,
-        steps: usize,
-        watch: Watch,
-    ) -> Recorder {
-        let mut tally = Tally::new(kind);
-        tally.steps.resize_with(steps, StepTally::default);
+    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
         Recorder {
-            tally,
+            tally: Tally::new(kind),
             own_lateness: Histogram::new(),
             blocked: 0,
             watch,
@@ -59,7 +54,17 @@ impl Recorder {
             last_end: Time(0),
             ended: 0,
             deadline_ns,
+            figures: Vec::new(),
         }
+    }
+
+    /// Counts by the steps of what is sent as well, if there are any.
+    pub(crate) fn by_step_of(mut self, maker: Option<&Maker>) -> Recorder {
+        self.figures = maker.map_or(Vec::new(), |maker| maker.source().figures().to_vec());
+        let lists = self.figures.iter().max().map_or(0, |last| last + 1);
+        let steps = &mut self.tally.steps;
+        steps.resize_with(lists.into(), StepTally::default);
+        self
     }
 
     /// The measured window is from `start` to `end`; [`Time::NEVER`] where a count ends it.
@@ -103,17 +108,43 @@ impl Recorder {
     /// An exchange was handed to the driver, or to a connection that is being opened for it.
     #[inline]
     pub(crate) fn begun(&mut self, exchange: &Exchange) {
+        self.tally.intended += u64::from(self.measured(exchange));
+    }
+
+    /// Whether exchanges are counted by step as well.
+    #[inline]
+    pub(crate) fn counts_steps(&self) -> bool {
+        !self.figures.is_empty()
+    }
+
+    /// The same as [`Recorder::begun`] where steps are counted, which is kept apart from the path
+    /// of all others.
+    pub(crate) fn step_begun(&mut self, exchange: &Exchange) {
+        self.begun(exchange);
         let measured = u64::from(self.measured(exchange));
-        self.tally.intended += measured;
         if let Some(step) = self.step_of(exchange) {
             step.intended += measured;
         }
     }
 
+    /// The same as [`Recorder::answered`].
+    pub(crate) fn step_answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
+        self.answered(exchange, done, outcome);
+        if !self.measured(exchange) {
+            return;
+        }
+        let Exchange { intended, sent, .. } = *exchange;
+        let late = sent >= self.end;
+        if let Some(step) = self.step_of(exchange) {
+            let times = (intended, sent, done);
+            step.answered(times, outcome.http_status(), outcome.error(), late);
+        }
+    }
+
     /// The figures of an exchange's step, where there are several.
-    #[inline]
     fn step_of(&mut self, exchange: &Exchange) -> Option<&mut StepTally> {
-        self.tally.steps.get_mut(usize::from(exchange.figures))
+        let figures = self.figures.get(usize::from(exchange.step()))?;
+        self.tally.steps.get_mut(usize::from(*figures))
     }
 
     /// An exchange of an open loop was due at `intended`, and is sent only now, or never.
@@ -144,13 +175,15 @@ impl Recorder {
             self.blocked += 1;
         } else {
             self.own_lateness.record(now.since(intended));
-            if let Some(step) = self.step_of(exchange) {
+            if self.counts_steps()
+                && let Some(step) = self.step_of(exchange)
+            {
                 step.own_lateness.record(now.since(intended));
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         self.ended += 1;
         if !self.measured(exchange) {
@@ -165,28 +198,19 @@ impl Recorder {
         }
         self.last_end = done;
         let Exchange { intended, sent, .. } = *exchange;
-        let late = sent >= self.end;
-        if let Some(step) = self.step_of(exchange) {
-            step.answered(
-                (intended, sent, done),
-                outcome.http_status(),
-                outcome.error(),
-                late,
-            );
-        }
         let tally = &mut self.tally;
         match outcome {
             Outcome::Status(status) if (200..400).contains(&status) => {
-                tally.completed_late += u64::from(late);
+                tally.completed_late += u64::from(sent >= self.end);
                 tally.completed(intended, sent, done, status);
             }
             Outcome::Message => {
-                tally.completed_late += u64::from(late);
+                tally.completed_late += u64::from(sent >= self.end);
                 tally.messages_received += 1;
                 tally.echoed(intended, sent, done);
             }
             Outcome::Status(status) => {
-                tally.failed_late += u64::from(late);
+                tally.failed_late += u64::from(sent >= self.end);
                 tally.unexpected(intended, sent, done, status);
             }
             Outcome::Call {
@@ -194,7 +218,7 @@ impl Recorder {
                 status,
                 messages,
             } => {
-                let late = u64::from(late);
+                let late = u64::from(sent >= self.end);
                 match status {
                     Status::Ok => tally.completed_late += late,
                     _ => tally.failed_late += late,
@@ -276,7 +300,7 @@ impl Recorder {
         if self.measured(exchange) {
             let waits = &mut self.tally.waits;
             waits.refused_ns = waits.refused_ns.wrapping_sub(exchange.sent.0);
-            waits.counts.refused += u64::from(exchange.refusals == 1);
+            waits.counts.refused += u64::from(exchange.refusals() == 1);
         }
     }
 

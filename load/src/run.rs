@@ -172,16 +172,9 @@ pub(crate) fn assemble(
     outcomes: Vec<Outcome>,
     disturbance: Disturbance,
 ) -> Record {
-    let start = outcomes
-        .iter()
-        .map(|outcome| outcome.start)
-        .min()
-        .unwrap_or_default();
-    let end = outcomes
-        .iter()
-        .map(|outcome| outcome.end)
-        .max()
-        .unwrap_or_default();
+    let start = outcomes.iter().map(|outcome| outcome.start).min();
+    let end = outcomes.iter().map(|outcome| outcome.end).max();
+    let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
     let duration_s = (end - start).as_secs_f64();
     let verdict = limit::judge(plan, duration_s, &outcomes, disturbance);
     let offered_rate = offered_rate(plan, duration_s, &outcomes);
@@ -218,7 +211,6 @@ pub(crate) fn assemble(
     };
     let mut tally = first.recorder.tally;
     outcomes.for_each(|outcome| tally.merge(&outcome.recorder.tally));
-    let steps = steps(plan, &tally);
     Record::assemble(
         &tally,
         Facts {
@@ -227,7 +219,7 @@ pub(crate) fn assemble(
             generator,
             duration_s,
             offered_rate,
-            steps,
+            steps: steps(plan, &tally),
             grpc_status: grpc_status(&tally),
             unexpected_bodies: said,
             valid: verdict.valid,

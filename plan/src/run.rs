@@ -35,8 +35,8 @@ pub struct Plan {
     /// What is sent.
     #[serde(with = "Request")]
     pub request: Request,
-    /// What is sent where requests differ; `target` and `request` are those of its first step. Null:
-    /// that one request.
+    /// What is sent where requests differ; then `target` says which server, and `request` nothing.
+    /// Null: every request is `request`.
     #[serde(default, with = "workload::shown::option")]
     #[schemars(with = "Option<Workload>")]
     pub workload: Option<Workload>,

@@ -1,8 +1,9 @@
 //! Requests that differ: from files of targets to the bytes that are sent.
 //!
-//! [`formats`] reads files of targets into the steps of a [`plan::Workload`], [`data`] deals rows of
-//! a data file out, [`recipe`] makes requests of steps with templates, and a [`Maker`] says for one
-//! worker which step is next and what it sends. Knows neither sockets nor connections nor a clock.
+//! [`formats`] reads files of targets into the steps of a [`plan::Workload`], [`data`] deals rows
+//! of a data file out, [`recipe`] makes requests of steps with templates, and a [`Maker`] says for
+//! one worker which step is next and what it sends. Knows neither sockets nor connections; only
+//! templates ask for the time.
 #![forbid(unsafe_code)]
 
 pub mod data;

@@ -35,8 +35,6 @@ pub struct Source {
     steps: Vec<Ready>,
     /// For each step, where its figures are.
     figures: Vec<u16>,
-    /// So many lists of figures there are.
-    names: usize,
     picking: Picking,
     data: Option<Arc<Data>>,
     /// Whether rows are dealt only once.
@@ -184,11 +182,9 @@ impl Source {
                 columns.join("}}, {{")
             )));
         }
-        let (names, figures) = workload.names();
         Ok(Some(Arc::new(Source {
             steps,
-            figures,
-            names: names.len(),
+            figures: workload.names().1,
             picking: Picking::of(workload),
             once: workload
                 .data
@@ -200,15 +196,9 @@ impl Source {
         })))
     }
 
-    /// How many steps have figures of their own.
-    pub fn names(&self) -> usize {
-        self.names
-    }
-
-    /// Where the figures of `step` are.
-    #[inline]
-    pub fn figures_of(&self, step: u16) -> u16 {
-        self.figures.get(usize::from(step)).copied().unwrap_or(0)
+    /// For each step, where its figures are among those of [`Workload::names`].
+    pub fn figures(&self) -> &[u16] {
+        &self.figures
     }
 
     /// What `made` says.
@@ -329,7 +319,7 @@ impl Maker {
 
     /// The step of the next request, which [`Maker::say`] or [`Maker::take`] has the bytes of.
     #[inline]
-    pub fn next(&mut self) -> u16 {
+    pub fn next_step(&mut self) -> u16 {
         if self.ahead.is_empty() {
             self.make_one_ahead();
         }
@@ -517,12 +507,12 @@ mod tests {
 
     fn picked(source: &Arc<Source>, worker: u32, count: usize) -> Vec<u16> {
         let mut maker = maker(source, worker);
-        (0..count).map(|_| maker.next()).collect()
+        (0..count).map(|_| maker.next_step()).collect()
     }
 
     /// The request line of the next request.
     fn line(maker: &mut Maker) -> String {
-        let step = maker.next();
+        let step = maker.next_step();
         let Said::Http1(bytes, _) = maker.say(step) else {
             panic!("HTTP/1.1 was asked for");
         };
@@ -574,7 +564,7 @@ mod tests {
         let source = Source::of(&plan(1, steps)).unwrap().unwrap();
         let mut maker = maker(&source, 0);
         for (start, head_only) in [("GET /a HTTP", false), ("HEAD /1 HTTP", true)] {
-            let step = maker.next();
+            let step = maker.next_step();
             let Said::Http1(bytes, answer) = maker.say(step) else {
                 panic!("HTTP/1.1 was asked for");
             };

@@ -39,6 +39,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "workload",
+        holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
+        imports: &["measure", "plan", "proto"],
+        test_imports: &[],
+    },
+    Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
         imports: &["engine", "measure", "plan", "proto"],
@@ -47,7 +53,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "load",
         holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
-        imports: &["engine", "measure", "plan", "probe", "proto"],
+        imports: &["engine", "measure", "plan", "probe", "proto", "workload"],
         test_imports: &["server"],
     },
     Crate {
@@ -120,6 +126,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "server",
             "studies",
             "supervisor",
+            "workload",
         ],
         test_imports: &[],
     },

@@ -42,6 +42,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         lateness_us: Times::default(),
         waits: None,
         ping_time_us: Times::default(),
+        steps: Vec::new(),
         status: BTreeMap::new(),
         unexpected_bodies: BTreeMap::new(),
         grpc_status: BTreeMap::new(),

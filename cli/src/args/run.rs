@@ -20,13 +20,16 @@ Examples:
   ringside run -R 500 -d30s --control http://localhost:8080/     what does this machine add?
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
+  ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
+  ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
-What a run can't do: send different requests in turn, be it from a script, a list of URLs or a log;
-keep cookies or follow redirects (3xx counts as answered); look into bodies or decompress them;
-speak HTTP/3; load from several machines at once.
+What a run can't do: run a script, replay a log, or send what an answer asks for (each request is
+independent of the others); keep cookies or follow redirects (3xx counts as answered); look into
+bodies or decompress them; speak HTTP/3; load several servers, or from several machines, at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
-mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times.
+mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
+response time, errors or rate, {NAME} is a request of --targets: errors{login}<1%.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
 Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 4 figures are void, or a threshold could
 not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of

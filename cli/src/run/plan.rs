@@ -23,15 +23,15 @@ use crate::output::terminal;
 pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     if arguments.script.is_some() {
         return Err(
-            "-s: ringside doesn't run wrk's Lua scripts; for a fixed request use -m, -H and -b"
+            "-s: ringside doesn't run wrk's Lua scripts; for a fixed request use -m, -H and -b, \
+             and for requests that differ --targets, --data or --template"
                 .to_string(),
         );
     }
+    let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
     let mut plan = match &arguments.url {
-        Some(url) if !arguments.targets.is_given() => {
-            base(url, &arguments.load, Redaction::of_user())?
-        }
-        _ => targets::plan(arguments)?,
+        Some(url) if !arguments.targets.is_given() => of_url(url)?,
+        _ => targets::plan(arguments, &of_url)?,
     };
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;

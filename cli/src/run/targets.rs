@@ -3,22 +3,26 @@
 use std::mem;
 use std::path::Path;
 
+use load::Plan;
 use load::plan::workload::Data;
 use load::plan::{Request, Workload};
-use load::{Plan, Redaction};
 use measure::foreign::screened;
 use workload::formats::{self, Defaults, Format};
 
-use super::plan::base;
 use crate::args::run::Run;
 use crate::output::terminal;
 
-/// The plan of a run whose requests differ: [`base`] with a workload.
-pub(super) fn plan(arguments: &Run) -> Result<Plan, String> {
+/// The plan of a run whose requests differ. `base` makes one of a URL, and of the flags that say
+/// how it is loaded.
+pub(super) fn plan(
+    arguments: &Run,
+    base: &dyn Fn(&str) -> Result<Plan, String>,
+) -> Result<Plan, String> {
     let given = &arguments.targets;
+    let defaults = defaults(arguments, base)?;
     let mut workload = match (&given.targets, &arguments.url) {
-        (Some(file), _) => of_file(file, arguments)?,
-        (None, Some(url)) => of_url(url, arguments)?,
+        (Some(file), _) => of_file(file, arguments, &defaults)?,
+        (None, Some(url)) => of_url(url, &defaults)?,
         (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
     };
     workload.data = given.data.as_ref().map(|file| Data {
@@ -29,7 +33,7 @@ pub(super) fn plan(arguments: &Run) -> Result<Plan, String> {
         return Err("there is no request to send".to_owned());
     };
     let origin = format!("{}://{}/", first.target.scheme, first.target.authority());
-    let mut plan = base(&origin, &arguments.load, Redaction::of_user())?;
+    let mut plan = base(&origin)?;
     plan.request = Request {
         method: "GET".to_owned(),
         headers: Vec::new(),
@@ -40,7 +44,7 @@ pub(super) fn plan(arguments: &Run) -> Result<Plan, String> {
     Ok(plan)
 }
 
-fn of_file(file: &Path, arguments: &Run) -> Result<Workload, String> {
+fn of_file(file: &Path, arguments: &Run, defaults: &Defaults) -> Result<Workload, String> {
     let given = &arguments.targets;
     let format = given.targets_format.or_else(|| Format::of_file(file));
     let format = format.ok_or_else(|| {
@@ -50,7 +54,7 @@ fn of_file(file: &Path, arguments: &Run) -> Result<Workload, String> {
             file.display()
         )
     })?;
-    let read = formats::read(file, format, &defaults(arguments)?);
+    let read = formats::read(file, format, defaults);
     let read = read.map_err(|mistake| mistake.to_string())?;
     for note in &read.notes {
         terminal::say(&format!("note: {}", screened(note)));
@@ -61,16 +65,19 @@ fn of_file(file: &Path, arguments: &Run) -> Result<Workload, String> {
     Ok(workload)
 }
 
-fn of_url(url: &str, arguments: &Run) -> Result<Workload, String> {
-    let step = formats::of_url(url, &defaults(arguments)?);
+fn of_url(url: &str, defaults: &Defaults) -> Result<Workload, String> {
+    let step = formats::of_url(url, defaults);
     let step = step.map_err(|mistake| mistake.to_string())?;
     Ok(Workload::new(vec![step]))
 }
 
 /// What the flags say of requests.
-fn defaults(arguments: &Run) -> Result<Defaults, String> {
+fn defaults(
+    arguments: &Run,
+    base: &dyn Fn(&str) -> Result<Plan, String>,
+) -> Result<Defaults, String> {
     // Any URL will do: only the request counts.
-    let mut only = base("http://localhost/", &arguments.load, Redaction::of_user())?;
+    let mut only = base("http://localhost/")?;
     let body = arguments.load.body.is_some();
     Ok(Defaults {
         headers: mem::take(&mut only.request.headers),

@@ -31,6 +31,7 @@ mod skip;
 mod start;
 mod start_resume;
 mod start_url;
+mod targets;
 mod tls;
 mod usage;
 mod void;

@@ -6,8 +6,6 @@
 //! that it means; then a stack of the free places stands beside, and beginning or ending an
 //! exchange is a push or a pop.
 
-use measure::time::Time;
-
 use super::Exchange;
 
 /// How a session's answers come.
@@ -49,13 +47,7 @@ pub(crate) struct Flights {
 }
 
 /// What stands in a place that is not taken, where the order is free.
-const VACANT: Exchange = Exchange {
-    intended: Time::NEVER,
-    sent: Time::NEVER,
-    step: 0,
-    figures: 0,
-    refusals: 0,
-};
+const VACANT: Exchange = Exchange::NONE;
 
 impl Flights {
     /// `depth` is at most [`plan::protocol::STREAMS_MAX`].
@@ -194,6 +186,7 @@ impl Flights {
 mod tests {
     use super::*;
     use measure::random::Random;
+    use measure::time::Time;
 
     fn exchange(n: u64) -> Exchange {
         Exchange::new(Time(n), Time(n + 1))

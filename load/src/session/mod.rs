@@ -30,22 +30,49 @@ pub(crate) struct Exchange {
     pub intended: Time,
     /// When it was handed to the driver; [`Time::NEVER`] while it waits for its connection.
     pub sent: Time,
-    /// Which step of the workload it is, and where its figures are: 0 where all are alike.
-    pub step: u16,
-    pub figures: u16,
-    /// How often a peer has said that it did nothing for it.
-    pub refusals: u8,
+    /// In the lower half which step of the workload it is, in the upper how often a peer has said
+    /// that it did nothing for it: exchanges are copied often, and so in one piece.
+    marks: u32,
 }
 
 impl Exchange {
+    /// No exchange.
+    pub(crate) const NONE: Exchange = Exchange {
+        intended: Time::NEVER,
+        sent: Time::NEVER,
+        marks: 0,
+    };
+
     /// An exchange that is sent for the first time.
     pub(crate) fn new(intended: Time, sent: Time) -> Exchange {
         Exchange {
             intended,
             sent,
-            step: 0,
-            figures: 0,
-            refusals: 0,
+            marks: 0,
         }
+    }
+
+    /// The same exchange as one of this step of the workload.
+    pub(crate) fn of_step(self, step: u16) -> Exchange {
+        Exchange {
+            marks: u32::from(step),
+            ..self
+        }
+    }
+
+    /// Which step of the workload it is; 0 where all are alike.
+    #[inline]
+    pub(crate) fn step(&self) -> u16 {
+        self.marks as u16
+    }
+
+    /// How often a peer has said that it did nothing for it.
+    pub(crate) fn refusals(&self) -> u32 {
+        self.marks >> 16
+    }
+
+    /// A peer has said so once more.
+    pub(crate) fn refused(&mut self) {
+        self.marks += 1 << 16;
     }
 }

@@ -11,10 +11,10 @@ use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
 use crate::connection::State;
 use crate::recorder::Recorder;
 use crate::session::wire::{BURST_BYTES_MAX, Wire};
-use crate::session::{Exchange, Flights, Happening, Memory, Ring};
+use crate::session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
-const REFUSALS_MAX: u8 = 5;
+const REFUSALS_MAX: u32 = 5;
 
 /// What the happenings of one connection do to the worker.
 struct Taking<'a> {
@@ -43,12 +43,23 @@ impl Taking<'_> {
     fn take(&mut self, happening: Happening) {
         match happening {
             Happening::Answered { place, outcome } => {
+                if self.recorder.counts_steps() {
+                    return self.take_of_step(place, outcome);
+                }
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
                     self.recorder.answered(&exchange, self.now, outcome);
                     self.took.answered += 1;
                 }
             }
             other => self.take_other(other),
+        }
+    }
+
+    #[inline(never)]
+    fn take_of_step(&mut self, place: u32, outcome: Outcome) {
+        if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+            self.recorder.step_answered(&exchange, self.now, outcome);
+            self.took.answered += 1;
         }
     }
 
@@ -106,8 +117,8 @@ fn send_again(
     again: &mut VecDeque<Exchange>,
     now: Time,
 ) {
-    exchange.refusals += 1;
-    if exchange.refusals > REFUSALS_MAX {
+    exchange.refused();
+    if exchange.refusals() > REFUSALS_MAX {
         recorder.failed(&exchange, ErrorKind::StreamGivenUp, now);
     } else {
         recorder.tally.error(ErrorKind::StreamRefused);
@@ -294,12 +305,9 @@ impl<D: Driver> Worker<'_, D> {
     #[inline]
     fn left_to_send(&self, now: Time) -> u64 {
         let refused = self.again.len() as u64;
-        if self.rows_are_used_up() {
-            return refused;
-        }
         match (self.phase, self.left_of_quota()) {
             (Phase::Loading, None) => u64::MAX,
-            (Phase::Loading, Some(_)) if now < self.recorder.window().0 => u64::MAX,
+            (Phase::Loading, Some(1..)) if now < self.recorder.window().0 => u64::MAX,
             (Phase::Loading, Some(left)) => left + refused,
             (Phase::Draining { .. }, _) => refused,
             _ => 0,
@@ -442,32 +450,65 @@ impl<D: Driver> Worker<'_, D> {
             !self.opened || self.left_of_quota() != Some(0),
             "none begins beyond the quota"
         );
-        let mut exchange = Exchange::new(intended, Time::NEVER);
-        if let Some(maker) = &mut self.maker {
-            exchange.step = maker.next();
-            exchange.figures = maker.source().figures_of(exchange.step);
+        if self.maker.is_some() {
+            return self.new_of_step(intended);
         }
+        let exchange = Exchange::new(intended, Time::NEVER);
         self.recorder.begun(&exchange);
         self.begun += 1;
         exchange
     }
 
+    #[inline(never)]
+    fn new_of_step(&mut self, intended: Time) -> Exchange {
+        let exchange = Exchange::new(intended, Time::NEVER).of_step(self.next_step());
+        self.recorder.step_begun(&exchange);
+        self.begun += 1;
+        exchange
+    }
+
+    /// The step of the next exchange. Where that is the last, because rows are used up, there is no
+    /// more to send than that.
+    fn next_step(&mut self) -> u16 {
+        let Some(maker) = &mut self.maker else {
+            return 0;
+        };
+        let step = maker.next_step();
+        if maker.is_over() {
+            let begun = match self.opened {
+                true => self.begun + 1 - self.begun_before,
+                false => 0,
+            };
+            self.assignment.quota = Some(begun);
+        }
+        step
+    }
+
     /// Begins an exchange on an open connection, to be handed over by [`Worker::transmit`].
     #[inline]
     fn begin_exchange(&mut self, index: usize, mut exchange: Exchange, now: Time) {
+        if self.maker.is_some() {
+            return self.begin_of_step(index, exchange, now);
+        }
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
-        match &mut self.maker {
-            None => session.wire.begin(place, &mut session.out),
-            Some(maker) => {
-                let said = maker.say(exchange.step);
-                session.wire.say(place, said, &mut session.out);
-            }
-        }
+        session.wire.begin(place, &mut session.out);
         if self.assignment.messages > 0 {
             let messages = self.assignment.messages;
             self.recorder.sent_messages(&exchange, messages);
+        }
+    }
+
+    /// The same where requests differ.
+    #[inline(never)]
+    fn begin_of_step(&mut self, index: usize, mut exchange: Exchange, now: Time) {
+        exchange.sent = now;
+        let session = &mut self.core.sessions[index];
+        let place = self.flights.begin(index, &mut session.own.ring, exchange);
+        if let Some(maker) = &mut self.maker {
+            let said = maker.say(exchange.step());
+            session.wire.say(place, said, &mut session.out);
         }
     }
 
@@ -499,7 +540,9 @@ impl<D: Driver> Worker<'_, D> {
     fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
         let session = &mut self.core.sessions[index];
         session.own.taken = now;
-        session.own.waiting = self.maker.as_mut().map(|maker| maker.take(exchange.step));
+        if let Some(maker) = &mut self.maker {
+            self.waiting[index] = Some(maker.take(exchange.step()));
+        }
         self.flights.begin(index, &mut session.own.ring, exchange);
         self.open(index, now);
     }
@@ -521,13 +564,15 @@ impl<D: Driver> Worker<'_, D> {
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
         }
-        match (&mut self.maker, session.own.waiting.take()) {
-            (Some(maker), Some(made)) => {
-                let said = maker.source().say(&made);
-                session.wire.say(0, said, &mut session.out);
-                maker.give_back(made);
+        match &mut self.maker {
+            None => session.wire.begin(0, &mut session.out),
+            Some(maker) => {
+                if let Some(made) = self.waiting[index].take() {
+                    let said = maker.source().say(&made);
+                    session.wire.say(0, said, &mut session.out);
+                    maker.give_back(made);
+                }
             }
-            _ => session.wire.begin(0, &mut session.out),
         }
         self.transmit(index, 1, now);
     }

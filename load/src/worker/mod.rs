@@ -45,7 +45,7 @@ const WAKE_EARLY_NS: std::ops::RangeInclusive<u64> = 20_000..=300_000;
 /// A counted run in which no connection stands for this long will not end by itself.
 pub(crate) const GIVE_UP_S: u64 = 10;
 /// So many requests are made ahead in one turn, and not when one is due this soon.
-const MADE_AT_ONCE: u32 = 8;
+const MADE_AT_ONCE: u32 = 16;
 const MAKING_NS: u64 = 4_000;
 /// How long an open loop waits for its connections at least.
 const PATIENCE_NS_MIN: u64 = 100_000_000;
@@ -192,8 +192,6 @@ struct Traffic {
     taken: Time,
     /// Since when it waits for its peer to close.
     closing_since: Time,
-    /// What that exchange says, where requests differ.
-    waiting: Option<Made>,
 }
 
 type Session = connection::Session<Traffic>;
@@ -209,6 +207,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     frozen: Option<Frozen>,
     /// The requests of a workload in which they differ.
     maker: Option<Maker>,
+    /// Of these, for each connection the one that waits for it to stand.
+    waiting: Vec<Option<Made>>,
     /// The most requests in one send.
     copies: u32,
     /// Whether a burst is small enough to be sent without a completion.
@@ -274,12 +274,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
         let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
         let (now, sessions) = (driver.now(), assignment.sessions);
-        let kind = match assignment.marks {
-            Some(_) => Loop::Open,
-            None => Loop::Closed,
-        };
+        let is_open = assignment.marks.is_some();
+        let kind = if is_open { Loop::Open } else { Loop::Closed };
+        let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
         let maker = assignment.maker.take();
-        let names = maker.as_ref().map_or(0, |maker| maker.source().names());
+        let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
             sockets_for(sessions),
@@ -295,7 +294,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
             memory: Memory::new(),
             frozen,
-            maker,
+            waiting: waiting.collect(),
             copies,
             quiet,
             free: VecDeque::with_capacity(sessions),
@@ -303,12 +302,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
             depth_allowed: depth,
-            recorder: Recorder::new(
-                kind,
-                assignment.deadline_ns,
-                names,
-                Watch::new(sessions, now),
-            ),
+            recorder: recorder.by_step_of(maker.as_ref()),
+            maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },
             patience_ends: now.plus(patience_ns(&assignment)),
@@ -349,8 +344,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             let now = self.core.driver.wait(until, &mut completions)?;
             let (measured_from, _) = self.recorder.window();
             let was_held_up = self.core.stalls.turn(until, now, measured_from);
-            if completions.is_empty() && !was_held_up && self.is_quiet(now) && !self.make_ahead(now)
-            {
+            if completions.is_empty() && !was_held_up && self.is_quiet(now) {
                 spinning_from = spinning_from.min(now);
                 continue;
             }
@@ -400,9 +394,6 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.recorder.watch.note(now, doing, self.due);
             }
             (until, self.spin.quiet_until) = self.next_wait(now);
-            if until != Until::Now && self.make_ahead(now) {
-                until = Until::Now;
-            }
         }
         self.finish()
     }
@@ -550,9 +541,6 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// What of the quota has not begun; none where no count ends the run.
     #[inline]
     fn left_of_quota(&self) -> Option<u64> {
-        if self.rows_are_used_up() {
-            return Some(0);
-        }
         let quota = self.assignment.quota?;
         Some(match self.opened {
             true => quota.saturating_sub(self.begun - self.begun_before),
@@ -561,23 +549,17 @@ impl<'a, D: Driver> Worker<'a, D> {
     }
 
     /// Whether requests differ, and there is no further one.
-    #[inline]
     fn rows_are_used_up(&self) -> bool {
         self.maker.as_ref().is_some_and(Maker::is_over)
     }
 
-    /// Makes requests ahead while there is nothing else to do; false if it made none.
-    #[inline]
-    fn make_ahead(&mut self, now: Time) -> bool {
-        let soon = |due: Time| due <= now.plus(MAKING_NS);
-        let Some(maker) = &mut self.maker else {
-            return false;
-        };
-        if self.due.is_some_and(soon) {
-            return false;
+    /// Makes a few requests ahead, before the worker waits, unless one is to be sent by then.
+    #[inline(never)]
+    fn make_ahead(&mut self, now: Time) {
+        let soon = self.due.is_some_and(|due| due <= now.plus(MAKING_NS));
+        if let Some(maker) = self.maker.as_mut().filter(|_| !soon) {
+            let _made = (0..MADE_AT_ONCE).take_while(|_| maker.make_ahead()).count();
         }
-        let made = (0..MADE_AT_ONCE).take_while(|_| maker.make_ahead());
-        made.count() > 0
     }
 
     /// Every turn: the counts for the progress line.
@@ -602,7 +584,10 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// How long the driver may sleep before the next turn; and where it may not, until when only a
     /// completion gives a turn anything to do.
-    fn next_wait(&self, now: Time) -> (Until, Time) {
+    fn next_wait(&mut self, now: Time) -> (Until, Time) {
+        if self.maker.is_some() {
+            self.make_ahead(now);
+        }
         let busy = Time(0);
         let mut wake = self.next_wake();
         match self.phase {

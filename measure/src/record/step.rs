@@ -29,7 +29,8 @@ pub struct Step {
     pub response_time_us: Times,
     /// From sent to done, in microseconds; censored samples included as lower bounds.
     pub service_time_us: Times,
-    /// The whole distribution of `response_time_us`: HdrHistogram's format V2 in nanoseconds, deflated, in base64.
+    /// The whole distribution of `response_time_us`: HdrHistogram's format V2 in nanoseconds,
+    /// deflated, in base64.
     pub response_time: String,
     /// Figures of `response_time_us` that can't be trusted, because the generator's own lateness
     /// could have moved them by more than their precision.

@@ -33,8 +33,8 @@ pub struct StepTally {
 }
 
 impl StepTally {
-    /// An exchange has its whole answer; `error` says what is wrong with it, if anything, and `late`
-    /// whether it was sent only after the window.
+    /// An exchange has its whole answer; `error` says what is wrong with it, if anything, and
+    /// `late` whether it was sent only after the window.
     #[inline]
     pub fn answered(
         &mut self,

@@ -216,7 +216,7 @@ impl Client {
     ///
     /// # Errors
     /// No capacity, or a place that is taken or too high. Then nothing was written.
-    #[inline]
+    #[inline(always)]
     pub fn request(
         &mut self,
         request: &Request,

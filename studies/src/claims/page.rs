@@ -198,6 +198,24 @@ impl Ledger<'_> {
         said.join(language.of(" ", ""))
     }
 
+    /// The folder that a finding rests on, and when it was measured.
+    fn records(&self, finding: &Finding) -> Option<String> {
+        let language = self.language;
+        let folder = finding.folder.as_ref()?;
+        let began = finding.began.as_ref().map(|began| {
+            let measured = language.of(", measured ", "，测于 ");
+            format!("{measured}{began}")
+        });
+        let short = match finding.short {
+            true => language.of(
+                ", in short rounds (--quick): a rough result",
+                "，短轮次（--quick），结果粗略",
+            ),
+            false => "",
+        };
+        Some(format!("{folder}{}{short}", began.unwrap_or_default()))
+    }
+
     /// What is said of a claim, by name. Empty values are left out.
     fn facts(&self, entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
         let (claim, language) = (&entry.claim, self.language);
@@ -211,21 +229,7 @@ impl Ledger<'_> {
                 language.one(&one.sentence)
             )
         });
-        let records = finding.and_then(|finding| {
-            let folder = finding.folder.as_ref()?;
-            let short = language.of(
-                ", in short rounds (--quick): a rough result",
-                "，短轮次（--quick），结果粗略",
-            );
-            let short = if finding.short { short } else { "" };
-            Some(match &finding.began {
-                Some(began) => {
-                    let measured = language.of(", measured ", "，测于 ");
-                    format!("{folder}{measured}{began}{short}")
-                }
-                None => format!("{folder}{short}"),
-            })
-        });
+        let records = finding.and_then(|finding| self.records(finding));
         let why = claim.why.iter().map(|why| {
             let from = language.ground(why.from);
             let says = language.one(&why.says);

@@ -1,5 +1,5 @@
-//! `.http` files, as VS Code's REST Client (its `src/utils/selector.ts`, `httpRequestParser.ts`) and
-//! JetBrains' HTTP Client (its http-request-in-editor specification) read them.
+//! `.http` files, as VS Code's REST Client (its `src/utils/selector.ts`, `httpRequestParser.ts`)
+//! and JetBrains' HTTP Client (its http-request-in-editor specification) read them.
 //!
 //! Lines that begin with `###` separate blocks. A block is a preamble of comments, variables and
 //! empty lines, then a request line, headers up to an empty line, and a body up to the block's end.
@@ -257,8 +257,8 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Whether a line continues the URL above it: one that begins with `?` or `&`, or, as for JetBrains,
-/// an indented one that begins with `/`.
+/// Whether a line continues the URL above it: one that begins with `?` or `&`, or, as for
+/// JetBrains, an indented one that begins with `/`.
 fn continues(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let is_indented = text.len() < line.len();

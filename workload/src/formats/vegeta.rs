@@ -1,8 +1,9 @@
 //! The http format of vegeta 12 (its `lib/targets.go`): a request line, header lines, `@FILE` for
 //! the body, and an empty line.
 //!
-//! As there, no empty line is needed after a request that is only a request line, nor after `@FILE`;
-//! and what isn't said is the same: the path of a body is relative to the working directory.
+//! As there, no empty line is needed after a request that is only a request line, nor after
+//! `@FILE`; and what isn't said is the same: the path of a body is relative to the working
+//! directory.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Bodies of `.http` files: lines, and the files that lines name.
 //!
 //! A line `< FILE` is replaced by the file's bytes, `<@ FILE` by its text with variables, in bodies
-//! of every type, as in VS Code's editor. Lines are joined by LF, those of multipart bodies by CR LF
-//! (RFC 2046 §5.1.1). Lines that begin with `#` or `//` are comments and not sent, as in both
+//! of every type, as in VS Code's editor. Lines are joined by LF, those of multipart bodies by CR
+//! LF (RFC 2046 §5.1.1). Lines that begin with `#` or `//` are comments and not sent, as in both
 //! editors.
 
 use std::path::Path;

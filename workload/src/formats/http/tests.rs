@@ -282,8 +282,8 @@ fn what_is_ignored_is_noted_once() {
         (
             "http://x/\n\n@a = b",
             &[
-                "a.x:3: this line looks like a variable, but is sent as part of a body: variables are \
-             defined above a request line",
+                "a.x:3: this line looks like a variable, but is sent as part of a body: variables \
+             are defined above a request line",
             ],
         ),
         (
@@ -305,198 +305,200 @@ fn what_is_ignored_is_noted_once() {
     assert_eq!(read(&format!("{many}http://x/")).unwrap().notes.len(), 20);
 }
 
+const NOT_HONOURED: &[(&str, &str)] = &[
+    (
+        "http://x/\n\n> {% client.log(1) %}",
+        "3: a script that handles the answer (`>`)",
+    ),
+    (
+        "http://x/\n\n>{%\n%}",
+        "3: a script that handles the answer (`>`)",
+    ),
+    (
+        "http://x/\n> ./check.js",
+        "2: a script that handles the answer (`>`)",
+    ),
+    (
+        "< {% request.variables.set(1) %}\nhttp://x/",
+        "1: a script that runs before the request",
+    ),
+    (
+        "http://x/\n\n< {%\n%}",
+        "3: a script that runs before the request",
+    ),
+    (
+        "< ./x.js\nGET http://x/",
+        "1: `< FILE` above a request is a script",
+    ),
+    (
+        "http://x/\n\n>> answer.json",
+        "3: answers aren't written to files (`>>`)",
+    ),
+    (
+        "http://x/\n\n>>! answer.json",
+        "3: answers aren't written to files (`>>`)",
+    ),
+    (
+        "http://x/\n\nbody\n\n<> before.200.json",
+        "5: `<>` refers to an answer of before",
+    ),
+    (
+        "import a.http\n",
+        "1: `import` takes requests from other files",
+    ),
+    ("run #login\n", "1: `run` takes requests from other files"),
+    ("curl http://x/", "1: curl's command lines aren't read"),
+    (
+        "GRAPHQL http://x/",
+        "1: GRAPHQL isn't a method of HTTP: write POST",
+    ),
+    (
+        "websocket ws://x/",
+        "1: WEBSOCKET requests can't be in a mix",
+    ),
+    ("GRPC x/p.S/M", "1: GRPC requests can't be in a mix"),
+    (
+        "POST http://x/\nX-REQUEST-TYPE: GraphQL",
+        "2: `X-Request-Type: GraphQL`",
+    ),
+    ("# @prompt user\nhttp://x/", "1: @prompt asks a person"),
+    (
+        "http://x/\nA: {{login.response.body.$.token}}",
+        "2: {{login.response.body.$.token}} takes a value from an earlier request",
+    ),
+    (
+        "http://x/\n\n{{a.request.headers.B}}",
+        "3: {{a.request.headers.B}} takes a value",
+    ),
+    (
+        "\n@t = {{l.response.headers.A}}\nhttp://x/",
+        "2: {{l.response.headers.A}} takes a value",
+    ),
+];
+
 #[test]
 fn what_cannot_be_honoured_is_refused_by_name() {
-    let table = [
-        (
-            "http://x/\n\n> {% client.log(1) %}",
-            "3: a script that handles the answer (`>`)",
-        ),
-        (
-            "http://x/\n\n>{%\n%}",
-            "3: a script that handles the answer (`>`)",
-        ),
-        (
-            "http://x/\n> ./check.js",
-            "2: a script that handles the answer (`>`)",
-        ),
-        (
-            "< {% request.variables.set(1) %}\nhttp://x/",
-            "1: a script that runs before the request",
-        ),
-        (
-            "http://x/\n\n< {%\n%}",
-            "3: a script that runs before the request",
-        ),
-        (
-            "< ./x.js\nGET http://x/",
-            "1: `< FILE` above a request is a script",
-        ),
-        (
-            "http://x/\n\n>> answer.json",
-            "3: answers aren't written to files (`>>`)",
-        ),
-        (
-            "http://x/\n\n>>! answer.json",
-            "3: answers aren't written to files (`>>`)",
-        ),
-        (
-            "http://x/\n\nbody\n\n<> before.200.json",
-            "5: `<>` refers to an answer of before",
-        ),
-        (
-            "import a.http\n",
-            "1: `import` takes requests from other files",
-        ),
-        ("run #login\n", "1: `run` takes requests from other files"),
-        ("curl http://x/", "1: curl's command lines aren't read"),
-        (
-            "GRAPHQL http://x/",
-            "1: GRAPHQL isn't a method of HTTP: write POST",
-        ),
-        (
-            "websocket ws://x/",
-            "1: WEBSOCKET requests can't be in a mix",
-        ),
-        ("GRPC x/p.S/M", "1: GRPC requests can't be in a mix"),
-        (
-            "POST http://x/\nX-REQUEST-TYPE: GraphQL",
-            "2: `X-Request-Type: GraphQL`",
-        ),
-        ("# @prompt user\nhttp://x/", "1: @prompt asks a person"),
-        (
-            "http://x/\nA: {{login.response.body.$.token}}",
-            "2: {{login.response.body.$.token}} takes a value from an earlier request",
-        ),
-        (
-            "http://x/\n\n{{a.request.headers.B}}",
-            "3: {{a.request.headers.B}} takes a value",
-        ),
-        (
-            "\n@t = {{l.response.headers.A}}\nhttp://x/",
-            "2: {{l.response.headers.A}} takes a value",
-        ),
-    ];
-    mistakes(&table);
+    mistakes(NOT_HONOURED);
 }
+
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "# a comment\n\n// another\n@a = b",
+        "1: the file has no request",
+    ),
+    ("\nGET", "2: the URL is missing"),
+    ("GET HTTP/1.1", "1: the URL is missing"),
+    ("GET /a", "1: the URL has no host"),
+    ("OPTIONS *", "1: `*` is no URL to load"),
+    (
+        "Authorization: SECRET",
+        "1: a header stands where a request should begin",
+    ),
+    (
+        "Authorization:SECRET SECRET",
+        "1: the host has a space in it",
+    ),
+    (
+        "GET http://x/\nA: b\nHEAD http://x/",
+        "3: a request begins among the headers",
+    ),
+    ("fetch http://x/", "1: \"fetch\" isn't a method"),
+    ("GET http://x/a b", "1: the URL has a space in it"),
+    (
+        "GET http://x/ä",
+        "1: the URL has a character that must be percent-encoded",
+    ),
+    (
+        "GET http://{{host}}/",
+        "1: a template can't be the scheme, host or port",
+    ),
+    (
+        "GET http://x/{{a",
+        "1: a `{{` in the URL isn't closed by `}}`",
+    ),
+    (
+        "GET http://u:SECRET@x/",
+        "1: can't load \"http://…@x\": credentials",
+    ),
+    (
+        "GET http://x/\nAuthorization SECRET",
+        "2: this header has no colon",
+    ),
+    (
+        "GET http://x/\n{{a}}: b",
+        "2: \"{{a}}\" isn't the name of a header",
+    ),
+    (
+        "@a = b\\nc\nGET http://x/\nA: {{a}}",
+        "3: the value of `A` has a control character",
+    ),
+    (
+        "# @weight 1.5\nhttp://x/",
+        "1: the weight \"1.5\" is out of range: use a whole number",
+    ),
+    (
+        "# @weight 4294967296\nhttp://x/",
+        "1: the weight \"4294967296\" is out of range",
+    ),
+    (
+        "http://x/\n###\n# @weight 2\n###\nhttp://x/",
+        "3: this weight belongs to no request",
+    ),
+    (
+        "@a\nhttp://x/",
+        "1: this line begins with @, but defines nothing",
+    ),
+    (
+        "@a b = c\nhttp://x/",
+        "1: this line begins with @, but defines nothing",
+    ),
+    (
+        "@a = 1\n###\n@a = 2\nhttp://x/",
+        "3: `@a` has another value in line 1",
+    ),
+    (
+        "@a = {{b}}\n@b = {{c}}\n@c = {{b}}\nhttp://x/",
+        "2: this variable is defined by itself, b → c → b: give one of them a value",
+    ),
+    (
+        "@a = {{a}}\nhttp://x/",
+        "1: this variable is defined by itself, a → a",
+    ),
+    (
+        "@a = {{%a}}\nhttp://x/",
+        "1: this variable is defined by itself, a → a",
+    ),
+    (
+        "http://x/\n\n< none.txt",
+        "3: can't read the body folder/none.txt: entity not found; paths are relative to the \
+         folder of the .http file (a line that begins with `< ` names a file)",
+    ),
+    (
+        "http://x/\n\n< {{f}}.txt",
+        "3: a template can't be in a file's name",
+    ),
+    (
+        "http://x/\n\n<@latin1 braces.txt",
+        "3: the encoding \"latin1\" isn't read",
+    ),
+    ("http://x/\n\n<@ bytes.bin", "3: this file isn't UTF-8"),
+    (
+        "http://x/\n\n{{a}}\n< braces.txt",
+        "4: this file has a `{{` in it, and so has the body",
+    ),
+    (
+        "\nhttp://x/\nContent-Type: multipart/form-data; boundary=\"ab\"\n\n--ab\n\nx\n--ab",
+        "2: the multipart body isn't closed: add the line --ab--",
+    ),
+    (
+        "http://x/\nContent-Type: multipart/form-data\n\nx",
+        "1: the `Content-Type` of a multipart",
+    ),
+];
 
 #[test]
 fn mistakes_say_where_and_what_to_do() {
-    let table = [
-        (
-            "# a comment\n\n// another\n@a = b",
-            "1: the file has no request",
-        ),
-        ("\nGET", "2: the URL is missing"),
-        ("GET HTTP/1.1", "1: the URL is missing"),
-        ("GET /a", "1: the URL has no host"),
-        ("OPTIONS *", "1: `*` is no URL to load"),
-        (
-            "Authorization: SECRET",
-            "1: a header stands where a request should begin",
-        ),
-        (
-            "Authorization:SECRET SECRET",
-            "1: the host has a space in it",
-        ),
-        (
-            "GET http://x/\nA: b\nHEAD http://x/",
-            "3: a request begins among the headers",
-        ),
-        ("fetch http://x/", "1: \"fetch\" isn't a method"),
-        ("GET http://x/a b", "1: the URL has a space in it"),
-        (
-            "GET http://x/ä",
-            "1: the URL has a character that must be percent-encoded",
-        ),
-        (
-            "GET http://{{host}}/",
-            "1: a template can't be the scheme, host or port",
-        ),
-        (
-            "GET http://x/{{a",
-            "1: a `{{` in the URL isn't closed by `}}`",
-        ),
-        (
-            "GET http://u:SECRET@x/",
-            "1: can't load \"http://…@x\": credentials",
-        ),
-        (
-            "GET http://x/\nAuthorization SECRET",
-            "2: this header has no colon",
-        ),
-        (
-            "GET http://x/\n{{a}}: b",
-            "2: \"{{a}}\" isn't the name of a header",
-        ),
-        (
-            "@a = b\\nc\nGET http://x/\nA: {{a}}",
-            "3: the value of `A` has a control character",
-        ),
-        (
-            "# @weight 1.5\nhttp://x/",
-            "1: the weight \"1.5\" is out of range: use a whole number",
-        ),
-        (
-            "# @weight 4294967296\nhttp://x/",
-            "1: the weight \"4294967296\" is out of range",
-        ),
-        (
-            "http://x/\n###\n# @weight 2\n###\nhttp://x/",
-            "3: this weight belongs to no request",
-        ),
-        (
-            "@a\nhttp://x/",
-            "1: this line begins with @, but defines nothing",
-        ),
-        (
-            "@a b = c\nhttp://x/",
-            "1: this line begins with @, but defines nothing",
-        ),
-        (
-            "@a = 1\n###\n@a = 2\nhttp://x/",
-            "3: `@a` has another value in line 1",
-        ),
-        (
-            "@a = {{b}}\n@b = {{c}}\n@c = {{b}}\nhttp://x/",
-            "2: this variable is defined by itself, b → c → b: give one of them a value",
-        ),
-        (
-            "@a = {{a}}\nhttp://x/",
-            "1: this variable is defined by itself, a → a",
-        ),
-        (
-            "@a = {{%a}}\nhttp://x/",
-            "1: this variable is defined by itself, a → a",
-        ),
-        (
-            "http://x/\n\n< none.txt",
-            "3: can't read the body folder/none.txt: entity not found; paths are relative to the \
-             folder of the .http file (a line that begins with `< ` names a file)",
-        ),
-        (
-            "http://x/\n\n< {{f}}.txt",
-            "3: a template can't be in a file's name",
-        ),
-        (
-            "http://x/\n\n<@latin1 braces.txt",
-            "3: the encoding \"latin1\" isn't read",
-        ),
-        ("http://x/\n\n<@ bytes.bin", "3: this file isn't UTF-8"),
-        (
-            "http://x/\n\n{{a}}\n< braces.txt",
-            "4: this file has a `{{` in it, and so has the body",
-        ),
-        (
-            "\nhttp://x/\nContent-Type: multipart/form-data; boundary=\"ab\"\n\n--ab\n\nx\n--ab",
-            "2: the multipart body isn't closed: add the line --ab--",
-        ),
-        (
-            "http://x/\nContent-Type: multipart/form-data\n\nx",
-            "1: the `Content-Type` of a multipart",
-        ),
-    ];
-    mistakes(&table);
+    mistakes(MISTAKES);
 }
 
 fn mistakes(table: &[(&str, &str)]) {

@@ -181,7 +181,8 @@ fn name_of(inner: &[u8]) -> (&str, bool) {
     }
 }
 
-/// A value as it is written, without its backslashes. Those of `\{{` stay: they belong to templates.
+/// A value as it is written, without its backslashes. Those of `\{{` stay: they belong to
+/// templates.
 fn unescaped(value: &str) -> Vec<u8> {
     let mut out = String::with_capacity(value.len());
     let mut rest = value.chars();

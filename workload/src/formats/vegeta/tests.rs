@@ -85,68 +85,69 @@ fn comments_name_and_weigh() {
     assert_eq!(targets.notes, [note]);
 }
 
+const MISTAKES: &[(&str, &str)] = &[
+    ("GET", "1: this isn't a request"),
+    ("DO_WORK http://x", "1: this isn't a request"),
+    ("DOwork http://x", "1: this isn't a request"),
+    (
+        "# @weight 1000001\nGET http://x",
+        "1: the weight \"1000001\" is out of range",
+    ),
+    (
+        "# @weight +1\nGET http://x",
+        "1: the weight \"+1\" is out of range",
+    ),
+    (
+        "# @weight\nGET http://x",
+        "1: the weight \"\" is out of range",
+    ),
+    ("# @name\nGET http://x", "1: @name has no name"),
+    (
+        "GET http://x\n\n# @weight 2\n",
+        "3: this weight belongs to no request",
+    ),
+    ("GET foobar", "1: this URL has no scheme"),
+    ("GET /a", "1: the URL has no host"),
+    (
+        "GET http://:6060/",
+        "1: can't load \"http://:6060\": the host is missing",
+    ),
+    (
+        "GET http://user:password@goku:9090/",
+        "credentials in URLs aren't sent",
+    ),
+    (
+        "\nGET http://x\nAuthorization",
+        "3: this header has no colon",
+    ),
+    (
+        "GET http://x\nAuthorization:",
+        "2: this header has no value",
+    ),
+    ("GET http://x\n: 1234", "2: this header has no name"),
+    (
+        "GET http://x\na b: 1234",
+        "2: \"a b\" isn't the name of a header",
+    ),
+    (
+        "GET http://x\nA: b\nGET http://x",
+        "3: a request begins among the headers of another",
+    ),
+    (
+        "GET http://x\n@none",
+        "2: can't read the body none: entity not found; paths are relative to the working \
+         directory",
+    ),
+    (
+        "GET http://x\n@/none",
+        "2: can't read the body /none: entity not found",
+    ),
+    ("GET http://x\n@/tmp/body\nA: b", "3: this isn't a request"),
+];
+
 #[test]
 fn mistakes_say_where_and_what_to_do() {
-    let table = [
-        ("GET", "1: this isn't a request"),
-        ("DO_WORK http://x", "1: this isn't a request"),
-        ("DOwork http://x", "1: this isn't a request"),
-        (
-            "# @weight 1000001\nGET http://x",
-            "1: the weight \"1000001\" is out of range",
-        ),
-        (
-            "# @weight +1\nGET http://x",
-            "1: the weight \"+1\" is out of range",
-        ),
-        (
-            "# @weight\nGET http://x",
-            "1: the weight \"\" is out of range",
-        ),
-        ("# @name\nGET http://x", "1: @name has no name"),
-        (
-            "GET http://x\n\n# @weight 2\n",
-            "3: this weight belongs to no request",
-        ),
-        ("GET foobar", "1: this URL has no scheme"),
-        ("GET /a", "1: the URL has no host"),
-        (
-            "GET http://:6060/",
-            "1: can't load \"http://:6060\": the host is missing",
-        ),
-        (
-            "GET http://user:password@goku:9090/",
-            "credentials in URLs aren't sent",
-        ),
-        (
-            "\nGET http://x\nAuthorization",
-            "3: this header has no colon",
-        ),
-        (
-            "GET http://x\nAuthorization:",
-            "2: this header has no value",
-        ),
-        ("GET http://x\n: 1234", "2: this header has no name"),
-        (
-            "GET http://x\na b: 1234",
-            "2: \"a b\" isn't the name of a header",
-        ),
-        (
-            "GET http://x\nA: b\nGET http://x",
-            "3: a request begins among the headers of another",
-        ),
-        (
-            "GET http://x\n@none",
-            "2: can't read the body none: entity not found; paths are relative to the working \
-             directory",
-        ),
-        (
-            "GET http://x\n@/none",
-            "2: can't read the body /none: entity not found",
-        ),
-        ("GET http://x\n@/tmp/body\nA: b", "3: this isn't a request"),
-    ];
-    for (text, part) in table {
+    for (text, part) in MISTAKES {
         let found = read(text).unwrap_err().to_string();
         let place = if part.starts_with(|c: char| c.is_ascii_digit()) {
             "a.x:"

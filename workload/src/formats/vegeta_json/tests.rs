@@ -8,7 +8,8 @@ fn read(text: &str) -> Result<Targets, Invalid> {
 #[test]
 fn what_vegeta_reads_is_read() {
     let text = "\n\n  {\"method\": \"GET\", \"url\": \"https://goku\"}\r\n\n\
-        {\"method\":\"post\",\"url\":\"http://goku/a?b={{c d}}\",\"header\":{\"x\":[\"foo\",\"{{e}}\"],\
+        {\"method\":\"post\",\"url\":\"http://goku/a?b={{c d}}\",\
+        \"header\":{\"x\":[\"foo\",\"{{e}}\"],\
         \"A\":[\" b \"],\"n\":null},\"body\":\"QVRUe3sgfX1BQ0s=\"}\n\
         {\"method\":\"GET\",\"url\":\"http://goku/2\",\"header\":null,\"body\":\"\"}";
     let expected = [
@@ -27,64 +28,65 @@ fn what_vegeta_reads_is_read() {
     assert_eq!(places, ["a.x:3", "a.x:5", "a.x:6"]);
 }
 
+const MISTAKES: &[(&str, &str)] = &[
+    ("{}", "`method` is missing"),
+    ("{\"method\": \"\"}", "`method` is missing"),
+    ("{\"method\": \"GET\"}", "`url` is missing"),
+    (
+        "{\"method\": 1, \"url\": \"http://x\"}",
+        "`method` isn't a text",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://goku\", \"body\": \"SECRET BASE64\"}",
+        "`body` isn't base64",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://x\", \"headers\": {}}",
+        "\"headers\" isn't a prop",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": \"SECRET\"}}",
+        "`header` isn't an object of lists",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": [\"SECRET\\n\"]}}",
+        "",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": [\"SE\\nCRET\"]}}",
+        "the value of `A` has a control character",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A B\": [\"SECRET\"]}}",
+        "\"A B\" isn't the name of a header",
+    ),
+    (
+        "{\"method\": \"G T\", \"url\": \"http://x\"}",
+        "\"G T\" isn't a method",
+    ),
+    (
+        "{\"method\": \"fetch\", \"url\": \"http://x\"}",
+        "\"fetch\" isn't a method",
+    ),
+    ("[]", "this isn't an object"),
+    (
+        "{",
+        "this isn't JSON: EOF while parsing an object, in column 1; each request is one",
+    ),
+    (
+        "GET http://x/",
+        "this isn't JSON: expected value, in column 1",
+    ),
+    (
+        "{\"method\": \"GET\", \"url\": \"{{host}}/\"}",
+        "a template can't be the scheme, host or port",
+    ),
+];
+
 #[test]
 fn mistakes_say_where_and_quote_no_value() {
     let ok = "{\"method\":\"GET\",\"url\":\"http://x/\"}\n";
-    let table = [
-        ("{}", "`method` is missing"),
-        ("{\"method\": \"\"}", "`method` is missing"),
-        ("{\"method\": \"GET\"}", "`url` is missing"),
-        (
-            "{\"method\": 1, \"url\": \"http://x\"}",
-            "`method` isn't a text",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://goku\", \"body\": \"SECRET BASE64\"}",
-            "`body` isn't base64",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://x\", \"headers\": {}}",
-            "\"headers\" isn't a prop",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": \"SECRET\"}}",
-            "`header` isn't an object of lists",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": [\"SECRET\\n\"]}}",
-            "",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A\": [\"SE\\nCRET\"]}}",
-            "the value of `A` has a control character",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"http://x\", \"header\": {\"A B\": [\"SECRET\"]}}",
-            "\"A B\" isn't the name of a header",
-        ),
-        (
-            "{\"method\": \"G T\", \"url\": \"http://x\"}",
-            "\"G T\" isn't a method",
-        ),
-        (
-            "{\"method\": \"fetch\", \"url\": \"http://x\"}",
-            "\"fetch\" isn't a method",
-        ),
-        ("[]", "this isn't an object"),
-        (
-            "{",
-            "this isn't JSON: EOF while parsing an object, in column 1; each request is one",
-        ),
-        (
-            "GET http://x/",
-            "this isn't JSON: expected value, in column 1",
-        ),
-        (
-            "{\"method\": \"GET\", \"url\": \"{{host}}/\"}",
-            "a template can't be the scheme, host or port",
-        ),
-    ];
-    for (text, part) in table {
+    for (text, part) in MISTAKES {
         let found = read(&format!("{ok}{text}\n{ok}"));
         if part.is_empty() {
             assert!(found.is_ok(), "{text}");

@@ -1,0 +1,386 @@
+//! Requests that differ: files of targets, templates and data files, against a server that writes
+//! down what it was asked, and against our own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::Value;
+
+use super::child::{Ended, Folder, Server, ringside};
+
+/// A request as a server reads it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    line: String,
+    fields: BTreeMap<String, String>,
+    body: String,
+}
+
+/// A server that writes down what it is asked, and answers with 200.
+struct Diary {
+    url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Diary {
+    fn open() -> Diary {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let pages = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let pages = Arc::clone(&pages);
+                thread::spawn(move || serve(stream, &pages));
+            }
+        });
+        Diary { url, asked }
+    }
+
+    /// What it was asked, sorted; it forgets that.
+    fn asked(&self) -> Vec<Asked> {
+        let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        asked.sort();
+        asked
+    }
+
+    /// The request lines of that, without the version.
+    fn lines(&self) -> Vec<String> {
+        let asked = self.asked().into_iter();
+        asked.map(|one| one.line.replace(" HTTP/1.1", "")).collect()
+    }
+}
+
+fn serve(stream: TcpStream, pages: &Mutex<Vec<Asked>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut writer = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let mut fields = BTreeMap::new();
+        loop {
+            let mut field = String::new();
+            reader.read_line(&mut field).ok()?;
+            let Some((name, value)) = field.split_once(':') else {
+                break;
+            };
+            fields.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+        }
+        let length = fields
+            .get("content-length")
+            .map_or(Ok(0), |length| length.parse());
+        let mut body = vec![0; length.ok()?];
+        reader.read_exact(&mut body).ok()?;
+        let closes = fields
+            .get("connection")
+            .is_some_and(|value| value == "close");
+        pages.lock().unwrap().push(Asked {
+            line: line.trim_end().to_owned(),
+            fields,
+            body: String::from_utf8_lossy(&body).into_owned(),
+        });
+        writer
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .ok()?;
+        if closes {
+            return None;
+        }
+    }
+}
+
+fn write(folder: &Folder, name: &str, text: &str) -> String {
+    let path = folder.path(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"))
+}
+
+fn step<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let mut steps = record["steps"].as_array().unwrap().iter();
+    steps
+        .find(|step| step["name"] == name)
+        .unwrap_or_else(|| panic!("{name}: {record}"))
+}
+
+#[test]
+fn a_http_file_is_sent_as_it_is_written() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    fs::write(folder.path("body.json"), "{\"a\": \"{{not}}\"}").unwrap();
+    let text = format!(
+        "@base = {}\n### list\nGET {{{{base}}}}/items?a=b\nAccept: text/plain\n\n\
+         ### create\nPOST {{{{base}}}}/items\nContent-Type: application/json\n\n< ./body.json\n\n\
+         ### gone\nDELETE {{{{base}}}}/items/7\n",
+        diary.url
+    );
+    let file = write(&folder, "mix.http", &text);
+    let ended = ringside(&["run", "--targets", &file, "-n30", "-c3", "--format", "json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let asked = diary.asked();
+    assert_eq!(asked.len(), 30);
+    for (method, body) in [
+        ("DELETE", ""),
+        ("GET", ""),
+        ("POST", "{\"a\": \"{{not}}\"}"),
+    ] {
+        let mut alike = asked.iter().filter(|one| one.line.starts_with(method));
+        let first = alike.next().expect(method);
+        assert_eq!(first.body, body);
+        assert_eq!(alike.filter(|one| *one == first).count(), 9, "{first:?}");
+    }
+    let get = asked
+        .iter()
+        .find(|one| one.line == "GET /items?a=b HTTP/1.1");
+    assert_eq!(get.expect("a GET").fields["accept"], "text/plain");
+    let record = json(&ended);
+    for name in ["list", "create", "gone"] {
+        assert_eq!(step(&record, name)["completed"], 10, "{name}");
+    }
+    assert_eq!(record["plan"]["workload"]["pick"], "in-turn");
+}
+
+#[test]
+fn rows_of_data_are_dealt_once_to_all_workers_together() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let rows: String = (0..500).map(|n| format!("{n},\"n {n}\"\n")).collect();
+    let data = write(&folder, "rows.csv", &format!("id,name\n{rows}"));
+    let url = format!("{}/{{{{id}}}}?name={{{{name}}}}", diary.url);
+    let words = [
+        "--data",
+        &data,
+        "--data-order",
+        "once",
+        "-c4",
+        "-t2",
+        "--format",
+        "json",
+    ];
+    let mut expected: Vec<String> = (0..500).map(|n| format!("GET /{n}?name=n%20{n}")).collect();
+    expected.sort();
+    for more in [&[][..], &["--no-keepalive"], &["-R", "2k"]] {
+        let mut all = vec!["run"];
+        all.extend(words);
+        all.extend(more);
+        all.push(&url);
+        let ended = ringside(&all);
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+        let record = json(&ended);
+        assert_eq!(record["ended_by"], "rows", "{more:?}");
+        assert_eq!(record["exchanges"]["completed"], 500, "{more:?}");
+        assert_eq!(diary.lines(), expected, "{more:?}");
+    }
+}
+
+#[test]
+fn templates_are_filled_in_anew_and_the_same_with_one_seed() {
+    let diary = Diary::open();
+    let url = format!("{}/{{{{seq}}}}/{{{{random 1 1000000}}}}", diary.url);
+    let body = "{\"id\":\"{{newUuid}}\"}";
+    let asked = |seed: &str| {
+        let type_of_it = "Content-Type: application/json";
+        let words = [
+            "run",
+            "--template",
+            "-c1",
+            "-n20",
+            "--seed",
+            seed,
+            "-b",
+            body,
+        ];
+        let mut words = words.to_vec();
+        words.extend(["-H", type_of_it, &url]);
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        diary.asked()
+    };
+    let first = asked("7");
+    assert_eq!(first.len(), 20);
+    let mut bodies: Vec<&str> = first.iter().map(|one| &*one.body).collect();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 20, "each has an id of its own");
+    assert!(
+        bodies
+            .iter()
+            .all(|body| body.len() == "{\"id\":\"\"}".len() + 36)
+    );
+    assert_eq!(first, asked("7"));
+    assert_ne!(first, asked("8"));
+}
+
+#[test]
+fn each_request_has_its_figures_and_its_thresholds_over_either_protocol() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let text = format!(
+        "@base = {}\n### page\n# @weight 8\nGET {{{{base}}}}/bytes/{{{{random 1 99}}}}\n\
+         ### slow\n# @weight 1\nGET {{{{base}}}}/delay/30ms\n\
+         ### gone\n# @weight 1\nHEAD {{{{base}}}}/nothing/{{{{seq}}}}\n",
+        server.at("")
+    );
+    let file = write(&folder, "mix.http", &text);
+    for protocol in [&[][..], &["--http2", "-S4"]] {
+        let mut words = vec!["run", "--targets", &file, "-n400", "-c4"];
+        words.extend([
+            "--threshold",
+            "errors{gone}<1%",
+            "--threshold",
+            "errors{page}<=0%",
+        ]);
+        words.extend(["--threshold", "p50{slow}<20ms"]);
+        words.extend(protocol);
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(99), "{}", ended.stderr);
+        for said in [
+            "errors{gone}<1% crossed",
+            "errors{page}<=0% holds",
+            "p50{slow}<20ms crossed",
+        ] {
+            assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        }
+        for name in ["  page ", "  slow ", "  gone "] {
+            assert!(ended.stdout.contains(name), "{}", ended.stdout);
+        }
+        words.extend(["--format", "json"]);
+        let record = json(&ringside(&words));
+        let [page, slow, gone] = ["page", "slow", "gone"].map(|name| step(&record, name));
+        assert_eq!(
+            (&page["failed"], &gone["completed"]),
+            (&0.into(), &0.into())
+        );
+        assert_eq!(gone["status"]["404"], gone["failed"]);
+        assert!(slow["response_time_us"]["min"].as_f64().unwrap() > 29_000.0);
+        let ended =
+            |step: &Value| step["completed"].as_u64().unwrap() + step["failed"].as_u64().unwrap();
+        assert_eq!(ended(page) + ended(slow) + ended(gone), 400);
+    }
+}
+
+#[test]
+fn vegetas_targets_are_sent_in_both_of_its_formats() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let body = write(&folder, "body", "hello");
+    let url = &diary.url;
+    let text = format!("GET {url}/a\nX-A: b\n\nPOST {url}/c\n@{body}\n");
+    let plain = write(&folder, "plain.txt", &text);
+    let lines = format!(
+        "{{\"method\":\"GET\",\"url\":\"{url}/a\",\"header\":{{\"X-A\":[\"b\"]}}}}\n\
+         {{\"method\":\"POST\",\"url\":\"{url}/c\",\"body\":\"aGVsbG8=\"}}\n"
+    );
+    let lines = write(&folder, "lines.unknown", &lines);
+    let sent = |words: &[&str]| {
+        let mut all = vec!["run", "-c1", "-n4"];
+        all.extend(words);
+        let ended = ringside(&all);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        diary.asked()
+    };
+    let first = sent(&["--targets", &plain]);
+    assert_eq!(first.len(), 4);
+    assert_eq!((&*first[0].fields["x-a"], &*first[3].body), ("b", "hello"));
+    assert_eq!(
+        first,
+        sent(&["--targets", &lines, "--targets-format", "vegeta-json"])
+    );
+}
+
+#[test]
+fn mistakes_end_with_code_2_and_say_where() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let url = server.at("");
+    let unknown = write(&folder, "a.http", &format!("GET {url}/{{{{nme}}}}\n"));
+    let elsewhere = write(
+        &folder,
+        "b.http",
+        &format!("GET {url}/\n###\nGET http://127.0.0.2/\n"),
+    );
+    let script = write(&folder, "c.http", &format!("GET {url}/\n\n> {{% x %}}\n"));
+    let nameless = write(&folder, "targets", "GET http://x/\n");
+    let data = write(&folder, "d.csv", "name\nx\n");
+    let ragged = write(&folder, "e.csv", "name,id\nx\n");
+    let fine = write(
+        &folder,
+        "f.http",
+        &format!("### a\nGET {url}/\n###\nGET {url}/json\n"),
+    );
+    let table: [(&[&str], &str); 9] = [
+        (
+            &["--targets", &unknown],
+            "a.http:1: {{nme}} is neither a function nor",
+        ),
+        (
+            &["--targets", &elsewhere],
+            "b.http:3: http://127.0.0.2 isn't where the first",
+        ),
+        (
+            &["--targets", &script],
+            "c.http:3: a script that handles the answer",
+        ),
+        (&["--targets", &nameless], "add --targets-format"),
+        (&["--targets", &fine, "--data", &data], "no request uses it"),
+        (&["--data", &ragged, "http://127.0.0.1:1/{{id}}"], "e.csv:2"),
+        (
+            &["--targets", &fine, "--threshold", "p99{b}<1s"],
+            "the steps are a, GET /json",
+        ),
+        (
+            &["--targets", &fine, "--threshold", "availability{a}>9%"],
+            "no availability",
+        ),
+        (
+            &["--targets", &fine, "--control"],
+            "doesn't have your targets",
+        ),
+    ];
+    for (words, part) in table {
+        let mut all = vec!["run", "-n1"];
+        all.extend(words);
+        let ended = ringside(&all);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let data = write(&folder, "rows.csv", "id,n\n1,1\n2,2\n3\n4,4\n");
+    let url = format!("{}/{{{{id}}}}", diary.url);
+    let ended = ringside(&[
+        "run", "--data", &data, "-c1", "-n9", "--format", "json", &url,
+    ]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    let record = json(&ended);
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains("rows.csv:4"), "{warnings}");
+    assert_eq!(diary.lines(), ["GET /1", "GET /2"]);
+}
+
+#[test]
+fn secrets_of_a_file_are_in_no_record() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let text = format!(
+        "@key = canary-v\nGET {}/a?token=canary-q\nAuthorization: Bearer {{{{key}}}}\n\n\
+         ###\nPOST {}/b/{{{{seq}}}}\nCookie: canary-c\n\ncanary-b\n",
+        diary.url, diary.url
+    );
+    let file = write(&folder, "mix.http", &text);
+    let ended = ringside(&["run", "--targets", &file, "-n4", "-c1", "--format", "json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
+    assert!(diary.asked().iter().any(|one| one.body == "canary-b"));
+}

@@ -146,7 +146,9 @@ mod tests {
                 assert!(told.contains("tip: -m sets the HTTP method"), "{told}");
             }
         }
-        let told = wrong("run --data x http://127.0.0.1:1/");
+        let told = wrong("hold --data x http://127.0.0.1:1/");
+        assert!(!told.contains("tip: -b"), "{told}");
+        let told = wrong("capacity --data x http://127.0.0.1:1/");
         assert!(told.contains("tip: -b sets the body"), "{told}");
         for vus in ["--vus 5", "--vus=5"] {
             let told = wrong(&format!("run {vus} http://127.0.0.1:1/"));

@@ -269,6 +269,7 @@ pub(super) mod tests {
     #[test]
     fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
         let table = [
+            ("--data x=y", "to send a body, use -b"),
             ("-s report.lua", "doesn't run wrk's Lua scripts"),
             ("-R 10 --stages 1:2@3s", "only one of"),
             ("-d 3 --stages 1:2@3s", "drop -d"),

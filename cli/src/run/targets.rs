@@ -7,6 +7,7 @@ use load::Plan;
 use load::plan::workload::Data;
 use load::plan::{Request, Workload};
 use measure::foreign::screened;
+use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
 
 use crate::args::run::Run;
@@ -25,6 +26,15 @@ pub(super) fn plan(
         (None, Some(url)) => of_url(url, &defaults)?,
         (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
     };
+    if let Some(file) = &given.data
+        && Kind::of_file(file).is_none()
+    {
+        return Err(format!(
+            "--data {}: expected a file of rows whose name ends in .csv, .tsv, .jsonl or .ndjson; \
+             to send a body, use -b",
+            file.display()
+        ));
+    }
     workload.data = given.data.as_ref().map(|file| Data {
         file: file.clone(),
         order: given.data_order.unwrap_or_default(),

@@ -11,7 +11,7 @@ use supervisor::watch::host::Other;
 
 use super::round::Seen;
 use super::*;
-use crate::manifest::{Outcome, Role, RowFacts};
+use crate::manifest::{Cold, Outcome, Role, RowFacts};
 use crate::sample::Sample;
 
 /// A round in which nothing is wrong: the server is full, the generator is not.
@@ -592,6 +592,27 @@ fn a_stranger_that_works_in_the_rounds_of_one_row_only_works_for_it() {
 }
 
 #[test]
+fn what_was_measured_cold_is_void() {
+    let cold = |facts: &mut RowFacts| {
+        let (needed_s, given_s) = (100.0, 5.0);
+        facts.cold = Some(Cold { needed_s, given_s });
+    };
+    let rows: [Given<'_>; 2] = [
+        ("warm", &|_| {}, vec![well()]),
+        ("cold", &cold, vec![well()]),
+    ];
+    let found = beside(&rows);
+    let of = |row: &str| found[row].iter().find(|one| one.check == Check::WarmUp);
+    assert_eq!(of("warm"), None);
+    let void = of("cold").expect("it is said");
+    assert_eq!(void.severity, Severity::Void);
+    assert!(
+        void.sentence.contains("5 s of load instead of the 100 s"),
+        "{void:?}"
+    );
+}
+
+#[test]
 fn who_was_left_behind_is_named() {
     let left = |facts: &mut RowFacts| {
         facts.left_behind = ["sleep".to_owned(), "worker".to_owned()].into();
@@ -664,7 +685,7 @@ fn every_check_has_a_line_and_the_worst_of_its_rounds_stands_in_it() {
     let mut seen: Vec<Check> = lines.iter().map(|line| line.check).collect();
     assert!(seen.is_sorted());
     seen.dedup();
-    assert_eq!(seen.len(), 29, "{seen:?}");
+    assert_eq!(seen.len(), 30, "{seen:?}");
     assert!(seen.iter().all(|check| !check.asks().is_empty()));
 }
 

@@ -1,6 +1,6 @@
 //! How the workers of one run begin together and tell the main thread how far they are.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use measure::time::Time;
 
@@ -15,6 +15,7 @@ pub(crate) const POLL_NS: u64 = 1_000_000;
 pub(crate) struct Gate {
     waiting: AtomicU32,
     start_ns: AtomicU64,
+    over: AtomicBool,
     lives: Vec<Live>,
 }
 
@@ -32,6 +33,7 @@ impl Gate {
         Gate {
             waiting: AtomicU32::new(workers),
             start_ns: AtomicU64::new(Time::NEVER.0),
+            over: AtomicBool::new(false),
             lives: (0..workers).map(|_| Live::default()).collect(),
         }
     }
@@ -47,6 +49,16 @@ impl Gate {
     pub(crate) fn start(&self) -> Option<Time> {
         let start = Time(self.start_ns.load(Ordering::Acquire));
         (start != Time::NEVER).then_some(start)
+    }
+
+    /// One worker cannot go on, and so none should.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Whether a worker could not go on.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// The counts of one worker.

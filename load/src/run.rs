@@ -237,7 +237,7 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     let facts = of_each.map(|(name, step)| {
         let times = (&step.response, &step.service);
         StepFacts {
-            name,
+            name: plan.redaction.scrub(&name).into_owned(),
             void: Seen::new(times, &step.own_lateness, tally.waits).moved(),
         }
     });
@@ -269,6 +269,9 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
     let all = || outcomes.iter().map(|outcome| outcome.ended_by);
     if let Some(EndedBy::Signal(signal)) = all().find(|by| matches!(by, EndedBy::Signal(_))) {
         return by_signal(signal);
+    }
+    if outcomes.iter().any(|outcome| outcome.unreadable.is_some()) {
+        return Ended::Rows;
     }
     match all().next() {
         Some(EndedBy::Count) => Ended::Count,

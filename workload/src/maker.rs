@@ -13,7 +13,7 @@ use std::sync::Arc;
 use measure::random::Random;
 use measure::time::unix_nanoseconds;
 use plan::protocol::Protocol;
-use plan::workload::{Order, Pick};
+use plan::workload::Pick;
 use plan::{Contact, Invalid, Plan, Step, Workload};
 use proto::http1::client::Answer;
 use proto::http2;
@@ -37,8 +37,10 @@ pub struct Source {
     figures: Vec<u16>,
     picking: Picking,
     data: Option<Arc<Data>>,
-    /// Whether rows are dealt only once.
-    once: bool,
+    /// Whether what is sent is old soon, so that nothing is made ahead.
+    is_timely: bool,
+    /// Whether the schedule numbers the requests of all workers together.
+    is_open: bool,
     workers: u32,
     seed: u64,
 }
@@ -93,10 +95,12 @@ pub struct Made {
 /// How the next step is found.
 #[derive(Debug)]
 enum Picking {
-    InTurn,
+    /// These, one after the other.
+    InTurn(Vec<u16>),
     /// By the sums of the weights up to each step.
     Weighted(Vec<u64>),
-    Random,
+    /// One of these.
+    Random(Vec<u16>),
 }
 
 /// A worker's place in a [`Source`].
@@ -104,12 +108,15 @@ enum Picking {
 pub struct Maker {
     source: Arc<Source>,
     random: Random,
-    /// The number of its next request among those of all workers.
+    /// Where it is in the turn of steps.
     next: u64,
+    /// How far on the one after that is.
+    stride: u64,
     chance: Chance,
     rows: Option<Rows>,
-    /// The last row that was taken, where there may be no other.
-    last: LastRow,
+    /// The row that the next request takes which needs one, and that of the one before.
+    row: RowCopy,
+    row_before: RowCopy,
     ahead: VecDeque<Made>,
     ahead_bytes: usize,
     /// The request that was asked for last, until it is said.
@@ -123,21 +130,14 @@ pub struct Maker {
     broken: Option<String>,
 }
 
-impl Values for Row<'_> {
-    #[inline]
-    fn value(&self, column: usize) -> &[u8] {
-        Row::value(self, column)
-    }
-}
-
-/// A copy of a row.
+/// A row that was read, and stays until another is copied here.
 #[derive(Debug, Default)]
-struct LastRow {
+struct RowCopy {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl LastRow {
+impl RowCopy {
     fn keep(&mut self, row: Row<'_>, columns: usize) {
         self.bytes.clear();
         self.ends.clear();
@@ -148,7 +148,7 @@ impl LastRow {
     }
 }
 
-impl Values for LastRow {
+impl Values for RowCopy {
     fn value(&self, column: usize) -> &[u8] {
         let end = |column: usize| self.ends.get(column).copied();
         let start = column.checked_sub(1).and_then(end).unwrap_or(0);
@@ -182,14 +182,13 @@ impl Source {
                 columns.join("}}, {{")
             )));
         }
+        let is_timely = |step: &Ready| matches!(step, Ready::Made(one) if one.uses_clock());
         Ok(Some(Arc::new(Source {
+            is_timely: steps.iter().any(is_timely),
             steps,
             figures: workload.names().1,
             picking: Picking::of(workload),
-            once: workload
-                .data
-                .as_ref()
-                .is_some_and(|data| data.order == Order::Once),
+            is_open: plan.schedule.is_open(),
             data,
             workers: plan.threads,
             seed: plan.seed,
@@ -239,7 +238,11 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         },
     };
     if let Some(recipe) = Recipe::of(step, encoding, columns)? {
-        plan.redaction.learn(recipe.environment(), "");
+        // Whatever a variable of the environment is called, it may be a secret.
+        let hidden = recipe
+            .environment()
+            .map(|(_, value)| ("authorization", value));
+        plan.redaction.learn(hidden, "");
         return Ok(Ready::Made(recipe));
     }
     let contact = Contact {
@@ -259,9 +262,12 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
 
 impl Picking {
     fn of(workload: &Workload) -> Picking {
+        let sent = workload.steps.iter().zip(0..);
+        let sent = sent.filter(|(step, _)| step.weight > 0);
+        let sent = sent.map(|(_, index)| index).collect();
         match workload.pick {
-            Pick::InTurn => Picking::InTurn,
-            Pick::Random => Picking::Random,
+            Pick::InTurn => Picking::InTurn(sent),
+            Pick::Random => Picking::Random(sent),
             Pick::Weighted => {
                 let mut sum = 0;
                 let sums = workload.steps.iter().map(|step| {
@@ -281,12 +287,22 @@ impl Maker {
     /// A worker that the plan has not.
     pub fn new(source: Arc<Source>, worker: u32) -> Result<Maker, Invalid> {
         let rows = source.data.as_ref().map(|data| data.rows_of(worker));
+        // Without numbers for all, each goes through all steps, and they begin apart.
+        let (next, stride) = match (source.is_open, source.workers) {
+            (true, workers) => (worker.into(), workers.into()),
+            (false, workers) => {
+                let all = source.steps.len() as u64 * u64::from(worker);
+                (all / u64::from(workers.max(1)), 1)
+            }
+        };
         let mut maker = Maker {
             random: Random::new(source.seed, STREAMS | u64::from(worker)),
-            next: worker.into(),
+            next,
+            stride,
             chance: Chance::new(source.seed, worker, source.workers, unix_nanoseconds),
             rows: rows.transpose()?,
-            last: LastRow::default(),
+            row: RowCopy::default(),
+            row_before: RowCopy::default(),
             ahead: VecDeque::with_capacity(AHEAD_MAX),
             ahead_bytes: 0,
             current: None,
@@ -296,7 +312,7 @@ impl Maker {
             broken: None,
             source,
         };
-        maker.make_one_ahead();
+        maker.read_row();
         Ok(maker)
     }
 
@@ -317,23 +333,38 @@ impl Maker {
         self.broken.as_deref()
     }
 
+    /// Of `count` requests that could be sent at once, how many there are.
+    pub fn ready(&mut self, count: u32) -> u32 {
+        while self.ahead.len() < count as usize && self.make_one_ahead() {}
+        count.min(self.ahead.len() as u32)
+    }
+
     /// The step of the next request, which [`Maker::say`] or [`Maker::take`] has the bytes of.
+    /// There must be one: see [`Maker::is_over`].
     #[inline]
     pub fn next_step(&mut self) -> u16 {
         if self.ahead.is_empty() {
             self.make_one_ahead();
         }
+        debug_assert!(!self.ahead.is_empty(), "its owner looks for rows first");
         let made = self.ahead.pop_front().unwrap_or_default();
         self.ahead_bytes -= made.bytes.len();
         let step = made.step;
         if let Some(unsaid) = self.current.replace(made) {
             recycle(&mut self.pool, unsaid);
         }
-        if self.source.once && self.ahead.is_empty() {
-            // Whether it was the last is asked for before the next is.
-            self.make_one_ahead();
-        }
         step
+    }
+
+    /// The step of the next request, which will never be sent.
+    pub fn pass_over(&mut self) -> u16 {
+        match self.ahead.pop_front() {
+            Some(made) => {
+                self.ahead_bytes -= made.bytes.len();
+                made.step
+            }
+            None => self.pick(),
+        }
     }
 
     /// What the request says whose step was asked for last; or, if that was said already, another
@@ -355,7 +386,7 @@ impl Maker {
                 if let Some(unsaid) = other {
                     recycle(&mut self.pool, unsaid);
                 }
-                self.make(step).unwrap_or_else(|| self.make_of_last(step))
+                self.make(step)
             }
         }
     }
@@ -370,7 +401,7 @@ impl Maker {
     #[inline]
     pub fn make_ahead(&mut self) -> bool {
         let is_full = self.ahead.len() >= AHEAD_MAX || self.ahead_bytes >= AHEAD_BYTES_MAX;
-        !is_full && !self.exhausted && self.make_one_ahead()
+        !is_full && !self.source.is_timely && self.make_one_ahead()
     }
 
     fn make_one_ahead(&mut self) -> bool {
@@ -378,9 +409,7 @@ impl Maker {
             return false;
         }
         let step = self.pick();
-        let Some(made) = self.make(step) else {
-            return false;
-        };
+        let made = self.make(step);
         self.ahead_bytes += made.bytes.len();
         self.ahead.push_back(made);
         true
@@ -389,66 +418,61 @@ impl Maker {
     /// The step of the next request.
     #[inline]
     fn pick(&mut self) -> u16 {
-        let count = self.source.steps.len();
-        let step = match &self.source.picking {
-            Picking::InTurn => (self.next % count as u64) as usize,
-            Picking::Random => self.random.index(count),
+        let at = |steps: &[u16], index: usize| steps.get(index).copied().unwrap_or(0);
+        let next = self.next;
+        self.next += self.stride;
+        match &self.source.picking {
+            Picking::InTurn(steps) => at(steps, (next % steps.len().max(1) as u64) as usize),
+            Picking::Random(steps) => at(steps, self.random.index(steps.len())),
             Picking::Weighted(sums) => {
                 let all = sums.last().copied().unwrap_or_default();
                 let drawn = self.random.below(all);
-                sums.partition_point(|sum| *sum <= drawn)
+                sums.partition_point(|sum| *sum <= drawn) as u16
             }
-        };
-        self.next += u64::from(self.source.workers);
-        step as u16
+        }
     }
 
-    /// A request of `step`; none if it would need a row and there is none.
+    /// A request of `step`. Where rows are used up it takes the last once more: that is for one
+    /// that a server didn't take.
     #[inline]
-    fn make(&mut self, step: u16) -> Option<Made> {
+    fn make(&mut self, step: u16) -> Made {
         let Ready::Made(recipe) = &self.source.steps[usize::from(step)] else {
-            return Some(Made {
+            return Made {
                 step,
                 ..Made::default()
-            });
+            };
         };
         let mut bytes = self.pool.pop().unwrap_or_default();
-        let body_at = match self.rows.as_mut().filter(|_| recipe.uses_data()) {
-            None => recipe.make(&(), &mut self.chance, &mut bytes),
-            Some(rows) => match rows.next() {
-                Ok(Some(row)) => {
-                    if self.source.once {
-                        let columns = self.source.data.as_ref().map(|data| data.columns().len());
-                        self.last.keep(row, columns.unwrap_or(0));
-                    }
-                    recipe.make(&row, &mut self.chance, &mut bytes)
-                }
-                over => {
-                    self.exhausted = true;
-                    self.broken = over.err().map(|broken| broken.to_string());
-                    return None;
-                }
-            },
+        let row = match self.exhausted {
+            true => &self.row_before,
+            false => &self.row,
         };
-        Some(Made {
+        let body_at = recipe.make(row, &mut self.chance, &mut bytes);
+        if recipe.uses_data() && !self.exhausted {
+            self.read_row();
+        }
+        Made {
             step,
             bytes,
             body_at,
-        })
+        }
     }
 
-    /// The same of the last row once more: for a request that a server didn't take, when the rows
-    /// are used up.
-    #[cold]
-    fn make_of_last(&mut self, step: u16) -> Made {
-        let mut made = Made {
-            step,
-            ..Made::default()
+    /// Reads the row of the next request that needs one: it has to be known whether there is any.
+    fn read_row(&mut self) {
+        let Some(rows) = &mut self.rows else {
+            return;
         };
-        if let Ready::Made(recipe) = &self.source.steps[usize::from(step)] {
-            made.body_at = recipe.make(&self.last, &mut self.chance, &mut made.bytes);
+        std::mem::swap(&mut self.row, &mut self.row_before);
+        let columns = rows.columns().len();
+        match rows.next() {
+            Ok(Some(row)) => self.row.keep(row, columns),
+            Ok(None) => self.exhausted = true,
+            Err(broken) => {
+                self.exhausted = true;
+                self.broken = Some(broken.to_string());
+            }
         }
-        made
     }
 }
 
@@ -465,8 +489,9 @@ fn recycle(pool: &mut Vec<Vec<u8>>, made: Made) {
 mod tests {
     use std::io::Write;
 
-    use plan::Request;
-    use plan::Target;
+    use plan::schedule::Schedule;
+    use plan::workload::Order;
+    use plan::{Request, Target};
 
     use super::*;
 
@@ -489,6 +514,7 @@ mod tests {
 
     fn plan(threads: u32, steps: Vec<Step>) -> Plan {
         let mut plan = Plan::new("http://x/").unwrap();
+        plan.schedule = Schedule::Constant { rate: 1.0 };
         (plan.threads, plan.seed) = (threads, 7);
         plan.workload = Some(Workload::new(steps));
         plan
@@ -599,7 +625,7 @@ mod tests {
         assert_eq!(at_once, ahead);
         let mut full = maker(&source, 0);
         let made = (0..1000).filter(|_| full.make_ahead()).count();
-        assert_eq!(made, AHEAD_MAX - 1);
+        assert_eq!(made, AHEAD_MAX);
     }
 
     #[test]
@@ -633,10 +659,42 @@ mod tests {
         plan.workload.as_mut().unwrap().data = Some(data);
         let source = Source::of(&plan).unwrap().unwrap();
         let mut maker = maker(&source, 0);
+        assert_eq!(maker.ready(5), 1);
         assert_eq!(line(&mut maker), "GET /1 HTTP/1.1");
         assert!(!maker.make_ahead() && maker.is_over());
         let why = maker.broken().expect("a ragged row");
         assert!(why.contains(&format!("{name}:3")), "{why}");
+    }
+
+    #[test]
+    fn in_a_closed_loop_each_worker_goes_through_all_steps() {
+        let steps = ["/a", "/b"].map(|path| step("GET", path, 1));
+        let mut plan = plan(2, steps.to_vec());
+        plan.schedule = Schedule::Closed;
+        let source = Source::of(&plan).unwrap().unwrap();
+        assert_eq!(
+            (picked(&source, 0, 3), picked(&source, 1, 3)),
+            (vec![0, 1, 0], vec![1, 0, 1])
+        );
+    }
+
+    #[test]
+    fn what_has_no_weight_is_sent_in_no_order() {
+        for pick in [Pick::InTurn, Pick::Random, Pick::Weighted] {
+            let steps = [1, 0, 1].map(|weight| step("GET", "/", weight));
+            let mut plan = plan(1, steps.to_vec());
+            plan.workload.as_mut().unwrap().pick = pick;
+            let source = Source::of(&plan).unwrap().unwrap();
+            assert!(!picked(&source, 0, 100).contains(&1), "{pick:?}");
+        }
+    }
+
+    #[test]
+    fn what_says_the_time_is_not_made_ahead() {
+        let source = Source::of(&plan(1, vec![step("GET", "/{{newDate unix}}", 1)]));
+        let mut maker = maker(&source.unwrap().unwrap(), 0);
+        assert!(!maker.make_ahead());
+        assert!(line(&mut maker).starts_with("GET /1"));
     }
 
     #[test]

@@ -20,3 +20,14 @@ pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
     }
     Ok(bytes)
 }
+
+/// The body that `-b` names or is.
+pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
+    let body = read_given("-b", text)?;
+    if body.is_empty() && text.starts_with('@') {
+        return Err(format!(
+            "-b {text}: the file is empty; drop -b to send no body"
+        ));
+    }
+    Ok(body)
+}

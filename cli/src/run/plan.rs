@@ -10,7 +10,7 @@ use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
 use measure::host::Host;
 
-use super::given::read_given;
+use super::given::read_body;
 use super::message::message;
 use super::{addresses, http2, route, targets};
 use crate::args::load::Load;
@@ -31,7 +31,9 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
     let mut plan = match &arguments.url {
         Some(url) if !arguments.targets.is_given() => of_url(url)?,
-        _ => targets::plan(arguments, &of_url)?,
+        _ => targets::plan(arguments, |origin| {
+            without_request(origin, &arguments.load, Redaction::of_user())
+        })?,
     };
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
@@ -43,6 +45,13 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
 
 /// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
 pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
+    let mut plan = without_request(url, arguments, redaction)?;
+    request(arguments, &mut plan)?;
+    Ok(plan)
+}
+
+/// The same without method and body.
+fn without_request(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
     let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
     plan.redaction = arguments.secrets.hide(redaction);
     plan.timeout_s = arguments.timeout.as_secs_f64();
@@ -62,7 +71,7 @@ pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
     message(arguments, &mut plan)?;
-    request(arguments, &mut plan)?;
+    only_of_grpc(arguments, &plan)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
     }
@@ -135,6 +144,10 @@ fn request(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
     if let Some(method) = &arguments.method {
         plan.request.method.clone_from(method);
     }
+    Ok(())
+}
+
+fn only_of_grpc(arguments: &Load, plan: &Plan) -> Result<(), String> {
     if is_grpc(plan) && arguments.method.is_some() {
         return Err("-m: every gRPC call is a POST; drop -m".to_string());
     }
@@ -187,16 +200,6 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(),
 
 fn read_json(text: &str) -> Result<String, String> {
     String::from_utf8(read_body(text)?).map_err(|_| "-b: a JSON message must be UTF-8".to_string())
-}
-
-pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
-    let body = read_given("-b", text)?;
-    if body.is_empty() && text.starts_with('@') {
-        return Err(format!(
-            "-b {text}: the file is empty; drop -b to send no body"
-        ));
-    }
-    Ok(body)
 }
 
 /// Each connection over TCP takes a local port of its own on its local address.

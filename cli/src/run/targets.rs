@@ -1,6 +1,5 @@
 //! A workload out of a file of targets, or of a URL with templates.
 
-use std::mem;
 use std::path::Path;
 
 use load::Plan;
@@ -10,17 +9,19 @@ use measure::foreign::screened;
 use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
 
+use super::given::read_body;
 use crate::args::run::Run;
+use crate::args::values;
 use crate::output::terminal;
 
 /// The plan of a run whose requests differ. `base` makes one of a URL, and of the flags that say
 /// how it is loaded.
 pub(super) fn plan(
     arguments: &Run,
-    base: &dyn Fn(&str) -> Result<Plan, String>,
+    base: impl FnOnce(&str) -> Result<Plan, String>,
 ) -> Result<Plan, String> {
     let given = &arguments.targets;
-    let defaults = defaults(arguments, base)?;
+    let defaults = defaults(arguments)?;
     let mut workload = match (&given.targets, &arguments.url) {
         (Some(file), _) => of_file(file, arguments, &defaults)?,
         (None, Some(url)) => of_url(url, &defaults)?,
@@ -82,16 +83,11 @@ fn of_url(url: &str, defaults: &Defaults) -> Result<Workload, String> {
 }
 
 /// What the flags say of requests.
-fn defaults(
-    arguments: &Run,
-    base: &dyn Fn(&str) -> Result<Plan, String>,
-) -> Result<Defaults, String> {
-    // Any URL will do: only the request counts.
-    let mut only = base("http://localhost/")?;
-    let body = arguments.load.body.is_some();
+fn defaults(arguments: &Run) -> Result<Defaults, String> {
+    let body = arguments.load.body.as_deref().map(read_body);
     Ok(Defaults {
-        headers: mem::take(&mut only.request.headers),
-        body: body.then(|| mem::take(&mut only.request.body)),
+        headers: values::fields("-H", &arguments.load.headers)?,
+        body: body.transpose()?,
         method: arguments.load.method.clone(),
     })
 }

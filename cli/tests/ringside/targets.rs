@@ -167,7 +167,13 @@ fn rows_of_data_are_dealt_once_to_all_workers_together() {
     ];
     let mut expected: Vec<String> = (0..500).map(|n| format!("GET /{n}?name=n%20{n}")).collect();
     expected.sort();
-    for more in [&[][..], &["--no-keepalive"], &["-R", "2k"]] {
+    let ways: [&[&str]; 4] = [
+        &[],
+        &["--no-keepalive"],
+        &["-R", "2k"],
+        &["--pipeline", "16"],
+    ];
+    for more in ways {
         let mut all = vec!["run"];
         all.extend(words);
         all.extend(more);
@@ -354,6 +360,41 @@ fn mistakes_end_with_code_2_and_say_where() {
 }
 
 #[test]
+fn fewer_rows_than_threads_are_sent_once_each() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let data = write(&folder, "rows.csv", "id\n1\n");
+    let url = format!("{}/{{{{id}}}}", diary.url);
+    for more in [&["-t2", "-c2"][..], &["-t2", "-c2", "-R", "100"]] {
+        let mut words = vec!["run", "--data", &data, "--data-order", "once"];
+        words.extend(more);
+        words.extend(["--timeout", "300ms", &url]);
+        let ended = ringside(&words);
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+        assert_eq!(diary.lines(), ["GET /1"], "{more:?}");
+    }
+}
+
+#[test]
+fn over_tls_and_http2_rows_are_sent_once_each_too() {
+    let server = Server::start(&["--tls"]);
+    let folder = Folder::new();
+    let rows: String = (1..=40).map(|n| format!("{n}\n")).collect();
+    let data = write(&folder, "rows.csv", &format!("size\n{rows}"));
+    let url = server.at("/bytes/{{size}}").replace("http://", "https://");
+    let words = [
+        "run", "-k", "--http2", "-S", "16", "-c2", "--data", &data, "--format", "json",
+    ];
+    let mut words = words.to_vec();
+    words.extend(["--data-order", "once", &url]);
+    let ended = ringside(&words);
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+    let record = json(&ended);
+    assert_eq!(record["exchanges"]["completed"], 40, "{record}");
+    assert_eq!(record["exchanges"]["failed"], 0, "{record}");
+}
+
+#[test]
 fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
     let diary = Diary::open();
     let folder = Folder::new();
@@ -367,6 +408,13 @@ fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
     let warnings = record["warnings"].to_string();
     assert!(warnings.contains("rows.csv:4"), "{warnings}");
     assert_eq!(diary.lines(), ["GET /1", "GET /2"]);
+    // It ends for all threads, though the others never come to that row.
+    let words = [
+        "run", "--data", &data, "-t2", "-c2", "-d", "30s", "--format", "json", &url,
+    ];
+    let record = json(&ringside(&words));
+    assert_eq!(record["ended_by"], "rows");
+    assert!(record["duration_s"].as_f64().unwrap() < 20.0, "{record}");
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn mix(plan: &mut Plan, pick: Pick) {
     let whole = (plan.target.clone(), plan.request.clone());
     let mut empty = whole.clone();
     empty.1.body.clear();
+    empty.0.path = "/{{seq}}".to_owned();
     let steps = [(whole, 3), (empty, 1)];
     let steps = steps.into_iter().map(|((target, request), weight)| Step {
         name: format!("{} bytes", request.body.len()),

@@ -290,6 +290,9 @@ impl<D: Driver> Worker<'_, D> {
         };
         let most = self.left_to_send(now);
         count = u64::from(count).min(most) as u32;
+        if self.maker.is_some() {
+            count = self.ready(count);
+        }
         if count == 0 {
             return;
         }
@@ -299,6 +302,18 @@ impl<D: Driver> Worker<'_, D> {
             let exchange = self.next_now(now);
             self.send_anew(index, exchange, now);
         }
+    }
+
+    /// Where requests differ: of `count` that may be sent, how many there are. Rows may be used up
+    /// in the middle of what one connection has room for.
+    #[inline(never)]
+    fn ready(&mut self, count: u32) -> u32 {
+        let refused = (self.again.len() as u32).min(count);
+        let made = self
+            .maker
+            .as_mut()
+            .map(|maker| maker.ready(count - refused));
+        refused + made.unwrap_or(0)
     }
 
     /// Closed loop: how many exchanges may be sent, the refused ones among them.
@@ -480,6 +495,10 @@ impl<D: Driver> Worker<'_, D> {
                 false => 0,
             };
             self.assignment.quota = Some(begun);
+            if maker.broken().is_some() {
+                // The others may never come to that row.
+                self.gate.end();
+            }
         }
         step
     }
@@ -626,13 +645,24 @@ impl<D: Driver> Worker<'_, D> {
         is_over
     }
 
+    /// A new exchange that is never sent, so that nothing is made for it.
+    fn unsent(&mut self, intended: Time) -> Exchange {
+        let Some(maker) = &mut self.maker else {
+            return self.new_exchange(intended);
+        };
+        let exchange = Exchange::new(intended, Time::NEVER).of_step(maker.pass_over());
+        self.recorder.step_begun(&exchange);
+        self.begun += 1;
+        exchange
+    }
+
     /// At the end: exchanges that were due in the window and never sent. Each is a sample of at
     /// least the time it has waited. Past a bound the rest is left out, which voids the run.
     pub(super) fn enter_backlog(&mut self, now: Time) {
         let mut entered = 0;
         while let Some(intended) = self.due {
             self.recorder.fell_due(intended);
-            let exchange = self.new_exchange(intended);
+            let exchange = self.unsent(intended);
             self.recorder.left(&exchange, now);
             entered += 1;
             if entered == BACKLOG_ENTRIES_MAX {

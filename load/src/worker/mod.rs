@@ -278,6 +278,10 @@ impl<'a, D: Driver> Worker<'a, D> {
         let kind = if is_open { Loop::Open } else { Loop::Closed };
         let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
         let maker = assignment.maker.take();
+        if maker.as_ref().is_some_and(Maker::is_over) {
+            // Fewer rows than workers.
+            assignment.quota = Some(0);
+        }
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
@@ -454,6 +458,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                         };
                         self.drain(now, now, by, 0);
                     }
+                } else if self.maker.is_some() && self.gate.is_over() {
+                    let until = now.plus(self.assignment.timeout_ns);
+                    self.drain(now.plus(1), until, EndedBy::Rows, 0);
                 } else if end == Time::NEVER
                     && self.core.counts().connected == 0
                     && now.since(self.failing_since) > GIVE_UP_S * 1_000_000_000

@@ -199,6 +199,7 @@ impl Measured {
             ("method", &plan["request"]["method"]),
             ("headers", &plan["request"]["headers"]),
             ("body", &plan["request"]["body"]),
+            ("requests", &plan["workload"]),
             ("schedule", &plan["schedule"]),
             ("number of connections", &plan["connections"]),
             ("pipelining", &plan["pipeline"]),

@@ -11,8 +11,8 @@ pub(super) enum Piece<'t> {
     Unclosed(&'t [u8]),
 }
 
-/// The pieces of a text, in order. A template begins at the first `{{` that no backslash precedes,
-/// and ends at the next `}}`.
+/// The pieces of a text, in order. A template begins at the first `{{` that no odd number of
+/// backslashes precedes, and ends at the next `}}`.
 pub(super) fn pieces(text: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     let mut escaped_until = 0;
@@ -33,7 +33,8 @@ pub(super) fn pieces(text: &[u8]) -> impl Iterator<Item = Piece<'_>> {
         let end = find(&rest[from..], b"{{").map_or(rest.len(), |at| from + at);
         let (piece, behind) = rest.split_at(end);
         rest = behind;
-        if piece.ends_with(b"\\") && !behind.is_empty() {
+        let backslashes = piece.iter().rev().take_while(|byte| **byte == b'\\');
+        if backslashes.count() % 2 == 1 && !behind.is_empty() {
             escaped_until = 2;
         }
         (!piece.is_empty()).then_some(Piece::Text(piece))

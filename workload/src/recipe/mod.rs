@@ -113,6 +113,11 @@ impl Recipe {
         self.needs.data
     }
 
+    /// Whether requests say what time it is.
+    pub fn uses_clock(&self) -> bool {
+        self.needs.clock
+    }
+
     /// Whether it is a HEAD request, whose answer has no body.
     pub fn is_head(&self) -> bool {
         self.is_head

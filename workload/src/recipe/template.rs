@@ -125,8 +125,12 @@ impl Template {
     }
 }
 
+/// An expression is no longer; what looks like one is text that isn't closed.
+const EXPRESSION_BYTES_MAX: usize = 4096;
+
 /// How long an expression is: up to the next `}}` that is in no quotes, on the same line.
 fn end_of_expression(text: &[u8]) -> Option<usize> {
+    let text = &text[..text.len().min(EXPRESSION_BYTES_MAX)];
     let line = &text[..find(text, b"\n").unwrap_or(text.len())];
     let mut quote = None;
     for (at, &byte) in line.iter().enumerate() {

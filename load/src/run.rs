@@ -118,18 +118,23 @@ pub(crate) fn assign(
         (_, Some(profile)) => (Some(profile), EndedBy::Stages),
         (duration, None) => (duration, EndedBy::Duration),
     };
+    let maker = workload.map(|source| Maker::new(source, worker));
+    let maker = maker.transpose()?;
+    // There may be fewer rows than workers.
+    let quota = match maker.as_ref().is_some_and(Maker::is_over) {
+        true => Some(0),
+        false => plan.count.map(share),
+    };
     Ok(Assignment {
         worker,
         sessions: share(plan.connections.into()) as usize,
         route: Route::of(&plan.contact(), addresses, options)?,
-        maker: workload
-            .map(|source| Maker::new(source, worker))
-            .transpose()?,
+        maker,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
         keep_alive: plan.keep_alive,
         marks: Marks::new(&plan.schedule, plan.seed, worker, plan.threads),
-        quota: plan.count.map(share),
+        quota,
         duration_ns: duration_s.map(ns),
         time_end,
         warm_up_ns: ns(plan.warm_up_s),

@@ -31,7 +31,7 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
         let needed = samples_for(0.99);
         text.push_str(&format!("  -: too few samples; p99 needs {needed}\n"));
     }
-    if record.steps.iter().any(|step| !step.void.is_empty()) {
+    if rows.iter().flatten().any(|cell| cell.ends_with('*')) {
         text.push_str("  *: the generator was late, which could have moved it\n");
     }
     text

@@ -28,6 +28,26 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
+    let alone = [
+        (arguments.targets.pick.is_some(), "--pick"),
+        (
+            arguments.targets.targets_format.is_some(),
+            "--targets-format",
+        ),
+    ];
+    if let Some((_, flag)) = alone.iter().find(|(given, _)| *given)
+        && arguments.targets.targets.is_none()
+    {
+        return Err(format!(
+            "{flag} needs a file of requests: add --targets, or drop {flag}"
+        ));
+    }
+    let has_braces = |url: &String| url.contains("{{");
+    if arguments.url.as_ref().is_some_and(has_braces) && !arguments.targets.is_given() {
+        terminal::say(
+            "note: the {{…}} in the URL is sent as it is; --template or --data fills it in",
+        );
+    }
     let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
     let mut plan = match &arguments.url {
         Some(url) if !arguments.targets.is_given() => of_url(url)?,
@@ -272,6 +292,7 @@ pub(super) mod tests {
     #[test]
     fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
         let table = [
+            ("--pick random", "add --targets"),
             ("--data x=y", "to send a body, use -b"),
             ("-s report.lua", "doesn't run wrk's Lua scripts"),
             ("-R 10 --stages 1:2@3s", "only one of"),

@@ -278,10 +278,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         let kind = if is_open { Loop::Open } else { Loop::Closed };
         let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
         let maker = assignment.maker.take();
-        if maker.as_ref().is_some_and(Maker::is_over) {
-            // Fewer rows than workers.
-            assignment.quota = Some(0);
-        }
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,

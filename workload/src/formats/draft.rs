@@ -90,15 +90,17 @@ pub(super) struct Directive<'t> {
 
 impl<'t> Directive<'t> {
     /// Reads one from what follows the sign of a comment. JetBrains' editor allows a `=` between
-    /// name and value.
+    /// name and value, and people write a `:`.
     pub(super) fn of(comment: &'t str) -> Option<Directive<'t>> {
         let text = comment.trim().strip_prefix('@')?;
         let is_of_it = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         let end = text.find(|c| !is_of_it(c)).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         let value = rest.trim_start();
-        let stands_apart = rest.is_empty() || value.len() < rest.len() || value.starts_with('=');
-        let value = value.strip_prefix('=').unwrap_or(value).trim();
+        let is_sign = |c: char| c == '=' || c == ':';
+        let stands_apart =
+            rest.is_empty() || value.len() < rest.len() || value.starts_with(is_sign);
+        let value = value.strip_prefix(is_sign).unwrap_or(value).trim();
         (!name.is_empty() && stands_apart).then_some(Directive { name, value })
     }
 }

@@ -12,7 +12,6 @@ use lab::rounds::{Entry, State, lower};
 use lab::sample::Sample;
 use lab::store::Store;
 use lab::validity;
-use load::check::Threshold;
 use load::schedule::Schedule;
 use load::{LoadError, Plan, Record, Stop};
 use measure::record::EndedBy;
@@ -530,7 +529,7 @@ impl<'a> Course<'a> {
 /// How long a window at `rate` lasts.
 fn window_s(goal: &Goal, rate: f64) -> f64 {
     let (needed_s, window_s) = (
-        exchanges_needed(&goal.slo) / rate,
+        exchanges_needed(goal.exchanges_min) / rate,
         goal.window.as_secs_f64(),
     );
     needed_s.clamp(window_s, WINDOWS_MAX * window_s)
@@ -538,14 +537,14 @@ fn window_s(goal: &Goal, rate: f64) -> f64 {
 
 /// Exchanges that a window must bring for its conditions to be judged. Poisson arrivals bring a
 /// tenth fewer now and then.
-fn exchanges_needed(slo: &[Threshold]) -> f64 {
-    1.1 * slo::exchanges_min(slo) as f64
+fn exchanges_needed(least: u64) -> f64 {
+    1.1 * least as f64
 }
 
 /// The lowest rate that can be judged, exchanges per second: below it even the longest window
 /// brings too few.
-pub(super) fn lowest_rate(slo: &[Threshold], window: Duration) -> f64 {
-    exchanges_needed(slo) / (WINDOWS_MAX * window.as_secs_f64())
+pub(super) fn lowest_rate(exchanges_min: u64, window: Duration) -> f64 {
+    exchanges_needed(exchanges_min) / (WINDOWS_MAX * window.as_secs_f64())
 }
 
 /// Says of a point that it had too few connections to tell anything of the subject.

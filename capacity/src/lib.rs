@@ -34,6 +34,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use load::check::Threshold;
+use load::plan::{Invalid, Workload};
 use load::schedule::Arrivals;
 use load::{Plan, Redaction, Signal, Stop};
 use measure::host::Host;
@@ -184,6 +185,8 @@ impl Outcome {
 #[derive(Clone, Debug)]
 struct Goal {
     slo: Vec<Threshold>,
+    /// The fewest exchanges of a window from which all of them can be judged.
+    exchanges_min: u64,
     limits: Limits,
     window: Duration,
     settle: Duration,
@@ -223,10 +226,11 @@ fn of_target(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
-    let goal = goal(options, None, (WINDOW, SETTLE), plan.seed)?;
     plan.validate()
         .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
-    let asked = plan.clone();
+    let workloads = [plan.workload.as_ref()];
+    let goal = goal(options, None, &workloads, (WINDOW, SETTLE), plan.seed)?;
+    let asked = first_request(plan).map_err(|invalid| CannotBegin::Target(invalid.into()))?;
     // As long as any other request may take.
     let timeout = Duration::from_secs_f64(plan.timeout_s);
     let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
@@ -234,8 +238,13 @@ fn of_target(
     let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
     if !answer.is_success() {
         cautions.push(format!(
-            "Before any load, the target answered with {}; if it keeps doing that, no rate will \
+            "Before any load, the target answered{} with {}; if it keeps doing that, no rate will \
              hold.",
+            if plan.workload.is_some() {
+                " the first request"
+            } else {
+                ""
+            },
             answer.ending()
         ));
     }
@@ -245,14 +254,7 @@ fn of_target(
         Store::create(options.out.as_deref(), name, began).map_err(CannotBegin::Impossible)?;
     let hiding = store.hide(&plan.redaction);
     hiding.map_err(CannotBegin::Impossible)?;
-    let target = &plan.target;
-    let url = format!(
-        "{}://{}:{}{}",
-        target.scheme,
-        target.host,
-        target.port,
-        plan.redaction.path(&target.path)
-    );
+    let url = name_of(plan);
     let mut found = Capacities::new(name, &goal, began, cautions);
     found.asked = url.clone();
     found.load = load_words(plan, plan.connections);
@@ -262,6 +264,26 @@ fn of_target(
     Ok(finish(course, seekers, found, stop))
 }
 
+/// A plan of one request alone: the first that is sent where they differ.
+fn first_request(plan: &Plan) -> Result<Plan, Invalid> {
+    let mut examples = ::workload::examples(plan, 1)?;
+    Ok(examples.pop().map_or_else(|| plan.clone(), |one| one.plan))
+}
+
+/// What a target is called: its URL, with the requests where they differ.
+fn name_of(plan: &Plan) -> String {
+    let target = &plan.target;
+    let origin = format!("{}://{}:{}", target.scheme, target.host, target.port);
+    let Some(workload) = &plan.workload else {
+        return format!("{origin}{}", plan.redaction.path(&target.path));
+    };
+    match (&workload.file, workload.steps.as_slice()) {
+        (None, [step]) => format!("{origin}{}", plan.redaction.path(&step.target.path)),
+        (Some(file), steps) => format!("{origin}, {} requests of {}", steps.len(), file.display()),
+        (None, steps) => format!("{origin}, {} requests", steps.len()),
+    }
+}
+
 fn of_rows(
     comparison: &Comparison,
     options: &Options,
@@ -269,17 +291,15 @@ fn of_rows(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
-    if comparison.is_timed() {
-        return impossible(
-            "a comparison of timed commands has no rate to search for: give a comparison of \
-             servers",
-        );
-    }
-    if comparison.is_of_generators() {
-        return impossible(
-            "a comparison of load generators has no rate to search for: give a comparison of \
-             servers",
-        );
+    let kind = match (comparison.is_timed(), comparison.is_of_generators()) {
+        (true, _) => Some("timed commands"),
+        (_, true) => Some("load generators"),
+        (false, false) => None,
+    };
+    if let Some(kind) = kind {
+        return impossible(&format!(
+            "a comparison of {kind} has no rate to search for: give a comparison of servers"
+        ));
     }
     if !comparison.points.is_empty() || !comparison.phases.is_empty() {
         return impossible(
@@ -289,7 +309,10 @@ fn of_rows(
     }
     let workload = &comparison.workload;
     let times = (workload.window, workload.settle);
-    let goal = goal(options, Some(comparison), times, comparison.seed)?;
+    let mixes = comparison.rows.iter().map(|row| row.question.mix.as_ref());
+    let workloads: Vec<_> = mixes.map(|mix| mix.map(|mix| &mix.workload)).collect();
+    let seed = comparison.seed;
+    let goal = goal(options, Some(comparison), &workloads, times, seed)?;
     let placement = Placement::decide(&comparison.cores.server, &comparison.cores.generator)
         .map_err(CannotBegin::Impossible)?;
     let began = unix_seconds();
@@ -303,6 +326,7 @@ fn of_rows(
     found.cautions.extend(raised(from, &goal));
     let of_the_host = cautions(&found.host, placement.caution.clone(), pressure_before());
     found.cautions.extend(of_the_host);
+    found.cautions.extend(comparison.notes());
     found.network = network::here();
     found.question = Some(comparison.question.clone());
     found.asked = question(comparison);
@@ -370,10 +394,12 @@ fn finish(
     }
 }
 
-/// What is asked for, checked. What is not given is taken from the file, or is what is usual.
+/// What is asked for of these workloads, checked. What is not given is taken from the file, or is
+/// what is usual.
 fn goal(
     options: &Options,
     file: Option<&Comparison>,
+    workloads: &[Option<&Workload>],
     (window, settle): (Duration, Duration),
     seed: u64,
 ) -> Result<Goal, CannotBegin> {
@@ -385,7 +411,11 @@ fn goal(
         false => options.slo.clone(),
     };
     let window = options.window.unwrap_or(window);
-    let judged = course::lowest_rate(&slo, window);
+    let each = workloads.iter().map(|of| slo::exchanges_min(&slo, *of));
+    let each: Result<Vec<u64>, String> = each.collect();
+    let each = each.map_err(CannotBegin::Impossible)?;
+    let exchanges_min = each.into_iter().max().unwrap_or(1);
+    let judged = course::lowest_rate(exchanges_min, window);
     let from = options.from.or(written.from).unwrap_or(FROM).max(judged);
     let to = options.to.or(written.to);
     let limits = Limits {
@@ -402,6 +432,7 @@ fn goal(
         Some(what) => Err(CannotBegin::Impossible(what)),
         None => Ok(Goal {
             slo,
+            exchanges_min,
             limits,
             window,
             settle,

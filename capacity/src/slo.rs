@@ -11,8 +11,13 @@
 
 mod excuse;
 
+use std::collections::BTreeSet;
+
 use load::Record;
 use load::check::{self, Threshold};
+use load::plan::Workload;
+use measure::histogram::Histogram;
+use measure::record::Times;
 use statistics::quantile;
 
 use super::search::Verdict;
@@ -34,10 +39,80 @@ pub(super) struct Judgement {
     pub(super) by_connections: bool,
 }
 
-/// The fewest exchanges of a window from which all conditions can be judged.
-pub(super) fn exchanges_min(slo: &[Threshold]) -> u64 {
-    let each = slo.iter().filter_map(Threshold::quantile);
-    each.map(quantile::exchanges_min).max().unwrap_or(1)
+/// The fewest exchanges of a window from which all conditions can be judged, those on a step by its
+/// share of them.
+///
+/// # Errors
+/// A condition on a step that isn't there, or is never sent.
+pub(super) fn exchanges_min(slo: &[Threshold], workload: Option<&Workload>) -> Result<u64, String> {
+    let mut most = 1;
+    for one in slo {
+        let mut needed = needed(one) as f64;
+        if let Some(step) = one.step() {
+            let share = workload.map_or(0.0, |workload| workload.share_of(step));
+            if share == 0.0 {
+                return Err(format!(
+                    "{one}: there is no step {step:?} that is ever sent"
+                ));
+            }
+            needed /= share;
+        }
+        most = most.max(needed.ceil() as u64);
+    }
+    Ok(most)
+}
+
+/// The fewest exchanges, of its step if it is about one, from which a condition can be judged.
+fn needed(one: &Threshold) -> u64 {
+    one.quantile().map_or(1, quantile::exchanges_min)
+}
+
+/// What became of the exchanges that a condition is about.
+struct Ended {
+    /// Completed or failed.
+    ended: u64,
+    /// Failed.
+    failed: u64,
+    unfinished: u64,
+}
+
+impl Ended {
+    fn of(one: &Threshold, record: &Record) -> Ended {
+        let exchanges = &record.exchanges;
+        let (completed, failed, unfinished) = match one.step() {
+            None => (exchanges.completed, exchanges.failed, exchanges.unfinished),
+            Some(name) => {
+                let step = record.steps.iter().find(|step| step.name == name);
+                step.map_or((0, 0, 0), |step| {
+                    (step.completed, step.failed, step.unfinished)
+                })
+            }
+        };
+        Ended {
+            ended: completed + failed,
+            failed,
+            unfinished,
+        }
+    }
+}
+
+/// Why one of the conditions can't be judged: there were too few exchanges, and they didn't fail.
+fn too_few(slo: &[Threshold], record: &Record) -> Option<String> {
+    slo.iter().find_map(|one| {
+        let (seen, needed) = (Ended::of(one, record), needed(one));
+        let bad = (seen.failed + seen.unfinished) as f64;
+        let is_clear = bad >= 0.5 * seen.ended.max(1) as f64;
+        let is_few = seen.ended + seen.unfinished < needed && !is_clear;
+        is_few.then(|| {
+            let of = one.step().map(|step| format!(" of {step}"));
+            format!(
+                "{} exchanges{} are too few to judge the objectives, which need {needed}; make the \
+                 probes longer (--duration)",
+                seen.ended,
+                of.unwrap_or_default()
+            )
+        })
+    })
 }
 
 /// Judges one probe.
@@ -47,15 +122,7 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
         why,
         by_connections: false,
     };
-    let exchanges = &record.exchanges;
-    let ended = exchanges.completed + exchanges.failed;
-    let bad = exchanges.failed + exchanges.unfinished;
-    let needed = exchanges_min(slo);
-    if ended + exchanges.unfinished < needed && (bad as f64) < 0.5 * ended.max(1) as f64 {
-        let why = format!(
-            "{ended} exchanges are too few to judge the objectives, which need {needed}; make the \
-             probes longer (--duration)"
-        );
+    if let Some(why) = too_few(slo, record) {
         return of(Verdict::Unknown(why.clone()), why);
     }
     let outcomes = check::evaluate(slo, record);
@@ -130,17 +197,55 @@ fn waited_for_connections(slo: &[Threshold], record: &Record) -> bool {
     let mut of_service = record.clone();
     of_service.response_time_us = record.service_time_us;
     of_service.histograms.response_time = record.histograms.service_time.clone();
-    slo.iter()
-        .all(|threshold| threshold.evaluate(&of_service).ok)
+    slo.iter().all(|one| {
+        for step in &mut of_service.steps {
+            step.response_time_us = step.service_time_us;
+            step.response_time = no_shorter(&step.service_time_us, one.quantile());
+        }
+        one.evaluate(&of_service).ok
+    })
+}
+
+/// A distribution that at this quantile is no shorter than one of which only these figures are
+/// known, as of the service times of a step.
+fn no_shorter(times: &Times, quantile: Option<f64>) -> String {
+    let figures = [
+        (0.5, times.p50),
+        (0.75, times.p75),
+        (0.9, times.p90),
+        (0.95, times.p95),
+        (0.99, times.p99),
+        (0.999, times.p99_9),
+        (0.9999, times.p99_99),
+        (1.0, times.max),
+    ];
+    let quantile = quantile.unwrap_or(1.0);
+    let above = figures
+        .into_iter()
+        .filter(|(share, _)| *share >= quantile - 1e-9);
+    let mut histogram = Histogram::new();
+    let us = above.filter_map(|(_, us)| us).min_by(f64::total_cmp);
+    if let Some(us) = us {
+        histogram.record((us * 1000.0) as u64);
+    }
+    histogram.to_hdr_v2_base64()
 }
 
 /// What was answered in time to count, as a share of what was due. Failures count as answers only
-/// where the conditions say how many may fail.
+/// where the conditions say how many may fail: of all, or of these steps.
 fn served(slo: &[Threshold], record: &Record) -> f64 {
     let offered = record.offered_rate.unwrap_or_default() * record.duration_s;
     let mut answered = record.achieved_rate * record.duration_s;
-    if slo.iter().any(Threshold::is_about_failures) && record.exchanges.completed > 0 {
+    let about = slo.iter().filter(|one| one.is_about_failures());
+    let of_all = about.clone().any(|one| one.step().is_none());
+    if of_all && record.exchanges.completed > 0 {
         answered += record.exchanges.failed as f64;
+    } else if record.exchanges.completed > 0 {
+        let mut counted = BTreeSet::new();
+        let new = about.filter(|one| counted.insert(one.step()));
+        answered += new
+            .map(|one| Ended::of(one, record).failed as f64)
+            .sum::<f64>();
     }
     match offered > 0.0 {
         true => answered / offered,

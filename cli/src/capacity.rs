@@ -6,6 +6,7 @@ use capacity::{Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
 use lab::network::wants_host;
+use load::plan::workload::Order;
 use load::{Plan, Redaction};
 use measure::host::Host;
 
@@ -14,7 +15,7 @@ use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::network;
 use crate::output::terminal::{self, Paint};
-use crate::run::plan;
+use crate::run::{plan, targets};
 use crate::this_program;
 
 /// A URL that only serves to see what the flags about a load would make of it.
@@ -52,14 +53,19 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
 
 /// Whether a server is searched that somebody else runs.
 fn is_target(arguments: &Capacity) -> bool {
-    arguments.whose.contains("://")
+    arguments.targets.is_given() || whose(arguments).contains("://")
+}
+
+/// The URL or the file; nothing where there are only targets.
+fn whose(arguments: &Capacity) -> &str {
+    arguments.whose.as_deref().unwrap_or_default()
 }
 
 /// Why everything has to run in the host's network, if so.
 fn in_host(arguments: &Capacity) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
-        false => wants_host(Path::new(&arguments.whose)).then_some(network::WRITTEN),
+        false => wants_host(Path::new(whose(arguments))).then_some(network::WRITTEN),
     }
 }
 
@@ -93,8 +99,15 @@ fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
 }
 
 fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
-    let base = plan::base(&arguments.whose, &arguments.load, Redaction::default());
-    let mut plan = base.map_err(Failure::usage)?;
+    let base = |url: &str| plan::base(url, &arguments.load, Redaction::default());
+    arguments.targets.check().map_err(Failure::usage)?;
+    let plan = match &arguments.whose {
+        Some(url) if !arguments.targets.is_given() => base(url),
+        url => of_targets(url.as_deref(), arguments),
+    };
+    let mut plan = plan.map_err(Failure::usage)?;
+    let known = targets::known_steps("--slo", &arguments.slo, &plan);
+    known.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
     plan::call(&arguments.load, &mut plan, stop)?;
     Ok(Whose::Target {
@@ -103,17 +116,38 @@ fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
     })
 }
 
+/// A load whose requests differ, and that goes on for as long as it is wanted.
+fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
+    let given = &arguments.targets;
+    if let Some(file) = url.filter(|url| !url.contains("://") && url.ends_with(".toml")) {
+        return Err(format!(
+            "{file} is a comparison file, which sets its own requests: write `targets`, `template` \
+             and `data` into its [workload]"
+        ));
+    }
+    if given.data_order == Some(Order::Once) {
+        return Err(
+            "--data-order once: a search sends requests for as long as it takes, so its rows can't \
+             be used up; use in-turn, random or zipf:1.1"
+                .to_owned(),
+        );
+    }
+    targets::plan(url, given, &arguments.load, |origin| {
+        plan::without_request(origin, &arguments.load, Redaction::default())
+    })
+}
+
 /// A comparison says itself how its rows are loaded.
 fn file(arguments: &Capacity) -> Result<Whose, String> {
+    let file = whose(arguments);
     let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
     match plan::base(ANY, &arguments.load, Redaction::default()) {
         Ok(plan) if plan == usual && arguments.load.connections.is_none() => {
-            Ok(Whose::File(PathBuf::from(&arguments.whose)))
+            Ok(Whose::File(PathBuf::from(file)))
         }
         _ => Err(format!(
-            "{} is a comparison file, which sets its own requests and connections: put these \
-             options into its [workload], or give a URL instead",
-            arguments.whose
+            "{file} is a comparison file, which sets its own requests and connections: put these \
+             options into its [workload], or give a URL instead"
         )),
     }
 }
@@ -210,6 +244,16 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_a_way_out() {
         for (words, part) in [
             ("--slo p99 http://a/", "write it like"),
+            ("--slo p99{x}<1s http://a/", "every request is the same"),
+            (
+                "--slo p99{x}<1s --template http://a/b",
+                "the steps are GET /b",
+            ),
+            ("--data a.csv --data-order once http://a/", "random or zipf"),
+            ("--data a.csv a.toml", "into its [workload]"),
+            ("--targets a.http http://a/", "cannot be used with"),
+            ("--pick random http://a/", "--targets"),
+            ("--slo p99<1s", "URL|FILE.toml"),
             ("--precision 0 http://a/", "2%"),
             ("--from fast http://a/", "a rate like"),
             ("--usl 1,x http://a/", "whole number"),

@@ -158,7 +158,7 @@ fn address(text: &str) -> Result<(Address, String), String> {
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host);
     let host = if host.is_empty() { "0.0.0.0" } else { host };
-    let found = load::look_up(host, port, Time::now() + RESOLVED_WITHIN)
+    let found = load::look_up(host, port, None, Time::now() + RESOLVED_WITHIN)
         .map_err(|error| bad(&format!("can't resolve {host} ({error})")))?;
     found
         .into_iter()

@@ -99,7 +99,8 @@ pub fn one(
     let (mut store, begun) = open(place, &comparison, file).map_err(CannotBegin::Impossible)?;
     let mut manifest = new_manifest(&comparison, file, &placement, options);
     if let Some(begun) = &begun {
-        resume::check(begun, store.folder(), file, &manifest).map_err(CannotBegin::Impossible)?;
+        resume::check(begun, store.folder(), file, &comparison, &manifest)
+            .map_err(CannotBegin::Impossible)?;
         same_roles(&mut comparison, &begun.manifest);
         manifest = resume::resumed(manifest, begun);
     }
@@ -234,7 +235,8 @@ fn open(
         Place::Begun(folder) => {
             let (store, begun) = Store::open(folder)?;
             if !comparison.redaction.has_key() {
-                resume::key_is_there(store.folder(), begun.manifest.file_hash.as_deref(), file)?;
+                let hash = begun.manifest.file_hash.as_deref();
+                resume::key_is_there(store.folder(), hash, file, comparison)?;
             }
             (store, Some(begun))
         }
@@ -254,6 +256,7 @@ fn new_manifest(
     let mut cautions = cautions(&host, of_cores(comparison, placement), pressure_before);
     let made = options.made.iter();
     cautions.extend(made.flat_map(|made| made.cautions.clone()));
+    cautions.extend(comparison.notes());
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
         setup: setup(comparison, placement, unix_seconds()),
@@ -261,7 +264,7 @@ fn new_manifest(
         host,
         pressure_before,
         network: network::here(),
-        file_hash: Some(comparison.redaction.fingerprint(file)),
+        file_hash: Some(comparison.hash(file)),
         asked: Asked {
             rounds: options.rounds,
             window_s: options.window.map(|window| window.as_secs_f64()),

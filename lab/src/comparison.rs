@@ -346,6 +346,7 @@ impl Reader<'_> {
             let mut question = workload
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
+            self.check_steps(&question)?;
             question.redaction = self.redaction.clone();
             question.tell_secrets();
             for answer in &subject.answers {
@@ -354,6 +355,11 @@ impl Reader<'_> {
             self.check_kind(&subject, &wanted.subject)?;
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
+            }
+            if of_generators && question.mix.is_some() {
+                let what = "generators are compared, and requests that differ are for servers: \
+                            write them into the generators' commands";
+                return Err(self.document.fault(Some(wanted.name.span()), what));
             }
             let generator = match (wanted.generator, of_generators) {
                 (Some(generator), _) => Some(generator.into_inner()),
@@ -375,6 +381,23 @@ impl Reader<'_> {
             });
         }
         Ok(rows)
+    }
+
+    /// Conditions of phases are about steps that there are.
+    fn check_steps(&self, question: &Question) -> Result<(), BadFile> {
+        let names = question.mix.as_ref().map(|mix| mix.workload.names().0);
+        let names = names.unwrap_or_default();
+        let rules = self.phases.iter().flat_map(|phase| &phase.pass);
+        let mut unknown = rules
+            .filter(|rule| {
+                rule.step()
+                    .is_some_and(|step| !names.iter().any(|one| one == step))
+            })
+            .map(|rule| format!("`{rule}` in `pass` is about a request that isn't in `targets`"));
+        match unknown.next() {
+            Some(what) => Err(self.document.fault(None, what)),
+            None => Ok(()),
+        }
     }
 
     /// Servers are loaded and commands are timed; no workload fits both.
@@ -644,7 +667,8 @@ fn declared(
                     \"FILE.proto\"`";
         return Err(document.fault(Some(workload.path.span()), what));
     }
-    if subject.answer(path, question.protocol).is_some() {
+    // Each request of a mix is asked for, and has to be a success, before the load.
+    if question.mix.is_some() || subject.answer(path, question.protocol).is_some() {
         return Ok(());
     }
     let known = subject.answers.iter();

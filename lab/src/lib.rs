@@ -26,6 +26,7 @@ pub mod hidden;
 pub mod judged;
 pub mod judging;
 pub mod manifest;
+mod named;
 mod naming;
 pub mod network;
 pub mod phase;

@@ -13,6 +13,7 @@ use measure::time::{unix_seconds, utc_stamp};
 use supervisor::binaries::Binary;
 use supervisor::network::Network;
 
+use crate::comparison::Comparison;
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};
 use crate::rounds::Entry;
 use crate::store::{ASKED, Kept, MANIFEST};
@@ -27,13 +28,14 @@ const HASH_SHOWN: usize = 12;
 ///
 /// # Errors
 /// A sentence that says in what they differ.
-pub(crate) fn check(kept: &Kept, folder: &Path, file: &[u8], now: &Manifest) -> Result<(), String> {
-    same_file(
-        folder,
-        kept.manifest.file_hash.as_deref(),
-        file,
-        now.file_hash.as_deref(),
-    )?;
+pub(crate) fn check(
+    kept: &Kept,
+    folder: &Path,
+    file: &[u8],
+    comparison: &Comparison,
+    now: &Manifest,
+) -> Result<(), String> {
+    same_file(folder, kept.manifest.file_hash.as_deref(), file, comparison)?;
     let (before, folder) = (&kept.manifest, folder.display());
     let differ = now.asked.differs_from(&before.asked);
     if !differ.is_empty() {
@@ -135,7 +137,8 @@ fn same_generator(before: &Setup, now: &Setup) -> Result<(), String> {
 }
 
 /// Whether a comparison's file is still what it was when it was begun in `folder`: byte by byte
-/// where it has no secrets, which what is kept of it there hasn't either; else by its keyed hash.
+/// where it has no secrets, which what is kept of it there hasn't either; else by its keyed hash,
+/// as wherever its rows name files, which aren't kept.
 ///
 /// # Errors
 /// A sentence that says where to look.
@@ -143,13 +146,20 @@ pub fn same_file(
     folder: &Path,
     hash_before: Option<&str>,
     file: &[u8],
-    hash: Option<&str>,
+    comparison: &Comparison,
 ) -> Result<(), String> {
     let kept = folder.join(ASKED);
-    let by_hash = hash_before.is_some() && hash_before == hash;
-    match by_hash || is_kept(folder, file)? {
-        true => Ok(()),
-        false => Err(format!(
+    if hash_before.is_some_and(|before| before == comparison.hash(file)) {
+        return Ok(());
+    }
+    match (is_kept(folder, file)?, comparison.named().is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(
+            "a file that the comparison names (targets, data, message or proto) has changed since \
+             it was started: use what it was, or start over"
+                .to_owned(),
+        ),
+        (false, _) => Err(format!(
             "it was started with a different file, which is kept as {} without its secrets: use \
              that file with the same secrets, or start over",
             kept.display()
@@ -165,17 +175,23 @@ fn is_kept(folder: &Path, file: &[u8]) -> Result<bool, String> {
 }
 
 /// Whether hashes in `folder` can be compared with new ones, if it was begun with them and the file
-/// has secrets. A pack holds no key.
+/// has secrets or names files. A pack holds no key.
 ///
 /// # Errors
 /// A sentence that names the key that is missing.
-pub fn key_is_there(folder: &Path, hash_before: Option<&str>, file: &[u8]) -> Result<(), String> {
+pub fn key_is_there(
+    folder: &Path,
+    hash_before: Option<&str>,
+    file: &[u8],
+    comparison: &Comparison,
+) -> Result<(), String> {
     let key = folder.join(KEY_FILE);
-    match hash_before.is_none() || key.is_file() || is_kept(folder, file)? {
+    let is_whole = || Ok::<bool, String>(comparison.named().is_empty() && is_kept(folder, file)?);
+    match hash_before.is_none() || key.is_file() || is_whole()? {
         true => Ok(()),
         false => Err(format!(
-            "{} is missing, so we can't tell whether the comparison and its secrets are still the \
-             same: start over",
+            "{} is missing, so we can't tell whether the comparison, its secrets and the files it \
+             names are still the same: start over",
             key.display()
         )),
     }

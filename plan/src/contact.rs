@@ -8,6 +8,7 @@ use proto::http1::request::RequestSpec;
 use proto::http2;
 use proto::websocket::client::Opening;
 
+use crate::family::Family;
 use crate::invalid::Invalid;
 use crate::protocol::{Call, Protocol, Tls};
 use crate::redaction::Redaction;
@@ -33,6 +34,8 @@ pub struct Contact {
     pub timeout_s: f64,
     /// The flag that sets it.
     pub timeout_flag: &'static str,
+    /// The version of IP that names are resolved to; none: any.
+    pub family: Option<Family>,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
     /// `auto`, `uring` or `epoll`.
@@ -61,6 +64,9 @@ impl Contact {
     pub fn validate(&self) -> Result<(), Invalid> {
         self.protocol.validate()?;
         self.target.validate()?;
+        if let Some(family) = self.family {
+            family.validate(&self.target, &self.source_addresses)?;
+        }
         match &self.tls {
             Some(tls) => tls.validate()?,
             None if self.target.is_secure() => {

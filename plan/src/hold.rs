@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
+use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
@@ -53,6 +54,9 @@ pub struct Plan {
     /// Worker threads, each pinned and with a driver of its own; null: the fewest that the
     /// open-files limit allows.
     pub threads: Option<u32>,
+    /// The version of IP that names are resolved to; null: any.
+    #[serde(default)]
+    pub family: Option<Family>,
     /// Local addresses that connections take in turn. Empty: the kernel chooses, or, towards this
     /// very host, as many of 127.0.0.0/8 as the connections need.
     pub source_addresses: Vec<IpAddr>,
@@ -135,6 +139,7 @@ impl Plan {
             },
             retries: 10,
             threads: None,
+            family: None,
             source_addresses: Vec::new(),
             cpus: Vec::new(),
             receive_buffer_bytes: None,
@@ -161,6 +166,7 @@ impl Plan {
             back_off,
             retries,
             threads,
+            family,
             source_addresses,
             cpus,
             receive_buffer_bytes,
@@ -183,6 +189,7 @@ impl Plan {
             back_off: *back_off,
             retries: *retries,
             threads: *threads,
+            family: *family,
             source_addresses: source_addresses.clone(),
             cpus: cpus.clone(),
             receive_buffer_bytes: *receive_buffer_bytes,
@@ -248,6 +255,7 @@ impl Plan {
             keep_alive: true,
             timeout_s: self.connect_timeout_s,
             timeout_flag: "--connect-timeout",
+            family: self.family,
             source_addresses: self.source_addresses.clone(),
             engine: self.engine.clone(),
             seed: self.seed,

@@ -10,6 +10,7 @@
 
 mod bytes;
 mod contact;
+mod family;
 pub mod hold;
 mod invalid;
 pub mod protocol;
@@ -21,9 +22,10 @@ mod target;
 pub mod workload;
 
 pub use contact::Contact;
+pub use family::Family;
 pub use invalid::Invalid;
 pub use redaction::Redaction;
-pub use request::Request;
+pub use request::{Request, authenticate};
 pub use run::{CONNECTIONS_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use target::{HostPort, Target};
 pub use workload::{Step, Workload};

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
+use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
@@ -64,6 +65,9 @@ pub struct Plan {
     pub warm_up_s: f64,
     /// Seconds after which an unanswered exchange times out, counted from when it was sent.
     pub timeout_s: f64,
+    /// The version of IP that names are resolved to; null: any.
+    #[serde(default)]
+    pub family: Option<Family>,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
     /// CPUs that the workers are pinned to in turn; empty: the allowed ones, from the last
@@ -150,6 +154,7 @@ impl Plan {
             count: None,
             warm_up_s: 0.0,
             timeout_s: 2.0,
+            family: None,
             source_addresses: Vec::new(),
             cpus: Vec::new(),
             receive_buffer_bytes: None,
@@ -177,6 +182,7 @@ impl Plan {
             count,
             warm_up_s,
             timeout_s,
+            family,
             source_addresses,
             cpus,
             receive_buffer_bytes,
@@ -200,6 +206,7 @@ impl Plan {
             count: *count,
             warm_up_s: *warm_up_s,
             timeout_s: *timeout_s,
+            family: *family,
             source_addresses: source_addresses.clone(),
             cpus: cpus.clone(),
             receive_buffer_bytes: *receive_buffer_bytes,
@@ -299,6 +306,7 @@ impl Plan {
             keep_alive: self.keep_alive,
             timeout_s: self.timeout_s,
             timeout_flag: "--timeout",
+            family: self.family,
             source_addresses: self.source_addresses.clone(),
             engine: self.engine.clone(),
             seed: self.seed,

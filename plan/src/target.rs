@@ -66,7 +66,8 @@ impl Target {
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
             return Err(bad(
-                "credentials in URLs aren't sent; use -H 'Authorization: …'",
+                "credentials in URLs aren't sent; use --user NAME:PASSWORD, or -H 'Authorization: \
+                 …'",
             ));
         }
         let (host, port) = split_port(authority).map_err(bad)?;

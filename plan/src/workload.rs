@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,24 @@ pub enum Order {
     Once,
 }
 
+impl FromStr for Order {
+    type Err = Invalid;
+
+    /// `in-turn`, `random`, `zipf:1.1` or `once`.
+    fn from_str(text: &str) -> Result<Order, Invalid> {
+        let exponent = text.strip_prefix("zipf:").map(str::parse::<f64>);
+        match (text, exponent) {
+            ("in-turn", _) => Ok(Order::InTurn),
+            ("random", _) => Ok(Order::Random),
+            ("once", _) => Ok(Order::Once),
+            (_, Some(Ok(exponent))) => Ok(Order::Zipf(exponent)),
+            _ => Err(Invalid(
+                "use in-turn, random, once, or zipf with an exponent, such as zipf:1.1".into(),
+            )),
+        }
+    }
+}
+
 impl Workload {
     /// Steps by weight where one has a weight other than 1, and else in turn.
     pub fn new(steps: Vec<Step>) -> Workload {
@@ -139,6 +158,34 @@ impl Workload {
             names.push(OTHERS.to_owned());
         }
         (names, of_steps)
+    }
+
+    /// Whether a step, which is one of it, is ever picked.
+    pub fn sends(&self, step: &Step) -> bool {
+        self.weight_of(step) > 0
+    }
+
+    /// How often the steps that are called so are picked together, as a share; 0 where there are
+    /// none.
+    pub fn share_of(&self, name: &str) -> f64 {
+        let (names, of_steps) = self.names();
+        let Some(wanted) = names.iter().position(|known| known == name) else {
+            return 0.0;
+        };
+        let (mut own, mut all) = (0, 0);
+        for (step, index) in self.steps.iter().zip(of_steps) {
+            let weight = self.weight_of(step);
+            all += weight;
+            own += weight * u64::from(usize::from(index) == wanted);
+        }
+        own as f64 / all.max(1) as f64
+    }
+
+    fn weight_of(&self, step: &Step) -> u64 {
+        match self.pick {
+            Pick::InTurn | Pick::Random => 1,
+            Pick::Weighted => step.weight.into(),
+        }
     }
 
     /// It without its secrets, and of many steps the first.
@@ -317,6 +364,26 @@ mod tests {
         assert_eq!(names.len(), NAMES_MAX + 1);
         assert_eq!(names.last().map(String::as_str), Some(OTHERS));
         assert_eq!(of_steps[62..], [62, 63, 64, 64, 64, 64, 64, 64, 3, 64]);
+    }
+
+    #[test]
+    fn shares_are_those_by_which_steps_are_picked() {
+        let named = |name: &str, weight| Step {
+            weight,
+            ..step(name, "http://x/")
+        };
+        let steps = vec![named("a", 1), named("b", 1), named("a", 1), named("c", 1)];
+        let in_turn = Workload::new(steps);
+        let of = |workload: &Workload| ["a", "b", "d"].map(|name| workload.share_of(name));
+        assert_eq!(of(&in_turn), [0.5, 0.25, 0.0]);
+        let weighted = Workload::new(vec![named("a", 6), named("b", 0), named("c", 2)]);
+        assert_eq!(of(&weighted), [0.75, 0.0, 0.0]);
+        assert!(weighted.sends(&weighted.steps[0]) && !weighted.sends(&weighted.steps[1]));
+        let random = Workload {
+            pick: Pick::Random,
+            ..weighted
+        };
+        assert_eq!(random.share_of("b"), 1.0 / 3.0);
     }
 
     #[test]

@@ -24,11 +24,18 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
         Some(instead) => (&*instead.host, instead.port),
         None => (&*target.host, target.port),
     };
-    let found = look_up(host, port, deadline).map_err(|why| {
+    let wanted = contact.family;
+    let found = look_up(host, port, wanted, deadline).map_err(|why| {
         LoadError::Unresolved(format!(
             "can't resolve {host:?} ({why}): check the name, or connect elsewhere with --connect-to"
         ))
     })?;
+    if let Some(wanted) = wanted.filter(|_| found.is_empty()) {
+        return Err(LoadError::Unresolved(format!(
+            "{host:?} has no {wanted} address: drop {}, or connect elsewhere with --connect-to",
+            wanted.flag()
+        )));
+    }
     let family = contact.source_addresses.first().map(IpAddr::is_ipv4);
     let found: Vec<SocketAddr> = found
         .into_iter()
@@ -109,6 +116,7 @@ mod tests {
     use std::net::TcpListener;
     use std::time::Duration;
 
+    use plan::{Family, Plan};
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
     use super::*;
@@ -138,6 +146,17 @@ mod tests {
         assert_eq!(alive(&[gone_address, busy, free], deadline), [busy, free]);
         // The kernel would try for two minutes (tcp_syn_retries, tcp(7)).
         assert!(Time::now() < deadline);
+    }
+
+    #[test]
+    fn a_host_without_an_address_of_the_family_is_refused_with_a_sentence() {
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        plan.family = Some(Family::Ipv4);
+        let deadline = Time::now() + Duration::from_secs(8);
+        assert_eq!(resolve(&plan.contact(), deadline).unwrap().len(), 1);
+        plan.family = Some(Family::Ipv6);
+        let text = resolve(&plan.contact(), deadline).unwrap_err().to_string();
+        assert!(text.contains("has no IPv6 address: drop --ipv6"), "{text}");
     }
 
     #[test]

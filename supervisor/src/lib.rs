@@ -23,6 +23,7 @@ mod listening;
 pub mod live;
 pub mod loading;
 mod log;
+mod mix;
 pub mod network;
 pub mod outside;
 pub mod process;
@@ -32,6 +33,9 @@ pub mod setting;
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]
 mod skip;
+mod spoken;
 pub mod subject;
 pub mod watch;
 pub mod workload;
+
+pub use mix::Mix;

@@ -420,12 +420,20 @@ fn first_question(subject: &Subject, port: u16) -> Result<Plan, String> {
     declared.question(&subject.folder)?.plan(subject.at(port))
 }
 
-/// The answer to a row's own question, which has to be a success, without what may differ from one
+/// The answer to a row's own question, or those to each request of its mix: which have to be a
+/// success, without what may differ from one
 /// answer to the next.
 fn answer(row: &Row, port: u16) -> Result<Answer, String> {
     let question = &row.question;
     let declared = row.subject.answer(&question.path, question.protocol);
     let asked = question.plan(row.subject.at(port));
+    if let Some(mix) = &question.mix {
+        let lasting = |path: &str, body: &[u8]| {
+            let declared = row.subject.answer(path, question.protocol);
+            declared.map_or_else(|| body.to_vec(), |declared| declared.lasting(body))
+        };
+        return mix.answer(&asked?, ask, lasting);
+    }
     let answer = asked
         .and_then(|plan| ask(&plan))
         .and_then(|answer| match answer.is_success() {

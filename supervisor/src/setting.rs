@@ -159,6 +159,8 @@ pub fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
         message: None,
         repeat: NonZeroU32::MIN,
         proto: None,
+        mix: None,
+        named: Vec::new(),
         redaction: Redaction::default(),
     }
 }

@@ -218,6 +218,8 @@ impl Answer {
             message: workload::message(self.message.as_deref(), folder)?,
             repeat: NonZeroU32::MIN,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
+            mix: None,
+            named: Vec::new(),
             redaction: Redaction::default(),
         })
     }

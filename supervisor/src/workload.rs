@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::grpc::{Method, Source};
+use load::plan::Request;
+use load::plan::workload::{Order, Pick};
 use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use crate::document;
+use crate::mix::{Mix, Wanted, of_contents};
+pub use crate::spoken::Protocol;
 
 /// The largest payload: a message is kept whole, several times.
 pub(crate) const PAYLOAD_MAX: u64 = 16 << 20;
@@ -27,33 +32,6 @@ pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
 pub const WINDOW_TOO_SHORT: &str =
     "a window below 10 ms measures only the clock; write it like \"1s\"";
-
-/// What is spoken with a subject.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// HTTP/1.1.
-    #[default]
-    Http1,
-    /// HTTP/2: by ALPN over TLS, else by prior knowledge.
-    Http2,
-    /// gRPC; the path is `/package.Service/Method`.
-    Grpc,
-    /// WebSocket.
-    WebSocket,
-}
-
-impl Protocol {
-    /// Its name as people write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Http1 => "HTTP/1.1",
-            Protocol::Http2 => "HTTP/2",
-            Protocol::Grpc => "gRPC",
-            Protocol::WebSocket => "WebSocket",
-        }
-    }
-}
 
 /// Where a subject is asked.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +56,8 @@ impl At<'_> {
     }
 }
 
-/// One question to a subject, the same for every exchange of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One question to a subject, the same for every exchange of a run; or those of a mix.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The path, with its query.
     pub path: String,
@@ -95,6 +73,10 @@ pub struct Question {
     pub repeat: NonZeroU32,
     /// The `.proto` file that describes a gRPC message.
     pub proto: Option<PathBuf>,
+    /// Requests that differ, in the place of the one that the rest says; none: all are that.
+    pub mix: Option<Mix>,
+    /// Hashes of what is in the files that were named for it; empty: none were.
+    pub named: Vec<u8>,
     /// What is hidden when it is written or printed.
     pub redaction: Redaction,
 }
@@ -102,6 +84,9 @@ pub struct Question {
 impl Question {
     /// The question in words, for a report.
     pub fn words(&self) -> String {
+        if let Some(mix) = &self.mix {
+            return mix.words(self.protocol, &self.redaction);
+        }
         let method = match self.protocol {
             Protocol::Http1 | Protocol::Http2 => format!("{} ", self.http_method()),
             Protocol::Grpc | Protocol::WebSocket => String::new(),
@@ -130,6 +115,9 @@ impl Question {
     pub fn tell_secrets(&self) {
         let fields = self.headers.iter().map(|(name, value)| (&**name, &**value));
         self.redaction.learn(fields, &self.path);
+        if let Some(mix) = &self.mix {
+            mix.tell_secrets(&self.redaction);
+        }
     }
 
     /// A method of gRPC with what describes its messages; none for other protocols, and for calls
@@ -199,6 +187,14 @@ impl Question {
                 http2: Http2::default(),
             };
         }
+        if let Some(mix) = &self.mix {
+            plan.workload = Some(mix.sent_to(&plan.target));
+            plan.request = Request {
+                method: "GET".to_owned(),
+                headers: Vec::new(),
+                body: Vec::new(),
+            };
+        }
         Ok(plan)
     }
 
@@ -257,6 +253,21 @@ pub struct Workload {
     /// The `.proto` file of a gRPC method, beside the comparison.
     #[serde(default)]
     pub proto: Option<PathBuf>,
+    /// A file of requests that differ, beside the comparison.
+    #[serde(default)]
+    pub targets: Option<PathBuf>,
+    /// Which of them is next; without it by weight where there are weights, else in turn.
+    #[serde(default)]
+    pub pick: Option<Pick>,
+    /// Whether the path, the headers and the message have `{{variables}}`.
+    #[serde(default)]
+    pub template: bool,
+    /// A file whose columns are such variables, beside the comparison.
+    #[serde(default)]
+    pub data: Option<PathBuf>,
+    /// Which row of it is next.
+    #[serde(default, deserialize_with = "order")]
+    pub data_order: Option<Order>,
     /// How many bytes `{payload}` stands for in the path, the message and declared answers.
     #[serde(default, deserialize_with = "payload")]
     pub payload: Option<u64>,
@@ -310,6 +321,12 @@ pub struct Difference {
     message: Option<Spanned<String>>,
     repeat: Option<NonZeroU32>,
     proto: Option<PathBuf>,
+    targets: Option<PathBuf>,
+    pick: Option<Pick>,
+    template: Option<bool>,
+    data: Option<PathBuf>,
+    #[serde(default, deserialize_with = "order")]
+    data_order: Option<Order>,
     /// Connections of the load.
     pub connections: Option<NonZeroU32>,
     pipeline: Option<NonZeroU32>,
@@ -343,6 +360,11 @@ impl Workload {
             message: None,
             repeat: one(),
             proto: None,
+            targets: None,
+            pick: None,
+            template: false,
+            data: None,
+            data_order: None,
             payload: None,
             workers: None,
             connections: one(),
@@ -368,6 +390,11 @@ impl Workload {
             message: difference.message.or(base.message),
             repeat: difference.repeat.unwrap_or(base.repeat),
             proto: difference.proto.or(base.proto),
+            targets: difference.targets.or(base.targets),
+            pick: difference.pick.or(base.pick),
+            template: difference.template.unwrap_or(base.template),
+            data: difference.data.or(base.data),
+            data_order: difference.data_order.or(base.data_order),
             payload: difference.payload.or(base.payload),
             workers: difference.workers.or(base.workers),
             connections: difference.connections.unwrap_or(base.connections),
@@ -388,16 +415,82 @@ impl Workload {
             ));
         }
         let bytes = self.payload.unwrap_or_default();
+        let message = message.map(|text| with_payload(&text, bytes));
+        let path = path.replace(PAYLOAD, &bytes.to_string());
+        self.check_mix()?;
+        let wanted = Wanted {
+            targets: self.targets.as_deref(),
+            path: &path,
+            method: self.method.as_deref(),
+            headers: self.headers.clone(),
+            message: message.as_deref(),
+            pick: self.pick,
+            data: self.data.as_deref(),
+            data_order: self.data_order,
+            protocol: self.protocol,
+        };
+        let mix = self.is_mixed().then(|| Mix::read(&wanted, folder));
+        let mix = mix.transpose()?;
         Ok(Question {
-            path: path.replace(PAYLOAD, &bytes.to_string()),
+            named: self.named(message.as_deref(), mix.as_ref(), folder)?,
+            mix,
+            path,
             protocol: self.protocol,
             method: self.method.clone(),
             headers: self.headers.clone(),
-            message: message.map(|text| with_payload(&text, bytes)),
+            message,
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             redaction: Redaction::default(),
         })
+    }
+
+    /// Whether what is said of requests that differ goes together.
+    fn check_mix(&self) -> Result<(), String> {
+        let what = if self.targets.is_none() && self.pick.is_some() {
+            "`pick` is about `targets`: add them, or drop it"
+        } else if self.data.is_none() && self.data_order.is_some() {
+            "`data_order` is about `data`: add it, or drop it"
+        } else if self.targets.is_some() && self.path.get_ref().as_str() != "/" {
+            "both `path` and `targets`; expected one of them"
+        } else if !self.is_mixed() && self.path.get_ref().as_str().contains(' ') {
+            "the path has spaces; for templates such as {{random 1 9}} add `template = true`"
+        } else if self.data_order == Some(Order::Once) {
+            "`data_order = \"once\"` ends a load early, and rounds are as long as the others: use \
+             \"in-turn\", \"random\" or \"zipf:1.1\""
+        } else {
+            let many = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
+            if many || !self.is_mixed() {
+                return Ok(());
+            }
+            "requests that differ (`targets`, `template`, `data`) are for http1 and http2"
+        };
+        Err(what.to_owned())
+    }
+
+    /// Whether requests may differ.
+    fn is_mixed(&self) -> bool {
+        self.targets.is_some() || self.template || self.data.is_some()
+    }
+
+    /// Hashes of what is in the files that this names; what they name in turn is among it only
+    /// where that is a request's.
+    fn named(
+        &self,
+        message: Option<&str>,
+        mix: Option<&Mix>,
+        folder: &Path,
+    ) -> Result<Vec<u8>, String> {
+        let mut named = mix.map_or(Vec::new(), |mix| mix.contents().to_vec());
+        let given = self.message.as_ref().map(|text| text.get_ref().as_str());
+        if let Some(message) = message.filter(|_| given.is_some_and(|text| text.starts_with('@'))) {
+            named.extend(Sha256::digest(message));
+        }
+        if let Some(file) = &self.proto {
+            // One that can't be read is told of where it is needed.
+            named.extend(of_contents(&folder.join(file)).unwrap_or_default());
+        }
+        Ok(named)
     }
 
     /// Whether what is asked depends on the payload.
@@ -441,6 +534,11 @@ pub(crate) fn with_payload(text: &str, bytes: u64) -> String {
 fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(from)?;
     parse_payload(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn order<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Order>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// Reads the size of a payload: `"64"`, `"1K"`.
@@ -496,7 +594,7 @@ fn timeout() -> Duration {
     Duration::from_secs(2)
 }
 
-/// The path of a URL: begins with a slash and holds no blanks.
+/// The path of a URL: begins with a slash and holds no blanks outside of `{{templates}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlPath(String);
 
@@ -526,7 +624,11 @@ impl fmt::Display for UrlPath {
 impl<'de> Deserialize<'de> for UrlPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<UrlPath, D::Error> {
         let text = String::deserialize(from)?;
-        if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let graphic = |part: &str| part.bytes().all(|byte| byte.is_ascii_graphic());
+        let (before, templates) = text.split_once("{{").unwrap_or((text.as_str(), ""));
+        // What stands before the end of a template is its own.
+        let behind = |part: &str| graphic(part.split_once("}}").map_or(part, |(_, rest)| rest));
+        if text.starts_with('/') && graphic(before) && templates.split("{{").all(behind) {
             return Ok(UrlPath(text));
         }
         Err(D::Error::custom(format!(

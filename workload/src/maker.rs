@@ -130,6 +130,13 @@ pub struct Maker {
     broken: Option<String>,
 }
 
+impl Values for Row<'_> {
+    #[inline]
+    fn value(&self, column: usize) -> &[u8] {
+        Row::value(self, column)
+    }
+}
+
 /// A row that was read, and stays until another is copied here.
 #[derive(Debug, Default)]
 struct RowCopy {

@@ -71,7 +71,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "supervisor",
         holds: "subjects by themselves: folders, builds, processes, companions; watching them",
-        imports: &["load", "measure", "statistics"],
+        imports: &["load", "measure", "statistics", "workload"],
         test_imports: &[],
     },
     Crate {
@@ -96,6 +96,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "report",
             "statistics",
             "supervisor",
+            "workload",
         ],
         test_imports: &[],
     },

@@ -30,6 +30,16 @@ pub(super) struct Excuse {
     late_s: f64,
 }
 
+/// What came to nothing, of so many exchanges.
+#[derive(Clone, Copy, Debug)]
+struct Failures {
+    of: u64,
+    failed: u64,
+    unfinished: u64,
+    /// Of those that failed.
+    timeouts: u64,
+}
+
 impl Excuse {
     pub(super) fn of(record: &Record) -> Excuse {
         let generator = &record.generator;
@@ -93,37 +103,57 @@ impl Excuse {
         (is_long && bound.evaluate(record).ok).then(|| stood_still(stall))
     }
 
-    /// The record without the failures that the generator may have caused.
+    /// The record without the failures that the generator may have caused, in all and of each step.
     fn without_failures(&self, record: &Record) -> Record {
-        let exchanges = record.exchanges;
-        let all = exchanges.completed + exchanges.failed + exchanges.unfinished;
-        let given_up = record.errors.get("timeout").copied().unwrap_or_default();
-        let given_up = given_up.min(exchanges.failed);
-        let answered_badly = exchanges.failed - given_up;
-        let in_bursts = match self.limited {
-            Some(_) => REFUSED_SHARE_MAX * all as f64,
-            None => self.stalled(record),
-        };
         let mut without = record.clone();
-        let took = (answered_badly as f64).min(in_bursts) as u64;
-        without.exchanges.failed -= took;
-        if self.late_s >= TIMEOUT_SHARE * record.plan.timeout_s {
-            let unanswered = given_up + exchanges.unfinished;
-            let ours = match self.limited {
-                Some(_) => unanswered,
-                None => unanswered.min((self.stalled(record) as u64).saturating_sub(took)),
+        let all = &mut without.exchanges;
+        let whole = Failures {
+            of: all.completed + all.failed + all.unfinished,
+            failed: all.failed,
+            unfinished: all.unfinished,
+            timeouts: record.errors.get("timeout").copied().unwrap_or_default(),
+        };
+        let (failed, unfinished) = self.caused(record, whole, whole.of);
+        all.failed -= failed;
+        all.unfinished -= unfinished;
+        all.completed += failed + unfinished;
+        all.never_sent = all.never_sent.min(all.unfinished);
+        for step in &mut without.steps {
+            let own = Failures {
+                of: step.completed + step.failed + step.unfinished,
+                failed: step.failed,
+                unfinished: step.unfinished,
+                timeouts: step.errors.get("timeout").copied().unwrap_or_default(),
             };
-            let of_failed = ours.min(given_up);
-            without.exchanges.failed -= of_failed;
-            without.exchanges.unfinished -= ours - of_failed;
-            let never_sent = without.exchanges.never_sent;
-            without.exchanges.never_sent = never_sent.min(without.exchanges.unfinished);
+            let (failed, unfinished) = self.caused(record, own, whole.of);
+            step.failed -= failed;
+            step.unfinished -= unfinished;
+            step.completed += failed + unfinished;
         }
-        let gone = exchanges.failed + exchanges.unfinished
-            - without.exchanges.failed
-            - without.exchanges.unfinished;
-        without.exchanges.completed += gone;
         without
+    }
+
+    /// How many of these failed, and are unfinished, by the generator's doing at most; `all` is
+    /// what they are a part of.
+    fn caused(&self, record: &Record, seen: Failures, all: u64) -> (u64, u64) {
+        let timeouts = seen.timeouts.min(seen.failed);
+        let answered_badly = seen.failed - timeouts;
+        let stalled = self.stalled(record) * seen.of as f64 / all.max(1) as f64;
+        let in_bursts = match self.limited {
+            Some(_) => REFUSED_SHARE_MAX * seen.of as f64,
+            None => stalled,
+        };
+        let took = (answered_badly as f64).min(in_bursts) as u64;
+        if self.late_s < TIMEOUT_SHARE * record.plan.timeout_s {
+            return (took, 0);
+        }
+        let unanswered = timeouts + seen.unfinished;
+        let ours = match self.limited {
+            Some(_) => unanswered,
+            None => unanswered.min((stalled as u64).saturating_sub(took)),
+        };
+        let of_failed = ours.min(timeouts);
+        (took + of_failed, ours - of_failed)
     }
 
     /// How many exchanges its longest stall can have touched, where it is long enough to count.

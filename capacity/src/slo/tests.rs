@@ -6,7 +6,8 @@ use load::Plan;
 use measure::histogram::Histogram;
 use measure::host::Host;
 use measure::record::{
-    Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Times, Waits,
+    Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Step, Times,
+    Waits,
 };
 use measure::time::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -361,10 +362,8 @@ fn few_exchanges_say_nothing_about_a_rare_one() {
         panic!("2,000 exchanges cannot show fewer than 0.1 % of errors");
     };
     assert!(why.contains("2995") && why.contains("--duration"), "{why}");
-    assert_eq!(
-        exchanges_min(&["mean<1ms".parse().expect("a condition")]),
-        1
-    );
+    let mean = ["mean<1ms".parse().expect("a condition")];
+    assert_eq!(exchanges_min(&mean, None), Ok(1));
 }
 
 #[test]
@@ -375,4 +374,96 @@ fn a_late_generator_spoils_a_failure_and_not_a_pass() {
     // A few refusals may come of its bursts; half of all do not.
     assert_eq!(verdict(&late(record(5000, 50, 5))), unknown);
     assert_eq!(verdict(&late(record(5000, 2500, 5))), Verdict::Fail);
+}
+
+/// The same record, of which half was a step with so many failures whose answers took `ms`, of
+/// which `service_ms` on the way; the other half was another step, without any.
+fn in_steps(whole: Record, failed: u64, ms: u64, service_ms: u64) -> Record {
+    let count = whole.exchanges.completed + whole.exchanges.failed;
+    let of = |name: &str, failed: u64, ms: u64, service_ms: u64| {
+        let times = |ms: u64| {
+            let mut times = Histogram::new();
+            (0..count / 2).for_each(|_| times.record(ms * 1_000_000));
+            times
+        };
+        Step {
+            name: name.to_owned(),
+            completed: count / 2 - failed,
+            failed,
+            response_time_us: Times::of(&times(ms)),
+            service_time_us: Times::of(&times(service_ms)),
+            response_time: times(ms).to_hdr_v2_base64(),
+            errors: BTreeMap::from([("unexpected_status".to_owned(), failed)]),
+            ..Step::default()
+        }
+    };
+    Record {
+        steps: vec![of("item", failed, ms, service_ms), of("list", 0, 5, 5)],
+        ..whole
+    }
+}
+
+#[test]
+fn a_condition_on_a_step_is_held_against_that_step_alone() {
+    let of =
+        |rule: &str, record: &Record| judge(&[rule.parse().expect("a condition")], record).verdict;
+    let slow = in_steps(record(8000, 0, 5), 0, 30, 30);
+    assert_eq!(of("p99{item}<20ms", &slow), Verdict::Fail);
+    assert_eq!(of("p99{list}<20ms", &slow), Verdict::Pass);
+    // Of all, a half is enough; of the step it isn't.
+    let few = in_steps(record(500, 0, 5), 0, 5, 5);
+    assert_eq!(of("p99<20ms", &few), Verdict::Pass);
+    let Verdict::Unknown(why) = of("p99{item}<20ms", &few) else {
+        panic!("250 exchanges are too few");
+    };
+    assert!(why.contains("250 exchanges of item"), "{why}");
+    let failing = in_steps(record(8000, 400, 5), 400, 5, 5);
+    assert_eq!(of("errors{item}<5%", &failing), Verdict::Fail);
+    assert_eq!(of("errors{item}<20%", &failing), Verdict::Pass);
+    // What may fail of one step says nothing of the other.
+    assert_eq!(of("errors{list}<20%", &failing), Verdict::Fail);
+}
+
+#[test]
+fn the_generator_has_the_same_excuses_where_a_step_is_concerned() {
+    let slo = ["p99{item}<20ms".parse().expect("a condition")];
+    let busy = Waits {
+        busy_us: 100.0,
+        ..Waits::default()
+    };
+    let by_connections = |service_ms| {
+        let queued = in_steps(waited(record(8000, 0, 40), busy), 0, 40, service_ms);
+        judge(&slo, &queued).by_connections
+    };
+    assert!(by_connections(3) && !by_connections(21));
+    let slo = ["errors{item}<1%".parse().expect("a condition")];
+    let of = |failed, record| judge(&slo, &in_steps(record, failed, 5, 5)).verdict;
+    let unknown = Verdict::Unknown("sent late".to_owned());
+    assert_eq!(of(200, late(record(8000, 200, 5))), unknown);
+    assert_eq!(of(2000, late(record(8000, 2000, 5))), Verdict::Fail);
+}
+
+#[test]
+fn a_rare_step_takes_more_exchanges_to_judge() {
+    let step = |name: &str, weight| load::plan::Step {
+        name: name.to_owned(),
+        weight,
+        target: load::plan::Target::parse("http://x/").expect("a URL"),
+        request: load::plan::Request {
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        },
+        body_is_template: false,
+        at: None,
+    };
+    let workload = Workload::new(vec![step("often", 9), step("rare", 1), step("never", 0)]);
+    let of = |rule: &str| exchanges_min(&[rule.parse().expect("a condition")], Some(&workload));
+    assert_eq!(of("p99<1s"), Ok(299));
+    assert_eq!(of("p99{rare}<1s"), Ok(2990));
+    assert_eq!(of("mean{rare}<1s"), Ok(10));
+    for rule in ["p99{never}<1s", "p99{other}<1s"] {
+        let why = of(rule).expect_err("it's never sent");
+        assert!(why.contains("ever sent"), "{why}");
+    }
 }

@@ -9,11 +9,13 @@ use load::check::Threshold;
 use super::load::Load;
 use super::network::Network;
 use super::run::Arrivals;
+use super::targets::Targets;
 use super::values;
 
 const NOTES: &str = "\
 Examples:
   ringside capacity http://localhost:8080/ --slo 'p99<10ms' --slo 'errors<0.1%'
+  ringside capacity --targets mix.http --slo 'p99{item}<20ms' --slo 'errors<0.1%'
   ringside capacity comparisons/hello.toml --slo 'p99<10ms' -o out
   ringside capacity http://localhost:8080/ --slo 'p99<50ms' --at-least 5k --usl 1,2,4,8,16,32
 
@@ -29,7 +31,8 @@ Without -c, a rate that fails only because requests waited for a free connection
 twice as many connections, up to 4096, for as long as that helps. With -c or a FILE, such a result
 is a lower bound and says so. A probe that the host disturbed doesn't count and is repeated.
 
-Objectives are the thresholds of ringside run.
+Objectives are the thresholds of ringside run; behind a response time, errors or rate, {NAME} is a
+request of --targets. --data-order once isn't for a search: its load has no end.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
 Exit codes: 0 searched; 1 no measurements; 2 wrong usage; 3 some rows failed, or a file could not be
 written; 4 --at-least could not be judged; 99 it was not reached; 130, 143 stopped by SIGINT or
@@ -40,8 +43,15 @@ SIGTERM, with a report of what was found.";
 #[command(after_help = NOTES)]
 pub(crate) struct Capacity {
     /// A server to load, or a comparison whose rows are searched in turn
-    #[arg(value_name = "URL|FILE.toml")]
-    pub(crate) whose: String,
+    #[arg(
+        id = "url",
+        value_name = "URL|FILE.toml",
+        required_unless_present = "targets"
+    )]
+    pub(crate) whose: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) targets: Targets,
 
     /// An objective, such as 'p99<10ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "slo", value_name = "RULE", help_heading = SEARCH)]

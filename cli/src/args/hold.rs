@@ -93,6 +93,10 @@ pub(crate) struct Hold {
         help_heading = REQUEST)]
     pub(crate) headers: Vec<Header>,
 
+    /// Send basic authentication (RFC 7617), unless -H sets Authorization
+    #[arg(short, long, value_name = "NAME:PASSWORD", help_heading = REQUEST)]
+    pub(crate) user: Option<String>,
+
     /// Method of HTTP/1.1 heartbeats
     #[arg(short, long, value_name = "METHOD", default_value = "GET", help_heading = REQUEST)]
     pub(crate) method: String,

@@ -48,6 +48,10 @@ pub(crate) struct Load {
         help_heading = REQUEST)]
     pub(crate) headers: Vec<Header>,
 
+    /// Send basic authentication (RFC 7617), unless -H sets Authorization
+    #[arg(short, long, value_name = "NAME:PASSWORD", help_heading = REQUEST)]
+    pub(crate) user: Option<String>,
+
     /// HTTP method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,

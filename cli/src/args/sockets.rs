@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use load::plan::Family;
 
 use super::values;
 
 /// The heading under which these stand in a help.
 pub(super) const CONNECTION: &str = "Connections";
 
-/// Where connections go instead, where they come from, and the buffers of their sockets.
+/// Where connections go instead, over which version of IP, where they come from, and the buffers of
+/// their sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
     /// Connect to this Unix socket instead of TCP
@@ -20,6 +22,14 @@ pub(crate) struct Sockets {
     /// as they are (repeatable; the first match counts)
     #[arg(long, value_name = "HOST:PORT:HOST2:PORT2", help_heading = CONNECTION)]
     pub(crate) connect_to: Vec<String>,
+
+    /// Resolve names to IPv4 addresses only
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = CONNECTION)]
+    pub(crate) ipv4: bool,
+
+    /// Resolve names to IPv6 addresses only
+    #[arg(short = '6', long, help_heading = CONNECTION)]
+    pub(crate) ipv6: bool,
 
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/24
     #[arg(long, value_name = "LIST|CIDR", help_heading = CONNECTION)]
@@ -32,4 +42,15 @@ pub(crate) struct Sockets {
     /// Send buffer of each socket (SO_SNDBUF)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]
     pub(crate) sndbuf: Option<usize>,
+}
+
+impl Sockets {
+    /// The version of IP that was asked for.
+    pub(crate) fn family(&self) -> Option<Family> {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::Ipv4),
+            (_, true) => Some(Family::Ipv6),
+            _ => None,
+        }
+    }
 }

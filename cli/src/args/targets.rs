@@ -44,6 +44,22 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
+    /// Refuses what says nothing without a file of requests. (clap asks for no argument that
+    /// another one excludes, and the URL excludes the file.)
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let alone = [
+            (self.pick.is_some(), "--pick"),
+            (self.targets_format.is_some(), "--targets-format"),
+        ];
+        let mut alone = alone.iter().filter(|_| self.targets.is_none());
+        match alone.find(|(given, _)| *given) {
+            Some((_, flag)) => Err(format!(
+                "{flag} needs a file of requests: add --targets, or drop {flag}"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Whether requests may differ.
     pub(crate) fn is_given(&self) -> bool {
         self.targets.is_some() || self.template || self.data.is_some()

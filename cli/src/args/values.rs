@@ -122,16 +122,8 @@ pub(super) fn targets_format(text: &str) -> Result<Format, String> {
 
 /// `in-turn`, `random`, `zipf:1.1` or `once`.
 pub(super) fn order(text: &str) -> Result<Order, String> {
-    let exponent = text.strip_prefix("zipf:").map(str::parse::<f64>);
-    match (text, exponent) {
-        ("in-turn", _) => Ok(Order::InTurn),
-        ("random", _) => Ok(Order::Random),
-        ("once", _) => Ok(Order::Once),
-        (_, Some(Ok(exponent))) => Ok(Order::Zipf(exponent)),
-        _ => {
-            Err("use in-turn, random, once, or zipf with an exponent, such as zipf:1.1".to_owned())
-        }
-    }
+    text.parse()
+        .map_err(|error: <Order as FromStr>::Err| error.to_string())
 }
 
 /// `auto`, `uring` or `epoll`.

@@ -10,10 +10,9 @@ use supervisor::document::nearest;
 use super::{Arguments, verbs};
 
 /// Flags of curl, ab, hey, oha and k6, with the flag that means the same here.
-const ELSEWHERE: [(&str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str); 4] = [
     ("-X", "-m", "sets the HTTP method"),
     ("--request", "-m", "sets the HTTP method"),
-    ("--data", "-b", "sets the body"),
     ("--vus", "-c", "sets the number of connections"),
     ("-z", "-d", "sets the duration"),
 ];
@@ -146,10 +145,6 @@ mod tests {
                 assert!(told.contains("tip: -m sets the HTTP method"), "{told}");
             }
         }
-        let told = wrong("hold --data x http://127.0.0.1:1/");
-        assert!(!told.contains("tip: -b"), "{told}");
-        let told = wrong("capacity --data x http://127.0.0.1:1/");
-        assert!(told.contains("tip: -b sets the body"), "{told}");
         for vus in ["--vus 5", "--vus=5"] {
             let told = wrong(&format!("run {vus} http://127.0.0.1:1/"));
             assert!(

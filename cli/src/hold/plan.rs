@@ -34,6 +34,11 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.retries = arguments.retries;
     plan.seed = arguments.seed;
     plan.request.headers = values::fields("-H", &arguments.headers)?;
+    route::authenticate(
+        arguments.user.as_deref(),
+        &mut plan.request,
+        &plan.redaction,
+    )?;
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     plan.request.method.clone_from(&arguments.method);
@@ -42,6 +47,7 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
+    plan.family = arguments.sockets.family();
     plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
     route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
     plan.validate().map_err(|invalid| invalid.to_string())?;
@@ -50,6 +56,8 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
 
 #[cfg(test)]
 mod tests {
+    use load::plan::Family;
+
     use super::*;
     use crate::args::{self, Parsed, Verb};
 
@@ -78,7 +86,7 @@ mod tests {
     fn every_word_finds_its_place() {
         let words = "-c 19k -d 1h --open-rate 2k --heartbeat 10s --heartbeat-timeout 5s \
                      --connect-timeout 3s --back-off 1s..1m --retries 3 --seed 7 -t 2 -m HEAD \
-                     -H X-A:b --source-ip 127.0.1.0/30 --engine epoll";
+                     -H X-A:b -u me:x -4 --source-ip 127.0.1.0/30 --engine epoll";
         let plan = planned(&format!("{words} {URL}")).unwrap();
         assert_eq!((plan.connections, plan.duration_s), (19_000, 3600.0));
         assert_eq!((plan.open_rate, plan.heartbeat_s), (2000.0, 10.0));
@@ -89,8 +97,10 @@ mod tests {
         assert_eq!((plan.back_off.first_s, plan.back_off.most_s), (1.0, 60.0));
         assert_eq!((plan.retries, plan.seed, plan.threads), (3, 7, Some(2)));
         assert_eq!(plan.request.method, "HEAD");
-        assert_eq!(plan.request.headers.len(), 1);
+        let basic = ("Authorization".to_string(), "Basic bWU6eA==".to_string());
+        assert_eq!(plan.request.headers[1..], [basic]);
         assert_eq!((plan.source_addresses.len(), &*plan.engine), (2, "epoll"));
+        assert_eq!(plan.family, Some(Family::Ipv4));
     }
 
     #[test]
@@ -111,8 +121,10 @@ mod tests {
             ("--threshold survival>=0.99", "percent"),
             ("--unix-socket a --source-ip 127.0.0.2", "contradict"),
             ("--source-ip ::1", "one is IPv4"),
+            ("--ipv6", "127.0.0.1 isn't an IPv6 address: drop --ipv6"),
             ("--insecure", "write https://"),
             ("-H nonsense", "Name: value"),
+            ("-u nobody", "write NAME:PASSWORD"),
             ("--cpus 1023", "it may use"),
         ];
         for (words, part) in table {

@@ -54,6 +54,7 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
     let target = Target::parse(&format!("{scheme}://{place}{path}"));
     let mut plan = Plan {
         target: target.map_err(|invalid| invalid.to_string())?,
+        family: None,
         source_addresses: Vec::new(),
         ..plan.clone()
     };

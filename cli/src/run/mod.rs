@@ -7,11 +7,11 @@ mod http2;
 mod message;
 pub(crate) mod plan;
 pub(crate) mod route;
-mod targets;
+pub(crate) mod targets;
 
 use engine::signal::{Signal, Stop};
-use load::check::{self, Threshold};
-use load::{Plan, Progress, Record};
+use load::check;
+use load::{Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     if let Some(refusal) = control::refusal(&plan).filter(|_| arguments.control) {
         return Err(Failure::usage(refusal));
     }
-    known_steps(arguments, &plan).map_err(Failure::usage)?;
+    let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
+    known.map_err(Failure::usage)?;
     let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
@@ -77,23 +78,6 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     }
-}
-
-/// Refuses thresholds on steps that there aren't.
-fn known_steps(arguments: &Run, plan: &Plan) -> Result<(), String> {
-    let names = plan.workload.as_ref().map(|workload| workload.names().0);
-    let names = names.unwrap_or_default();
-    let mut steps = arguments.thresholds.iter().filter_map(Threshold::step);
-    let Some(unknown) = steps.find(|step| !names.iter().any(|name| name == step)) else {
-        return Ok(());
-    };
-    Err(match names.as_slice() {
-        [] => format!("--threshold: there is no step {unknown:?}: every request is the same"),
-        names => format!(
-            "--threshold: there is no step {unknown:?}; the steps are {}",
-            names.join(", ")
-        ),
-    })
 }
 
 /// A signal says more than a threshold, a threshold more than an empty run, and that more than a

@@ -28,20 +28,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
                 .to_string(),
         );
     }
-    let alone = [
-        (arguments.targets.pick.is_some(), "--pick"),
-        (
-            arguments.targets.targets_format.is_some(),
-            "--targets-format",
-        ),
-    ];
-    if let Some((_, flag)) = alone.iter().find(|(given, _)| *given)
-        && arguments.targets.targets.is_none()
-    {
-        return Err(format!(
-            "{flag} needs a file of requests: add --targets, or drop {flag}"
-        ));
-    }
+    arguments.targets.check()?;
     let has_braces = |url: &String| url.contains("{{");
     if arguments.url.as_ref().is_some_and(has_braces) && !arguments.targets.is_given() {
         terminal::say(
@@ -51,9 +38,12 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
     let mut plan = match &arguments.url {
         Some(url) if !arguments.targets.is_given() => of_url(url)?,
-        _ => targets::plan(arguments, |origin| {
-            without_request(origin, &arguments.load, Redaction::of_user())
-        })?,
+        url => targets::plan(
+            url.as_deref(),
+            &arguments.targets,
+            &arguments.load,
+            |origin| without_request(origin, &arguments.load, Redaction::of_user()),
+        )?,
     };
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
@@ -71,7 +61,11 @@ pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<
 }
 
 /// The same without method and body.
-fn without_request(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
+pub(crate) fn without_request(
+    url: &str,
+    arguments: &Load,
+    redaction: Redaction,
+) -> Result<Plan, String> {
     let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
     plan.redaction = arguments.secrets.hide(redaction);
     plan.timeout_s = arguments.timeout.as_secs_f64();
@@ -87,6 +81,11 @@ fn without_request(url: &str, arguments: &Load, redaction: Redaction) -> Result<
     plan.request.headers = values::fields("-H", &arguments.headers)?;
     let metadata = values::fields("--metadata", &arguments.metadata)?;
     plan.request.headers.extend(metadata);
+    route::authenticate(
+        arguments.user.as_deref(),
+        &mut plan.request,
+        &plan.redaction,
+    )?;
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
@@ -96,6 +95,7 @@ fn without_request(url: &str, arguments: &Load, redaction: Redaction) -> Result<
         call.deadline_s = arguments.deadline.map(|length| length.as_secs_f64());
     }
     route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
+    plan.family = arguments.sockets.family();
     plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
     Ok(plan)
 }
@@ -233,7 +233,7 @@ fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use load::plan::HostPort;
+    use load::plan::{Family, HostPort};
 
     use super::*;
     use crate::args::{self, Parsed, Verb};
@@ -306,6 +306,9 @@ pub(super) mod tests {
             ("--unix-socket a --source-ip 127.0.0.2", "contradict"),
             ("--unix-socket a --connect-to :::1", "contradict"),
             ("--source-ip ::1", "one is IPv4"),
+            ("-6", "127.0.0.1 isn't an IPv6 address: drop --ipv6"),
+            ("-4 -6", "cannot be used with"),
+            ("-4 --unix-socket a", "contradict"),
             ("--no-keepalive --pipeline 2", "--pipeline must be 1"),
             ("--http2 --no-keepalive -S 2", "-S must be 1"),
             ("--http2 --pipeline 2", "doesn't pipeline"),
@@ -322,6 +325,7 @@ pub(super) mod tests {
             ("-d ten", "duration"),
             ("-R 10/fortnight", "rate"),
             ("-H nonsense", "Name: value"),
+            ("-u nobody", "write NAME:PASSWORD"),
             ("--threshold p99", "threshold"),
             ("--engine kqueue", "uring"),
             ("--cpus 0-", "0,2-5"),
@@ -370,6 +374,18 @@ pub(super) mod tests {
         assert_eq!(plan.depth(), 7);
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
         assert!(text.contains("drop --http2"), "{text}");
+    }
+
+    #[test]
+    fn the_version_of_ip_is_in_the_plan() {
+        for (words, family) in [
+            ("", None),
+            ("-4", Some(Family::Ipv4)),
+            ("--ipv6", Some(Family::Ipv6)),
+        ] {
+            let plan = planned(&format!("{words} http://localhost/")).unwrap();
+            assert_eq!(plan.family, family, "{words}");
+        }
     }
 
     #[test]

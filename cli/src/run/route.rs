@@ -1,9 +1,10 @@
-//! Which way connections take: over which socket, to which host, from which addresses, and how
-//! they are secured.
+//! Which way connections take: over which socket, to which host, from which addresses, how they are
+//! secured, and who asks.
 
 use std::net::IpAddr;
 
-use load::plan::{HostPort, Target};
+use load::Redaction;
+use load::plan::{self, HostPort, Request, Target};
 use load::protocol::Tls;
 
 use super::addresses;
@@ -67,6 +68,18 @@ pub(crate) fn secure(
     tls.server_name.clone_from(&arguments.sni);
     tls.resumption = !arguments.no_session_resumption;
     Ok(())
+}
+
+/// Has a request say who asks, if that was given.
+pub(crate) fn authenticate(
+    user: Option<&str>,
+    request: &mut Request,
+    redaction: &Redaction,
+) -> Result<(), String> {
+    let Some(who) = user else {
+        return Ok(());
+    };
+    plan::authenticate(&mut request.headers, who, redaction).map_err(|invalid| invalid.to_string())
 }
 
 /// A connection cannot come from an address of the other family than it goes to.

@@ -2,28 +2,31 @@
 
 use std::path::Path;
 
-use load::Plan;
+use load::check::Threshold;
 use load::plan::workload::Data;
-use load::plan::{Request, Workload};
+use load::plan::{Request, Workload, authenticate};
+use load::{Plan, Redaction};
 use measure::foreign::screened;
 use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
 
 use super::given::read_body;
-use crate::args::run::Run;
+use crate::args::load::Load;
+use crate::args::targets::Targets;
 use crate::args::values;
 use crate::output::terminal;
 
-/// The plan of a run whose requests differ. `base` makes one of a URL, and of the flags that say
+/// The plan of a load whose requests differ. `base` makes one of a URL, and of the flags that say
 /// how it is loaded.
-pub(super) fn plan(
-    arguments: &Run,
+pub(crate) fn plan(
+    url: Option<&str>,
+    given: &Targets,
+    load: &Load,
     base: impl FnOnce(&str) -> Result<Plan, String>,
 ) -> Result<Plan, String> {
-    let given = &arguments.targets;
-    let defaults = defaults(arguments)?;
-    let mut workload = match (&given.targets, &arguments.url) {
-        (Some(file), _) => of_file(file, arguments, &defaults)?,
+    let defaults = defaults(load)?;
+    let mut workload = match (&given.targets, url) {
+        (Some(file), _) => of_file(file, given, &defaults)?,
         (None, Some(url)) => of_url(url, &defaults)?,
         (None, None) => return Err("give a URL, or a file of requests (--targets)".to_owned()),
     };
@@ -55,8 +58,24 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-fn of_file(file: &Path, arguments: &Run, defaults: &Defaults) -> Result<Workload, String> {
-    let given = &arguments.targets;
+/// Refuses conditions, which `flag` gives, on steps that there aren't.
+pub(crate) fn known_steps(flag: &str, rules: &[Threshold], plan: &Plan) -> Result<(), String> {
+    let names = plan.workload.as_ref().map(|workload| workload.names().0);
+    let names = names.unwrap_or_default();
+    let mut steps = rules.iter().filter_map(Threshold::step);
+    let Some(unknown) = steps.find(|step| !names.iter().any(|name| name == step)) else {
+        return Ok(());
+    };
+    Err(match names.as_slice() {
+        [] => format!("{flag}: there is no step {unknown:?}: every request is the same"),
+        names => format!(
+            "{flag}: there is no step {unknown:?}; the steps are {}",
+            names.join(", ")
+        ),
+    })
+}
+
+fn of_file(file: &Path, given: &Targets, defaults: &Defaults) -> Result<Workload, String> {
     let format = given.targets_format.or_else(|| Format::of_file(file));
     let format = format.ok_or_else(|| {
         format!(
@@ -83,11 +102,24 @@ fn of_url(url: &str, defaults: &Defaults) -> Result<Workload, String> {
 }
 
 /// What the flags say of requests.
-fn defaults(arguments: &Run) -> Result<Defaults, String> {
-    let body = arguments.load.body.as_deref().map(read_body);
+fn defaults(load: &Load) -> Result<Defaults, String> {
+    if load.user.as_ref().is_some_and(|who| who.contains("{{")) {
+        return Err(
+            "--user: {{variables}} aren't filled in there, because they would be encoded; put \
+             `NAME:PASSWORD` in base64 into a column, and use -H 'Authorization: Basic {{column}}'"
+                .to_owned(),
+        );
+    }
+    let mut headers = values::fields("-H", &load.headers)?;
+    if let Some(who) = &load.user {
+        // What is secret of it, the plan learns by itself.
+        let added = authenticate(&mut headers, who, &Redaction::default());
+        added.map_err(|invalid| invalid.to_string())?;
+    }
+    let body = load.body.as_deref().map(read_body).transpose()?;
     Ok(Defaults {
-        headers: values::fields("-H", &arguments.load.headers)?,
-        body: body.transpose()?,
-        method: arguments.load.method.clone(),
+        headers,
+        body,
+        method: load.method.clone(),
     })
 }

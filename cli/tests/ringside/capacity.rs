@@ -228,3 +228,38 @@ fn what_cannot_be_searched_is_said_before_anything_is_written() {
     }
     assert!(folder.names().is_empty());
 }
+
+#[test]
+fn requests_that_differ_are_searched_with_an_objective_for_one_of_them() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (file, data) = (folder.path("mix.http"), folder.path("rates.csv"));
+    let text = format!(
+        "### plain\nGET {0}/\n### item\nGET {0}/limited/{{{{rate}}}}\n",
+        server.at("").trim_end_matches('/')
+    );
+    fs::write(&file, text).unwrap();
+    fs::write(&data, "rate\n200\n").unwrap();
+    let out = folder.path("out");
+    let search = |more: &[&str]| {
+        let mut words = vec!["capacity", "--targets", &file, "--data", &data, "-o", &out];
+        words.extend(["-c", "4", "-d", "200ms", "--arrivals", "constant"]);
+        words.extend(["--precision", "20%", "--from", "100", "--repeats", "1"]);
+        words.extend(["--confirmations", "1"]);
+        words.extend(more);
+        ringside(&words)
+    };
+    let refused = search(&["--slo", "errors{else}<5%"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert_says(&refused.stderr, "the steps are plain, item");
+    let ended = search(&["--slo", "errors{item}<5%"]);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_says(found["asked"].as_str().unwrap(), "2 requests of ");
+    let held = found["rows"][0]["found"]["held"]["rate"].as_f64().unwrap();
+    // Half of all is limited to 200 a second, and what its bucket holds.
+    assert!((100.0..500.0).contains(&held), "{held}");
+    let round = fs::read_to_string(format!("{out}/rounds/target/001.json")).unwrap();
+    let round: Value = serde_json::from_str(&round).unwrap();
+    assert_eq!(round["record"]["steps"][1]["name"], "item", "{round}");
+}

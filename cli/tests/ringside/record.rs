@@ -12,7 +12,7 @@ fn records_of_every_kind_of_run_keep_to_the_schema() {
     let server = Server::start(&[]);
     let schema = schema();
     for (path, more) in [
-        ("/", "-n 100"),
+        ("/", "-n 100 --ipv4"),
         ("/", "-R 500 -d 1s --arrivals poisson --warmup 100ms"),
         ("/echo", "--stages 0:100@500ms,100@500ms -b body -H X-A:b"),
         ("/stall", "-d 300ms --timeout 100ms"),

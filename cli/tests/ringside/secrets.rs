@@ -183,6 +183,69 @@ fn what_is_held_and_what_goes_wrong_holds_no_secret() {
 }
 
 #[test]
+fn a_password_is_shown_nowhere() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (http, out) = (server.at("/"), folder.path("out"));
+    let websocket = format!("ws://{}/ws", server.authority());
+    let user = ["--user", "me:canary-password"];
+    let table: [(&[&str], &str); 5] = [
+        (&["run", "-n5", "-c1", "--format", "json"], &http),
+        (&["run", "-n5", "-c1"], &websocket),
+        (
+            &[
+                "hold",
+                "-c2",
+                "-d300ms",
+                "--heartbeat",
+                "100ms",
+                "--format",
+                "json",
+            ],
+            &http,
+        ),
+        (&["run", "-n5", "-c1", "--http2", "--template"], &http),
+        (
+            &[
+                "capacity",
+                "--slo",
+                "errors<5%",
+                "-o",
+                &out,
+                "-c2",
+                "-d100ms",
+                "--from",
+                "100",
+                "--to",
+                "200",
+                "--repeats",
+                "1",
+                "--confirmations",
+                "1",
+                "--precision",
+                "50%",
+            ],
+            &http,
+        ),
+    ];
+    for (words, url) in table {
+        let ended = ringside(&[words, &user, &[url]].concat());
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
+        assert_silent(&ended);
+        if words.contains(&"json") {
+            assert_says(&ended.stdout, "redacted:");
+        }
+    }
+    assert!(look_through(Path::new(&out)) > 5);
+    // What is refused isn't quoted either.
+    for who in ["canary", "me:canary\u{1}", "me:canary{{x}}"] {
+        let ended = ringside(&["run", "--template", "--user", who, &http]);
+        assert_eq!(ended.code, Some(2), "{who:?}: {}", ended.stdout);
+        assert_says(&ended.stderr, "--user: ");
+        assert_silent(&ended);
+    }
+}
+
+#[test]
 fn a_search_for_a_capacity_leaves_no_secret_in_its_folder() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let out = folder.path("out");

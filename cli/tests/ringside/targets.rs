@@ -432,3 +432,28 @@ fn secrets_of_a_file_are_in_no_record() {
     assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
     assert!(diary.asked().iter().any(|one| one.body == "canary-b"));
 }
+
+#[test]
+fn a_user_is_named_in_every_request_that_names_none() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let text = format!(
+        "GET {0}/plain\n###\nGET {0}/own\nauthorization: Bearer x\n",
+        diary.url
+    );
+    let file = write(&folder, "mix.http", &text);
+    // "me:a:b", which has a colon in its password.
+    let (user, basic) = (["-u", "me:a:b"], "Basic bWU6YTpi");
+    let said = |words: &[&str]| {
+        let ended = ringside(&[&["run", "-n2", "-c1"], &user[..], words].concat());
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
+        let field = |one: &Asked| one.fields["authorization"].clone();
+        let mut said: Vec<String> = diary.asked().iter().map(field).collect();
+        // The first one is that of the contact before the run.
+        said.dedup();
+        said
+    };
+    assert_eq!(said(&["--targets", &file]), ["Bearer x", basic]);
+    assert_eq!(said(&[&diary.url]), [basic]);
+    assert_eq!(said(&["-H", "AUTHORIZATION: mine", &diary.url]), ["mine"]);
+}

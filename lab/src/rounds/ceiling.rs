@@ -68,12 +68,15 @@ fn subject(tls: bool) -> Result<Subject, String> {
 }
 
 /// The baseline's question where our server answers it alike, else one for as many bytes as the
-/// baseline is declared to answer.
+/// baseline is declared to answer. It has none for requests that differ.
 fn question(baseline: &Row) -> Option<Question> {
     let question = &baseline.question;
     let declared = baseline.subject.answer(&question.path, question.protocol);
-    if baseline.subject.is_own_server() || is_ours(&question.path) {
+    if baseline.subject.is_own_server() || question.mix.is_none() && is_ours(&question.path) {
         return Some(question.clone());
+    }
+    if question.mix.is_some() {
+        return None;
     }
     let is_plain = matches!(question.protocol, Protocol::Http1 | Protocol::Http2)
         && question.message.is_none()

@@ -169,8 +169,13 @@ impl Redaction {
 
     /// What stands in the place of a body or message.
     pub fn hidden_body(&self, body: &[u8]) -> String {
-        let hash = &self.fingerprint(body)[..HASH_DIGITS];
-        format!("{MARK}{hash}, {} bytes", body.len())
+        format!("{}, {} bytes", self.mark(body), body.len())
+    }
+
+    /// What stands in the place of something that isn't told, so that two of it can be compared.
+    pub fn mark(&self, bytes: &[u8]) -> String {
+        let hash = &self.fingerprint(bytes)[..HASH_DIGITS];
+        format!("{MARK}{hash}")
     }
 
     /// The whole keyed hash of `bytes`, which tells whether they have changed.
@@ -190,6 +195,12 @@ impl Redaction {
                 scrub::learn(&mut seen, value);
             }
         }
+    }
+
+    /// Remembers a value that is a secret by itself, for [`Redaction::scrub`].
+    pub fn learn_secret(&self, value: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        scrub::learn(&mut seen, value);
     }
 
     /// Remembers the secrets in a word of a command, which are known by the names before them, for
@@ -236,10 +247,7 @@ impl Redaction {
     }
 
     fn hide(&self, secret: &str) -> String {
-        format!(
-            "{MARK}{}",
-            &self.fingerprint(secret.as_bytes())[..HASH_DIGITS]
-        )
+        self.mark(secret.as_bytes())
     }
 }
 

@@ -17,25 +17,35 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use measure::time::Time;
+use plan::Family;
 
-/// The addresses of `host`, in the order in which they should be tried.
+/// The addresses of `host`, of `family` alone if there is one, in the order in which they should be
+/// tried. There may be none if there is a family.
 ///
 /// # Errors
 /// It has none, or nobody says so before `deadline`.
-pub fn look_up(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
-    match host.parse::<IpAddr>() {
-        Ok(address) => Ok(vec![SocketAddr::new(address, port)]),
-        Err(_) => ask(host, port, deadline),
-    }
+pub fn look_up(
+    host: &str,
+    port: u16,
+    family: Option<Family>,
+    deadline: Time,
+) -> io::Result<Vec<SocketAddr>> {
+    let mut found = match host.parse::<IpAddr>() {
+        Ok(address) => vec![SocketAddr::new(address, port)],
+        Err(_) => ask(host, port, family, deadline)?,
+    };
+    found.retain(|address| family.is_none_or(|family| family.has(address.ip())));
+    Ok(found)
 }
 
-/// Asks the C library, which sets its own time limits and can't be interrupted.
+/// Asks the C library, which sets its own time limits and can't be interrupted. What it is asked
+/// through knows no families, so whoever called leaves the others out.
 #[cfg(not(target_feature = "crt-static"))]
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that may ask the C library"
 )]
-fn ask(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
+fn ask(host: &str, port: u16, _: Option<Family>, deadline: Time) -> io::Result<Vec<SocketAddr>> {
     use std::net::ToSocketAddrs as _;
     let asked = (host.to_owned(), port);
     crate::contact::until(deadline, move || {
@@ -44,8 +54,14 @@ fn ask(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
 }
 
 #[cfg(target_feature = "crt-static")]
-fn ask(host: &str, port: u16, deadline: Time) -> io::Result<Vec<SocketAddr>> {
-    let found = resolver::Resolver::of_this_host().look_up(host, deadline)?;
+fn ask(
+    host: &str,
+    port: u16,
+    family: Option<Family>,
+    deadline: Time,
+) -> io::Result<Vec<SocketAddr>> {
+    let resolver = resolver::Resolver::of_this_host().only(family);
+    let found = resolver.look_up(host, deadline)?;
     let addresses = found.into_iter().map(|ip| SocketAddr::new(ip, port));
     Ok(addresses.collect())
 }

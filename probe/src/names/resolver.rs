@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
 
 use measure::time::Time;
+use plan::Family;
 use resolv_conf::{Config, ScopedIp};
 use simple_dns::TYPE;
 
@@ -35,6 +36,8 @@ pub(super) struct Resolver {
     pub(super) patience: Duration,
     attempts: u32,
     kinds: &'static [TYPE],
+    /// Of which addresses shall be; none: of any.
+    family: Option<Family>,
 }
 
 impl Resolver {
@@ -70,16 +73,33 @@ impl Resolver {
             } else {
                 dns::BOTH
             },
+            family: None,
         }
+    }
+
+    /// The same for addresses of `family` alone, if there is one. No others are asked for.
+    pub(super) fn only(mut self, family: Option<Family>) -> Resolver {
+        self.family = family;
+        self.kinds = match family {
+            None => self.kinds,
+            Some(Family::Ipv4) => &[TYPE::A],
+            // Not even these where the settings say `no-aaaa`.
+            Some(Family::Ipv6) if !self.kinds.contains(&TYPE::AAAA) => &[],
+            Some(Family::Ipv6) => &[TYPE::AAAA],
+        };
+        self
     }
 
     /// The addresses of `name`, those that this host has a way to before others.
     pub(super) fn look_up(&self, name: &str, deadline: Time) -> io::Result<Vec<IpAddr>> {
         // A dot at the end says that nothing is to be hung on it.
         let bare = name.strip_suffix('.').unwrap_or(name);
+        let wanted = |ip: &IpAddr| self.family.is_none_or(|family| family.has(*ip));
         let mut found = hosts::addresses(&self.hosts, bare);
+        found.retain(wanted);
         if hosts::is_this_host(bare) {
             found = hosts::of_this_host(found);
+            found.retain(wanted);
         } else if found.is_empty() {
             found = self.search(name, deadline)?;
         }
@@ -95,7 +115,11 @@ impl Resolver {
             let (server, said) = self.ask(&name, deadline)?;
             let why = match said {
                 Said::Addresses(found) if !found.is_empty() => return Ok(found),
-                Said::Addresses(_) => "knows no address of it",
+                Said::Addresses(_) => match self.family {
+                    None => "knows no address of it",
+                    Some(Family::Ipv4) => "knows no IPv4 address of it",
+                    Some(Family::Ipv6) => "knows no IPv6 address of it",
+                },
                 Said::NoSuchName => "knows no such name",
             };
             let why = format!("the name server {} {why}", server.ip());

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use measure::time::Time;
+use plan::Family;
 use simple_dns::rdata::{A, AAAA, CNAME, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QTYPE, RCODE, ResourceRecord, TYPE};
 
@@ -248,6 +249,55 @@ fn a_name_has_the_addresses_of_both_kinds_that_the_server_knows() {
     assert_eq!(asked, questions);
     let old = server.resolver("", "options no-aaaa");
     assert_eq!(look_up(&old, "both.test").unwrap(), ["127.0.0.8"]);
+}
+
+#[test]
+fn of_one_family_no_others_are_asked_for() {
+    let server = Server::start();
+    let only = |family| server.resolver("127.0.0.2 old.test", "").only(Some(family));
+    assert_eq!(
+        look_up(&only(Family::Ipv4), "both.test").unwrap(),
+        ["127.0.0.8"]
+    );
+    assert_eq!(look_up(&only(Family::Ipv6), "both.test").unwrap(), ["::1"]);
+    assert_eq!(server.asked(), ["udp A both.test", "udp AAAA both.test"]);
+    assert_eq!(
+        refusal(&only(Family::Ipv6), "web.test"),
+        "the name server 127.0.0.1 knows no IPv6 address of it"
+    );
+    // The file of hosts says nothing of the other family, so that the server is asked.
+    assert_eq!(
+        look_up(&only(Family::Ipv4), "old.test").unwrap(),
+        ["127.0.0.2"]
+    );
+    look_up(&only(Family::Ipv6), "old.test").unwrap_err();
+    let asked = server.asked();
+    assert_eq!(asked.last().map(String::as_str), Some("udp AAAA old.test"));
+    for (family, address) in [(Family::Ipv4, "127.0.0.1"), (Family::Ipv6, "::1")] {
+        assert_eq!(look_up(&only(family), "localhost").unwrap(), [address]);
+    }
+    let neither = server
+        .resolver("", "options no-aaaa")
+        .only(Some(Family::Ipv6));
+    assert!(refusal(&neither, "both.test").contains("no IPv6 address"));
+}
+
+#[test]
+fn an_address_of_the_other_family_is_none() {
+    for (host, family, found) in [
+        ("127.0.0.1", None, 1),
+        ("127.0.0.1", Some(Family::Ipv4), 1),
+        ("127.0.0.1", Some(Family::Ipv6), 0),
+        ("::1", Some(Family::Ipv4), 0),
+    ] {
+        let addresses = super::look_up(host, 80, family, soon()).unwrap();
+        assert_eq!(addresses.len(), found, "{host} {family:?}");
+    }
+    let found = super::look_up("localhost", 80, Some(Family::Ipv4), soon()).unwrap();
+    assert!(
+        !found.is_empty() && found.iter().all(SocketAddr::is_ipv4),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl Measured {
             ("method", &plan["request"]["method"]),
             ("headers", &plan["request"]["headers"]),
             ("body", &plan["request"]["body"]),
-            ("requests", &plan["workload"]),
+            ("requests", &requests(&plan["workload"])),
             ("schedule", &plan["schedule"]),
             ("number of connections", &plan["connections"]),
             ("pipelining", &plan["pipeline"]),
@@ -428,6 +428,22 @@ fn in_words(value: &Value) -> String {
             }
         }
     }
+}
+
+/// What a plan's workload sends, wherever it goes and wherever it was read.
+fn requests(workload: &Value) -> Value {
+    let mut workload = workload.clone();
+    if let Some(parts) = workload.as_object_mut() {
+        parts.remove("file");
+    }
+    let steps = workload.get_mut("steps").and_then(Value::as_array_mut);
+    for step in steps.into_iter().flatten() {
+        step["target"] = step["target"]["path"].take();
+        if let Some(parts) = step.as_object_mut() {
+            parts.remove("at");
+        }
+    }
+    workload
 }
 
 /// A round's figures, with the start that the round says.

@@ -58,7 +58,7 @@ pub fn sweep(
     Random::new(comparison.seed).shuffle(&mut points);
     let order = points.iter().map(|(point, _)| point.value()).collect();
     let mut found = new(at_first, first.key(), order);
-    found.file_hash = Some(comparison.redaction.fingerprint(&file));
+    found.file_hash = Some(comparison.hash(&file));
     store.put_json(Path::new(SWEEP), &found);
     let mut complete = true;
     let mut unwritten = Vec::new();
@@ -115,10 +115,10 @@ fn open(options: &Options, comparison: &Comparison, file: &[u8]) -> Result<Store
     }
     let begun = read_with(&Source::of(folder).join(SWEEP), Sweep::from_json)?;
     let before = begun.file_hash.as_deref();
-    resume::key_is_there(folder, before, file)?;
+    resume::key_is_there(folder, before, file, comparison)?;
     let mut store = Store::at(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     store.hide(redaction)?;
-    resume::same_file(folder, before, file, Some(&redaction.fingerprint(file)))?;
+    resume::same_file(folder, before, file, comparison)?;
     Ok(store)
 }
 

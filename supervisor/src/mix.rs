@@ -1,0 +1,436 @@
+//! Requests that differ, in a comparison: from the words of its file to the workload of a plan.
+//!
+//! Where the requests of a file of targets go is the row's server, wherever they say that they go.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use load::plan::workload::{Data, Order, Pick};
+use load::plan::{Step, Target};
+use load::protocol::{Http2, Protocol as Spoken};
+use load::{Answer, Plan, Redaction};
+use sha2::{Digest, Sha256};
+use workload::formats::{self, Defaults, Format};
+
+use crate::spoken::Protocol;
+
+/// More steps than so many aren't asked for before the load: each takes a connection of its own.
+const EXAMPLES_MAX: usize = 1000;
+
+/// What the file of a comparison says of requests that differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The file of targets; none for one request with templates.
+    pub targets: Option<&'a Path>,
+    /// Its path then.
+    pub path: &'a str,
+    /// The method of requests without one.
+    pub method: Option<&'a str>,
+    /// The fields of requests that don't set them.
+    pub headers: BTreeMap<String, String>,
+    /// The body of requests without one.
+    pub message: Option<&'a str>,
+    /// Which is next.
+    pub pick: Option<Pick>,
+    /// The file of rows.
+    pub data: Option<&'a Path>,
+    /// Which row is next.
+    pub data_order: Option<Order>,
+    /// What is spoken.
+    pub protocol: Protocol,
+}
+
+/// Requests that differ, and what of them is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mix {
+    /// The requests. Of where they go only the path counts.
+    pub workload: load::plan::Workload,
+    /// What the file of targets says that has no meaning here: `mix.http:3: …`.
+    pub notes: Vec<String>,
+    /// The files, as the comparison names them.
+    targets: Option<PathBuf>,
+    data: Option<PathBuf>,
+    /// A hash of all that is sent: of the steps and of the rows.
+    contents: Vec<u8>,
+}
+
+impl Mix {
+    /// The requests that are `wanted`, with files beside `folder`.
+    ///
+    /// # Errors
+    /// A file that can't be read, or requests that can't be sent, with the line.
+    pub(crate) fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Mix, String> {
+        let mut defaults = Defaults {
+            headers: wanted.headers.clone().into_iter().collect(),
+            body: wanted.message.map(|text| text.as_bytes().to_vec()),
+            method: wanted.method.map(str::to_owned),
+        };
+        let (mut made, notes) = match wanted.targets {
+            Some(file) => of_file(&folder.join(file), &defaults)?,
+            None => {
+                // As where every request is the same.
+                let typed = |(name, _): &(String, String)| name.eq_ignore_ascii_case(CONTENT_TYPE);
+                if wanted.message.is_some() && !defaults.headers.iter().any(typed) {
+                    let field = (CONTENT_TYPE.to_owned(), "application/json".to_owned());
+                    defaults.headers.push(field);
+                }
+                let url = format!("http://localhost{}", wanted.path);
+                let step = formats::of_url(&url, &defaults).map_err(|bad| bad.to_string())?;
+                (load::plan::Workload::new(vec![step]), Vec::new())
+            }
+        };
+        made.pick = wanted.pick.unwrap_or(made.pick);
+        made.data = wanted.data.map(|file| Data {
+            file: folder.join(file),
+            order: wanted.data_order.unwrap_or_default(),
+        });
+        sendable(&made, wanted.protocol)?;
+        let contents = contents(&made)?;
+        Ok(Mix {
+            workload: made,
+            notes,
+            targets: wanted.targets.map(Path::to_path_buf),
+            data: wanted.data.map(Path::to_path_buf),
+            contents,
+        })
+    }
+
+    /// The requests, as they go to `target`.
+    pub(crate) fn sent_to(&self, target: &Target) -> load::plan::Workload {
+        let mut workload = self.workload.clone();
+        for step in &mut workload.steps {
+            step.target = Target {
+                path: std::mem::take(&mut step.target.path),
+                ..target.clone()
+            };
+        }
+        workload
+    }
+
+    /// The requests in words, for a report. The hash tells whether two reports mean the same ones,
+    /// if the same key hides the secrets of both.
+    pub(crate) fn words(&self, protocol: Protocol, redaction: &Redaction) -> String {
+        let which = match &self.targets {
+            Some(file) => {
+                let pick = match self.workload.pick {
+                    _ if self.workload.steps.len() == 1 => "",
+                    Pick::InTurn => " in turn",
+                    Pick::Weighted => " by weight",
+                    Pick::Random => " at random",
+                };
+                let count = match self.workload.steps.len() {
+                    1 => "1 request".to_owned(),
+                    count => format!("{count} requests"),
+                };
+                format!("{count} of {}{pick}", file.display())
+            }
+            None => self
+                .workload
+                .steps
+                .iter()
+                .map(|step| of_step(step, redaction))
+                .collect(),
+        };
+        let rows = match (
+            &self.data,
+            self.workload.data.as_ref().map(|data| data.order),
+        ) {
+            (Some(file), Some(order)) => {
+                let order = match order {
+                    Order::InTurn | Order::Once => "in turn".to_owned(),
+                    Order::Random => "at random".to_owned(),
+                    Order::Zipf(exponent) => format!("by zipf:{exponent}"),
+                };
+                format!(", rows of {} {order}", file.display())
+            }
+            _ => String::new(),
+        };
+        let hash = redaction.mark(&self.contents);
+        format!("{which} over {}{rows} ({hash})", protocol.name())
+    }
+
+    /// Has `redaction` know the secrets that this sends.
+    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+        for step in &self.workload.steps {
+            let fields = step.request.headers.iter();
+            let fields = fields.map(|(name, value)| (&**name, &**value));
+            redaction.learn(fields, &step.target.path);
+        }
+    }
+
+    /// A hash of all that is sent.
+    pub(crate) fn contents(&self) -> &[u8] {
+        &self.contents
+    }
+
+    /// The answers to one request of each step of `plan`, each of which has to be a success. In the
+    /// place of a body is what has to be the same wherever the same is asked: what the steps answer
+    /// that change nothing and are always the same request, and so can be asked again.
+    ///
+    /// # Errors
+    /// What is wrong with which answer.
+    pub(crate) fn answer(
+        &self,
+        plan: &Plan,
+        ask: impl Fn(&Plan) -> Result<Answer, String>,
+        lasting: impl Fn(&str, &[u8]) -> Vec<u8>,
+    ) -> Result<Answer, String> {
+        let examples = ::workload::examples(plan, EXAMPLES_MAX).map_err(|bad| bad.to_string())?;
+        let (mut first, mut bodies) = (None, Vec::new());
+        for example in examples {
+            let step = &self.workload.steps[example.step];
+            let answer = ask(&example.plan).and_then(|answer| match answer.is_success() {
+                true => Ok(answer),
+                false => Err(format!("with {}", answer.ending())),
+            });
+            let at = step.at.as_ref().map(|at| format!(" ({at})"));
+            let at = at.unwrap_or_default();
+            let answer = answer.map_err(|what| format!("the request {}{at} {what}", step.name))?;
+            let path = &example.plan.target.path;
+            if !example.varies && is_safe(&step.request.method) {
+                bodies.extend_from_slice(format!("{}: ", step.name).as_bytes());
+                bodies.extend_from_slice(&lasting(path, &answer.body));
+                bodies.push(b'\n');
+            }
+            first.get_or_insert(answer);
+        }
+        let first = first.ok_or("there is no request that is ever sent")?;
+        Ok(Answer {
+            body: bodies,
+            ..first
+        })
+    }
+}
+
+const CONTENT_TYPE: &str = "Content-Type";
+
+/// Whether requests of this method change nothing (RFC 9110 §9.2.1).
+fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
+}
+
+fn of_step(step: &Step, redaction: &Redaction) -> String {
+    let path = redaction.path(&step.target.path);
+    format!("{} {path}", step.request.method)
+}
+
+fn of_file(
+    file: &Path,
+    defaults: &Defaults,
+) -> Result<(load::plan::Workload, Vec<String>), String> {
+    let format = Format::of_file(file).ok_or_else(|| {
+        format!(
+            "{}: its name doesn't say which format it has; call it .http, or .vegeta, or .jsonl",
+            file.display()
+        )
+    })?;
+    let read = formats::read(file, format, defaults).map_err(|bad| bad.to_string())?;
+    let mut workload = load::plan::Workload::new(read.steps);
+    workload.file = Some(file.to_owned());
+    Ok((workload, read.notes))
+}
+
+/// Makes all that is sent once, for nobody: what is wrong is found before anything is started.
+fn sendable(made: &load::plan::Workload, protocol: Protocol) -> Result<(), String> {
+    let nowhere = || {
+        let mut plan = Plan::new("http://localhost/")?;
+        if protocol == Protocol::Http2 {
+            plan.protocol = Spoken::Http2 {
+                http2: Http2::default(),
+            };
+        }
+        let mut workload = made.clone();
+        for step in &mut workload.steps {
+            let path = std::mem::take(&mut step.target.path);
+            step.target = Target {
+                path,
+                ..plan.target.clone()
+            };
+        }
+        plan.workload = Some(workload);
+        plan.validate()?;
+        ::workload::Source::of(&plan).map(drop)
+    };
+    nowhere().map_err(|invalid: load::plan::Invalid| invalid.to_string())
+}
+
+/// A hash of the steps, with what is in the files that they name, and of the rows.
+fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
+    let load::plan::Workload {
+        file: _,
+        steps,
+        left_out: _,
+        pick,
+        data,
+    } = made;
+    let mut hash = Sha256::new();
+    for step in steps {
+        let Step {
+            name,
+            weight,
+            target,
+            request,
+            body_is_template,
+            at: _,
+        } = step;
+        let said = (name, weight, &target.path, request, body_is_template);
+        hash.update(format!("{said:?}\n"));
+    }
+    hash.update(format!("{pick:?}"));
+    if let Some(data) = data {
+        hash.update(format!("{:?}", data.order));
+        hash.update(of_contents(&data.file)?);
+    }
+    Ok(hash.finalize().to_vec())
+}
+
+/// The hash of what is in a file.
+pub(crate) fn of_contents(file: &Path) -> Result<Vec<u8>, String> {
+    let read = || -> io::Result<Vec<u8>> {
+        let (mut file, mut hash) = (File::open(file)?, Sha256::new());
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(hash.finalize().to_vec()),
+                count => hash.update(&block[..count]),
+            }
+        }
+    };
+    read().map_err(|error| format!("{}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// What is read of a workload in a folder with a mix and its rows.
+    fn read(words: &str, mix: &str, rows: &str) -> Result<Option<Mix>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("mix.http"), mix).unwrap();
+        fs::write(folder.path().join("ids.csv"), rows).unwrap();
+        let workload: Result<crate::workload::Workload, _> = toml::from_str(words);
+        let workload = workload.map_err(|bad| bad.to_string())?;
+        let read = workload
+            .question(folder.path())
+            .map(|question| question.mix);
+        read.map_err(|what| what.replace(&folder.path().display().to_string(), "DIR"))
+    }
+
+    const MIX: &str = "### list\n# @weight 3\nGET https://elsewhere:9/items?a=b\n\
+                       ### item\nGET https://elsewhere:9/items/{{id}}\nX-A: own\n";
+    const ROWS: &str = "id\n7\n";
+    const BOTH: &str = "targets = 'mix.http'\ndata = 'ids.csv'\n";
+
+    #[test]
+    fn the_requests_go_to_the_rows_server_wherever_they_say() {
+        let words = format!("{BOTH}headers = {{ X-A = \"common\" }}");
+        let mix = read(&words, MIX, ROWS).unwrap().expect("a mix");
+        let target = Target::parse("http://127.0.0.1:1234/").unwrap();
+        let steps = mix.sent_to(&target).steps;
+        let urls = steps
+            .iter()
+            .map(|step| step.target.url(&Redaction::default()));
+        let urls: Vec<String> = urls.collect();
+        let server = "http://127.0.0.1:1234/items";
+        assert_eq!(
+            urls,
+            [format!("{server}?a=b"), format!("{server}/{{{{id}}}}")]
+        );
+        let header = |at: usize| steps[at].request.headers[0].1.as_str();
+        assert_eq!((header(0), header(1)), ("common", "own"));
+    }
+
+    #[test]
+    fn what_is_asked_is_told_with_a_hash_of_all_that_is_sent() {
+        let told = |words: &str, mix: &str, rows: &str| {
+            let mix = read(words, mix, rows).unwrap().expect("a mix");
+            (
+                mix.words(Protocol::Http1, &Redaction::default()),
+                mix.contents,
+            )
+        };
+        let (words, usual) = told(BOTH, MIX, ROWS);
+        let begins = "2 requests of mix.http by weight over HTTP/1.1, rows of ids.csv in turn (red";
+        assert!(words.starts_with(begins), "{words}");
+        assert_eq!(usual, told(BOTH, MIX, ROWS).1);
+        let longer = format!("{MIX}\nbody");
+        for (words, mix, rows) in [
+            (BOTH, MIX, "id\n8\n"),
+            (BOTH, &*longer, ROWS),
+            (&*format!("{BOTH}pick = 'random'"), MIX, ROWS),
+            (&*format!("{BOTH}data_order = 'zipf:1.1'"), MIX, ROWS),
+        ] {
+            assert_ne!(told(words, mix, rows).1, usual, "{words}");
+        }
+        let one = "path = '/items/{{id}}?token=x'\ndata = 'ids.csv'";
+        let (words, _) = told(one, MIX, ROWS);
+        assert!(
+            words.starts_with("GET /items/{{id}}?token=redacted:"),
+            "{words}"
+        );
+        assert_eq!(
+            read("path = '/{{id}}'", MIX, ROWS),
+            Ok(None),
+            "nobody asked"
+        );
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_a_way_out() {
+        for (words, part) in [
+            ("targets = 'mix.http'", "id"),
+            ("targets = 'none.http'", "DIR/none.http: can't read"),
+            ("targets = 'mix.txt2'", "which format"),
+            (
+                "targets = 'mix.http'\npath = '/x'",
+                "both `path` and `targets`",
+            ),
+            ("pick = 'random'", "`pick` is about `targets`"),
+            ("data_order = 'random'", "`data_order` is about `data`"),
+            ("data = 'ids.csv'", "no request uses it"),
+            ("data = 'none.csv'", "none.csv"),
+            (&*format!("{BOTH}data_order = 'once'"), "ends a load early"),
+            ("path = '/{{random 1 9}}'", "add `template = true`"),
+            ("path = '/a b'", "have no spaces"),
+            (
+                "template = true\nprotocol = 'websocket'",
+                "for http1 and http2",
+            ),
+        ] {
+            let what = read(words, MIX, ROWS).expect_err(words);
+            assert!(what.contains(part), "{words}: {what}");
+        }
+    }
+
+    #[test]
+    fn every_request_is_answered_before_the_load_and_safe_ones_alike() {
+        let text = "### a\nGET http://x/a\n### made\nGET http://x/{{seq}}\n\
+                    ### b\nPOST http://x/b\n\nbody\n### c\nGET http://x/c\n";
+        let mix = read("targets = 'mix.http'", text, ROWS)
+            .unwrap()
+            .expect("a mix");
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        plan.workload = Some(mix.sent_to(&plan.target));
+        let answers = |bad: &'static str| {
+            let ask = move |plan: &Plan| {
+                let path = plan.target.path.clone();
+                let status = if path == bad { 404 } else { 200 };
+                Ok(Answer {
+                    status,
+                    body: path.into_bytes(),
+                    ..Answer::default()
+                })
+            };
+            mix.answer(&plan, ask, |_, body| body.to_ascii_uppercase())
+        };
+        let answer = answers("none").unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer.body), "a: /A\nc: /C\n");
+        let what = answers("/b").unwrap_err();
+        assert!(what.starts_with("the request b ("), "{what}");
+        assert!(what.ends_with("mix.http:6) with status 404"), "{what}");
+    }
+}

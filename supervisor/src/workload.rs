@@ -144,7 +144,12 @@ impl Question {
             (Protocol::WebSocket, false) => "ws",
             (Protocol::WebSocket, true) => "wss",
         };
-        let url = format!("{scheme}://{}{}", at.authority(), self.path);
+        // Requests that differ have paths of their own.
+        let path = match self.mix {
+            Some(_) => "/",
+            None => &self.path,
+        };
+        let url = format!("{scheme}://{}{path}", at.authority());
         let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
         plan.redaction = self.redaction.clone();
         if let Some(tls) = &mut plan.tls {

@@ -144,12 +144,24 @@ impl Target {
     }
 }
 
-/// Why a host is none: one that ends in a number is an address of four numbers (RFC 3986 §3.2.2,
-/// RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to them, which is
+/// Why a host is none: what is in brackets is an IPv6 address, of which a zone may follow, and names
+/// have certain characters (RFC 3986 §3.2.2, RFC 6874); one that ends in a number is an address of four numbers (RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to them, which is
 /// somebody else's (inet_aton(3)).
 fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
     if host.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
         return None;
+    }
+    if host.contains(':') {
+        let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
+        let is_address = address.parse::<Ipv6Addr>().is_ok();
+        return (!is_address).then(|| format!("{host} is no IPv6 address"));
+    }
+    let in_names = |c: &char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(*c);
+    if let Some(other) = host.chars().find(|c| !in_names(c)) {
+        return Some(format!(
+            "{other:?} can't stand in a host's name; write names of other alphabets in their \
+             ASCII form (xn--…)"
+        ));
     }
     let last = host.trim_end_matches('.').rsplit('.').next()?;
     let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
@@ -168,7 +180,10 @@ fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
 /// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
 fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, rest) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("the bracket isn't closed")?,
+        Some(rest) => match rest.split_once(']').ok_or("the bracket isn't closed")? {
+            (host, rest) if host.is_empty() || host.contains(':') => (host, rest),
+            _ => return Err("only IPv6 addresses are written in brackets"),
+        },
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     let port = match rest.strip_prefix(':') {
@@ -237,6 +252,16 @@ mod tests {
             ("http://[::1]:99999/", "ports end at 65535"),
             ("http://[::1/", "bracket isn't closed"),
             ("http://[::1]x/", "what follows the bracket"),
+            (
+                "http://[[[[[]/",
+                "only IPv6 addresses are written in brackets",
+            ),
+            ("http://[x]/", "only IPv6 addresses are written in brackets"),
+            ("http://[::g]/", "::g is no IPv6 address"),
+            ("http://[::1:[]/", "::1:[ is no IPv6 address"),
+            ("http://a[b/", "'[' can't stand in a host's name"),
+            ("http://a b/", "' ' can't stand in a host's name"),
+            ("http://bücher.example/", "in their ASCII form (xn--…)"),
             ("http://me:secret@x/", "Authorization"),
             ("http://x/ä", "percent-encoded"),
             (
@@ -279,6 +304,7 @@ mod tests {
             "x.0x1g",
             "1-1",
             "::1",
+            "fe80::1%eth0",
             "v1.",
         ];
         for name in names {

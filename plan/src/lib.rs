@@ -10,6 +10,7 @@
 
 mod bytes;
 mod contact;
+pub mod expect;
 pub mod hold;
 mod invalid;
 pub mod protocol;
@@ -21,6 +22,7 @@ mod target;
 pub mod workload;
 
 pub use contact::Contact;
+pub use expect::Expect;
 pub use invalid::Invalid;
 pub use redaction::Redaction;
 pub use request::Request;

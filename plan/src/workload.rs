@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::expect::{self, Expect};
 use crate::invalid::Invalid;
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -55,6 +56,10 @@ pub struct Step {
     pub request: Request,
     /// Whether the body may have them, too.
     pub body_is_template: bool,
+    /// What its answers must be besides what the plan expects of all; a status that is expected
+    /// here counts instead of that.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
     /// Where it stands, as `FILE:LINE`; null where it stands in no file.
     pub at: Option<String>,
 }
@@ -157,6 +162,9 @@ impl Workload {
     pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
         for step in &self.steps {
             step.request.tell_secrets(&step.target, redaction);
+            for rule in &step.expect {
+                rule.tell_secrets(redaction);
+            }
         }
     }
 
@@ -190,6 +198,7 @@ impl Step {
             name: redaction.scrub(&self.name).into_owned(),
             target: self.target.shown(redaction),
             request: self.request.shown(redaction),
+            expect: self.expect.iter().map(|rule| rule.shown(redaction)).collect(),
             ..self.clone()
         }
     }
@@ -216,6 +225,7 @@ impl Step {
                  server, so give each its own run"
             )));
         }
+        expect::validate(&self.expect, &place)?;
         if self.weight > WEIGHT_MAX {
             return Err(Invalid(format!(
                 "{place}the weight {} is out of range: use 0 to {WEIGHT_MAX}",
@@ -303,6 +313,7 @@ mod tests {
                 body: Vec::new(),
             },
             body_is_template: false,
+            expect: Vec::new(),
             at: Some(format!("a.http:{}", name.len())),
         }
     }

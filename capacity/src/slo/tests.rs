@@ -45,6 +45,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         steps: Vec::new(),
         status: BTreeMap::new(),
         unexpected_bodies: BTreeMap::new(),
+        unexpected_answers: Vec::new(),
         grpc_status: BTreeMap::new(),
         close_codes: BTreeMap::new(),
         messages: Messages::default(),

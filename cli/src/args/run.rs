@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use load::check::Threshold;
 
-use super::load::{LOAD, Load};
+use super::load::{LOAD, Load, REQUEST};
 use super::targets::Targets;
 use super::values;
 
@@ -21,11 +21,12 @@ Examples:
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
+  ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
 What a run can't do: run a script, replay a log, or send what an answer asks for (each request is
-independent of the others); keep cookies or follow redirects (3xx counts as answered); look into
-bodies or decompress them; speak HTTP/3; load several servers, or from several machines, at once.
+independent of the others); keep cookies or follow redirects (3xx counts as answered); decompress
+bodies; speak HTTP/3; load several servers, or from several machines, at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
@@ -48,6 +49,11 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) load: Load,
+
+    /// Fail an answer unless RULE holds, such as status=2xx, header:content-type~json,
+    /// 'body~hello' or 'json:$.ok=true' (repeatable) [default: status=2xx,3xx]
+    #[arg(long, value_name = "RULE", help_heading = REQUEST)]
+    pub(crate) expect: Vec<String>,
 
     /// How long to measure [default: 10s, unless -n or --stages ends the run]
     #[arg(short, long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]

@@ -124,7 +124,9 @@ impl Rule {
             let (name, is) = split(rest, text)?;
             if !is_token(name) {
                 let name = Foreign::new(name);
-                return Err(Invalid(format!("{name:?} isn't the name of a header: {FORMS}")));
+                return Err(Invalid(format!(
+                    "{name:?} isn't the name of a header: {FORMS}"
+                )));
             }
             let name = name.to_ascii_lowercase();
             return Ok(Rule::Header { name, is });
@@ -132,7 +134,9 @@ impl Rule {
         if let Some(rest) = text.strip_prefix("json:") {
             let (path, is) = split(rest, text)?;
             if matches!(&is, Is::Exactly(value) if value.starts_with('=')) {
-                return Err(Invalid("write one = between path and value, not two".into()));
+                return Err(Invalid(
+                    "write one = between path and value, not two".into(),
+                ));
             }
             let path = JsonPath::parse(path).map_err(|why| {
                 let path = Foreign::new(path);
@@ -204,7 +208,11 @@ fn status(text: &str) -> Result<RangeInclusive<u16>, Invalid> {
     let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
     let digits = class.unwrap_or(text);
     let has_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number: u16 = digits.parse().ok().filter(|_| has_digits).ok_or_else(wrong)?;
+    let number: u16 = digits
+        .parse()
+        .ok()
+        .filter(|_| has_digits)
+        .ok_or_else(wrong)?;
     match (class, number) {
         (Some(_), 2..=5) => Ok(number * 100..=number * 100 + 99),
         (None, 200..=599) => Ok(number..=number),
@@ -342,7 +350,10 @@ mod tests {
         };
         assert_eq!(validate(&all(&["status=200", "body~a"]), ""), Ok(()));
         let Invalid(why) = validate(&all(&["status=200", "status=304"]), "a:1: ").unwrap_err();
-        assert!(why.starts_with("a:1: the status is expected twice"), "{why}");
+        assert!(
+            why.starts_with("a:1: the status is expected twice"),
+            "{why}"
+        );
         let many = vec!["body~a"; RULES_MAX + 1];
         let Invalid(why) = validate(&all(&many), "").unwrap_err();
         assert!(why.contains("too many"), "{why}");

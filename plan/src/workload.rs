@@ -198,7 +198,11 @@ impl Step {
             name: redaction.scrub(&self.name).into_owned(),
             target: self.target.shown(redaction),
             request: self.request.shown(redaction),
-            expect: self.expect.iter().map(|rule| rule.shown(redaction)).collect(),
+            expect: self
+                .expect
+                .iter()
+                .map(|rule| rule.shown(redaction))
+                .collect(),
             ..self.clone()
         }
     }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use load::Record;
 use measure::counters::ErrorKind;
 use measure::foreign::Foreign;
-use measure::record::{Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Unmet, Waits};
+use measure::record::{
+    Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Unmet, Waits,
+};
 use measure::units::{wrk_bytes, wrk_time_us};
 
 use super::closes;
@@ -265,7 +267,9 @@ fn told_unmet(unmet: &Unmet) -> String {
         came,
     } = unmet;
     let expected = Foreign::new(expected);
-    let step = step.as_ref().map(|step| format!("{}: ", Foreign::new(step)));
+    let step = step
+        .as_ref()
+        .map(|step| format!("{}: ", Foreign::new(step)));
     let came = came.as_ref().map(|came| format!(", got {came}"));
     let (step, came) = (step.unwrap_or_default(), came.unwrap_or_default());
     format!("    {step}expected {expected}{came} ({failed})\n")

@@ -3,8 +3,8 @@
 
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
-use load::plan::{Expect, Invalid};
 use load::plan::workload::Order;
+use load::plan::{Expect, Invalid};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -322,7 +322,10 @@ pub(super) mod tests {
             ("-R 10/fortnight", "rate"),
             ("-H nonsense", "Name: value"),
             ("--threshold p99", "threshold"),
-            ("--expect 200", "--expect: this isn't a rule: write status=2xx,"),
+            (
+                "--expect 200",
+                "--expect: this isn't a rule: write status=2xx,",
+            ),
             ("--expect status=2xx --expect status=304", "expected twice"),
             ("--expect json:a", "isn't a JSONPath"),
             ("--engine kqueue", "uring"),

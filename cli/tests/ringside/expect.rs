@@ -25,7 +25,10 @@ fn an_answer_that_is_not_as_expected_fails_and_the_report_says_why() {
         let line = "\n    expected body~no such text, got Hello, World! (10)\n";
         assert_says(&ended.stdout, line);
         let ended = run(&["status=404"]);
-        assert_says(&ended.stdout, "expected status=404, got 200: Hello, World! (10)\n");
+        assert_says(
+            &ended.stdout,
+            "expected status=404, got 200: Hello, World! (10)\n",
+        );
     }
 }
 
@@ -35,7 +38,9 @@ fn json_is_looked_into() {
     let url = server.at("/echo");
     let body = r#"{"user": {"name": "bob", "password": "canary-1"}}"#;
     let run = |rule: &str| {
-        let words = ["run", "-n5", "-c1", "-b", body, "--expect", rule, "--format", "json", &url];
+        let words = [
+            "run", "-n5", "-c1", "-b", body, "--expect", rule, "--format", "json", &url,
+        ];
         let ended = ringside(&words);
         let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
         assert!(!ended.stdout.contains("canary"), "{record}");
@@ -49,7 +54,10 @@ fn json_is_looked_into() {
     assert_eq!(record["errors"]["unexpected_answer"], 5);
     let unmet = &record["unexpected_answers"][0];
     assert_eq!(unmet["expected"], "json:$.user.name=alice");
-    assert_eq!((&unmet["came"], &unmet["failed"]), (&"bob".into(), &5.into()));
+    assert_eq!(
+        (&unmet["came"], &unmet["failed"]),
+        (&"bob".into(), &5.into())
+    );
     let record = run("json:$.user.password=canary-2");
     let unmet = &record["unexpected_answers"][0];
     let came = unmet["came"].as_str().expect("an example");
@@ -71,7 +79,15 @@ fn each_request_of_a_file_can_expect_something_else() {
     let file = folder.path("mix.http");
     fs::write(&file, text).unwrap();
     for more in [&[][..], &["--http2"]] {
-        let words = ["run", "--targets", &file, "-n30", "-c3", "--expect", "status=200"];
+        let words = [
+            "run",
+            "--targets",
+            &file,
+            "-n30",
+            "-c3",
+            "--expect",
+            "status=200",
+        ];
         let ended = ringside(&[&words[..], &["--format", "json"], more].concat());
         let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
         let failed = |name: &str| {
@@ -83,7 +99,10 @@ fn each_request_of_a_file_can_expect_something_else() {
         assert_eq!(failed("gone"), (10.into(), 0.into()));
         assert_eq!(failed("broken"), (0.into(), 10.into()));
         let unmet = &record["unexpected_answers"][0];
-        assert_eq!((&unmet["step"], &unmet["failed"]), (&"broken".into(), &10.into()));
+        assert_eq!(
+            (&unmet["step"], &unmet["failed"]),
+            (&"broken".into(), &10.into())
+        );
     }
     fs::write(&file, "# @expect status=1\nGET http://x/\n").unwrap();
     let ended = ringside(&["run", "--targets", &file]);
@@ -94,8 +113,14 @@ fn each_request_of_a_file_can_expect_something_else() {
 #[test]
 fn what_cannot_be_expected_is_refused() {
     for (words, said) in [
-        (&["--expect", "200", "http://h/"][..], "--expect: this isn't a rule"),
-        (&["--expect", "body~a", "ws://h/"], "applies to HTTP/1.1 and HTTP/2"),
+        (
+            &["--expect", "200", "http://h/"][..],
+            "--expect: this isn't a rule",
+        ),
+        (
+            &["--expect", "body~a", "ws://h/"],
+            "applies to HTTP/1.1 and HTTP/2",
+        ),
     ] {
         let ended = ringside(&[&["run"], words].concat());
         assert_eq!(ended.code, Some(2), "{ended:?}");

@@ -271,10 +271,12 @@ impl Expecting {
             };
             let is_named = |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
             let mut first = None;
-            let is_met = fields().filter(|(found, _)| is_named(found)).any(|(_, value)| {
-                first.get_or_insert(value);
-                holds(is, value)
-            });
+            let is_met = fields()
+                .filter(|(found, _)| is_named(found))
+                .any(|(_, value)| {
+                    first.get_or_insert(value);
+                    holds(is, value)
+                });
             if !is_met {
                 let came = first.map_or(Came::NoHeader, |_| Came::Header);
                 return self.unmet(index, came, first.unwrap_or_default());

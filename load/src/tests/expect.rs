@@ -221,7 +221,10 @@ fn a_body_that_ends_with_its_connection_is_looked_into() {
 #[test]
 fn a_body_that_is_too_long_is_not_looked_into() {
     let mut body = "a".repeat(1 << 20);
-    assert_eq!(answered(&["body~aa"], &[usual("", &body)]).exchanges.failed, 0);
+    assert_eq!(
+        answered(&["body~aa"], &[usual("", &body)]).exchanges.failed,
+        0
+    );
     body.push('a');
     let record = answered(&["body~aa"], &[usual("", &body)]);
     assert_eq!(record.exchanges.failed, 3);
@@ -261,7 +264,11 @@ fn some_answers_fail_and_thresholds_see_them() {
 /// A page, another one that is created, and one that is gone.
 fn mixed() -> Plan {
     let mut plan = plan(Schedule::Constant { rate: 300.0 }, 20, 1.0);
-    let mut steps = vec![step(1, "GET", "/"), step(1, "PUT", "/new"), step(1, "GET", "/gone")];
+    let mut steps = vec![
+        step(1, "GET", "/"),
+        step(1, "PUT", "/new"),
+        step(1, "GET", "/gone"),
+    ];
     steps[1].expect = rules(&["status=201", "header:location"]);
     steps[2].expect = rules(&["status=404", "body~lost"]);
     plan.workload = Some(Workload::new(steps));

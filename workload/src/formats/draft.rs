@@ -253,7 +253,12 @@ impl<'s> Collector<'s> {
                 body,
             },
             body_is_template,
-            expect: draft.labels.expect.into_iter().map(|(one, _)| one).collect(),
+            expect: draft
+                .labels
+                .expect
+                .into_iter()
+                .map(|(one, _)| one)
+                .collect(),
             at: Some(format!("{}:{line}", source.name)),
         });
         Ok(())

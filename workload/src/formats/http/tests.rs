@@ -465,10 +465,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "http://x/\n# @expect\nA: b",
         "2: this isn't a rule: write status=2xx",
     ),
-    (
-        "# @expect status=20\nhttp://x/",
-        "1: \"20\" isn't a status",
-    ),
+    ("# @expect status=20\nhttp://x/", "1: \"20\" isn't a status"),
     (
         "@a\nhttp://x/",
         "1: this line begins with @, but defines nothing",

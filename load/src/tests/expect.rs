@@ -12,6 +12,7 @@ use super::{MS, plan, recorded, run};
 use crate::Record;
 use crate::check::{self, Threshold};
 use plan::protocol::{Http2, Protocol};
+use plan::redaction::without_hashes;
 use plan::schedule::Schedule;
 use plan::workload::Pick;
 use plan::{Expect, Plan, Workload};
@@ -101,7 +102,9 @@ fn came(expect: &[&str], answer: &[u8]) -> Option<String> {
         unmet.map(|unmet| unmet.came.unwrap())
     });
     let [whole, in_pieces] = outcomes;
-    assert_eq!(whole, in_pieces);
+    // Each run has a key of its own.
+    let plain = |came: &Option<String>| came.as_deref().map(without_hashes);
+    assert_eq!(plain(&whole), plain(&in_pieces));
     whole
 }
 
@@ -253,7 +256,7 @@ fn some_answers_fail_and_thresholds_see_them() {
     };
     assert_eq!(record.unexpected_answers, [unmet]);
     // Their times are as good as any.
-    assert_eq!(record.response_time_us.count, 1_000);
+    assert_eq!(record.response_time_us.count, Some(1_000));
     for (threshold, outcome) in [("errors<20%", Met::Crossed), ("errors<26%", Met::Holds)] {
         let threshold: Threshold = threshold.parse().unwrap();
         let judged = check::judge(&[threshold], &record);

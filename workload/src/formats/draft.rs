@@ -142,7 +142,8 @@ impl Labels {
         Ok(true)
     }
 
-    /// Complains of a weight or an expectation that no request follows; a name can be lost without harm.
+    /// Complains of a weight or an expectation that no request follows; a name can be lost without
+    /// harm.
     pub(super) fn check_unused(&self, source: &Source<'_>) -> Result<(), Invalid> {
         let weight = self.weight.iter().map(|(_, line)| ("weight", *line));
         let expect = self.expect.iter().map(|(_, line)| ("expectation", *line));

@@ -356,9 +356,9 @@ impl Reader<'_> {
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
             }
-            if of_generators && question.mix.is_some() {
-                let what = "generators are compared, and requests that differ are for servers: \
-                            write them into the generators' commands";
+            if of_generators && (question.mix.is_some() || !question.expect.is_empty()) {
+                let what = "generators are compared, and requests that differ or expect more are \
+                            for servers: write them into the generators' commands";
                 return Err(self.document.fault(Some(wanted.name.span()), what));
             }
             let generator = match (wanted.generator, of_generators) {

@@ -10,7 +10,7 @@ use measure::time::Time;
 use proto::grpc::Status;
 use workload::Maker;
 
-use crate::session::{Exchange, Outcome};
+use crate::session::{Exchange, Outcome, Rules, Verdict};
 use crate::waits::Watch;
 
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
     deadline_ns: Option<u64>,
     /// For each step, where its figures are; empty where all exchanges are alike.
     figures: Vec<u16>,
+    /// Exchanges that failed because their answers didn't meet a rule, by rule.
+    pub unmet: Vec<u64>,
 }
 
 impl Recorder {
@@ -55,6 +57,7 @@ impl Recorder {
             ended: 0,
             deadline_ns,
             figures: Vec::new(),
+            unmet: Vec::new(),
         }
     }
 
@@ -64,6 +67,12 @@ impl Recorder {
         let lists = self.figures.iter().max().map_or(0, |last| last + 1);
         let steps = &mut self.tally.steps;
         steps.resize_with(lists.into(), StepTally::default);
+        self
+    }
+
+    /// Counts by the rules that answers have to meet as well, if there are any.
+    pub(crate) fn by_rule_of(mut self, rules: Option<&Rules>) -> Recorder {
+        self.unmet = vec![0; rules.map_or(0, Rules::count)];
         self
     }
 
@@ -226,6 +235,50 @@ impl Recorder {
                 tally.messages_received += u64::from(messages);
                 tally.called(intended, sent, done, http_status, status as u8);
             }
+        }
+    }
+
+    /// The same as [`Recorder::answered`] and [`Recorder::step_answered`] where answers have to
+    /// meet rules, which is kept apart from the path of all others.
+    #[inline(never)]
+    pub(crate) fn judged(
+        &mut self,
+        exchange: &Exchange,
+        done: Time,
+        (status, verdict): (u16, Verdict),
+    ) {
+        self.ended += 1;
+        if !self.measured(exchange) {
+            if self.is_open {
+                self.tally.carried += 1;
+                self.tally.carried_strange += u64::from(!(200..400).contains(&status));
+            }
+            return;
+        }
+        self.last_end = done;
+        let Exchange { intended, sent, .. } = *exchange;
+        let late = sent >= self.end;
+        let tally = &mut self.tally;
+        match verdict {
+            Verdict::Met => {
+                tally.completed_late += u64::from(late);
+                tally.completed(intended, sent, done, status);
+            }
+            Verdict::Strange => {
+                tally.failed_late += u64::from(late);
+                tally.unexpected(intended, sent, done, status);
+            }
+            Verdict::Unmet(rule) => {
+                tally.failed_late += u64::from(late);
+                tally.unmet(intended, sent, done, status);
+                if let Some(count) = self.unmet.get_mut(rule as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        if let Some(step) = self.step_of(exchange) {
+            let times = (intended, sent, done);
+            step.answered(times, Some(status), verdict.error(), late);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::lateness::Seen;
 use crate::limit;
-use crate::session::memory;
+use crate::session::{Rules, expect, memory};
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use plan::Plan;
@@ -110,6 +110,8 @@ pub(crate) fn assign(
         send_buffer_bytes: plan.send_buffer_bytes,
         ..SocketOptions::default()
     };
+    let mut route = Route::of(&plan.contact(), addresses, options)?;
+    route.rules = Rules::of(plan)?;
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {
@@ -128,7 +130,7 @@ pub(crate) fn assign(
     Ok(Assignment {
         worker,
         sessions: share(plan.connections.into()) as usize,
-        route: Route::of(&plan.contact(), addresses, options)?,
+        route,
         maker,
         depth: plan.depth(),
         messages: plan.protocol.messages(),
@@ -210,6 +212,11 @@ pub(crate) fn assemble(
     };
     let ended_by = ended_by(&outcomes);
     let said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
+    let unmet = outcomes.iter().filter_map(|outcome| {
+        let expected = outcome.memory.expected()?;
+        Some((expected, &*outcome.recorder.unmet))
+    });
+    let unmet = expect::told(&plan.redaction, unmet, &said);
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -227,6 +234,7 @@ pub(crate) fn assemble(
             steps: steps(plan, &tally),
             grpc_status: grpc_status(&tally),
             unexpected_bodies: said,
+            unexpected_answers: unmet,
             valid: verdict.valid,
             void: verdict.void,
             warnings: verdict.warnings,

@@ -23,6 +23,7 @@ use workload::Source;
 mod connections;
 mod conservation;
 mod cost;
+mod expect;
 mod greetings;
 mod http2;
 pub(crate) mod rogue;

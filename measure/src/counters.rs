@@ -23,6 +23,8 @@ pub enum ErrorKind {
     ProtocolViolation,
     /// The answer was complete, but its status wasn't an expected one.
     UnexpectedStatus,
+    /// The answer was complete, but didn't meet an expectation of the user's.
+    UnexpectedAnswer,
     /// No local port was free for a new connection.
     PortsExhausted,
     /// No file descriptor was free for a new connection.
@@ -61,7 +63,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 24;
+const KINDS: usize = 25;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -75,6 +77,7 @@ impl ErrorKind {
             ErrorKind::ConnectTimeout,
             ErrorKind::ProtocolViolation,
             ErrorKind::UnexpectedStatus,
+            ErrorKind::UnexpectedAnswer,
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::BrokenPipe,
@@ -105,6 +108,7 @@ impl ErrorKind {
             ErrorKind::ConnectTimeout => "connect_timeout",
             ErrorKind::ProtocolViolation => "protocol_violation",
             ErrorKind::UnexpectedStatus => "unexpected_status",
+            ErrorKind::UnexpectedAnswer => "unexpected_answer",
             ErrorKind::PortsExhausted => "ports_exhausted",
             ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
             ErrorKind::BrokenPipe => "broken_pipe",
@@ -163,6 +167,9 @@ const SENTENCES: [&str; KINDS] = [
     // UnexpectedStatus
     "The answer was complete, but its status wasn't an expected one: check path, method and \
      headers.",
+    // UnexpectedAnswer
+    "The answer was complete, but didn't meet an expectation (--expect, @expect): compare what was \
+     expected with what came.",
     // PortsExhausted
     "No local port was free for a new connection: add source addresses with --source-ip, widen \
      net.ipv4.ip_local_port_range, or keep connections alive.",

@@ -73,6 +73,10 @@ pub struct Record<P> {
     /// By unexpected status: how the body of one answer began; empty in older records.
     #[serde(default)]
     pub unexpected_bodies: BTreeMap<String, String>,
+    /// Expectations that answers didn't meet, the one that failed most requests first, at most 64;
+    /// empty in older records.
+    #[serde(default)]
+    pub unexpected_answers: Vec<Unmet>,
     /// gRPC calls by the name of their status, such as `OK`; empty where nothing was called.
     #[serde(default)]
     pub grpc_status: BTreeMap<String, u64>,
@@ -107,6 +111,20 @@ pub struct Record<P> {
     pub thresholds: Vec<Judged>,
     /// What ended the run.
     pub ended_by: EndedBy,
+}
+
+/// An expectation that answers didn't meet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmet {
+    /// The rule, such as `json:$.ok=true`.
+    pub expected: String,
+    /// The step whose own rule it is; null if it is one for all requests.
+    pub step: Option<String>,
+    /// Requests that failed because of it. One that doesn't meet several rules counts for the
+    /// first.
+    pub failed: u64,
+    /// What came instead, of one answer, without secrets; null if none was kept.
+    pub came: Option<String>,
 }
 
 /// A figure that lateness could have moved.
@@ -478,6 +496,8 @@ pub struct Facts<P> {
     pub grpc_status: BTreeMap<String, u64>,
     /// How bodies began, by a status that wasn't expected.
     pub unexpected_bodies: BTreeMap<String, String>,
+    /// Expectations that answers didn't meet, in the record's order.
+    pub unexpected_answers: Vec<Unmet>,
     /// Whether the figures can be trusted.
     pub valid: bool,
     /// Figures of response time that do not.
@@ -501,6 +521,7 @@ impl<P> Facts<P> {
             steps: Vec::new(),
             grpc_status: BTreeMap::new(),
             unexpected_bodies: BTreeMap::new(),
+            unexpected_answers: Vec::new(),
             valid: true,
             void: Vec::new(),
             warnings: Vec::new(),
@@ -559,6 +580,7 @@ impl<P> Record<P> {
                 received: tally.messages_received,
             },
             unexpected_bodies: facts.unexpected_bodies,
+            unexpected_answers: facts.unexpected_answers,
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))

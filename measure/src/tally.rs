@@ -246,6 +246,13 @@ impl Tally {
         self.answered(intended, sent, done, status);
     }
 
+    /// An exchange has its whole answer, but that isn't what was expected of it, whatever its
+    /// `status`: the same.
+    pub fn unmet(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
+        self.failed(ErrorKind::UnexpectedAnswer);
+        self.answered(intended, sent, done, status);
+    }
+
     /// A gRPC call has its whole answer: HTTP's `status`, and the `code` of its own. One other than
     /// OK is a failure whose times are as good as any. A code that gRPC does not know counts as
     /// UNKNOWN, as the specification of gRPC over HTTP/2 asks for.

@@ -10,6 +10,7 @@
 
 mod bytes;
 mod contact;
+pub mod expect;
 mod family;
 pub mod hold;
 mod invalid;
@@ -22,6 +23,7 @@ mod target;
 pub mod workload;
 
 pub use contact::Contact;
+pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;
 pub use redaction::Redaction;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
+use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
@@ -41,6 +42,10 @@ pub struct Plan {
     #[serde(default, with = "workload::shown::option")]
     #[schemars(with = "Option<Workload>")]
     pub workload: Option<Workload>,
+    /// What answers to all requests must be; empty: of any status from 200 to 399. A step may
+    /// expect more.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -145,6 +150,7 @@ impl Plan {
                 body: Vec::new(),
             },
             workload: None,
+            expect: Vec::new(),
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -171,6 +177,7 @@ impl Plan {
             target,
             request,
             workload,
+            expect,
             protocol,
             tls,
             schedule,
@@ -195,6 +202,7 @@ impl Plan {
             target: target.shown(redaction),
             request: request.shown(redaction),
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
+            expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -225,6 +233,9 @@ impl Plan {
     /// Has the redaction know the secrets that this sends.
     pub fn tell_secrets(&self) {
         self.request.tell_secrets(&self.target, &self.redaction);
+        for rule in &self.expect {
+            rule.tell_secrets(&self.redaction);
+        }
         if let Some(workload) = &self.workload {
             workload.tell_secrets(&self.redaction);
         }
@@ -237,6 +248,7 @@ impl Plan {
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
+        self.validate_expect()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -292,6 +304,22 @@ impl Plan {
         };
         Err(Invalid(format!(
             "a file of targets can't hold {spoken}: give the URL of one instead"
+        )))
+    }
+
+    fn validate_expect(&self) -> Result<(), Invalid> {
+        if self.expect.is_empty() {
+            return Ok(());
+        }
+        let spoken = match &self.protocol {
+            Protocol::Http1 | Protocol::Http2 { .. } => {
+                return expect::validate(&self.expect, "--expect: ");
+            }
+            Protocol::Grpc { .. } => "a gRPC call is judged by its own status",
+            Protocol::WebSocket { .. } => "the messages of a WebSocket aren't looked into",
+        };
+        Err(Invalid(format!(
+            "--expect applies to HTTP/1.1 and HTTP/2, and {spoken}: drop it"
         )))
     }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::expect::{self, Expect};
 use crate::invalid::Invalid;
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -56,6 +57,10 @@ pub struct Step {
     pub request: Request,
     /// Whether the body may have them, too.
     pub body_is_template: bool,
+    /// What its answers must be besides what the plan expects of all; a status that is expected
+    /// here counts instead of that.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
     /// Where it stands, as `FILE:LINE`; null where it stands in no file.
     pub at: Option<String>,
 }
@@ -204,6 +209,9 @@ impl Workload {
     pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
         for step in &self.steps {
             step.request.tell_secrets(&step.target, redaction);
+            for rule in &step.expect {
+                rule.tell_secrets(redaction);
+            }
         }
     }
 
@@ -237,6 +245,11 @@ impl Step {
             name: redaction.scrub(&self.name).into_owned(),
             target: self.target.shown(redaction),
             request: self.request.shown(redaction),
+            expect: self
+                .expect
+                .iter()
+                .map(|rule| rule.shown(redaction))
+                .collect(),
             ..self.clone()
         }
     }
@@ -263,6 +276,7 @@ impl Step {
                  server, so give each its own run"
             )));
         }
+        expect::validate(&self.expect, &place)?;
         if self.weight > WEIGHT_MAX {
             return Err(Invalid(format!(
                 "{place}the weight {} is out of range: use 0 to {WEIGHT_MAX}",
@@ -350,6 +364,7 @@ mod tests {
                 body: Vec::new(),
             },
             body_is_template: false,
+            expect: Vec::new(),
             at: Some(format!("a.http:{}", name.len())),
         }
     }

@@ -273,9 +273,17 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
             target,
             request,
             body_is_template,
+            expect,
             at: _,
         } = step;
-        let said = (name, weight, &target.path, request, body_is_template);
+        let said = (
+            name,
+            weight,
+            &target.path,
+            request,
+            body_is_template,
+            expect,
+        );
         hash.update(format!("{said:?}\n"));
     }
     hash.update(format!("{pick:?}"));

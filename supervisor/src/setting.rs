@@ -160,6 +160,7 @@ pub fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
         repeat: NonZeroU32::MIN,
         proto: None,
         mix: None,
+        expect: Vec::new(),
         named: Vec::new(),
         redaction: Redaction::default(),
     }

@@ -219,6 +219,7 @@ impl Answer {
             repeat: NonZeroU32::MIN,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             mix: None,
+            expect: Vec::new(),
             named: Vec::new(),
             redaction: Redaction::default(),
         })

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::grpc::{Method, Source};
-use load::plan::Request;
 use load::plan::workload::{Order, Pick};
+use load::plan::{Expect, Request};
 use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
@@ -75,6 +75,8 @@ pub struct Question {
     pub proto: Option<PathBuf>,
     /// Requests that differ, in the place of the one that the rest says; none: all are that.
     pub mix: Option<Mix>,
+    /// What answers must be, besides what single requests of a mix expect.
+    pub expect: Vec<Expect>,
     /// Hashes of what is in the files that were named for it; empty: none were.
     pub named: Vec<u8>,
     /// What is hidden when it is written or printed.
@@ -84,8 +86,11 @@ pub struct Question {
 impl Question {
     /// The question in words, for a report.
     pub fn words(&self) -> String {
+        let expected: String = self.expect.iter().fold(String::new(), |said, rule| {
+            format!("{said}, expecting {}", rule.shown(&self.redaction))
+        });
         if let Some(mix) = &self.mix {
-            return mix.words(self.protocol, &self.redaction);
+            return mix.words(self.protocol, &self.redaction) + &expected;
         }
         let method = match self.protocol {
             Protocol::Http1 | Protocol::Http2 => format!("{} ", self.http_method()),
@@ -105,7 +110,7 @@ impl Question {
             names => format!(", {} given", names.join(" and ")),
         };
         format!(
-            "{method}{} over {}{sent}{fields}",
+            "{method}{} over {}{sent}{fields}{expected}",
             self.redaction.path(&self.path),
             self.protocol.name()
         )
@@ -117,6 +122,9 @@ impl Question {
         self.redaction.learn(fields, &self.path);
         if let Some(mix) = &self.mix {
             mix.tell_secrets(&self.redaction);
+        }
+        for rule in &self.expect {
+            rule.tell_secrets(&self.redaction);
         }
     }
 
@@ -192,6 +200,7 @@ impl Question {
                 http2: Http2::default(),
             };
         }
+        plan.expect.clone_from(&self.expect);
         if let Some(mix) = &self.mix {
             plan.workload = Some(mix.sent_to(&plan.target));
             plan.request = Request {
@@ -273,6 +282,9 @@ pub struct Workload {
     /// Which row of it is next.
     #[serde(default, deserialize_with = "order")]
     pub data_order: Option<Order>,
+    /// What answers must be; without it a status of 2xx or 3xx.
+    #[serde(default, deserialize_with = "expect")]
+    pub expect: Vec<Expect>,
     /// How many bytes `{payload}` stands for in the path, the message and declared answers.
     #[serde(default, deserialize_with = "payload")]
     pub payload: Option<u64>,
@@ -332,6 +344,8 @@ pub struct Difference {
     data: Option<PathBuf>,
     #[serde(default, deserialize_with = "order")]
     data_order: Option<Order>,
+    #[serde(default, deserialize_with = "expect")]
+    expect: Vec<Expect>,
     /// Connections of the load.
     pub connections: Option<NonZeroU32>,
     pipeline: Option<NonZeroU32>,
@@ -370,6 +384,7 @@ impl Workload {
             template: false,
             data: None,
             data_order: None,
+            expect: Vec::new(),
             payload: None,
             workers: None,
             connections: one(),
@@ -400,6 +415,10 @@ impl Workload {
             template: difference.template.unwrap_or(base.template),
             data: difference.data.or(base.data),
             data_order: difference.data_order.or(base.data_order),
+            expect: match difference.expect.is_empty() {
+                true => base.expect,
+                false => difference.expect,
+            },
             payload: difference.payload.or(base.payload),
             workers: difference.workers.or(base.workers),
             connections: difference.connections.unwrap_or(base.connections),
@@ -439,6 +458,7 @@ impl Workload {
         Ok(Question {
             named: self.named(message.as_deref(), mix.as_ref(), folder)?,
             mix,
+            expect: self.expect.clone(),
             path,
             protocol: self.protocol,
             method: self.method.clone(),
@@ -464,11 +484,14 @@ impl Workload {
             "`data_order = \"once\"` ends a load early, and rounds are as long as the others: use \
              \"in-turn\", \"random\" or \"zipf:1.1\""
         } else {
-            let many = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
-            if many || !self.is_mixed() {
-                return Ok(());
+            let is_http = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
+            match is_http {
+                false if self.is_mixed() => {
+                    "requests that differ (`targets`, `template`, `data`) are for http1 and http2"
+                }
+                false if !self.expect.is_empty() => "`expect` is for http1 and http2",
+                _ => return Ok(()),
             }
-            "requests that differ (`targets`, `template`, `data`) are for http1 and http2"
         };
         Err(what.to_owned())
     }
@@ -544,6 +567,15 @@ fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 fn order<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Order>, D::Error> {
     let text = String::deserialize(from)?;
     text.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// Rules of what answers must be.
+fn expect<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Expect>, D::Error> {
+    let rules = Vec::<String>::deserialize(from)?;
+    let rules = rules
+        .iter()
+        .map(|text| text.parse().map_err(D::Error::custom));
+    rules.collect()
 }
 
 /// Reads the size of a payload: `"64"`, `"1K"`.

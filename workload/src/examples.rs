@@ -129,6 +129,7 @@ mod tests {
                 body: body.as_bytes().to_vec(),
             },
             body_is_template: true,
+            expect: Vec::new(),
             at: Some("a.http:3".to_owned()),
         }
     }

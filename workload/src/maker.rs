@@ -515,6 +515,7 @@ mod tests {
                 body: Vec::new(),
             },
             body_is_template: false,
+            expect: Vec::new(),
             at: None,
         }
     }

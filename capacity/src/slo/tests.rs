@@ -46,6 +46,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         steps: Vec::new(),
         status: BTreeMap::new(),
         unexpected_bodies: BTreeMap::new(),
+        unexpected_answers: Vec::new(),
         grpc_status: BTreeMap::new(),
         close_codes: BTreeMap::new(),
         messages: Messages::default(),
@@ -455,6 +456,7 @@ fn a_rare_step_takes_more_exchanges_to_judge() {
             body: Vec::new(),
         },
         body_is_template: false,
+        expect: Vec::new(),
         at: None,
     };
     let workload = Workload::new(vec![step("often", 9), step("rare", 1), step("never", 0)]);

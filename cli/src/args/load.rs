@@ -52,6 +52,11 @@ pub(crate) struct Load {
     #[arg(short, long, value_name = "NAME:PASSWORD", help_heading = REQUEST)]
     pub(crate) user: Option<String>,
 
+    /// Fail an answer unless RULE holds, such as status=2xx, header:content-type~json,
+    /// 'body~hello' or 'json:$.ok=true' (repeatable) [default: status=2xx,3xx]
+    #[arg(long, value_name = "RULE", help_heading = REQUEST)]
+    pub(crate) expect: Vec<String>,
+
     /// HTTP method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,

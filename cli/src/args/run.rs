@@ -21,11 +21,12 @@ Examples:
   ringside run -n 100k --format json -o run.json http://localhost:8080/
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
+  ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
 What a run can't do: run a script, replay a log, or send what an answer asks for (each request is
-independent of the others); keep cookies or follow redirects (3xx counts as answered); look into
-bodies or decompress them; speak HTTP/3; load several servers, or from several machines, at once.
+independent of the others); keep cookies or follow redirects (3xx counts as answered); decompress
+bodies; speak HTTP/3; load several servers, or from several machines, at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a

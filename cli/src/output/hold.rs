@@ -36,7 +36,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
         ("Failed attempts", &record.failed_attempts),
         ("Failed heartbeats", &record.heartbeat_errors),
     ] {
-        let answers = (&record.status, &BTreeMap::new());
+        let answers = (&record.status, &BTreeMap::new(), &[][..]);
         text.push_str(&errors(title, counts, answers, paint));
     }
     text.push_str(&closes::line(&record.close_codes));

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use load::Record;
 use measure::counters::ErrorKind;
-use measure::record::{Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Waits};
+use measure::foreign::Foreign;
+use measure::record::{
+    Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Unmet, Waits,
+};
 use measure::units::{wrk_bytes, wrk_time_us};
 
 use super::closes;
@@ -43,7 +46,8 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
     text.push_str(&steps::table(record, paint));
-    let answers = (&record.status, &record.unexpected_bodies);
+    let (bodies, unmet) = (&record.unexpected_bodies, &*record.unexpected_answers);
+    let answers = (&record.status, bodies, unmet);
     text.push_str(&errors("Errors", &record.errors, answers, paint));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
@@ -209,11 +213,12 @@ fn after_the_window(drain: &Drain) -> String {
 }
 
 /// What went wrong, a line for each kind with what it means; nothing where nothing did. Below
-/// unexpected statuses stands how one body of each began.
+/// unexpected statuses stands how one body of each began, and below unexpected answers what was
+/// expected, and what came.
 pub(super) fn errors(
     title: &str,
     counts: &BTreeMap<String, u64>,
-    (statuses, bodies): (&BTreeMap<String, u64>, &BTreeMap<String, String>),
+    (statuses, bodies, unmet): (&BTreeMap<String, u64>, &BTreeMap<String, String>, &[Unmet]),
     paint: Paint,
 ) -> String {
     let mut text = String::new();
@@ -241,6 +246,9 @@ pub(super) fn errors(
                     .filter(|(code, _)| counted.contains_key(*code));
                 told.for_each(|(code, body)| text.push_str(&format!("    {code}: {body}\n")));
             }
+            if kind == ErrorKind::UnexpectedAnswer {
+                unmet.iter().for_each(|one| text.push_str(&told_unmet(one)));
+            }
         }
     }
     if text.is_empty() {
@@ -248,6 +256,23 @@ pub(super) fn errors(
     } else {
         format!("{title}\n{text}")
     }
+}
+
+/// What was expected of answers, how many did not meet it, and what came in one of them.
+fn told_unmet(unmet: &Unmet) -> String {
+    let Unmet {
+        expected,
+        step,
+        failed,
+        came,
+    } = unmet;
+    let expected = Foreign::new(expected);
+    let step = step
+        .as_ref()
+        .map(|step| format!("{}: ", Foreign::new(step)));
+    let came = came.as_ref().map(|came| format!(", got {came}"));
+    let (step, came) = (step.unwrap_or_default(), came.unwrap_or_default());
+    format!("    {step}expected {expected}{came} ({failed})\n")
 }
 
 /// What gRPC and WebSocket add: the statuses of calls, and the messages inside exchanges.
@@ -495,6 +520,25 @@ pub(super) mod tests {
         record.status.insert("500".to_owned(), 3);
         let told = text(&record, false, Paint::PLAIN);
         assert!(told.contains(log), "{told}");
+    }
+
+    #[test]
+    fn below_unexpected_answers_stands_what_was_expected_and_what_came() {
+        let mut record = record(Loop::Closed);
+        let unmet = |expected: &str, step: Option<&str>, came: Option<&str>| Unmet {
+            expected: expected.to_owned(),
+            step: step.map(str::to_owned),
+            failed: 3,
+            came: came.map(str::to_owned),
+        };
+        record.unexpected_answers = vec![
+            unmet("json:$.ok=true", None, Some("false")),
+            unmet("status=201", Some("create"), None),
+        ];
+        let told = text(&record, false, Paint::PLAIN);
+        let lines = "\n    expected json:$.ok=true, got false (3)\n    create: expected status=201 \
+                     (3)\n";
+        assert!(told.contains(lines), "{told}");
     }
 
     #[test]

@@ -67,6 +67,7 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
     }
     // What the other server wants to be told is no business of this one.
     plan.request.headers.clear();
+    plan.expect.clear();
     if path == "/" {
         plan.request.method = "GET".to_string();
     }

@@ -3,8 +3,8 @@
 
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
-use load::plan::Invalid;
 use load::plan::workload::Order;
+use load::plan::{Expect, Invalid};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -53,6 +53,13 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     Ok(plan)
 }
 
+/// What answers must be.
+fn expectations(rules: &[String]) -> Result<Vec<Expect>, String> {
+    let rules = rules.iter().map(|rule| rule.parse());
+    let rules: Result<_, Invalid> = rules.collect();
+    rules.map_err(|invalid| format!("--expect: {invalid}"))
+}
+
 /// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
 pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
     let mut plan = without_request(url, arguments, redaction)?;
@@ -86,6 +93,7 @@ pub(crate) fn without_request(
         &mut plan.request,
         &plan.redaction,
     )?;
+    plan.expect = expectations(&arguments.expect)?;
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
@@ -270,6 +278,21 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_is_expected_is_in_the_plan_and_only_of_http() {
+        let plan = planned(&format!("--expect status=200,404 --expect body~a {URL}")).unwrap();
+        let expected: Vec<String> = plan.expect.iter().map(ToString::to_string).collect();
+        assert_eq!(expected, ["status=200,404", "body~a"]);
+        assert!(planned(&format!("--http2 --expect body~a {URL}")).is_ok());
+        for url in ["ws://h/", "grpc://h:1/package.Service/Method"] {
+            let text = planned(&format!("--expect body~a {url}")).unwrap_err();
+            assert!(text.contains("applies to HTTP/1.1 and HTTP/2"), "{text}");
+        }
+        let secret = planned(&format!("--expect header:set-cookie=canary-1 {URL}")).unwrap();
+        let recorded = secret.recorded();
+        assert!(!recorded.expect[0].to_string().contains("canary"));
+    }
+
+    #[test]
     fn what_ends_a_run_is_what_was_asked_for() {
         let ends = |words: &str| {
             let plan = planned(&format!("{words} {URL}")).unwrap();
@@ -327,6 +350,12 @@ pub(super) mod tests {
             ("-H nonsense", "Name: value"),
             ("-u nobody", "write NAME:PASSWORD"),
             ("--threshold p99", "threshold"),
+            (
+                "--expect 200",
+                "--expect: this isn't a rule: write status=2xx,",
+            ),
+            ("--expect status=2xx --expect status=304", "expected twice"),
+            ("--expect json:a", "isn't a JSONPath"),
             ("--engine kqueue", "uring"),
             ("--cpus 0-", "0,2-5"),
             ("--cpus 1023", "it may use"),

@@ -9,6 +9,7 @@ mod claims;
 mod commit;
 mod compare;
 mod doctor;
+mod expect;
 mod faults;
 mod foreign;
 mod generators;

@@ -88,6 +88,7 @@ fn question(baseline: &Row) -> Option<Question> {
     Some(Question {
         path: format!("/bytes/{bytes}"),
         headers: BTreeMap::new(),
+        expect: Vec::new(),
         ..question.clone()
     })
 }

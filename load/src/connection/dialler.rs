@@ -1,6 +1,7 @@
 //! Dialling: from which address to which, how many at once, for how long, and how soon again.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use engine::tls::{Secured, TlsFault};
 use engine::{Address, Driver, Fault, Refused, SocketOptions};
@@ -10,7 +11,7 @@ use plan::{Contact, Invalid};
 
 use super::{Core, State};
 use crate::back_off::BackOff;
-use crate::session::{Speech, Wire};
+use crate::session::{Rules, Speech, Wire};
 
 /// Where connections go, from where, and what is said on them.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Route {
     pub options: SocketOptions,
     /// What is said on each connection.
     pub speech: Speech,
+    /// What is expected of answers, if anything beyond a usual status.
+    pub rules: Option<Arc<Rules>>,
 }
 
 impl Route {
@@ -39,6 +42,7 @@ impl Route {
             sources: contact.source_addresses.clone(),
             options,
             speech: Speech::of(contact)?,
+            rules: None,
         })
     }
 }
@@ -193,6 +197,9 @@ impl<D: Driver, X> Core<D, X> {
         };
         let (speech, random) = (&self.dialling.route.speech, &mut self.random);
         session.wire = Wire::open(speech, random, &mut session.out);
+        if self.dialling.route.rules.is_some() {
+            session.wire.look();
+        }
         session.state = State::Greeting(since);
         let is_ready = session.wire.is_ready();
         self.appended(index);

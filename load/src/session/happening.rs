@@ -4,6 +4,8 @@ use measure::counters::ErrorKind;
 use proto::Violation;
 use proto::grpc::Status;
 
+use super::expect::Verdict;
+
 /// Requests that never change, one behind the other, so that the driver can send them as they are.
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
@@ -27,6 +29,12 @@ pub(crate) enum Happening {
     Ready,
     /// An exchange has its whole answer.
     Answered { place: u32, outcome: Outcome },
+    /// The same of an answer that was held against rules, where a plan has any.
+    Judged {
+        place: u32,
+        status: u16,
+        verdict: Verdict,
+    },
     /// The peer gave an exchange up, and the connection goes on. To a gRPC call that is a status.
     Reset { place: u32, status: Option<Status> },
     /// The peer broke the protocol in the answer to an exchange, and the connection goes on.

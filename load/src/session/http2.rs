@@ -9,6 +9,7 @@ use proto::grpc::Status;
 use proto::http2::client::{Client, Config, Event, Limits, Request};
 use proto::http2::{ErrorCode, Fields};
 
+use super::expect::Look;
 use super::grpc;
 use super::happening::{Happening, Outcome};
 use super::memory::{Memory, is_strange};
@@ -57,6 +58,8 @@ enum Answers {
     Statuses(Box<[u16]>),
     /// The answer to a call of this kind.
     Calls(CallKind, Box<[grpc::Answer]>),
+    /// What was seen of it and the step of its request, where it is held against rules.
+    Looks(Box<[(u16, Look)]>),
 }
 
 /// The odd ones of 31 bits.
@@ -79,6 +82,19 @@ impl Wire {
             answers,
             numbers: NUMBERS,
             leaving: false,
+        }
+    }
+
+    /// Holds answers against the rules that its owner's memory has.
+    pub(crate) fn look(&mut self) {
+        let places = self.speech.config.streams as usize;
+        self.answers = Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice());
+    }
+
+    /// The request at `place` is one of this step.
+    pub(crate) fn of_step(&mut self, place: u32, step: u16) {
+        if let Answers::Looks(looks) = &mut self.answers {
+            looks[place as usize].0 = step;
         }
     }
 
@@ -144,14 +160,14 @@ impl Wire {
                     fields,
                     end,
                 } => {
-                    self.answers.head(place, status, fields, end);
+                    self.answers.head(place, (status, end), fields, memory);
                     if end {
-                        tell(self.answers.answered(place));
+                        tell(self.answers.answered(place, memory));
                     }
                 }
                 Event::Data { place, bytes, end } => {
                     match self.answers.data(place, bytes, memory) {
-                        Ok(()) if end => tell(self.answers.answered(place)),
+                        Ok(()) if end => tell(self.answers.answered(place, memory)),
                         Ok(()) => {}
                         Err(violation) => {
                             if !end {
@@ -163,7 +179,7 @@ impl Wire {
                 }
                 Event::Trailers { place, fields } => {
                     self.answers.trailers(place, fields);
-                    tell(self.answers.answered(place));
+                    tell(self.answers.answered(place, memory));
                 }
                 Event::Reset {
                     place,
@@ -216,10 +232,17 @@ impl Wire {
 
 impl Answers {
     #[inline]
-    fn head(&mut self, place: u32, status: u16, fields: Fields<'_>, end: bool) {
+    fn head(
+        &mut self,
+        place: u32,
+        (status, end): (u16, bool),
+        fields: Fields<'_>,
+        memory: &mut Memory,
+    ) {
         match self {
             Answers::Statuses(statuses) => statuses[place as usize] = status,
             Answers::Calls(_, answers) => answers[place as usize].head(status, fields, end),
+            Answers::Looks(looks) => head(&mut looks[place as usize], status, fields, memory),
         }
     }
 
@@ -234,26 +257,44 @@ impl Answers {
                 Ok(())
             }
             Answers::Calls(_, answers) => answers[place as usize].data(bytes),
+            Answers::Looks(looks) => {
+                memory.see_body(&mut looks[place as usize].1, bytes);
+                Ok(())
+            }
         }
     }
 
     #[inline]
     fn trailers(&mut self, place: u32, fields: Fields<'_>) {
         match self {
-            Answers::Statuses(_) => {}
+            Answers::Statuses(_) | Answers::Looks(_) => {}
             Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
         }
     }
 
     /// The answer at `place` is whole.
     #[inline]
-    fn answered(&mut self, place: u32) -> Happening {
+    fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
             Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
+            Answers::Looks(looks) => {
+                let (status, verdict) = memory.see_end(&mut looks[place as usize].1);
+                return Happening::Judged {
+                    place,
+                    status,
+                    verdict,
+                };
+            }
         };
         Happening::Answered { place, outcome }
     }
+}
+
+/// The head came of an answer that is held against rules.
+#[inline(never)]
+fn head((step, look): &mut (u16, Look), status: u16, fields: Fields<'_>, memory: &mut Memory) {
+    memory.see_head(look, (*step, status), || fields.iter());
 }
 
 /// How the plan sets its connections up.

@@ -2,18 +2,17 @@
 //! how answers began whose status nobody expects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use measure::foreign::Foreign;
 use plan::redaction::guessed;
 use plan::{Plan, Redaction};
 use proto::http1::HeadMemo;
 
+use super::beginning::{Beginning, shortened};
+use super::expect::{Expecting, Look, Rules, Verdict};
+
 /// Of so many statuses a body is kept.
 const STATUSES_MAX: usize = 4;
-/// So much of a body is kept.
-const BYTES_MAX: usize = 1024;
-/// So much of its first line is told.
-const CHARACTERS_MAX: usize = 160;
 
 /// See the module. It allocates nothing once it is there.
 #[derive(Debug)]
@@ -21,18 +20,17 @@ pub(crate) struct Memory {
     /// Heads, each of which is read once.
     pub heads: HeadMemo,
     /// How bodies began, each under another status.
-    strange: [Beginning; STATUSES_MAX],
+    strange: [Strange; STATUSES_MAX],
+    /// What is expected of answers, if anything beyond a usual status.
+    expecting: Option<Box<Expecting>>,
 }
 
-/// How the body of an answer begins.
+/// How the body of an answer begins that has a strange status.
 #[derive(Clone, Copy, Debug)]
-struct Beginning {
+struct Strange {
     /// None where this holds nothing.
     status: Option<u16>,
-    bytes: [u8; BYTES_MAX],
-    length: usize,
-    /// There is more of it.
-    is_cut: bool,
+    text: Beginning,
 }
 
 /// Whether a status is one that answers of a load should not have.
@@ -44,15 +42,65 @@ pub(super) fn is_strange(status: u16) -> bool {
 impl Memory {
     /// One that remembers nothing.
     pub(crate) fn new() -> Memory {
-        let nothing = Beginning {
+        let nothing = Strange {
             status: None,
-            bytes: [0; BYTES_MAX],
-            length: 0,
-            is_cut: false,
+            text: Beginning::NOTHING,
         };
         Memory {
             heads: HeadMemo::new(),
             strange: [nothing; STATUSES_MAX],
+            expecting: None,
+        }
+    }
+
+    /// The same for sessions whose answers must meet these rules, if any.
+    pub(crate) fn expecting(rules: Option<Arc<Rules>>) -> Memory {
+        Memory {
+            expecting: rules.map(|rules| Box::new(Expecting::new(rules))),
+            ..Memory::new()
+        }
+    }
+
+    /// Whether answers are held against rules.
+    #[inline]
+    pub(crate) fn expects(&self) -> bool {
+        self.expecting.is_some()
+    }
+
+    /// What answers have to meet, and what came instead; none where that is nothing but a usual
+    /// status.
+    pub(crate) fn expected(&self) -> Option<&Expecting> {
+        self.expecting.as_deref()
+    }
+
+    /// The head came of an answer to a request of `step`.
+    pub(super) fn see_head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+        &mut self,
+        look: &mut Look,
+        (step, status): (u16, u16),
+        fields: impl Fn() -> F,
+    ) {
+        if let Some(expecting) = &mut self.expecting {
+            look.head((step, status), expecting, fields);
+        }
+    }
+
+    /// A piece of its body came.
+    #[inline(never)]
+    pub(super) fn see_body(&mut self, look: &mut Look, bytes: &[u8]) {
+        if let Some(expecting) = &mut self.expecting
+            && let Some(status) = look.body(bytes, expecting)
+        {
+            self.keep(status, bytes);
+        }
+    }
+
+    /// It is whole: its status, and what was found of it.
+    #[inline(never)]
+    pub(super) fn see_end(&mut self, look: &mut Look) -> (u16, Verdict) {
+        match &mut self.expecting {
+            Some(expecting) => look.end(expecting),
+            None => (0, Verdict::Met),
         }
     }
 
@@ -60,63 +108,24 @@ impl Memory {
     /// a second piece is left out: connections take turns, and a line is mostly in the first.
     #[cold]
     pub(super) fn keep(&mut self, status: u16, bytes: &[u8]) {
-        let known = |kept: &Beginning| kept.status == Some(status);
+        let known = |kept: &Strange| kept.status == Some(status);
         if bytes.is_empty() || self.strange.iter().any(known) {
             return;
         }
         if let Some(free) = self.strange.iter_mut().find(|kept| kept.status.is_none()) {
-            let length = bytes.len().min(BYTES_MAX);
-            free.bytes[..length].copy_from_slice(&bytes[..length]);
-            (free.status, free.length) = (Some(status), length);
-            free.is_cut = bytes.len() > BYTES_MAX;
+            free.status = Some(status);
+            free.text.set(bytes);
         }
     }
 
     /// What is told of each status: the first line of its body without secrets.
     pub(crate) fn told(&self, redaction: &Redaction) -> BTreeMap<u16, String> {
-        let told = |kept: &Beginning| {
-            let line = first_line(&kept.bytes[..kept.length], kept.is_cut);
-            let line = guessed(&redaction.scrub(&line)).into_owned();
+        let told = |kept: &Strange| {
+            let line = guessed(&redaction.scrub(&kept.text.line())).into_owned();
             Some((kept.status?, shortened(&line))).filter(|(_, line)| !line.is_empty())
         };
         self.strange.iter().filter_map(told).collect()
     }
-}
-
-/// The first line with something to read in it: of a page, what stands outside its tags. The last
-/// word of what is cut is left out, since it may be a part of a secret.
-fn first_line(bytes: &[u8], is_cut: bool) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let text = match is_cut {
-        true => text
-            .rsplit_once(char::is_whitespace)
-            .map_or("", |(whole, _)| whole),
-        false => &text,
-    };
-    let is_page = text.trim_start().starts_with('<');
-    let mut lines = text.lines().map(|line| match is_page {
-        true => without_tags(line),
-        false => line.to_owned(),
-    });
-    let line = lines.find(|line| !line.trim().is_empty());
-    line.unwrap_or_default().trim().to_owned()
-}
-
-fn without_tags(line: &str) -> String {
-    let mut inside = false;
-    let outside = |c: &char| {
-        let was_inside = inside;
-        inside = (inside || *c == '<') && *c != '>';
-        !inside && !was_inside
-    };
-    line.chars().filter(outside).collect()
-}
-
-/// A line as it may be shown.
-fn shortened(line: &str) -> String {
-    let shown: String = line.chars().take(CHARACTERS_MAX).collect();
-    let more = if shown.len() < line.len() { "…" } else { "" };
-    format!("{}{more}", Foreign::new(shown))
 }
 
 /// What is told of all workers' `memories`.
@@ -131,6 +140,7 @@ pub(crate) fn told<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::beginning::CHARACTERS_MAX;
     use super::*;
 
     fn told(bodies: &[(u16, &[u8])], redaction: &Redaction) -> BTreeMap<u16, String> {

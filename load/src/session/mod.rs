@@ -3,8 +3,10 @@
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
 //! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
-//! all connections of an owner.
+//! all connections of an owner. `expect` holds answers against what a plan expects of them.
 
+mod beginning;
+pub(crate) mod expect;
 pub(crate) mod flights;
 mod grpc;
 mod happening;
@@ -18,6 +20,7 @@ pub(crate) mod wire;
 
 use measure::time::Time;
 
+pub(crate) use expect::{Rules, Verdict};
 pub(crate) use flights::{Flights, Ring};
 pub(crate) use happening::{Happening, Outcome};
 pub(crate) use memory::Memory;

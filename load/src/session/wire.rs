@@ -120,6 +120,26 @@ impl Wire {
         }
     }
 
+    /// Holds answers against the rules that its owner's memory has: HTTP's alone have any.
+    pub(crate) fn look(&mut self) {
+        match self {
+            Wire::Http1(wire) => wire.look(),
+            Wire::Http2(wire) => wire.look(),
+            Wire::Silent | Wire::WebSocket(_) => {}
+        }
+    }
+
+    /// The exchange at `place`, which is said next, is one of this step: of use where answers are
+    /// held against rules.
+    #[inline(never)]
+    pub(crate) fn of_step(&mut self, place: u32, step: u16) {
+        match self {
+            Wire::Http1(wire) => wire.of_step(step),
+            Wire::Http2(wire) => wire.of_step(place, step),
+            Wire::Silent | Wire::WebSocket(_) => {}
+        }
+    }
+
     /// Whether exchanges can begin. If not, [`Happening::Ready`] will tell.
     pub(crate) fn is_ready(&self) -> bool {
         match self {
@@ -194,10 +214,14 @@ impl Wire {
     }
 
     /// The peer sends no more, which may end an answer rightly.
-    pub(crate) fn ended(&mut self, tell: &mut impl FnMut(Happening)) -> Result<(), Violation> {
+    pub(crate) fn ended(
+        &mut self,
+        memory: &mut Memory,
+        tell: &mut impl FnMut(Happening),
+    ) -> Result<(), Violation> {
         match self {
             Wire::Silent => Ok(()),
-            Wire::Http1(wire) => wire.ended(tell),
+            Wire::Http1(wire) => wire.ended(memory, tell),
             Wire::Http2(wire) => wire.ended(),
             Wire::WebSocket(wire) => wire.ended(),
         }

@@ -113,6 +113,7 @@ fn mix(plan: &mut Plan, pick: Pick) {
         target,
         request,
         body_is_template: false,
+        expect: Vec::new(),
         at: None,
     });
     let mut workload = Workload::new(steps.collect());

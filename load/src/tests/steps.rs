@@ -50,7 +50,7 @@ impl Peer for Pages {
     }
 }
 
-fn step(weight: u32, method: &str, path: &str) -> Step {
+pub(super) fn step(weight: u32, method: &str, path: &str) -> Step {
     Step {
         name: format!("{method} {path}"),
         weight,
@@ -61,6 +61,7 @@ fn step(weight: u32, method: &str, path: &str) -> Step {
             body: Vec::new(),
         },
         body_is_template: false,
+        expect: Vec::new(),
         at: None,
     }
 }

@@ -67,6 +67,16 @@ impl Taking<'_> {
     fn take_other(&mut self, happening: Happening) {
         match happening {
             Happening::Answered { .. } => {}
+            Happening::Judged {
+                place,
+                status,
+                verdict,
+            } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.recorder.judged(&exchange, self.now, (status, verdict));
+                    self.took.answered += 1;
+                }
+            }
             Happening::Reset {
                 place,
                 status: None,
@@ -182,8 +192,8 @@ impl<D: Driver> Worker<'_, D> {
     /// The peer sends no more on an open connection, which may end an answer.
     pub(super) fn take_end(&mut self, index: usize, now: Time) {
         // A violation leaves exchanges unanswered, which says all.
-        let _ = self.counted(index, now, |wire, _, _, taking| {
-            wire.ended(&mut |happening| taking.take(happening))
+        let _ = self.counted(index, now, |wire, memory, _, taking| {
+            wire.ended(memory, &mut |happening| taking.take(happening))
         });
     }
 
@@ -525,6 +535,9 @@ impl<D: Driver> Worker<'_, D> {
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
+        if self.memory.expects() {
+            session.wire.of_step(place, exchange.step());
+        }
         if let Some(maker) = &mut self.maker {
             let said = maker.say(exchange.step());
             session.wire.say(place, said, &mut session.out);
@@ -582,6 +595,9 @@ impl<D: Driver> Worker<'_, D> {
             exchange.sent = now;
             let messages = self.assignment.messages;
             self.recorder.sent_messages(exchange, messages);
+            if self.maker.is_some() && self.memory.expects() {
+                session.wire.of_step(0, exchange.step());
+            }
         }
         match &mut self.maker {
             None => session.wire.begin(0, &mut session.out),

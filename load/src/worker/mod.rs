@@ -292,7 +292,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             gate,
             stop,
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
-            memory: Memory::new(),
+            memory: Memory::expecting(assignment.route.rules.clone()),
             frozen,
             waiting: waiting.collect(),
             copies,
@@ -302,7 +302,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
             depth_allowed: depth,
-            recorder: recorder.by_step_of(maker.as_ref()),
+            recorder: recorder
+                .by_step_of(maker.as_ref())
+                .by_rule_of(assignment.route.rules.as_deref()),
             maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },

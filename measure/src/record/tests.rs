@@ -31,6 +31,7 @@ const RECORD: &[&str] = &[
     "steps",
     "status",
     "unexpected_bodies",
+    "unexpected_answers",
     "grpc_status",
     "close_codes",
     "messages",
@@ -191,6 +192,10 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             &["unit", "response_time", "service_time", "lateness"],
         ),
         ("/status", &["200", "404"]),
+        (
+            "/unexpected_answers/0",
+            &["expected", "step", "failed", "came"],
+        ),
         ("/errors", &["timeout", "unexpected_status"]),
     ]
 }
@@ -215,6 +220,12 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
         }],
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
         unexpected_bodies: BTreeMap::from([("404".to_owned(), "no".to_owned())]),
+        unexpected_answers: vec![Unmet {
+            expected: "body~yes".to_owned(),
+            step: Some("GET /".to_owned()),
+            failed: 1,
+            came: Some("no".to_owned()),
+        }],
         valid: true,
         void: Vec::new(),
         warnings: vec!["mind the gap".to_owned()],

@@ -2,7 +2,7 @@
 
 use measure::foreign::Foreign;
 use plan::workload::{STEPS_MAX, WEIGHT_MAX};
-use plan::{Invalid, Request, Step};
+use plan::{Expect, Invalid, Request, Step};
 
 use super::{Defaults, Source, Targets, url};
 
@@ -79,6 +79,8 @@ pub(super) struct Labels {
     pub(super) name: Option<String>,
     /// A weight, and the line that gives it.
     pub(super) weight: Option<(u32, usize)>,
+    /// What answers must be, and the lines that say so.
+    pub(super) expect: Vec<(Expect, usize)>,
 }
 
 /// A directive in a comment: `@NAME VALUE`.
@@ -132,18 +134,28 @@ impl Labels {
                 };
                 self.weight = Some((weight, line));
             }
+            "expect" => {
+                let expect = value.parse();
+                let expect = expect.map_err(|Invalid(what)| source.mistake(line, what))?;
+                self.expect.push((expect, line));
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Complains of a weight that no request follows; a name can be lost without harm.
+    /// Complains of a weight or an expectation that no request follows; a name can be lost without
+    /// harm.
     pub(super) fn check_unused(&self, source: &Source<'_>) -> Result<(), Invalid> {
-        match self.weight {
-            Some((_, line)) => Err(source.mistake(
-                line,
-                "this weight belongs to no request: write it right above the request line",
-            )),
+        let weight = self.weight.iter().map(|(_, line)| ("weight", *line));
+        let expect = self.expect.iter().map(|(_, line)| ("expectation", *line));
+        match weight.chain(expect).next() {
+            Some((what, line)) => {
+                let what = format!(
+                    "this {what} belongs to no request: write it right above the request line"
+                );
+                Err(source.mistake(line, what))
+            }
             None => Ok(()),
         }
     }
@@ -244,6 +256,12 @@ impl<'s> Collector<'s> {
                 body,
             },
             body_is_template,
+            expect: draft
+                .labels
+                .expect
+                .into_iter()
+                .map(|(one, _)| one)
+                .collect(),
             at: Some(format!("{}:{line}", source.name)),
         });
         Ok(())

@@ -90,7 +90,7 @@ impl<'r> Reader<'r> {
     fn block(&mut self, separator: Option<Line<'_>>, block: &[Line<'_>]) -> Result<(), Invalid> {
         let mut labels = Labels {
             name: self.title(separator)?,
-            weight: None,
+            ..Labels::default()
         };
         let above = preamble(block);
         for line in above {

@@ -118,6 +118,7 @@ pub fn of_url(url: &str, request: &Defaults) -> Result<Step, Invalid> {
             body: body.unwrap_or_default(),
         },
         body_is_template: true,
+        expect: Vec::new(),
         at: None,
     })
 }

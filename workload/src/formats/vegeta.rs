@@ -129,7 +129,7 @@ fn label(
         return Ok(());
     };
     if !labels.take(directive, line.number, source)? {
-        let what = "this comment begins with @, but isn't `@name` or `@weight`";
+        let what = "this comment begins with @, but isn't `@name`, `@weight` or `@expect`";
         collector.note(line.number, "directive", what);
     }
     Ok(())

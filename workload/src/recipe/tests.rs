@@ -28,6 +28,7 @@ fn step(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Step
             body: body.to_vec(),
         },
         body_is_template: true,
+        expect: Vec::new(),
         at: Some("a.http:3".to_owned()),
     }
 }

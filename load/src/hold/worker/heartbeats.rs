@@ -48,6 +48,10 @@ impl Brought {
         match happening {
             Happening::Ready => self.ready = true,
             Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
+            // A hold expects nothing that rules say.
+            Happening::Judged { status, .. } => {
+                self.answer(Answer::Outcome(Outcome::Status(status)));
+            }
             Happening::Reset { .. } => self.answer(Answer::Failure(ErrorKind::StreamReset)),
             Happening::Broken { violation, .. } => {
                 self.answer(Answer::Failure(ErrorKind::ProtocolViolation));
@@ -265,7 +269,8 @@ impl<D: Driver> Worker<'_, D> {
         let mut brought = Brought::nothing(self.assignment.heartbeat);
         let wire = &mut self.core.sessions[index].wire;
         // A violation leaves the heartbeat unanswered, which says all.
-        let _ = wire.ended(&mut |happening| brought.take(happening));
+        let memory = &mut self.memory;
+        let _ = wire.ended(memory, &mut |happening| brought.take(happening));
         if let Some(answer) = brought.answer {
             self.answered(index, answer, now);
         }

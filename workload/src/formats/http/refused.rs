@@ -100,7 +100,7 @@ pub(super) fn directive(name: &str, note: impl FnOnce(&str, &str)) -> Result<(),
         "note" => "`@note` is ignored: nobody is asked before a request is sent",
         other => {
             let what = format!(
-                "`@{}` is ignored: directives are @name and @weight",
+                "`@{}` is ignored: directives are @name, @weight and @expect",
                 Foreign::new(other)
             );
             note(other, &what);

@@ -114,6 +114,19 @@ fn blocks_have_names_and_weights_and_comments() {
 }
 
 #[test]
+fn what_answers_must_be_stands_in_comments() {
+    let text = "# @expect status=201\nPOST http://x/\n// @expect json:$.a[?@.b == 'c']=d e\nA: b\n\
+                ###\nhttp://x/";
+    let steps = read(text).unwrap().steps;
+    let expected: Vec<Vec<String>> = steps
+        .iter()
+        .map(|step| step.expect.iter().map(ToString::to_string).collect())
+        .collect();
+    let first = ["status=201", "json:$.a[?@.b == 'c']=d e"].map(str::to_owned);
+    assert_eq!(expected, [first.to_vec(), Vec::new()]);
+}
+
+#[test]
 fn bodies_are_read_as_editors_read_them() {
     check(&[
         (
@@ -261,7 +274,7 @@ fn what_is_ignored_is_noted_once() {
             &[
                 "a.x:1: `@note` is ignored: nobody is asked before a request is sent",
                 "a.x:2: `@no-cookie-jar` is ignored: no request keeps cookies",
-                "a.x:4: `@timeout` is ignored: directives are @name and @weight",
+                "a.x:4: `@timeout` is ignored: directives are @name, @weight and @expect",
             ],
         ),
         (
@@ -444,6 +457,15 @@ const MISTAKES: &[(&str, &str)] = &[
         "http://x/\n###\n# @weight 2\n###\nhttp://x/",
         "3: this weight belongs to no request",
     ),
+    (
+        "http://x/\n###\n# @expect status=2xx\n###\nhttp://x/",
+        "3: this expectation belongs to no request",
+    ),
+    (
+        "http://x/\n# @expect\nA: b",
+        "2: this isn't a rule: write status=2xx",
+    ),
+    ("# @expect status=20\nhttp://x/", "1: \"20\" isn't a status"),
     (
         "@a\nhttp://x/",
         "1: this line begins with @, but defines nothing",

@@ -81,7 +81,7 @@ fn comments_name_and_weigh() {
         "\"the other\" 3 GET http://x/a [A: b]",
     ];
     assert_eq!(found, expected);
-    let note = "a.x:9: this comment begins with @, but isn't `@name` or `@weight`";
+    let note = "a.x:9: this comment begins with @, but isn't `@name`, `@weight` or `@expect`";
     assert_eq!(targets.notes, [note]);
 }
 

@@ -1,0 +1,471 @@
+//! Answers held against what is expected of them.
+//!
+//! Only sessions of a run that expects something have any of this: a [`Look`] is what was seen of
+//! an answer so far, and [`Expecting`] what their owner has for all of them, the rules, an example
+//! of what came instead for each, and buffers for bodies that rules ask for. A body is kept up to
+//! [`BODY_BYTES_MAX`] and while its answer comes; but for the values of JSON nothing is allocated
+//! once there are as many buffers as answers come at a time.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use measure::counters::ErrorKind;
+use measure::record::Unmet;
+use memchr::memmem;
+use plan::expect::{Is, Rule};
+use plan::redaction::guessed;
+use plan::{Expect, Invalid, Plan, Redaction};
+use serde_json::Value;
+
+use super::beginning::{Beginning, shortened};
+
+/// So much of a body is kept for rules about it.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// Of so many rules it is told that answers didn't meet them.
+const TOLD_MAX: usize = 64;
+/// The statuses that are expected where no rule says another thing.
+const USUAL: RangeInclusive<u16> = 200..=399;
+
+/// What is expected of the answers of a plan, ready to be held against them.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    all: Vec<One>,
+    /// Which of them apply together; the first ones where a step has none of its own.
+    sets: Vec<Set>,
+    /// For each step which of these it is; empty where it is the first for all.
+    of_steps: Vec<u32>,
+}
+
+/// A rule.
+#[derive(Debug)]
+struct One {
+    rule: Rule,
+    /// Of one about JSON: the value that is expected, if it is one of JSON's.
+    value: Option<Value>,
+    /// The rule as it may be shown.
+    expected: String,
+    /// Whose it is, if not that of all.
+    step: Option<String>,
+    /// The name of what it looks at, which may be that of a secret.
+    name: Option<String>,
+}
+
+/// Rules that apply to the same answers, by what they are about.
+#[derive(Debug, Default)]
+struct Set {
+    status: Option<u32>,
+    headers: Vec<u32>,
+    bodies: Vec<u32>,
+    has_json: bool,
+}
+
+/// What was found of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is as it should be.
+    #[default]
+    Met,
+    /// No rule is about its status, and that is none of the usual ones.
+    Strange,
+    /// It doesn't meet this rule.
+    Unmet(u32),
+}
+
+impl Verdict {
+    /// What is wrong with the answer; none if it is as it should be.
+    pub(crate) fn error(self) -> Option<ErrorKind> {
+        match self {
+            Verdict::Met => None,
+            Verdict::Strange => Some(ErrorKind::UnexpectedStatus),
+            Verdict::Unmet(_) => Some(ErrorKind::UnexpectedAnswer),
+        }
+    }
+}
+
+/// What was seen of one answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    set: u32,
+    status: u16,
+    verdict: Verdict,
+    /// The body is kept, in this.
+    gathers: bool,
+    body: Vec<u8>,
+    /// There was more of it than is kept.
+    is_long: bool,
+}
+
+/// What the owner of sessions has for what they expect.
+#[derive(Debug)]
+pub(crate) struct Expecting {
+    rules: Arc<Rules>,
+    examples: Vec<Example>,
+    /// Buffers that nobody uses.
+    pool: Vec<Vec<u8>>,
+}
+
+/// What came in one answer that didn't meet a rule.
+#[derive(Debug)]
+struct Example {
+    /// None where this holds nothing.
+    rule: Option<u32>,
+    came: Came,
+    text: Beginning,
+}
+
+/// What came where another thing was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Status(u16),
+    /// A header of another value, or none.
+    Header,
+    NoHeader,
+    /// Another body, none, or one that wasn't kept whole.
+    Body,
+    NoBody,
+    LongBody,
+    /// Another value of JSON, none, or what is no JSON.
+    Json,
+    NoValue,
+    NoJson,
+}
+
+impl Rules {
+    /// The rules of a plan and its steps; none where there aren't any.
+    ///
+    /// # Errors
+    /// A rule that isn't one.
+    pub(crate) fn of(plan: &Plan) -> Result<Option<Arc<Rules>>, Invalid> {
+        let steps = plan.workload.iter().flat_map(|workload| &workload.steps);
+        if plan.expect.is_empty() && steps.clone().all(|step| step.expect.is_empty()) {
+            return Ok(None);
+        }
+        let mut rules = Rules {
+            all: Vec::new(),
+            sets: Vec::new(),
+            of_steps: Vec::new(),
+        };
+        let of_all = rules.add(&plan.expect, None, &plan.redaction)?;
+        rules.put_together(&of_all, &[]);
+        for step in steps {
+            let set = match step.expect.is_empty() {
+                true => 0,
+                false => {
+                    let own = rules.add(&step.expect, Some(&step.name), &plan.redaction)?;
+                    rules.put_together(&of_all, &own)
+                }
+            };
+            rules.of_steps.push(set);
+        }
+        Ok(Some(Arc::new(rules)))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    fn add(
+        &mut self,
+        rules: &[Expect],
+        step: Option<&str>,
+        redaction: &Redaction,
+    ) -> Result<Vec<u32>, Invalid> {
+        let mut added = Vec::with_capacity(rules.len());
+        for expect in rules {
+            let rule = expect.rule()?;
+            let value = match &rule {
+                Rule::Json {
+                    is: Is::Exactly(text),
+                    ..
+                } => serde_json::from_str(text).ok(),
+                _ => None,
+            };
+            added.push(self.all.len() as u32);
+            self.all.push(One {
+                name: rule.name(),
+                rule,
+                value,
+                expected: expect.shown(redaction).to_string(),
+                step: step.map(str::to_owned),
+            });
+        }
+        Ok(added)
+    }
+
+    /// A set of the rules of all and of a step's own, whose status counts instead of that of all.
+    fn put_together(&mut self, of_all: &[u32], own: &[u32]) -> u32 {
+        let mut set = Set::default();
+        for &index in of_all.iter().chain(own) {
+            match &self.all[index as usize].rule {
+                Rule::Status(_) => set.status = Some(index),
+                Rule::Header { .. } => set.headers.push(index),
+                Rule::Body(_) => set.bodies.push(index),
+                Rule::Json { .. } => {
+                    set.bodies.push(index);
+                    set.has_json = true;
+                }
+            }
+        }
+        self.sets.push(set);
+        self.sets.len() as u32 - 1
+    }
+
+    /// Which rules apply to the answers of a step.
+    fn set_of(&self, step: u16) -> u32 {
+        let set = self.of_steps.get(usize::from(step));
+        set.copied().unwrap_or_default()
+    }
+}
+
+impl Expecting {
+    /// Nothing was seen yet.
+    pub(crate) fn new(rules: Arc<Rules>) -> Expecting {
+        let examples = (0..rules.count().min(TOLD_MAX)).map(|_| Example {
+            rule: None,
+            came: Came::NoBody,
+            text: Beginning::NOTHING,
+        });
+        Expecting {
+            examples: examples.collect(),
+            rules,
+            pool: Vec::new(),
+        }
+    }
+
+    /// An answer didn't meet a rule: keeps what came, unless there is an example of that.
+    fn unmet(&mut self, rule: u32, came: Came, text: &[u8]) -> Verdict {
+        let is_known = |example: &Example| example.rule == Some(rule);
+        if !self.examples.iter().any(is_known)
+            && let Some(free) = self.examples.iter_mut().find(|free| free.rule.is_none())
+        {
+            (free.rule, free.came) = (Some(rule), came);
+            free.text.set(text);
+        }
+        Verdict::Unmet(rule)
+    }
+
+    /// What its head says of an answer.
+    fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+        &mut self,
+        (set, status): (u32, u16),
+        fields: impl Fn() -> F,
+    ) -> Verdict {
+        let rules = Arc::clone(&self.rules);
+        let set = &rules.sets[set as usize];
+        match set.status {
+            Some(index) => {
+                if let Rule::Status(statuses) = &rules.all[index as usize].rule
+                    && !statuses.iter().any(|some| some.contains(&status))
+                {
+                    return self.unmet(index, Came::Status(status), b"");
+                }
+            }
+            None if USUAL.contains(&status) => {}
+            None => return Verdict::Strange,
+        }
+        for &index in &set.headers {
+            let Rule::Header { name, is } = &rules.all[index as usize].rule else {
+                continue;
+            };
+            let is_named = |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
+            let mut first = None;
+            let is_met = fields()
+                .filter(|(found, _)| is_named(found))
+                .any(|(_, value)| {
+                    first.get_or_insert(value);
+                    holds(is, value)
+                });
+            if !is_met {
+                let came = first.map_or(Came::NoHeader, |_| Came::Header);
+                return self.unmet(index, came, first.unwrap_or_default());
+            }
+        }
+        Verdict::Met
+    }
+
+    /// What its body says of an answer.
+    fn body(&mut self, set: u32, body: &[u8], is_long: bool) -> Verdict {
+        let rules = Arc::clone(&self.rules);
+        let set = &rules.sets[set as usize];
+        let value: Option<Value> = match set.has_json && !is_long {
+            true => serde_json::from_slice(body).ok(),
+            false => None,
+        };
+        for &index in &set.bodies {
+            let one = &rules.all[index as usize];
+            if is_long {
+                return self.unmet(index, Came::LongBody, b"");
+            }
+            match (&one.rule, &value) {
+                (Rule::Body(is), _) if holds(is, body) => {}
+                (_, None) if body.is_empty() => return self.unmet(index, Came::NoBody, b""),
+                (Rule::Body(_), _) => return self.unmet(index, Came::Body, body),
+                (Rule::Json { path, is }, Some(value)) => {
+                    let found = path.query(value).all();
+                    if found.iter().any(|found| one.holds_of_json(is, found)) {
+                        continue;
+                    }
+                    let came = found.first().map_or(Came::NoValue, |_| Came::Json);
+                    let text = found.first().map(|found| text_of(found));
+                    return self.unmet(index, came, text.unwrap_or_default().as_bytes());
+                }
+                (_, None) => return self.unmet(index, Came::NoJson, body),
+                (Rule::Status(_) | Rule::Header { .. }, _) => {}
+            }
+        }
+        Verdict::Met
+    }
+}
+
+impl One {
+    fn holds_of_json(&self, is: &Is, found: &Value) -> bool {
+        match (is, found) {
+            (Is::There, _) => true,
+            (Is::Exactly(text), Value::String(found)) if text == found => true,
+            (Is::Exactly(_), found) => match (&self.value, found) {
+                (Some(Value::Number(value)), Value::Number(found)) => {
+                    let is_whole = !value.is_f64() && !found.is_f64();
+                    value == found || (!is_whole && value.as_f64() == found.as_f64())
+                }
+                (value, found) => value.as_ref() == Some(found),
+            },
+            (Is::With(part), found) => text_of(found).contains(part),
+        }
+    }
+}
+
+/// A string by itself, and any other value as JSON has it.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn holds(is: &Is, text: &[u8]) -> bool {
+    match is {
+        Is::There => true,
+        Is::Exactly(expected) => text == expected.as_bytes(),
+        Is::With(part) => memmem::find(text, part.as_bytes()).is_some(),
+    }
+}
+
+impl Look {
+    /// The head of an answer to a request of `step` came.
+    pub(super) fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+        &mut self,
+        (step, status): (u16, u16),
+        expecting: &mut Expecting,
+        fields: impl Fn() -> F,
+    ) {
+        let rules = &expecting.rules;
+        (self.set, self.status, self.is_long) = (rules.set_of(step), status, false);
+        let asks = !rules.sets[self.set as usize].bodies.is_empty();
+        self.verdict = expecting.head((self.set, status), fields);
+        self.gathers = asks && self.verdict == Verdict::Met;
+        self.body.clear();
+        if self.gathers && self.body.capacity() == 0 {
+            self.body = expecting.pool.pop().unwrap_or_default();
+        }
+    }
+
+    /// A piece of its body came. The status, if that is what is wrong with the answer: then the
+    /// body may say why.
+    pub(super) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> Option<u16> {
+        if self.gathers {
+            let room = BODY_BYTES_MAX - self.body.len();
+            self.is_long |= bytes.len() > room;
+            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return None;
+        }
+        let is_about_status = match self.verdict {
+            Verdict::Met => false,
+            Verdict::Strange => true,
+            Verdict::Unmet(rule) => {
+                matches!(expecting.rules.all[rule as usize].rule, Rule::Status(_))
+            }
+        };
+        is_about_status.then_some(self.status)
+    }
+
+    /// It is whole: its status, and what was found of it.
+    pub(super) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
+        if self.gathers {
+            self.verdict = expecting.body(self.set, &self.body, self.is_long);
+            self.gathers = false;
+            self.body.clear();
+            expecting.pool.push(std::mem::take(&mut self.body));
+        }
+        (self.status, self.verdict)
+    }
+}
+
+/// What is told of all workers' rules: how many requests failed by each, which the workers counted
+/// as `unmet`, and what came instead. `said`: how bodies began, by a status that wasn't expected.
+pub(crate) fn told<'a>(
+    redaction: &Redaction,
+    workers: impl Iterator<Item = (&'a Expecting, &'a [u64])>,
+    said: &BTreeMap<String, String>,
+) -> Vec<Unmet> {
+    let workers: Vec<_> = workers.collect();
+    let Some((first, _)) = workers.first() else {
+        return Vec::new();
+    };
+    let rules = &first.rules;
+    let failed = |index: usize| {
+        let counts = workers.iter().filter_map(|(_, unmet)| unmet.get(index));
+        counts.sum::<u64>()
+    };
+    let mut unmet: Vec<(usize, u64)> = (0..rules.count())
+        .map(|index| (index, failed(index)))
+        .filter(|(_, failed)| *failed > 0)
+        .collect();
+    unmet.sort_by_key(|(_, failed)| std::cmp::Reverse(*failed));
+    unmet.truncate(TOLD_MAX);
+    let told = unmet.into_iter().map(|(index, failed)| {
+        let one = &rules.all[index];
+        let mut examples = workers.iter().flat_map(|(worker, _)| &worker.examples);
+        let example = examples.find(|example| example.rule == Some(index as u32));
+        Unmet {
+            expected: one.expected.clone(),
+            step: one.step.clone(),
+            failed,
+            came: example.map(|example| example.told(one, redaction, said)),
+        }
+    });
+    told.collect()
+}
+
+impl Example {
+    /// What came, without secrets.
+    fn told(&self, one: &One, redaction: &Redaction, said: &BTreeMap<String, String>) -> String {
+        let line = |otherwise: &str| {
+            let line = self.text.line();
+            if line.is_empty() {
+                return otherwise.to_owned();
+            }
+            let name = one.name.as_deref().unwrap_or_default();
+            let line = redaction.value(name, &line);
+            shortened(&guessed(&redaction.scrub(&line)))
+        };
+        match self.came {
+            Came::Status(status) => match said.get(&status.to_string()) {
+                Some(line) => format!("{status}: {line}"),
+                None => status.to_string(),
+            },
+            Came::Header => line("an empty value"),
+            Came::NoHeader => "no such header".to_owned(),
+            Came::Body => line("a body without a line to show"),
+            Came::NoBody => "no body".to_owned(),
+            Came::LongBody => format!(
+                "a body of more than {} MiB, which is too long to look into",
+                BODY_BYTES_MAX >> 20
+            ),
+            Came::Json => line("a value without a line to show"),
+            Came::NoValue => "no such value".to_owned(),
+            Came::NoJson => format!("not JSON: {}", line("a body without a line to show")),
+        }
+    }
+}

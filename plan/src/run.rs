@@ -17,6 +17,7 @@ use crate::protocol::{Protocol, Tls};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
+use crate::script::Script;
 use crate::target::Target;
 use crate::workload::{self, Workload};
 
@@ -42,6 +43,9 @@ pub struct Plan {
     #[serde(default, with = "workload::shown::option")]
     #[schemars(with = "Option<Workload>")]
     pub workload: Option<Workload>,
+    /// What says what is sent in the place of `request`, as wrk runs it; null: nothing does.
+    #[serde(default)]
+    pub script: Option<Script>,
     /// What answers to all requests must be; empty: of any status from 200 to 399. A step may
     /// expect more.
     #[serde(default)]
@@ -150,6 +154,7 @@ impl Plan {
                 body: Vec::new(),
             },
             workload: None,
+            script: None,
             expect: Vec::new(),
             schedule: Schedule::Closed,
             connections: 10,
@@ -177,6 +182,7 @@ impl Plan {
             target,
             request,
             workload,
+            script,
             expect,
             protocol,
             tls,
@@ -202,6 +208,7 @@ impl Plan {
             target: target.shown(redaction),
             request: request.shown(redaction),
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
+            script: script.as_ref().map(|script| script.shown(redaction)),
             expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
@@ -248,6 +255,9 @@ impl Plan {
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
+        if let Some(script) = &self.script {
+            script.validate(&self.protocol, self.workload.is_some())?;
+        }
         self.validate_expect()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(

@@ -45,6 +45,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "script",
+        holds: "scripts written for wrk: LuaJIT's states, what they ask for and what they return",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
         imports: &["engine", "measure", "plan", "proto"],
@@ -140,11 +146,12 @@ pub(crate) const CRATES: &[Crate] = &[
 ];
 
 /// Packages of others that only one crate may name, and packages that none may.
-pub(crate) const CONFINED: [(&str, &[&str]); 10] = [
+pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("clap", &["cli"]),
     ("io-uring", &["engine"]),
     ("libc", &["engine"]),
     ("httparse", &["proto"]),
+    ("mlua", &["script"]),
     ("rcgen", &["engine"]),
     ("rustls", &["engine"]),
     ("rustls-native-certs", &["engine"]),

@@ -106,6 +106,7 @@ fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
         url => of_targets(url.as_deref(), arguments),
     };
     let mut plan = plan.map_err(Failure::usage)?;
+    plan.script = arguments.targets.script();
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;

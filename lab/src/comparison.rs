@@ -356,7 +356,7 @@ impl Reader<'_> {
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
             }
-            if of_generators && (question.mix.is_some() || !question.expect.is_empty()) {
+            if of_generators && (question.is_mixed() || !question.expect.is_empty()) {
                 let what = "generators are compared, and requests that differ or expect more are \
                             for servers: write them into the generators' commands";
                 return Err(self.document.fault(Some(wanted.name.span()), what));

@@ -105,7 +105,7 @@ pub(crate) fn judge(
     } else {
         spare_time(&mut verdict, plan, duration_s, outcomes);
         signs.extend(lingered(plan, duration_s, outcomes));
-        signs.extend(busy(&mut verdict, times(), duration_s, room));
+        signs.extend(busy(&mut verdict, duration_s, outcomes, room));
     }
     if signs.is_empty() {
         match kept_waiting(verdict.run_queue_share_max, room) {
@@ -209,20 +209,20 @@ fn never_free(
 }
 
 /// Closed loop: processor time and Little's law.
-fn busy(
-    verdict: &mut Verdict,
-    times: impl Iterator<Item = Option<ThreadTime>>,
-    duration_s: f64,
-    room: Room,
-) -> Vec<String> {
+fn busy(verdict: &mut Verdict, duration_s: f64, outcomes: &[Outcome], room: Room) -> Vec<String> {
     let mut signs = Vec::new();
+    let times = outcomes.iter().map(Outcome::worked);
     let never_idle = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)
         .is_some_and(|share| share > CPU_SHARE_MAX);
     match verdict.cpu_share_max {
         Some(share) if never_idle => signs.push(format!(
-            "the busiest worker was never idle: it used {:.0} % of its CPU and waited {:.0} % for \
-             it",
+            "the busiest worker was never idle: it used {:.0} % of its CPU{} and waited {:.0} % \
+             for it",
             share * 100.0,
+            of_script(outcomes).map_or(String::new(), |share| format!(
+                " ({:.0} % of that was the script)",
+                share * 100.0
+            )),
             verdict.run_queue_share_max.unwrap_or(0.0) * 100.0
         )),
         Some(share) if share > CPU_SHARE_WARN => verdict.warnings.push(format!(
@@ -242,6 +242,17 @@ fn busy(
         ));
     }
     signs
+}
+
+/// The share of the workers' CPU time that a script took.
+pub(crate) fn of_script(outcomes: &[Outcome]) -> Option<f64> {
+    let mut of_all = (0, 0);
+    for outcome in outcomes {
+        let (_, spent_ns) = outcome.script?;
+        of_all.0 += spent_ns;
+        of_all.1 += outcome.worked()?.run_ns;
+    }
+    (of_all.1 > 0).then(|| (of_all.0 as f64 / of_all.1 as f64).min(1.0))
 }
 
 /// Open loop: lateness that no busy connection explains.
@@ -537,12 +548,15 @@ fn closes_each(outcomes: &[Outcome]) -> bool {
 }
 
 /// The share of the connections' time that went by outside any exchange. Only time that was meant
-/// to be full can show it: not the end of a counted run, where connections have nothing left to do,
+/// to be full can show it: not one whose script has connections wait, not the end of a counted run,
+/// where connections have nothing left to do,
 /// and not a run with failures, whose connections wait before they are opened again.
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
-    let counted = outcomes
-        .iter()
-        .any(|outcome| matches!(outcome.ended_by, EndedBy::Count | EndedBy::Rows));
+    let counted = outcomes.iter().any(|outcome| {
+        use EndedBy::{Count, Rows, Script};
+        let rests = outcome.script.is_some_and(|(needs, _)| needs.delay);
+        rests || matches!(outcome.ended_by, Count | Rows | Script)
+    });
     let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
     if counted || tallies().any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {
         return None;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
@@ -243,10 +244,7 @@ pub(crate) fn assemble(
     outcomes: Vec<Outcome>,
     disturbance: Disturbance,
 ) -> Record {
-    let start = outcomes.iter().map(|outcome| outcome.start).min();
-    let end = outcomes.iter().map(|outcome| outcome.end).max();
-    let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
-    let duration_s = (end - start).as_secs_f64();
+    let duration_s = length(&outcomes).as_secs_f64();
     let verdict = limit::judge(plan, duration_s, &outcomes, disturbance);
     let offered_rate = offered_rate(plan, duration_s, &outcomes);
     let generator = Generator {
@@ -308,6 +306,13 @@ pub(crate) fn assemble(
     )
 }
 
+/// From when the first worker began to when the last one ended.
+fn length(outcomes: &[Outcome]) -> Duration {
+    let start = outcomes.iter().map(|outcome| outcome.start).min();
+    let end = outcomes.iter().map(|outcome| outcome.end).max();
+    end.unwrap_or_default() - start.unwrap_or_default()
+}
+
 /// The steps, and which of their figures lateness moved; none where all requests are alike.
 fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     let names = plan.workload.as_ref().map(|workload| workload.names().0);
@@ -367,12 +372,7 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
 /// What a script had to do with the load.
 fn of_script(outcomes: &[Outcome]) -> Option<measure::record::Script> {
     let (needs, _) = outcomes.first()?.script?;
-    let spent = outcomes.iter().filter_map(|outcome| outcome.script);
-    let spent_ns = spent.map(|(_, spent_ns)| spent_ns).sum();
-    let cpu = outcomes
-        .iter()
-        .map(|outcome| Some(outcome.worked()?.run_ns as f64 / 1e9));
-    Some(script::told(needs, spent_ns, cpu.sum()))
+    Some(script::told(needs, limit::of_script(outcomes)))
 }
 
 fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {

@@ -448,7 +448,7 @@ impl Distribution for Spread {
 }
 
 /// What a record says of a script.
-pub(crate) fn told(needs: Needs, spent_ns: u64, cpu_s: Option<f64>) -> record::Script {
+pub(crate) fn told(needs: Needs, cpu_share: Option<f64>) -> record::Script {
     let defined = [
         ("request", needs.request),
         ("response", needs.response),
@@ -456,11 +456,10 @@ pub(crate) fn told(needs: Needs, spent_ns: u64, cpu_s: Option<f64>) -> record::S
         ("thread:stop", needs.stop),
     ];
     let uses = defined.iter().filter(|(_, is_used)| *is_used);
-    let share = |cpu_s: f64| (spent_ns as f64 / 1e9 / cpu_s).min(1.0);
     record::Script {
         uses: uses.map(|(name, _)| (*name).to_owned()).collect(),
         ahead: needs.may_be_ahead(),
         requests_per_call: needs.per_call,
-        cpu_share: cpu_s.filter(|cpu_s| *cpu_s > 0.0).map(share),
+        cpu_share,
     }
 }

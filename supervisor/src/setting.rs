@@ -161,6 +161,7 @@ pub fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
         proto: None,
         mix: None,
         expect: Vec::new(),
+        script: None,
         named: Vec::new(),
         redaction: Redaction::default(),
     }

@@ -220,6 +220,7 @@ impl Answer {
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             mix: None,
             expect: Vec::new(),
+            script: None,
             named: Vec::new(),
             redaction: Redaction::default(),
         })

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Request};
+use load::plan::{Expect, Request, Script};
 use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
@@ -75,6 +75,8 @@ pub struct Question {
     pub proto: Option<PathBuf>,
     /// Requests that differ, in the place of the one that the rest says; none: all are that.
     pub mix: Option<Mix>,
+    /// What says what is sent over HTTP/1.1, as wrk runs it; none: nothing does.
+    pub script: Option<Script>,
     /// What answers must be, besides what single requests of a mix expect.
     pub expect: Vec<Expect>,
     /// Hashes of what is in the files that were named for it; empty: none were.
@@ -91,6 +93,15 @@ impl Question {
         });
         if let Some(mix) = &self.mix {
             return mix.words(self.protocol, &self.redaction) + &expected;
+        }
+        if let Some(script) = &self.script {
+            let Script { file, args } = script.shown(&self.redaction);
+            let name = file.file_name().unwrap_or_default();
+            let words = [name.to_string_lossy().into_owned()]
+                .into_iter()
+                .chain(args);
+            let words: Vec<String> = words.collect();
+            return format!("what {} sends{expected}", words.join(" "));
         }
         let method = match self.protocol {
             Protocol::Http1 | Protocol::Http2 => format!("{} ", self.http_method()),
@@ -114,6 +125,11 @@ impl Question {
             self.redaction.path(&self.path),
             self.protocol.name()
         )
+    }
+
+    /// Whether its requests may differ.
+    pub fn is_mixed(&self) -> bool {
+        self.mix.is_some() || self.script.is_some()
     }
 
     /// Has the redaction know the secrets that this sends.
@@ -201,6 +217,7 @@ impl Question {
             };
         }
         plan.expect.clone_from(&self.expect);
+        plan.script.clone_from(&self.script);
         if let Some(mix) = &self.mix {
             plan.workload = Some(mix.sent_to(&plan.target));
             plan.request = Request {
@@ -282,6 +299,12 @@ pub struct Workload {
     /// Which row of it is next.
     #[serde(default, deserialize_with = "order")]
     pub data_order: Option<Order>,
+    /// A Lua script written for wrk, beside the comparison, which says what is sent.
+    #[serde(default)]
+    pub script: Option<PathBuf>,
+    /// What its `init` is given.
+    #[serde(default)]
+    pub script_args: Vec<String>,
     /// What answers must be; without it a status of 2xx or 3xx.
     #[serde(default, deserialize_with = "expect")]
     pub expect: Vec<Expect>,
@@ -344,6 +367,8 @@ pub struct Difference {
     data: Option<PathBuf>,
     #[serde(default, deserialize_with = "order")]
     data_order: Option<Order>,
+    script: Option<PathBuf>,
+    script_args: Option<Vec<String>>,
     #[serde(default, deserialize_with = "expect")]
     expect: Vec<Expect>,
     /// Connections of the load.
@@ -384,6 +409,8 @@ impl Workload {
             template: false,
             data: None,
             data_order: None,
+            script: None,
+            script_args: Vec::new(),
             expect: Vec::new(),
             payload: None,
             workers: None,
@@ -415,6 +442,8 @@ impl Workload {
             template: difference.template.unwrap_or(base.template),
             data: difference.data.or(base.data),
             data_order: difference.data_order.or(base.data_order),
+            script: difference.script.or(base.script),
+            script_args: difference.script_args.unwrap_or(base.script_args),
             expect: match difference.expect.is_empty() {
                 true => base.expect,
                 false => difference.expect,
@@ -458,6 +487,10 @@ impl Workload {
         Ok(Question {
             named: self.named(message.as_deref(), mix.as_ref(), folder)?,
             mix,
+            script: self.script.as_ref().map(|file| Script {
+                file: folder.join(file),
+                args: self.script_args.clone(),
+            }),
             expect: self.expect.clone(),
             path,
             protocol: self.protocol,
@@ -480,6 +513,13 @@ impl Workload {
             "both `path` and `targets`; expected one of them"
         } else if !self.is_mixed() && self.path.get_ref().as_str().contains(' ') {
             "the path has spaces; for templates such as {{random 1 9}} add `template = true`"
+        } else if self.script.is_none() && !self.script_args.is_empty() {
+            "`script_args` is about `script`: add it, or drop them"
+        } else if self.script.is_some() && self.is_mixed() {
+            "a `script` says what is sent, and so do `targets`, `template` and `data`: expected \
+             one of them"
+        } else if self.script.is_some() && self.protocol != Protocol::Http1 {
+            "a `script` sends HTTP/1.1: drop `protocol`"
         } else if self.data_order == Some(Order::Once) {
             "`data_order = \"once\"` ends a load early, and rounds are as long as the others: use \
              \"in-turn\", \"random\" or \"zipf:1.1\""
@@ -513,6 +553,9 @@ impl Workload {
         let given = self.message.as_ref().map(|text| text.get_ref().as_str());
         if let Some(message) = message.filter(|_| given.is_some_and(|text| text.starts_with('@'))) {
             named.extend(Sha256::digest(message));
+        }
+        if let Some(file) = &self.script {
+            named.extend(of_contents(&folder.join(file))?);
         }
         if let Some(file) = &self.proto {
             // One that can't be read is told of where it is needed.

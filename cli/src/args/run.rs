@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use load::check::Threshold;
 
-use super::load::{LOAD, Load, REQUEST};
+use super::load::{LOAD, Load};
 use super::targets::Targets;
 use super::values;
 
@@ -75,14 +75,6 @@ pub(crate) struct Run {
     /// Apply the load for TIME before measuring
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]
     pub(crate) warmup: Option<Duration>,
-
-    /// A Lua script written for wrk, which says what is sent; see docs/src/reference/scripts.md
-    #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
-    pub(crate) script: Option<PathBuf>,
-
-    /// What the script's init is given
-    #[arg(last = true, value_name = "ARGS", requires = "script")]
-    pub(crate) script_args: Vec<String>,
 
     /// Repeat the load against ringside's own server and show both side by side
     #[arg(long, help_heading = OUTPUT)]

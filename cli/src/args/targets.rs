@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use load::plan::Script;
 use load::plan::workload::{Order, Pick as Which};
 use workload::formats::Format;
 
@@ -41,6 +42,14 @@ pub(crate) struct Targets {
     #[arg(long, value_name = "HOW", value_parser = values::order, requires = "data",
         help_heading = TARGETS)]
     pub(crate) data_order: Option<Order>,
+
+    /// Run FILE, a Lua script written for wrk, which says what is sent
+    #[arg(short, long, value_name = "FILE", help_heading = TARGETS)]
+    pub(crate) script: Option<PathBuf>,
+
+    /// What the script's init is given
+    #[arg(last = true, value_name = "ARGS", requires = "script")]
+    pub(crate) script_args: Vec<String>,
 }
 
 impl Targets {
@@ -58,6 +67,13 @@ impl Targets {
             )),
             None => Ok(()),
         }
+    }
+
+    /// What says what is sent, if that is a script.
+    pub(crate) fn script(&self) -> Option<Script> {
+        let file = self.script.clone()?;
+        let args = self.script_args.clone();
+        Some(Script { file, args })
     }
 
     /// Whether requests may differ.

@@ -67,6 +67,17 @@ impl Destination {
         }))
     }
 
+    /// Standard output, where everybody else from now on writes to standard error: what a script
+    /// prints is no part of the data.
+    pub(crate) fn apart() -> Result<Destination, String> {
+        let kept = rustix::io::dup(rustix::stdio::stdout());
+        let kept = kept.and_then(|kept| {
+            rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+            Ok(Destination::Special(kept.into(), "/dev/stdout".into()))
+        });
+        kept.map_err(|error| format!("can't keep standard output: {error}; give a file with -o"))
+    }
+
     /// Writes all of `text`. What cannot be written to a file goes to standard output, so that no
     /// measurement is lost; the error says so.
     pub(crate) fn write(self, text: &str) -> Result<(), String> {

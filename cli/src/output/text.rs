@@ -7,7 +7,7 @@ use load::Record;
 use measure::counters::ErrorKind;
 use measure::foreign::Foreign;
 use measure::record::{
-    Availability, Drain, EndedBy, Gap, Generator, Lost, Times, Tls, Unmet, Waits,
+    Availability, Drain, EndedBy, Gap, Generator, Lost, Script, Times, Tls, Unmet, Waits,
 };
 use measure::units::{wrk_bytes, wrk_time_us};
 
@@ -437,7 +437,22 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
         generator.engine,
         generator.engine_reason,
         facts.join(", "),
-    )
+    ) + &generator.script.as_ref().map_or(String::new(), script_line)
+}
+
+/// What a script had to do with the load.
+fn script_line(script: &Script) -> String {
+    let uses = match script.uses.as_slice() {
+        [] => "sets the request before the run".to_owned(),
+        uses => format!("uses {}", uses.join(", ")),
+    };
+    let when = match script.ahead {
+        true => ", called ahead",
+        false => "",
+    };
+    let share = script.cpu_share.filter(|_| !script.uses.is_empty());
+    let share = share.map(|share| format!("; {:.0} % of the generator's CPU time", share * 100.0));
+    format!("Script: {uses}{when}{}\n", share.unwrap_or_default())
 }
 
 #[cfg(test)]

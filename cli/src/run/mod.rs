@@ -31,7 +31,12 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     }
     let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
     known.map_err(Failure::usage)?;
-    let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
+    let is_data = arguments.format != Format::Text && arguments.output.is_none();
+    let destination = match plan.script.is_some() && is_data {
+        true => Destination::apart(),
+        false => Destination::open(arguments.output.as_deref()),
+    };
+    let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
     let mut line = Line::new();

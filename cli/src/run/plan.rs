@@ -4,7 +4,7 @@
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::workload::Order;
-use load::plan::{Expect, Invalid, Script};
+use load::plan::{Expect, Invalid};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -38,10 +38,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
             |origin| without_request(origin, &arguments.load, Redaction::of_user()),
         )?,
     };
-    plan.script = arguments.script.as_ref().map(|file| Script {
-        file: file.clone(),
-        args: arguments.script_args.clone(),
-    });
+    plan.script = arguments.targets.script();
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;
@@ -314,7 +311,8 @@ pub(super) mod tests {
         let table = [
             ("--pick random", "add --targets"),
             ("--data x=y", "to send a body, use -b"),
-            ("-s report.lua", "doesn't run wrk's Lua scripts"),
+            ("-s a.lua --http2", "scripts send HTTP/1.1"),
+            ("-s a.lua --template", "use only one of them"),
             ("-R 10 --stages 1:2@3s", "only one of"),
             ("-d 3 --stages 1:2@3s", "drop -d"),
             ("--arrivals poisson", "-R or --stages"),

@@ -24,6 +24,7 @@ mod pack;
 mod peers;
 mod record;
 mod resume;
+mod scripts;
 mod secrets;
 mod serve;
 mod signals;

@@ -92,8 +92,8 @@ fn values_out_of_range_are_refused() {
     refused("run --threshold p99~5ms http://127.0.0.1/", "p99<5ms");
     refused("run --threshold p99<50 http://127.0.0.1/", "`p99<50ms`");
     refused(
-        "run -s report.lua http://127.0.0.1/",
-        "doesn't run wrk's Lua scripts",
+        "run -s no-such.lua --targets a.http",
+        "use only one of them",
     );
     refused("run -b @/dev/null http://127.0.0.1/", "drop -b");
     refused("run -R 5 --stages 1:2@3s http://127.0.0.1/", "only one of");

@@ -72,10 +72,12 @@ fn subject(tls: bool) -> Result<Subject, String> {
 fn question(baseline: &Row) -> Option<Question> {
     let question = &baseline.question;
     let declared = baseline.subject.answer(&question.path, question.protocol);
-    if baseline.subject.is_own_server() || question.mix.is_none() && is_ours(&question.path) {
+    if baseline.subject.is_own_server()
+        || question.mix.is_none() && question.script.is_none() && is_ours(&question.path)
+    {
         return Some(question.clone());
     }
-    if question.mix.is_some() {
+    if question.mix.is_some() || question.script.is_some() {
         return None;
     }
     let is_plain = matches!(question.protocol, Protocol::Http1 | Protocol::Http2)

@@ -3,8 +3,8 @@
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
 //! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
-//! all connections of an owner. `expect` holds answers against what a plan expects of them, and `heard` keeps
-//! them whole for a script.
+//! all connections of an owner. `expect` holds answers against what a plan expects of them, and
+//! `heard` keeps them whole for a script.
 
 mod beginning;
 pub(crate) mod expect;

@@ -335,8 +335,8 @@ impl<D: Driver> Worker<'_, D> {
         refused + made
     }
 
-    /// Of `count` requests how many a script lets a connection send now: as many as one of its calls
-    /// returns, once the last of these are answered; and none while it has the connection wait.
+    /// Of `count` requests how many a script lets a connection send now: as many as one of its
+    /// calls returns, once the last of these are answered; and none while the connection waits.
     fn of_script(&mut self, index: usize, count: u32, now: Time) -> u32 {
         let Some(Requests::Script(script)) = &mut self.maker else {
             return count;

@@ -11,14 +11,14 @@
 mod connections;
 pub(crate) mod conservation;
 mod exchanges;
+mod frozen;
 mod pings;
 mod window;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use engine::signal::Stop;
-use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Template, Until};
+use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Until};
 use measure::counters::ErrorKind;
 use measure::process::ThreadTime;
 use measure::slots::SLOT_NS;
@@ -27,13 +27,14 @@ use measure::time::Time;
 use proto::Violation;
 use script::Needs;
 
+use self::frozen::{Frozen, freeze, remember};
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::{self, Gate};
 use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
-use crate::session::{Exchange, Flights, Memory, Ring, Rules};
+use crate::session::{Exchange, Flights, Memory, Ring};
 use crate::stalls::Stall;
 use crate::waits::{Doing, Watch};
 use measure::random::Random;
@@ -169,16 +170,6 @@ enum Phase {
         until: Time,
     },
     Done,
-}
-
-/// Requests that lie with the driver, one behind the other.
-#[derive(Clone, Copy, Debug)]
-struct Frozen {
-    template: Template,
-    /// Bytes of one request.
-    bytes_each: u32,
-    /// How many of them a send may begin with, which is left to chance.
-    starts: u32,
 }
 
 /// What a run knows of a connection, beside what the connection core does.
@@ -771,41 +762,6 @@ fn patience_ns(assignment: &Assignment) -> u64 {
         }
         _ => u64::MAX,
     }
-}
-
-/// What is remembered of answers that must meet these rules, or that a script is told of.
-fn remember(rules: Option<Arc<Rules>>, maker: Option<&Requests>) -> Memory {
-    let mut memory = Memory::expecting(rules);
-    if let Some(Requests::Script(script)) = maker
-        && script.needs().response
-    {
-        memory.hear();
-    }
-    memory
-}
-
-/// Registers the requests that can be encoded before the run: how many of them one send carries at
-/// most, whether such sends are quiet, and where they lie. Others are encoded as they are sent.
-fn freeze<D: Driver>(
-    driver: &mut D,
-    assignment: &Assignment,
-    random: &mut Random,
-) -> Result<(u32, bool, Option<Frozen>), Broken> {
-    let speech = &assignment.route.speech;
-    let alike = assignment.maker.is_none();
-    let requests = alike.then(|| speech.frozen(assignment.depth, random));
-    let Some(requests) = requests.flatten() else {
-        return Ok((assignment.depth, false, None));
-    };
-    let template = driver
-        .register(&requests.bytes)
-        .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
-    let frozen = Frozen {
-        template,
-        bytes_each: requests.bytes_each,
-        starts: requests.starts,
-    };
-    Ok((requests.burst, requests.quiet, Some(frozen)))
 }
 
 /// Sockets a worker's driver must have room for: its sessions, and the ones that are still closing.

@@ -1,0 +1,204 @@
+//! Scripts of wrk: those that wrk ships, beside wrk itself, and what goes wrong in one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::Value;
+
+use super::child::{Folder, Server, assert_says, ringside};
+use super::peers::answers;
+
+/// Where Debian's package of wrk has its scripts.
+const SHIPPED: &str = "/usr/share/doc/wrk/examples/scripts";
+const ALL: [&str; 9] = [
+    "addr", "auth", "counter", "delay", "pipeline", "post", "report", "setup", "stop",
+];
+
+/// A server that answers everything, and keeps what it was asked, in order.
+struct Counting {
+    url: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Counting {
+    fn start() -> Counting {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&kept);
+                thread::spawn(move || serve(&stream, &seen));
+            }
+        });
+        Counting { url, seen }
+    }
+
+    /// What it was asked since the last time.
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.seen.lock().unwrap())
+    }
+}
+
+fn serve(stream: &TcpStream, seen: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream);
+    while let Some(request) = read(&mut reader) {
+        seen.lock().unwrap().push(request);
+        let answer = b"HTTP/1.1 200 OK\r\nX-Token: abc\r\nContent-Length: 2\r\n\r\nok";
+        let mut to = stream;
+        if to.write_all(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// A request: its line, its fields in the order of their names, its body.
+fn read(from: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    let mut fields = BTreeMap::new();
+    from.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let mut length = 0;
+    loop {
+        let mut field = String::new();
+        from.read_line(&mut field).ok().filter(|read| *read > 0)?;
+        let Some((name, value)) = field.trim_end().split_once(": ") else {
+            break;
+        };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().unwrap();
+        }
+        fields.insert(name.to_owned(), value.to_owned());
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).ok()?;
+    let body = String::from_utf8_lossy(&body);
+    Some(format!("{} {fields:?} {body}", line.trim_end()))
+}
+
+/// How many requests a thread says that it made, and how many answers it got.
+fn told(printed: &str) -> Option<(u64, u64)> {
+    let line = printed
+        .lines()
+        .find(|line| line.starts_with("thread 1 made"))?;
+    let mut numbers = line.split(' ').filter_map(|word| word.parse().ok());
+    let (_, made, got) = (numbers.next()?, numbers.next()?, numbers.next()?);
+    Some((made, got))
+}
+
+#[test]
+fn what_wrk_ships_gives_what_it_gives_under_wrk() {
+    if !answers(Command::new("which").arg("wrk"), "wrk") {
+        return;
+    }
+    assert!(Path::new(SHIPPED).is_dir(), "{SHIPPED} comes with wrk");
+    let each = ALL.map(|name| thread::spawn(move || (name, gives_the_same(name))));
+    for (name, ended) in each.map(|one| one.join().unwrap()) {
+        assert_eq!(ended, Ok(()), "{name}");
+    }
+}
+
+/// Runs a script with wrk, and with us for as many requests as matter.
+fn gives_the_same(name: &str) -> Result<(), String> {
+    let server = Counting::start();
+    let script = format!("{SHIPPED}/{name}.lua");
+    let wrk = Command::new("wrk")
+        .args(["-t1", "-c1", "-d1s", "-s", &script, &server.url])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let under_wrk = server.asked();
+    let ours = ringside(&["run", "-t1", "-c1", "-d1s", "-s", &script, &server.url]);
+    let under_us = server.asked();
+    if ours.code != Some(0) {
+        return Err(format!("{ours:?}"));
+    }
+    let compared = under_wrk.len().min(under_us.len()).min(200);
+    if compared < 10 || under_wrk[..compared] != under_us[..compared] {
+        let first = (0..compared).find(|at| under_wrk[*at] != under_us[*at]);
+        let both = first.map(|at| (&under_wrk[at], &under_us[at]));
+        return Err(format!("of {compared} requests another one: {both:?}"));
+    }
+    let printed = String::from_utf8_lossy(&wrk.stdout).into_owned();
+    match name {
+        "setup" => {
+            for (printed, seen) in [(&printed, under_wrk.len()), (&ours.stdout, under_us.len())] {
+                let (made, got) = told(printed).ok_or_else(|| printed.clone())?;
+                // One more was asked for before the load, and one may be under way at its end.
+                let seen = seen as u64;
+                if made != seen + 1 || !(seen - 1..=seen).contains(&got) {
+                    return Err(format!("{seen} requests, and it says: {printed}"));
+                }
+            }
+        }
+        "report" => {
+            let lines = |printed: &str| -> Vec<String> {
+                let lines = printed.lines().filter_map(|line| line.split_once("%,"));
+                lines.map(|(share, _)| share.to_owned()).collect()
+            };
+            if lines(&printed).is_empty() || lines(&printed) != lines(&ours.stdout) {
+                return Err(format!("{printed}\nand\n{}", ours.stdout));
+            }
+        }
+        // Between requests they wait 10 to 50 ms each.
+        "delay" if under_us.len() > 100 => return Err(format!("{} requests", under_us.len())),
+        "stop" if under_us.len() != 100 => return Err(format!("{} requests", under_us.len())),
+        _ => {}
+    }
+    Ok(())
+}
+
+#[test]
+fn a_record_says_what_a_script_had_to_do_with_the_load() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let text = "print('loaded')\nfunction request() return wrk.format('GET', '/json') end\n\
+                function done(summary, latency) print('done ' .. summary.requests) end\n";
+    fs::write(&script, text).unwrap();
+    let url = server.at("/");
+    let ended = ringside(&[
+        "run", "-n50", "-c2", "--format", "json", "-s", &script, &url,
+    ]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // What it prints is no part of the record.
+    let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
+    assert_says(&ended.stderr, "loaded\n");
+    assert_says(&ended.stderr, "done 50\n");
+    let of_script = &record["generator"]["script"];
+    assert_eq!(of_script["uses"], Value::from(vec!["request"]));
+    assert_eq!(of_script["ahead"], true);
+    assert_eq!(record["plan"]["script"]["file"], *script);
+    let text = "function response(status, headers, body)\n  local n = nil + 1\nend\n";
+    fs::write(&script, text).unwrap();
+    let ended = ringside(&["run", "-d5s", "-c2", "-s", &script, &url]);
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert_says(&ended.stdout, "a.lua:2: ");
+    assert_says(&ended.stdout, "  1 script_failed: ");
+}
+
+#[test]
+fn a_script_that_cannot_run_is_refused_before_the_load() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let url = server.at("/");
+    let refused = |text: &str, more: &[&str], part: &str| {
+        fs::write(&script, text).unwrap();
+        let words = ["run", "-d1s", "-s", &script, &url];
+        let ended = ringside(&[&words, more].concat());
+        assert_eq!(ended.code, Some(2), "{text}: {ended:?}");
+        assert_says(&ended.stderr, part);
+    };
+    refused("request = function(\n", &[], "a.lua:");
+    refused("x = 1\nrequire 'lfs'\n", &[], "a.lua:2: ");
+    refused("function request() return 1 end", &[], "returned a number");
+    refused("function delay() return 1 end", &["-R", "5"], "drop -R");
+    refused("", &["--http2"], "scripts send HTTP/1.1");
+    let ended = ringside(&["run", "-s", "/no/such.lua", &url]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_says(&ended.stderr, "/no/such.lua: the script can't be read: ");
+}

@@ -1,0 +1,55 @@
+//! What a worker has ready before it begins: requests that never change, and its memory.
+
+use std::sync::Arc;
+
+use engine::{Broken, Driver, Template};
+use measure::random::Random;
+
+use super::Assignment;
+use crate::requests::Requests;
+use crate::session::{Memory, Rules};
+
+/// Requests that lie with the driver, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frozen {
+    pub template: Template,
+    /// Bytes of one request.
+    pub bytes_each: u32,
+    /// How many of them a send may begin with, which is left to chance.
+    pub starts: u32,
+}
+
+/// What is remembered of answers that must meet these rules, or that a script is told of.
+pub(super) fn remember(rules: Option<Arc<Rules>>, maker: Option<&Requests>) -> Memory {
+    let mut memory = Memory::expecting(rules);
+    if let Some(Requests::Script(script)) = maker
+        && script.needs().response
+    {
+        memory.hear();
+    }
+    memory
+}
+
+/// Registers the requests that can be encoded before the run: how many of them one send carries at
+/// most, whether such sends are quiet, and where they lie. Others are encoded as they are sent.
+pub(super) fn freeze<D: Driver>(
+    driver: &mut D,
+    assignment: &Assignment,
+    random: &mut Random,
+) -> Result<(u32, bool, Option<Frozen>), Broken> {
+    let speech = &assignment.route.speech;
+    let alike = assignment.maker.is_none();
+    let requests = alike.then(|| speech.frozen(assignment.depth, random));
+    let Some(requests) = requests.flatten() else {
+        return Ok((assignment.depth, false, None));
+    };
+    let template = driver
+        .register(&requests.bytes)
+        .map_err(|refused| Broken(format!("the request cannot be registered: {refused:?}")))?;
+    let frozen = Frozen {
+        template,
+        bytes_each: requests.bytes_each,
+        starts: requests.starts,
+    };
+    Ok((requests.burst, requests.quiet, Some(frozen)))
+}

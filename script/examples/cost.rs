@@ -1,10 +1,10 @@
 //! What a call of a script costs: `cargo run --release -p script --example cost SCRIPT [WORD...]`.
-//! Prints the nanoseconds and bytes of each request, and the nanoseconds of each response.
+//! Prints the CPU time and bytes of each request, and the CPU time of each response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use measure::time::Time;
+use measure::time::thread_cpu_ns;
 use script::{Main, Network, Source};
 
 const CALLS: u64 = 2_000_000;
@@ -27,7 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source = Source {
         text: std::fs::read(&path)?,
         path: path.into(),
-        args: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+        args: words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         url: "http://localhost:8080/".into(),
         scheme: "http".into(),
         host: "localhost".into(),
@@ -41,14 +43,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut bytes = Vec::new();
     for thread in &mut threads {
         for round in 0..5 {
-            let (begun, mut sum) = (Time::now(), 0);
+            let (begun, mut sum) = (thread_cpu_ns(), 0);
             for _ in 0..CALLS {
                 bytes.clear();
                 thread.request(&mut bytes)?;
                 sum += bytes.len() as u64;
             }
-            let each = Time::now().since(begun) as f64 / CALLS as f64;
-            println!("round {round}: {each:.0} ns a request, {} bytes", sum / CALLS);
+            let each = (thread_cpu_ns() - begun) as f64 / CALLS as f64;
+            println!(
+                "round {round}: {each:.0} ns a request, {} bytes",
+                sum / CALLS
+            );
         }
         if thread.needs().response {
             let fields: [(&[u8], &[u8]); 4] = [
@@ -57,11 +62,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 (b"Date", b"Thu, 01 Jan 1970 00:00:00 GMT"),
                 (b"Server", b"x"),
             ];
-            let begun = Time::now();
+            let begun = thread_cpu_ns();
             for _ in 0..CALLS {
                 thread.response(200, &mut fields.iter().copied(), b"Hello, World!")?;
             }
-            let each = Time::now().since(begun) as f64 / CALLS as f64;
+            let each = (thread_cpu_ns() - begun) as f64 / CALLS as f64;
             println!("{each:.0} ns a response");
         }
     }

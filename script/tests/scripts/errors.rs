@@ -42,7 +42,7 @@ fn a_script_that_fails_is_named_with_its_line() {
         ),
         (
             "function setup(thread)\nthread.addr = nil end",
-            "s.lua:2: thread.addr takes an address that wrk.lookup returned, not a nil",
+            "s.lua:2: thread.addr takes an address that wrk.lookup returned, not nil",
         ),
         (
             "function setup(thread)\nthread.id = 5 end",

@@ -32,6 +32,14 @@ fn a_script_that_fails_is_named_with_its_line() {
             "function request() return request() .. 1 end",
             "s.lua:1: stack overflow",
         ),
+    ] {
+        assert_eq!(broken(text_source(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_wrks_functions_refuse_is_named_with_its_line() {
+    for (text, expected) in [
         (
             "wrk.lookup('nowhere', 80)",
             "s.lua:1: unable to resolve nowhere:80: no such name",
@@ -97,7 +105,9 @@ fn what_is_no_request_is_said_where_the_function_begins() {
         ),
         (
             "wrk.format() .. wrk.format('POST', '/', { ['Content-Length'] = 5 }) .. 'abc'",
-            "returned text in which request 3 has no end of line behind its first line, and so isn't".into(),
+            "returned text in which request 3 has no end of line behind its first line, and so \
+             isn't"
+                .into(),
         ),
     ] {
         let text = format!("\nfunction request()\n  return {returned}\nend");

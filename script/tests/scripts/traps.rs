@@ -14,7 +14,7 @@ fn files_and_modules_beside_the_script_are_found_and_init_may_call_wrk_init() {
 }
 
 #[test]
-fn each_of_these_asks_for_what_it_asks_for_with_wrk() {
+fn what_is_given_to_format_is_sent_as_with_wrk() {
     for (text, expected) in [
         // An absolute URL as path is sent as it is.
         (
@@ -50,6 +50,14 @@ fn each_of_these_asks_for_what_it_asks_for_with_wrk() {
              function init() end",
             "GET /p?q=1 HTTP/1.1|A: 37|Host: a.test:8080|",
         ),
+    ] {
+        assert_eq!(request(&mut thread(text_source(text))), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_runs_before_the_first_request_shapes_it_as_with_wrk() {
+    for (text, expected) in [
         // After init, wrk.request is frozen.
         (
             "function init() wrk.path = '/init' end\n\
@@ -149,7 +157,8 @@ fn the_main_state_is_another_one_and_so_is_each_threads() {
         text_source(
             "n = (n or 0) + 1\nlocal made = 0\n\
              function setup(t) made = made + 1 t:set('number', made) n = n + 1 end\n\
-             function request() made = made + 1 return wrk.format('GET', '/' .. number .. n .. made) end",
+             function request() made = made + 1\n\
+             return wrk.format('GET', '/' .. number .. n .. made) end",
         ),
         2,
     );

@@ -110,7 +110,7 @@ impl Writer<'_> {
 
     /// As Lua writes numbers, with 14 digits; cjson does the same.
     fn digits(&self, number: &Value) -> Result<LuaString, String> {
-        if number.as_f64().is_none_or(|number| !number.is_finite()) {
+        if matches!(number, Value::Number(number) if !number.is_finite()) {
             return Err("can't encode NaN or infinity as JSON".into());
         }
         let text = self

@@ -1,7 +1,6 @@
 //! How long a script may take where nobody waits for it in vain: while it's loaded and tried.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use measure::time;
 use mlua::{HookTriggers, Lua, VmState};
@@ -40,16 +39,19 @@ pub(crate) fn within<R>(
     call: impl FnOnce() -> mlua::Result<R>,
 ) -> mlua::Result<R> {
     let begun = time::thread_cpu_ns();
-    let steps = AtomicU64::new(0);
+    #[cfg(test)]
+    let steps = std::sync::atomic::AtomicU64::new(0);
     let triggers = HookTriggers::new().every_nth_instruction(STEP);
     lua.set_global_hook(triggers, move |lua, _| {
-        let taken = steps.fetch_add(1, Ordering::Relaxed) + 1;
         let over = match limit {
             Limit::CpuSeconds(seconds) => {
                 time::thread_cpu_ns().saturating_sub(begun) > seconds.saturating_mul(1_000_000_000)
             }
             #[cfg(test)]
-            Limit::Instructions(count) => taken * u64::from(STEP) > count,
+            Limit::Instructions(count) => {
+                let taken = steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+                taken * u64::from(STEP) > count
+            }
         };
         match over {
             false => Ok(VmState::Continue),

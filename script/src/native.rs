@@ -48,7 +48,10 @@ pub(crate) fn table(lua: &Lua, source: &Source, network: &Arc<dyn Network>) -> m
     )?;
     native.set(
         "sleep",
-        lua.create_function(|_, seconds: f64| Ok(sleep(seconds)))?,
+        lua.create_function(|_, seconds: f64| {
+            sleep(seconds);
+            Ok(())
+        })?,
     )?;
     json::install(lua, &native)?;
     Ok(native)

@@ -4,7 +4,8 @@
 
 local native = ...
 
-local error, getmetatable, newproxy, pairs, rawget = error, getmetatable, newproxy, pairs, rawget
+local error, getmetatable, newproxy, next = error, getmetatable, newproxy, next
+local ipairs, pairs, rawget = ipairs, pairs, rawget
 local setmetatable, tonumber, tostring, type = setmetatable, tonumber, tostring, type
 local concat, length, globals, stdout = table.concat, string.len, _G, io.stdout
 local buffer = require("string.buffer").new()
@@ -52,7 +53,8 @@ end
 local function known(address, what)
     local text = texts[address]
     if not text then
-        fail(what .. " takes an address that wrk.lookup returned, not a " .. type(address))
+        local kind = address == nil and "nil" or "a " .. type(address)
+        fail(what .. " takes an address that wrk.lookup returned, not " .. kind)
     end
     return text
 end
@@ -195,6 +197,37 @@ local function format_any(method, path, headers, body)
     return concat(lines, "\r\n")
 end
 
+-- Puts the header behind `name` into the buffer and returns its name, nil behind the last one, and
+-- false where it has to be asked for its text.
+local function put_header(headers, name)
+    local value
+    name, value = next(headers, name)
+    if name == nil then
+        return nil
+    end
+    if not (is_text(name) and is_text(value)) then
+        return false
+    end
+    buffer:put(name, ": ", value, "\r\n")
+    return name
+end
+
+-- LuaJIT compiles no function with a loop inside that ends after a few turns, as most do here.
+local function put_headers(headers)
+    local name = put_header(headers, nil)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    name = name and put_header(headers, name)
+    while name do
+        name = put_header(headers, name)
+    end
+    return name == nil
+end
+
 function wrk.format(method, path, headers, body)
     method = method or wrk.method
     path = path or wrk.path
@@ -218,17 +251,15 @@ function wrk.format(method, path, headers, body)
         return format_any(method, path, headers, body)
     end
     buffer:reset():put(method, " ", path, " HTTP/1.1\r\n")
-    for name, value in pairs(headers) do
-        if not (is_text(name) and is_text(value)) then
-            return format_any(method, path, headers, body)
-        end
-        buffer:put(name, ": ", value, "\r\n")
+    if not put_headers(headers) then
+        return format_any(method, path, headers, body)
     end
     buffer:put("\r\n")
     if body then
         buffer:put(body)
     end
-    return buffer:tostring()
+    local text = buffer:tostring()
+    return text
 end
 
 local function name_host()
@@ -275,7 +306,9 @@ function hooks.request()
     if type(request) ~= "function" then
         request = wrk.request
     end
-    return request()
+    -- No tail call: LuaJIT compiles no way from a library's function straight back to Rust.
+    local text = request()
+    return text
 end
 
 function hooks.response(status, headers, body)

@@ -168,11 +168,12 @@ mod tests {
                 2,
             ),
             (
-                "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n2;a=b\r\nab\r\n0\r\n\r\n",
+                "P / HTTP/1.1\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n2;a=b\r\nab\r\n0\r\n\r\n",
                 1,
             ),
             (
-                "P / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: 1\r\n\r\nGET / HTTP/1.1\n\n",
+                "P / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: 1\r\n\r\n\
+                 GET / HTTP/1.1\n\n",
                 2,
             ),
             ("GET http://a:1/b?c=d HTTP/1.1\r\nX-Empty:\r\n\r\n\r\n", 1),

@@ -146,15 +146,15 @@ impl Thread {
             return Ok(());
         }
         match self.request.call(()) {
-            Ok(Value::String(text)) if !text.as_bytes().is_empty() => {
-                into.extend_from_slice(&text.as_bytes());
-                Ok(())
+            Ok(Value::String(text)) => {
+                let bytes = text.as_bytes();
+                into.extend_from_slice(&bytes);
+                match bytes.is_empty() {
+                    true => Err(self.no_request(&Value::String(text))),
+                    false => Ok(()),
+                }
             }
-            Ok(other) => Err(no_request(
-                &self.place,
-                self.defined("request").as_ref(),
-                &other,
-            )),
+            Ok(other) => Err(self.no_request(&other)),
             Err(error) => Err(self.raised("request", &error)),
         }
     }
@@ -197,6 +197,11 @@ impl Thread {
     #[cold]
     fn raised(&self, name: &str, error: &mlua::Error) -> Broken {
         self.place.raised(error, self.defined(name).as_ref())
+    }
+
+    #[cold]
+    fn no_request(&self, what: &Value) -> Broken {
+        no_request(&self.place, self.defined("request").as_ref(), what)
     }
 
     fn defined(&self, name: &str) -> Option<Function> {

@@ -12,72 +12,47 @@ const NOTHING: Needs = Needs {
     per_call: 1,
 };
 
+const ASKED: Needs = Needs {
+    request: true,
+    ..NOTHING
+};
+
+const TOLD: Needs = Needs {
+    response: true,
+    ..ASKED
+};
+
 #[test]
 fn each_example_says_what_it_needs() {
+    let delay = Needs {
+        delay: true,
+        ..NOTHING
+    };
+    let pipeline = Needs {
+        per_call: 3,
+        ..ASKED
+    };
+    let stop = Needs {
+        stop: true,
+        request: false,
+        ..TOLD
+    };
+    let files = Needs {
+        stop: true,
+        ..NOTHING
+    };
     for (name, expected) in [
         ("addr.lua", NOTHING),
-        (
-            "auth.lua",
-            Needs {
-                request: true,
-                response: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "counter.lua",
-            Needs {
-                request: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "delay.lua",
-            Needs {
-                delay: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "pipeline.lua",
-            Needs {
-                request: true,
-                per_call: 3,
-                ..NOTHING
-            },
-        ),
+        ("auth.lua", TOLD),
+        ("counter.lua", ASKED),
+        ("delay.lua", delay),
+        ("pipeline.lua", pipeline),
         ("post.lua", NOTHING),
         ("report.lua", NOTHING),
-        (
-            "setup.lua",
-            Needs {
-                request: true,
-                response: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "stop.lua",
-            Needs {
-                response: true,
-                stop: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "mixed.lua",
-            Needs {
-                request: true,
-                ..NOTHING
-            },
-        ),
-        (
-            "strict.lua",
-            Needs {
-                stop: true,
-                ..NOTHING
-            },
-        ),
+        ("setup.lua", TOLD),
+        ("stop.lua", stop),
+        ("mixed.lua", ASKED),
+        ("strict.lua", files),
     ] {
         assert_eq!(thread(file(name)).needs(), expected, "{name}");
     }

@@ -14,6 +14,7 @@ use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
+use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
@@ -75,6 +76,14 @@ pub struct Plan {
     pub family: Option<Family>,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
+    /// The network device that carries the connections (`SO_BINDTODEVICE`); null: the kernel's
+    /// routes choose.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// The proxy that the connections go through; null: none.
+    #[serde(default, with = "proxy::option")]
+    #[schemars(with = "Option<Proxy>")]
+    pub proxy: Option<Proxy>,
     /// CPUs that the workers are pinned to in turn; empty: the allowed ones, from the last
     /// downwards.
     pub cpus: Vec<usize>,
@@ -162,6 +171,8 @@ impl Plan {
             timeout_s: 2.0,
             family: None,
             source_addresses: Vec::new(),
+            interface: None,
+            proxy: None,
             cpus: Vec::new(),
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
@@ -191,6 +202,8 @@ impl Plan {
             timeout_s,
             family,
             source_addresses,
+            interface,
+            proxy,
             cpus,
             receive_buffer_bytes,
             send_buffer_bytes,
@@ -216,6 +229,8 @@ impl Plan {
             timeout_s: *timeout_s,
             family: *family,
             source_addresses: source_addresses.clone(),
+            interface: interface.clone(),
+            proxy: proxy.as_ref().map(|proxy| proxy.shown(redaction)),
             cpus: cpus.clone(),
             receive_buffer_bytes: *receive_buffer_bytes,
             send_buffer_bytes: *send_buffer_bytes,
@@ -233,6 +248,9 @@ impl Plan {
     /// Has the redaction know the secrets that this sends.
     pub fn tell_secrets(&self) {
         self.request.tell_secrets(&self.target, &self.redaction);
+        if let Some(proxy) = &self.proxy {
+            proxy.tell_secrets(&self.redaction);
+        }
         for rule in &self.expect {
             rule.tell_secrets(&self.redaction);
         }
@@ -336,6 +354,8 @@ impl Plan {
             timeout_flag: "--timeout",
             family: self.family,
             source_addresses: self.source_addresses.clone(),
+            interface: self.interface.clone(),
+            proxy: self.proxy.clone(),
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),

@@ -495,11 +495,8 @@ impl Driver for Sim {
         if !options.source.is_none_or(|source| source.is_loopback()) {
             return Err(Refused::Kernel(Fault::from_errno(libc::EADDRNOTAVAIL)));
         }
-        if !options
-            .device
-            .as_deref()
-            .is_none_or(|device| device == "lo")
-        {
+        let device = options.device.as_deref();
+        if device.is_some_and(|device| device != "lo") {
             return Err(Refused::Kernel(Fault::from_errno(libc::ENODEV)));
         }
         let token = self.open(

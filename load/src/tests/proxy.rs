@@ -15,6 +15,9 @@ use plan::protocol::{Http2, Protocol};
 use plan::schedule::Schedule;
 use plan::{Plan, Proxy};
 
+/// So long after the one before, these bytes.
+type Piece<'a> = (u64, &'a [u8]);
+
 /// Answers a CONNECT with these pieces, each so long after the one before, and then serves by
 /// itself what it was to lead to. None of them: it resets the connection.
 struct Middle {
@@ -28,7 +31,7 @@ const ASKED: &[u8] = b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\
     Proxy-Authorization: Basic bWU6eA==\r\n\r\n";
 
 impl Middle {
-    fn saying(pieces: &[(u64, &[u8])]) -> Middle {
+    fn saying(pieces: &[Piece<'_>]) -> Middle {
         let pieces = pieces.iter().map(|(ns, bytes)| (*ns, bytes.to_vec()));
         Middle {
             pieces: Some(pieces.collect()),
@@ -86,8 +89,8 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 #[test]
 fn exchanges_go_through_a_tunnel_however_its_answer_comes() {
-    let interim: &[(u64, &[u8])] = &[(0, b"HTTP/1.1 102 Processing\r\n\r\n"), (MS, ESTABLISHED)];
-    let cut: &[(u64, &[u8])] = &[
+    let interim: &[Piece<'_>] = &[(0, b"HTTP/1.1 102 Processing\r\n\r\n"), (MS, ESTABLISHED)];
+    let cut: &[Piece<'_>] = &[
         (0, b"HTTP/1.0 2"),
         (MS, b"00 x\r\nVia: y\r\n\r"),
         (MS, b"\n"),
@@ -113,7 +116,7 @@ fn exchanges_go_through_a_tunnel_however_its_answer_comes() {
 fn a_proxy_that_does_not_lead_on_is_an_error_of_its_own() {
     use ErrorKind::{ProxyFailed, ProxyRefused, ProxyTimeout};
     let long = [b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 17_000]].concat();
-    let table: [(&[(u64, &[u8])], bool, ErrorKind); 9] = [
+    let table: [(&[Piece<'_>], bool, ErrorKind); 9] = [
         (
             &[(0, b"HTTP/1.1 407 Who\r\nContent-Length: 2\r\n\r\nno")],
             false,

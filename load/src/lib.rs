@@ -12,17 +12,14 @@
 #![forbid(unsafe_code)]
 
 mod back_off;
-pub mod check;
 mod connection;
 mod crew;
 mod gate;
 mod ground;
 pub mod hold;
-mod lateness;
 mod limit;
 pub mod ports;
 mod recorder;
-mod room;
 mod run;
 mod session;
 mod stalls;
@@ -33,6 +30,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use check::{self, Record};
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
 pub use plan::{self, Plan, Redaction, protocol, redaction, schedule};
@@ -41,9 +39,6 @@ pub use probe::{
     wrong_scheme,
 };
 pub use run::run;
-
-/// The record of a run of this crate.
-pub type Record = measure::record::Record<plan::Recorded>;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {

@@ -20,11 +20,11 @@ use measure::record::{Moved, Stall};
 use measure::tally::Waits;
 use measure::time::Time;
 
-use crate::lateness::{self, Seen};
-use crate::room::Room;
 use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
+use check::lateness::{self, Seen};
+use check::room::Room;
 use plan::Plan;
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
@@ -36,8 +36,6 @@ const CPU_SHARE_WARN: f64 = 0.80;
 const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 /// One that waited for more than this is taken to be the limit.
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
-/// A worker that stood still for so long is worth a word in any loop.
-const STALL_TOLD_US: f64 = 100_000.0;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Share of the connections' time that may be waits for peers that do not close them.
@@ -339,14 +337,9 @@ pub(crate) fn longest_of(stalls: impl Iterator<Item = (stalls::Stall, Time)>) ->
     })
 }
 
-/// Whether it is so long that it shows in the times.
-pub(crate) fn is_told(stall: &Stall) -> bool {
-    stall.length_us >= STALL_TOLD_US
-}
-
 /// That a worker stalled for so long that it shows in the times; none where it didn't.
 pub(crate) fn stood_still(stall: &Stall) -> Option<String> {
-    is_told(stall).then(|| {
+    check::is_told(stall).then(|| {
         format!(
             "{stall} until second {:.1}: it was stopped, or kept from its CPU. Answers that came \
              in the meantime were read late, and their times include that",

@@ -61,17 +61,13 @@ impl Recorder {
         }
     }
 
-    /// Counts by the steps of what is sent as well, if there are any.
-    pub(crate) fn by_step_of(mut self, maker: Option<&Maker>) -> Recorder {
+    /// Counts by the steps of what is sent as well, and by the rules that answers have to meet, if
+    /// there are any.
+    pub(crate) fn by_kind(mut self, maker: Option<&Maker>, rules: Option<&Rules>) -> Recorder {
         self.figures = maker.map_or(Vec::new(), |maker| maker.source().figures().to_vec());
         let lists = self.figures.iter().max().map_or(0, |last| last + 1);
         let steps = &mut self.tally.steps;
         steps.resize_with(lists.into(), StepTally::default);
-        self
-    }
-
-    /// Counts by the rules that answers have to meet as well, if there are any.
-    pub(crate) fn by_rule_of(mut self, rules: Option<&Rules>) -> Recorder {
         self.unmet = vec![0; rules.map_or(0, Rules::count)];
         self
     }

@@ -144,9 +144,10 @@ impl Target {
     }
 }
 
-/// Why a host is none: what is in brackets is an IPv6 address, of which a zone may follow, and names
-/// have certain characters (RFC 3986 §3.2.2, RFC 6874); one that ends in a number is an address of four numbers (RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to them, which is
-/// somebody else's (inet_aton(3)).
+/// Why a host is none: in brackets is an IPv6 address, which a zone may follow, and names have
+/// certain characters (RFC 3986 §3.2.2, RFC 6874); one that ends in a number is an address of
+/// four numbers (RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to
+/// them, which is somebody else's (inet_aton(3)).
 pub(crate) fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
     if host.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
         return None;

@@ -45,6 +45,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "check",
+        holds: "what a record holds by itself: thresholds, figures that lateness moved",
+        imports: &["engine", "measure", "plan"],
+        test_imports: &[],
+    },
+    Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
         imports: &["engine", "measure", "plan", "proto"],
@@ -53,7 +59,9 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "load",
         holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
-        imports: &["engine", "measure", "plan", "probe", "proto", "workload"],
+        imports: &[
+            "check", "engine", "measure", "plan", "probe", "proto", "workload",
+        ],
         test_imports: &["server"],
     },
     Crate {

@@ -6,7 +6,6 @@ use measure::units;
 
 use super::Record;
 use crate::check::{self, Figure, OfTimes, Range};
-use crate::limit;
 
 /// A figure of the record of a hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,7 +191,7 @@ fn of_heartbeats(
     let mut why = Vec::new();
     let count = times.count() as f64;
     let stall = record.generator.longest_stall.as_ref();
-    if let Some(stall) = stall.filter(|stall| limit::is_told(stall)) {
+    if let Some(stall) = stall.filter(|stall| check::is_told(stall)) {
         let stall_s = stall.length_us / 1e6;
         let plan = &record.plan;
         let share = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s) / count;

@@ -11,7 +11,7 @@ use super::worker::Outcome;
 use super::{Plan, Record};
 use crate::ground::{Ground, by_signal, engine_counters};
 use crate::limit::{self, Kept};
-use crate::room::Room;
+use check::room::Room;
 
 /// Heartbeats that leave later than this at the 99th percentile were held up by this process.
 const LATENESS_P99_MAX_NS: u64 = 10_000_000;
@@ -220,7 +220,7 @@ fn busy(plan: &Plan, tally: &Tally, stall: Option<&Stall>) -> Option<String> {
     if busy == 0 {
         return None;
     }
-    let stall = stall.filter(|stall| limit::is_told(stall));
+    let stall = stall.filter(|stall| check::is_told(stall));
     let own = stall.filter(|stall| {
         let of_each = (stall.length_us / 1e6 / plan.heartbeat_s).floor() + 1.0;
         busy as f64 <= of_each * f64::from(plan.connections)

@@ -277,7 +277,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let is_open = assignment.marks.is_some();
         let kind = if is_open { Loop::Open } else { Loop::Closed };
         let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
-        let maker = assignment.maker.take();
+        let (maker, rules) = (assignment.maker.take(), assignment.route.rules.clone());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
@@ -292,7 +292,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             gate,
             stop,
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
-            memory: Memory::expecting(assignment.route.rules.clone()),
+            recorder: recorder.by_kind(maker.as_ref(), rules.as_deref()),
+            memory: Memory::expecting(rules),
             frozen,
             waiting: waiting.collect(),
             copies,
@@ -302,9 +303,6 @@ impl<'a, D: Driver> Worker<'a, D> {
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
             depth_allowed: depth,
-            recorder: recorder
-                .by_step_of(maker.as_ref())
-                .by_rule_of(assignment.route.rules.as_deref()),
             maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },

@@ -126,6 +126,16 @@ const WAIT_COUNTS: &[&str] = &[
     "refused",
 ];
 
+const CONNECTIONS: &[&str] = &[
+    "opened",
+    "reconnects",
+    "reopened",
+    "failed_attempts",
+    "set_up_time_us",
+    "tcp_time_us",
+    "tls",
+];
+
 /// Where the names of the record stand, and which they are: nothing more, nothing less.
 fn names() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
@@ -170,18 +180,7 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
         ("/lateness_us", TIMES),
         ("/ping_time_us", TIMES),
         ("/messages", &["sent", "received"]),
-        (
-            "/connections",
-            &[
-                "opened",
-                "reconnects",
-                "reopened",
-                "failed_attempts",
-                "set_up_time_us",
-                "tcp_time_us",
-                "tls",
-            ],
-        ),
+        ("/connections", CONNECTIONS),
         ("/connections/tcp_time_us", TIMES),
         ("/connections/tls", TLS),
         ("/connections/tls/handshake_time_us", TIMES),

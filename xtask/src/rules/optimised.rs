@@ -16,6 +16,8 @@ const MANIFEST: &str = "Cargo.toml";
 const ROOTS: [&str; 2] = ["load", "server"];
 /// Imported by those, but done before the first exchange.
 const BEFORE: [&str; 1] = ["probe"];
+/// Imported by those, but done after the last.
+const AFTER: [&str; 1] = ["check"];
 /// What optimises for speed.
 const FAST: i64 = 3;
 
@@ -53,7 +55,8 @@ fn on_the_data_plane(crates: &[Crate]) -> BTreeSet<&'static str> {
         let Some(row) = crates.iter().find(|row| row.name == name) else {
             continue;
         };
-        if !BEFORE.contains(&name) && found.insert(row.name) {
+        let waits = BEFORE.contains(&name) || AFTER.contains(&name);
+        if !waits && found.insert(row.name) {
             open.extend(row.imports);
         }
     }

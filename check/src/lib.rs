@@ -1,4 +1,8 @@
-//! Thresholds: conditions on a record that a run must meet, in the manner of k6.
+//! What the record of a run holds, by itself: thresholds, which are conditions that it must meet,
+//! in the manner of k6; and [`lateness`], by which figures are no longer what a server did.
+//!
+//! Knows records and plans, and nothing of how a load is driven or shown.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +12,24 @@ use measure::record::{EndedBy, Exchanges, Judged, Met, Moved, Stall, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
-use crate::Record;
-use crate::lateness::{figure_above, schedule_was_missed};
-use crate::limit;
-use crate::room::Room;
 use plan::Invalid;
 
+use crate::lateness::{figure_above, schedule_was_missed};
+use crate::room::Room;
+
+pub mod lateness;
+mod limits;
+pub mod room;
 mod step;
 
+pub use limits::{count, length_ns, percent, print_share, unknown};
 pub use step::OfRun;
+
+/// The record of a run.
+pub type Record = measure::record::Record<plan::Recorded>;
+
+/// Stalls from here on show in the times.
+const STALL_TOLD_US: f64 = 100_000.0;
 
 /// A condition such as `p99<5ms`, `errors<0.1%`, `rate>=50k` or `service:p99.9<2ms`, on a figure
 /// of the record that `F` knows.
@@ -128,10 +141,14 @@ enum RunFigure {
 
 /// A figure of a distribution of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum OfTimes {
+pub enum OfTimes {
+    /// The time below which this share of the exchanges took.
     Quantile(f64),
+    /// The arithmetic mean.
     Mean,
+    /// The shortest.
     Min,
+    /// The longest.
     Max,
 }
 
@@ -453,10 +470,15 @@ fn limited(record: &Record, a_bound: &str) -> String {
     )
 }
 
+/// Whether a stall of the generator is so long that it shows in the times.
+pub fn is_told(stall: &Stall) -> bool {
+    stall.length_us >= STALL_TOLD_US
+}
+
 /// The generator's longest stall, if the warnings tell of it.
 fn told_stall(record: &Record) -> Option<&Stall> {
     let stall = record.generator.longest_stall.as_ref();
-    stall.filter(|stall| limit::is_told(stall))
+    stall.filter(|stall| is_told(stall))
 }
 
 /// How many seconds of a stall lie in the window; the others lie in the drain.
@@ -476,7 +498,7 @@ fn left_at(stall: &Stall, record: &Record) -> f64 {
 }
 
 /// Why a figure may be the stall's doing.
-pub(crate) fn stood_still(stall: &Stall) -> String {
+pub fn stood_still(stall: &Stall) -> String {
     format!("{stall}, which may account for it")
 }
 
@@ -527,7 +549,7 @@ impl OfTimes {
     }
 
     /// `p99.9`, `mean`, `min`, `max` or `median`.
-    pub(crate) fn read(name: &str) -> Option<OfTimes> {
+    pub fn read(name: &str) -> Option<OfTimes> {
         Some(match name {
             "mean" | "avg" => OfTimes::Mean,
             "min" => OfTimes::Min,
@@ -559,7 +581,7 @@ impl OfTimes {
     }
 
     /// Its value in nanoseconds, from the summary or from the whole `histogram`.
-    pub(crate) fn measure_ns(self, times: &Times, histogram: &str) -> Option<f64> {
+    pub fn measure_ns(self, times: &Times, histogram: &str) -> Option<f64> {
         match self {
             OfTimes::Mean => Some(times.mean? * 1000.0),
             OfTimes::Min => Some(times.min? * 1000.0),
@@ -570,39 +592,6 @@ impl OfTimes {
             }
         }
     }
-}
-
-/// Why a name means nothing.
-pub(crate) fn unknown(name: &str) -> String {
-    format!("there's no figure called {name:?}")
-}
-
-/// A limit in percent as a share; none if it is not in percent at all.
-pub(crate) fn percent(limit: &str) -> Option<Option<f64>> {
-    let percent = limit.strip_suffix('%')?.trim().parse().ok();
-    Some(percent.map(|percent: f64| percent / 100.0))
-}
-
-/// A limit that is a count.
-pub(crate) fn count(limit: &str) -> Option<f64> {
-    units::parse_count(limit).ok().map(|count| count as f64)
-}
-
-/// A limit that is a length of time, in nanoseconds. A bare number could be meant in any unit.
-pub(crate) fn length_ns(name: &str, limit: &str) -> Result<f64, String> {
-    if limit.parse::<f64>().is_ok() {
-        return Err(format!(
-            "a time needs a unit, such as `{name}<{limit}ms` or `{name}<{limit}us`"
-        ));
-    }
-    let length = units::parse_duration(limit)
-        .map_err(|_| format!("{limit:?} isn't a time; write it with a unit, like 5ms or 1.5s"))?;
-    Ok(length.as_nanos() as f64)
-}
-
-/// A share in percent.
-pub(crate) fn print_share(share: f64) -> String {
-    format!("{:.3}%", share * 100.0)
 }
 
 impl<F: Figure> Threshold<F> {

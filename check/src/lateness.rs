@@ -49,8 +49,10 @@ const FIGURES: [Figure; 9] = [
 
 /// What was measured of an open loop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
+pub struct Seen<'a> {
+    /// Response times, from when exchanges were due.
     pub response: &'a Histogram,
+    /// Service times, from when they were sent.
     pub service: &'a Histogram,
     /// Lateness of the exchanges that found a free connection.
     pub own: &'a Histogram,
@@ -60,7 +62,7 @@ pub(crate) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// What was measured of all exchanges, or of those of a step; `waits` are those of all.
-    pub(crate) fn new(
+    pub fn new(
         (response, service): (&'a Histogram, &'a Histogram),
         own: &'a Histogram,
         waits: Waits,
@@ -77,7 +79,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The figures of response time that could have been moved by more than they are precise.
-    pub(crate) fn moved(&self) -> Vec<Moved> {
+    pub fn moved(&self) -> Vec<Moved> {
         if self.own.is_empty() || self.response.is_empty() {
             return Vec::new();
         }
@@ -160,7 +162,7 @@ impl Figure {
 
 /// Whether so much was moved that the schedule as a whole was not kept: the middle of the response
 /// times, or what one in ten exceeds.
-pub(crate) fn schedule_was_missed(moved: &[Moved]) -> bool {
+pub fn schedule_was_missed(moved: &[Moved]) -> bool {
     moved
         .iter()
         .any(|one| ["p50", "p75", "p90"].contains(&one.figure.as_str()))
@@ -168,7 +170,7 @@ pub(crate) fn schedule_was_missed(moved: &[Moved]) -> bool {
 
 /// That sends were late in the tail only, and which of the figures that are shown of so many
 /// exchanges it moved: `p99, p99.9 and max`. None where none of them is shown.
-pub(crate) fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
+pub fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
     let is_shown =
         |one: &&Moved| exchanges_needed(&one.figure).is_none_or(|needed| exchanges >= needed);
     let shown: Vec<String> = moved.iter().filter(is_shown).map(spelled).collect();
@@ -181,7 +183,7 @@ pub(crate) fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
 }
 
 /// The figures and how far they were moved: `p99 by 11.7 ms and max by 12.0 ms`.
-pub(crate) fn in_words(moved: &[Moved]) -> String {
+pub fn in_words(moved: &[Moved]) -> String {
     // Where all were moved, four of them tell how.
     let few = ["mean", "p50", "p99", "max"];
     let known = moved
@@ -212,7 +214,7 @@ fn in_a_row(words: Vec<String>) -> String {
 }
 
 /// What to do about figures that were moved, where so many exchanges were measured in that time.
-pub(crate) fn advice(moved: &[Moved], exchanges: u64, duration_s: f64) -> Option<String> {
+pub fn advice(moved: &[Moved], exchanges: u64, duration_s: f64) -> Option<String> {
     let needed = moved.iter().filter_map(|one| {
         let needed = exchanges_needed(&one.figure)?;
         (needed > exchanges).then_some((needed, one))
@@ -229,7 +231,7 @@ pub(crate) fn advice(moved: &[Moved], exchanges: u64, duration_s: f64) -> Option
 }
 
 /// How many exchanges a quantile of that name takes, so that with 95 % confidence one lies beyond.
-pub(crate) fn exchanges_needed(figure: &str) -> Option<u64> {
+pub fn exchanges_needed(figure: &str) -> Option<u64> {
     let quantile = FIGURES.iter().find_map(|one| match one {
         Figure::Quantile(name, q) if *name == figure => Some(*q),
         _ => None,
@@ -239,7 +241,7 @@ pub(crate) fn exchanges_needed(figure: &str) -> Option<u64> {
 
 /// The lowest figure at or above a quantile. One between two of them is taken for void with the
 /// one above.
-pub(crate) fn figure_above(quantile: f64) -> &'static str {
+pub fn figure_above(quantile: f64) -> &'static str {
     let above = FIGURES.iter().find_map(|figure| match figure {
         Figure::Quantile(name, q) if *q >= quantile - 1e-9 => Some(*name),
         _ => None,

@@ -5,7 +5,7 @@ use engine::cpu;
 
 /// The generator's threads, and the CPUs that they may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub struct Room {
     threads: u32,
     cpus: usize,
     /// The user chose the threads' CPUs.
@@ -14,7 +14,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Of so many threads on this machine.
-    pub(crate) fn here(threads: u32) -> Room {
+    pub fn here(threads: u32) -> Room {
         Room {
             threads,
             cpus: cpu::allowed().len(),
@@ -23,7 +23,7 @@ impl Room {
     }
 
     /// The same with the CPUs that the user gave for them; none were given where these are none.
-    pub(crate) fn on(self, cpus: &[usize]) -> Room {
+    pub fn on(self, cpus: &[usize]) -> Room {
         Room {
             pinned: !cpus.is_empty(),
             ..self
@@ -36,7 +36,7 @@ impl Room {
     }
 
     /// How the generator gets more done.
-    pub(crate) fn more_threads(self) -> String {
+    pub fn more_threads(self) -> String {
         match self.is_left() {
             true => format!(
                 "add threads (-t, at most {} here) on CPUs of their own (--cpus)",
@@ -47,7 +47,7 @@ impl Room {
     }
 
     /// How others leave the generator's CPUs alone.
-    pub(crate) fn own_cpus(self) -> String {
+    pub fn own_cpus(self) -> String {
         if self.pinned {
             "end what else runs on the CPUs given with --cpus".to_owned()
         } else if self.is_left() {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::tls::{Blocking, ClientTls};
-use engine::{Address, bind_to_device};
+use engine::tunnel::{Answered, Opening};
+use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -170,8 +171,43 @@ impl Clear {
             .map_err(|why| target::unreachable(contact, address, &why))?;
         let ahead = Vec::new();
         let mut clear = Clear { socket, ahead };
-        clear.ahead = proxy::lead_on(contact, &mut clear, deadline)?;
+        if let Some(opening) = proxy::opening(contact)? {
+            clear.ahead = clear.lead_on(contact, &opening, deadline)?;
+        }
         Ok(clear)
+    }
+
+    /// Has a proxy lead it on. Returns what came behind the proxy's answer.
+    fn lead_on(
+        &mut self,
+        contact: &Contact,
+        opening: &Opening,
+        deadline: Time,
+    ) -> Result<Vec<u8>, LoadError> {
+        let failed = |why: &io::Error| match why.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => proxy::slow(contact),
+            _ => proxy::refused(contact, TunnelFault::Closed),
+        };
+        let asked = self
+            .limit(deadline)
+            .and_then(|()| self.write_all(&opening.said));
+        asked.map_err(|why| failed(&why))?;
+        let mut received = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let read = self.limit(deadline).and_then(|()| self.read(&mut buffer));
+            match read {
+                Ok(0) => return Err(proxy::refused(contact, TunnelFault::Closed)),
+                Ok(count) => received.extend_from_slice(&buffer[..count]),
+                Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+                Err(why) => return Err(failed(&why)),
+            }
+            match (opening.read)(&received) {
+                Answered::More => {}
+                Answered::Open(bytes) => return Ok(received.split_off(bytes)),
+                Answered::Not(fault) => return Err(proxy::refused(contact, fault)),
+            }
+        }
     }
 
     /// Lets each read and write take no longer than until `deadline`.

@@ -1,14 +1,10 @@
 //! How a proxy is asked to lead a connection on (RFC 9110 §9.3.6), and what to say when it doesn't.
 
-use std::io::{ErrorKind, Read, Write};
-
 use engine::TunnelFault;
 use engine::tunnel::{Answered, Opening};
-use measure::time::Time;
 use proto::http1::connect;
 
 use crate::LoadError;
-use crate::conversation::Clear;
 use plan::{Contact, Invalid};
 
 /// What is said on each connection before it leads to the target; none where it does by itself.
@@ -33,51 +29,8 @@ fn read(received: &[u8]) -> Answered {
     }
 }
 
-/// Has the proxy lead `stream` on, where the contact needs that. Returns what came behind its
-/// answer.
-///
-/// # Errors
-/// The sentence for a proxy that doesn't.
-pub(crate) fn lead_on(
-    contact: &Contact,
-    stream: &mut Clear,
-    deadline: Time,
-) -> Result<Vec<u8>, LoadError> {
-    let Some(opening) = opening(contact)? else {
-        return Ok(Vec::new());
-    };
-    let mut received = Vec::new();
-    let mut asked = false;
-    let mut buffer = [0; 4096];
-    loop {
-        let moved = stream.limit(deadline).and_then(|()| match asked {
-            false => stream.write_all(&opening.said).map(|()| None),
-            true => stream.read(&mut buffer).map(Some),
-        });
-        match moved {
-            Ok(None) => asked = true,
-            Ok(Some(0)) => return Err(refused(contact, TunnelFault::Closed)),
-            Ok(Some(count)) => {
-                received.extend_from_slice(&buffer[..count]);
-                match read(&received) {
-                    Answered::More => {}
-                    Answered::Open(bytes) => return Ok(received.split_off(bytes)),
-                    Answered::Not(fault) => return Err(refused(contact, fault)),
-                }
-            }
-            Err(why) if why.kind() == ErrorKind::Interrupted => {}
-            Err(why) => {
-                return Err(match why.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut => slow(contact),
-                    _ => refused(contact, TunnelFault::Closed),
-                });
-            }
-        }
-    }
-}
-
 /// The sentence for a proxy that doesn't lead a connection on.
-fn refused(contact: &Contact, fault: TunnelFault) -> LoadError {
+pub(crate) fn refused(contact: &Contact, fault: TunnelFault) -> LoadError {
     let (url, proxy) = (contact.url(), place(contact));
     let has_user = contact
         .proxy
@@ -86,8 +39,9 @@ fn refused(contact: &Contact, fault: TunnelFault) -> LoadError {
     let (what, advice) = match fault {
         TunnelFault::Refused(status) => {
             let advice = match status {
-                407 if has_user => "it doesn't accept the user and the password in --proxy",
-                407 => "give it a user: --proxy http://USER:PASSWORD@HOST:PORT",
+                // 401 is for servers (RFC 9110 §15.5.2), and tinyproxy says so all the same.
+                401 | 407 if has_user => "it doesn't accept the user and the password in --proxy",
+                401 | 407 => "give it a user: --proxy http://USER:PASSWORD@HOST:PORT",
                 403 | 405 => "it must allow CONNECT to this host and port",
                 500..=599 => "it may not reach the target: check the host and port, and its log",
                 _ => "check that it is a proxy that knows CONNECT",
@@ -106,7 +60,8 @@ fn refused(contact: &Contact, fault: TunnelFault) -> LoadError {
     LoadError::Unreachable(format!("{url}: the proxy {proxy} {what}; {advice}"))
 }
 
-fn slow(contact: &Contact) -> LoadError {
+/// The sentence for one that takes too long.
+pub(crate) fn slow(contact: &Contact) -> LoadError {
     LoadError::Unreachable(format!(
         "{}: the proxy {} didn't answer CONNECT in time; check that it reaches the target, or raise \
          {} ({} s)",

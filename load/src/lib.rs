@@ -20,7 +20,9 @@ pub mod hold;
 mod limit;
 pub mod ports;
 mod recorder;
+mod requests;
 mod run;
+mod script;
 mod session;
 mod stalls;
 mod surroundings;
@@ -38,7 +40,8 @@ pub use probe::{
     Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,
     wrong_scheme,
 };
-pub use run::run;
+pub use run::{run, run_for_script};
+pub use script::Finish;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {

@@ -8,8 +8,8 @@ use measure::histogram::Histogram;
 use measure::tally::{Loop, StepTally, Tally};
 use measure::time::Time;
 use proto::grpc::Status;
-use workload::Maker;
 
+use crate::requests::Requests;
 use crate::session::{Exchange, Outcome, Rules, Verdict};
 use crate::waits::Watch;
 
@@ -63,8 +63,8 @@ impl Recorder {
 
     /// Counts by the steps of what is sent as well, and by the rules that answers have to meet, if
     /// there are any.
-    pub(crate) fn by_kind(mut self, maker: Option<&Maker>, rules: Option<&Rules>) -> Recorder {
-        self.figures = maker.map_or(Vec::new(), |maker| maker.source().figures().to_vec());
+    pub(crate) fn by_kind(mut self, maker: Option<&Requests>, rules: Option<&Rules>) -> Recorder {
+        self.figures = maker.map_or(Vec::new(), |maker| maker.figures().to_vec());
         let lists = self.figures.iter().max().map_or(0, |last| last + 1);
         let steps = &mut self.tally.steps;
         steps.resize_with(lists.into(), StepTally::default);

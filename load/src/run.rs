@@ -1,5 +1,6 @@
 //! Runs a plan: workers on their CPUs, the gate between them, and one record out of it all.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,9 +19,12 @@ use crate::crew::{Job, Progress, Window};
 use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
-use crate::session::{Rules, expect, memory};
+use crate::requests::Requests;
+use crate::script::{self, Finish, Prepared, Scripted};
+use crate::session::{Rules, Speech, expect, memory};
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
+use ::script::Main;
 use check::lateness::Seen;
 use plan::Plan;
 use plan::schedule::Marks;
@@ -38,13 +42,32 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Record, LoadError> {
+    run_for_script(plan, stop, progress).map(|(record, _)| record)
+}
+
+/// The same, and what calls `done` of the plan's script, if it has one.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_for_script(
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<(Record, Option<Finish>), LoadError> {
     plan.validate()?;
     let workload = Source::of(plan)?;
     let ground = Ground::find(plan.contact(), stop)?;
     check_limits(plan, ground.kind)?;
-    let jobs = (0..plan.threads)
-        .map(|worker| assign(plan, worker, &ground.addresses, workload.clone()))
-        .collect::<Result<Vec<Assignment>, LoadError>>()?;
+    let prepared = Prepared::of(plan, &ground.addresses)?;
+    let (main, plan, jobs) = match prepared {
+        Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
+        None => {
+            let job = |worker| assign(plan, worker, &ground.addresses, workload.clone());
+            let jobs = (0..plan.threads).map(job).collect::<Result<Vec<_>, _>>()?;
+            (None, Cow::Borrowed(plan), jobs)
+        }
+    };
+    let plan: &Plan = &plan;
     let mut surroundings = Surroundings::new();
     let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
@@ -52,12 +75,51 @@ pub fn run(
     };
     let outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut watch, |all| all)?;
     let disturbance = surroundings.disturbance();
+    let rates = script::rates(outcomes.iter().map(|outcome| &outcome.recorder.tally));
     let Ground {
         kind,
         engine_reason,
         ..
     } = ground;
-    Ok(assemble(plan, kind, engine_reason, outcomes, disturbance))
+    let record = assemble(plan, kind, engine_reason, outcomes, disturbance);
+    let finish = main.map(|main| Finish::new(main, &record, rates));
+    Ok((record, finish))
+}
+
+/// The jobs of a plan with a script, and the plan as the script has it: one that returns several
+/// requests at once has them unanswered at once.
+#[expect(clippy::type_complexity)]
+fn scripted<'a>(
+    plan: &'a Plan,
+    prepared: Prepared,
+    addresses: &[Address],
+) -> Result<(Option<Main>, Cow<'a, Plan>, Vec<Assignment>), LoadError> {
+    let Prepared {
+        main,
+        threads,
+        needs,
+    } = prepared;
+    let mut plan = Cow::Borrowed(plan);
+    if needs.per_call > plan.pipeline {
+        plan.to_mut().pipeline = needs.per_call;
+        plan.validate()?;
+    }
+    let mut jobs = Vec::with_capacity(threads.len());
+    for (worker, thread) in (0..).zip(threads) {
+        let own = thread.address().map(|address| [Address::Tcp(address)]);
+        let addresses = own.as_ref().map_or(addresses, |own| &own[..]);
+        let mut job = assign(&plan, worker, addresses, None)?;
+        if needs.response {
+            job.route.rules.get_or_insert_with(Rules::usual);
+        }
+        let is_constant = !(needs.request || needs.response || needs.delay || needs.stop);
+        match thread.frozen().filter(|_| is_constant) {
+            Some(bytes) => job.route.speech = Speech::of_bytes(bytes),
+            None => job.maker = Some(Requests::Script(Box::new(Scripted::new(thread)))),
+        }
+        jobs.push(job);
+    }
+    Ok((Some(main), plan, jobs))
 }
 
 /// When the measured window opens and closes, counted from the beginning of the load.
@@ -65,7 +127,7 @@ fn window(plan: &Plan) -> Window {
     Window {
         warm_up_s: plan.warm_up_s,
         length_s: plan.duration_s.or(plan.schedule.length_s()),
-        may_end_sooner: plan.count.is_some() || plan.is_dealt_once(),
+        may_end_sooner: plan.count.is_some() || plan.is_dealt_once() || plan.script.is_some(),
     }
 }
 
@@ -121,9 +183,11 @@ pub(crate) fn assign(
         (duration, None) => (duration, EndedBy::Duration),
     };
     let maker = workload.map(|source| Maker::new(source, worker));
-    let maker = maker.transpose()?;
+    let maker = maker
+        .transpose()?
+        .map(|maker| Requests::Mix(Box::new(maker)));
     // There may be fewer rows than workers.
-    let quota = match maker.as_ref().is_some_and(Maker::is_over) {
+    let quota = match maker.as_ref().is_some_and(Requests::is_over) {
         true => Some(0),
         false => plan.count.map(share),
     };
@@ -208,6 +272,7 @@ pub(crate) fn assemble(
         longest_stall: verdict.longest_stall,
         steal_share: disturbance.steal_share,
         throttled_us: disturbance.throttled_ns.map(|ns| ns as f64 / 1000.0),
+        script: of_script(&outcomes),
         counters: counters(&outcomes),
     };
     let ended_by = ended_by(&outcomes);
@@ -283,16 +348,31 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
     if let Some(EndedBy::Signal(signal)) = all().find(|by| matches!(by, EndedBy::Signal(_))) {
         return by_signal(signal);
     }
-    if outcomes.iter().any(|outcome| outcome.unreadable.is_some()) {
-        return Ended::Rows;
+    if let Some(broken) = outcomes.iter().find(|outcome| outcome.unreadable.is_some()) {
+        return match broken.script {
+            Some(_) => Ended::Script,
+            None => Ended::Rows,
+        };
     }
     match all().next() {
         Some(EndedBy::Count) => Ended::Count,
         Some(EndedBy::Rows) => Ended::Rows,
+        Some(EndedBy::Script) => Ended::Script,
         Some(EndedBy::Stages) => Ended::Stages,
         Some(EndedBy::PeerGone) => Ended::PeerGone,
         _ => Ended::Duration,
     }
+}
+
+/// What a script had to do with the load.
+fn of_script(outcomes: &[Outcome]) -> Option<measure::record::Script> {
+    let (needs, _) = outcomes.first()?.script?;
+    let spent = outcomes.iter().filter_map(|outcome| outcome.script);
+    let spent_ns = spent.map(|(_, spent_ns)| spent_ns).sum();
+    let cpu = outcomes
+        .iter()
+        .map(|outcome| Some(outcome.worked()?.run_ns as f64 / 1e9));
+    Some(script::told(needs, spent_ns, cpu.sum()))
 }
 
 fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
@@ -310,6 +390,10 @@ fn counters(outcomes: &[Outcome]) -> BTreeMap<String, u64> {
             ("timeouts_put_off", outcome.put_off),
         ] {
             *sums.entry(name.to_owned()).or_default() += count;
+        }
+        if outcome.memory.bodies_cut() > 0 {
+            let name = "script_bodies_cut".to_owned();
+            *sums.entry(name).or_default() += outcome.memory.bodies_cut();
         }
     }
     sums

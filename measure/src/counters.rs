@@ -25,6 +25,8 @@ pub enum ErrorKind {
     UnexpectedStatus,
     /// The answer was complete, but didn't meet an expectation of the user's.
     UnexpectedAnswer,
+    /// A script of wrk failed while the load ran, which ends it; no exchange fails by that.
+    ScriptFailed,
     /// No local port was free for a new connection.
     PortsExhausted,
     /// No file descriptor was free for a new connection.
@@ -69,7 +71,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 28;
+const KINDS: usize = 29;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -84,6 +86,7 @@ impl ErrorKind {
             ErrorKind::ProtocolViolation,
             ErrorKind::UnexpectedStatus,
             ErrorKind::UnexpectedAnswer,
+            ErrorKind::ScriptFailed,
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::BrokenPipe,
@@ -118,6 +121,7 @@ impl ErrorKind {
             ErrorKind::ProtocolViolation => "protocol_violation",
             ErrorKind::UnexpectedStatus => "unexpected_status",
             ErrorKind::UnexpectedAnswer => "unexpected_answer",
+            ErrorKind::ScriptFailed => "script_failed",
             ErrorKind::PortsExhausted => "ports_exhausted",
             ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
             ErrorKind::BrokenPipe => "broken_pipe",
@@ -183,6 +187,8 @@ const SENTENCES: [&str; KINDS] = [
     // UnexpectedAnswer
     "The answer was complete, but didn't meet an expectation (--expect, @expect): compare what was \
      expected with what came.",
+    // ScriptFailed
+    "The script failed while the load ran, which ended it: mend it where the message says.",
     // PortsExhausted
     "No local port was free for a new connection: add source addresses with --source-ip, widen \
      net.ipv4.ip_local_port_range, or keep connections alive.",

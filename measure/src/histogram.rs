@@ -219,6 +219,13 @@ impl Histogram {
         self.max_ns
     }
 
+    /// Each length that was counted, in nanoseconds and rising order, and how often: the highest
+    /// value of its cell, as in [`Histogram::quantile`].
+    pub fn lengths(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let highest = |index| Fine::highest(index).min(self.max_ns);
+        self.used().map(move |(index, n)| (highest(index), n))
+    }
+
     /// How many lengths are longer than that, as far as the cells tell them apart.
     pub fn count_above(&self, nanoseconds: u64) -> u64 {
         let longer = self

@@ -275,10 +275,28 @@ pub struct Generator {
     /// CPUs, in microseconds; null if no group accounts for it.
     #[serde(default)]
     pub throttled_us: Option<f64>,
+    /// What a script of wrk had to do with the load; null: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
     /// The generator's own counters, by name: the engine's; `own_lateness_max_us`, how late a
     /// request that found a free connection was, at most; `dropped_in_warm_up`, requests due in the
     /// warm-up that were never sent; `timeouts_put_off`, how often a stall postponed a timeout.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// A script of wrk in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Script {
+    /// What of wrk's interface it uses while the load runs: `request`, `response`, `delay`,
+    /// `thread:stop`.
+    pub uses: Vec<String>,
+    /// Whether requests were made before they were due, because nothing could change them.
+    pub ahead: bool,
+    /// How many requests one call of `request` returns.
+    pub requests_per_call: u32,
+    /// The share of the workers' CPU time in the window that the script took, from one of 16 calls,
+    /// 0 to 1; null if CPU time can't be read.
+    pub cpu_share: Option<f64>,
 }
 
 /// How the exchanges ended.
@@ -417,8 +435,8 @@ pub struct Connections {
     /// How long set-up took until a connection could be used, in microseconds: TCP, TLS, and
     /// whatever the protocol exchanges first.
     pub set_up_time_us: Times,
-    /// The part of it in which TCP, or a socket in the file system, was connected, and a proxy asked
-    /// for a tunnel.
+    /// The part of it in which TCP, or a socket in the file system, was connected, and a proxy
+    /// asked for a tunnel.
     #[serde(default)]
     pub tcp_time_us: Times,
     /// TLS; null where it was not used.
@@ -468,6 +486,8 @@ pub enum EndedBy {
     Count,
     /// The rows of the data file were used up.
     Rows,
+    /// All threads of a script had stopped themselves, or it failed.
+    Script,
     /// SIGINT.
     Interrupt,
     /// SIGTERM.

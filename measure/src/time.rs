@@ -49,6 +49,12 @@ impl Sub for Time {
     }
 }
 
+/// CPU time that the calling thread has used, in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
+pub fn thread_cpu_ns() -> u64 {
+    let spec = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
+}
+
 /// Wall-clock seconds since 1970-01-01 UTC, for names of files and `Date` fields; never for
 /// lengths.
 pub fn unix_seconds() -> u64 {

@@ -32,8 +32,8 @@ impl Family {
         }
     }
 
-    /// Checks that neither the `host` that connections go to nor where they come from is of another family,
-    /// as far as that is known before names are resolved.
+    /// Checks that neither the `host` that connections go to nor where they come from is of another
+    /// family, as far as that is known before names are resolved.
     pub(crate) fn validate(
         self,
         host: &str,

@@ -21,6 +21,7 @@ pub mod redaction;
 mod request;
 mod run;
 pub mod schedule;
+mod script;
 mod target;
 pub mod workload;
 
@@ -32,5 +33,6 @@ pub use proxy::Proxy;
 pub use redaction::Redaction;
 pub use request::{Request, authenticate};
 pub use run::{CONNECTIONS_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
+pub use script::Script;
 pub use target::{HostPort, Target};
 pub use workload::{Step, Workload};

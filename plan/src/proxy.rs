@@ -9,8 +9,8 @@ use crate::invalid::Invalid;
 use crate::redaction::Redaction;
 use crate::target::{Target, split_port, unlike_a_host};
 
-/// A proxy that is spoken to in plain HTTP/1.1: requests to `http://` go to it in absolute form (RFC
-/// 9112 §3.2.2), and everything else goes through a tunnel (RFC 9110 §9.3.6).
+/// A proxy that is spoken to in plain HTTP/1.1: requests to `http://` go to it in absolute form
+/// (RFC 9112 §3.2.2), and everything else goes through a tunnel (RFC 9110 §9.3.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Proxy {

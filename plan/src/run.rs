@@ -18,6 +18,7 @@ use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
+use crate::script::Script;
 use crate::target::Target;
 use crate::workload::{self, Workload};
 
@@ -43,6 +44,9 @@ pub struct Plan {
     #[serde(default, with = "workload::shown::option")]
     #[schemars(with = "Option<Workload>")]
     pub workload: Option<Workload>,
+    /// What says what is sent in the place of `request`, as wrk runs it; null: nothing does.
+    #[serde(default)]
+    pub script: Option<Script>,
     /// What answers to all requests must be; empty: of any status from 200 to 399. A step may
     /// expect more.
     #[serde(default)]
@@ -159,6 +163,7 @@ impl Plan {
                 body: Vec::new(),
             },
             workload: None,
+            script: None,
             expect: Vec::new(),
             schedule: Schedule::Closed,
             connections: 10,
@@ -188,6 +193,7 @@ impl Plan {
             target,
             request,
             workload,
+            script,
             expect,
             protocol,
             tls,
@@ -215,6 +221,7 @@ impl Plan {
             target: target.shown(redaction),
             request: request.shown(redaction),
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
+            script: script.as_ref().map(|script| script.shown(redaction)),
             expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
@@ -266,6 +273,7 @@ impl Plan {
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
+        self.validate_script()?;
         self.validate_expect()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
@@ -323,6 +331,21 @@ impl Plan {
         Err(Invalid(format!(
             "a file of targets can't hold {spoken}: give the URL of one instead"
         )))
+    }
+
+    fn validate_script(&self) -> Result<(), Invalid> {
+        let Some(script) = &self.script else {
+            return Ok(());
+        };
+        script.validate(&self.protocol, self.workload.is_some())?;
+        match self.proxy {
+            None => Ok(()),
+            Some(_) => Err(Invalid(
+                "-s and --proxy can't be combined: a script writes its requests for the server \
+                 itself, and chooses the addresses to connect to; drop one of them"
+                    .into(),
+            )),
+        }
     }
 
     fn validate_expect(&self) -> Result<(), Invalid> {
@@ -417,7 +440,12 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 7] = [
+        let table: [(&str, Spoil); 8] = [
+            ("-s and --proxy", |plan| {
+                let (file, args) = ("a.lua".into(), Vec::new());
+                plan.script = Some(Script { file, args });
+                plan.proxy = Proxy::parse("x:1", &plan.redaction).ok();
+            }),
             ("at least 4 connections", |plan| {
                 (plan.connections, plan.threads) = (2, 4)
             }),

@@ -63,8 +63,8 @@ pub(crate) fn refused(contact: &Contact, fault: TunnelFault) -> LoadError {
 /// The sentence for one that takes too long.
 pub(crate) fn slow(contact: &Contact) -> LoadError {
     LoadError::Unreachable(format!(
-        "{}: the proxy {} didn't answer CONNECT in time; check that it reaches the target, or raise \
-         {} ({} s)",
+        "{}: the proxy {} didn't answer CONNECT in time; check that it reaches the target, or \
+         raise {} ({} s)",
         contact.url(),
         place(contact),
         contact.timeout_flag,

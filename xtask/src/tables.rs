@@ -51,6 +51,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "script",
+        holds: "scripts written for wrk: LuaJIT's states, what they ask for and what they return",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
         imports: &["engine", "measure", "plan", "proto"],
@@ -60,7 +66,7 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "load",
         holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
         imports: &[
-            "check", "engine", "measure", "plan", "probe", "proto", "workload",
+            "check", "engine", "measure", "plan", "probe", "proto", "script", "workload",
         ],
         test_imports: &["server"],
     },
@@ -148,11 +154,12 @@ pub(crate) const CRATES: &[Crate] = &[
 ];
 
 /// Packages of others that only one crate may name, and packages that none may.
-pub(crate) const CONFINED: [(&str, &[&str]); 10] = [
+pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("clap", &["cli"]),
     ("io-uring", &["engine"]),
     ("libc", &["engine"]),
     ("httparse", &["proto"]),
+    ("mlua", &["script"]),
     ("rcgen", &["engine"]),
     ("rustls", &["engine"]),
     ("rustls-native-certs", &["engine"]),

@@ -13,7 +13,7 @@ use super::tls::Tls;
 use super::values::{self, Header};
 
 pub(super) const LOAD: &str = "Load";
-const REQUEST: &str = "Request";
+pub(super) const REQUEST: &str = "Request";
 const GRPC: &str = "gRPC";
 const WEBSOCKET: &str = "WebSocket";
 

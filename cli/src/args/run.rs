@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use load::check::Threshold;
 
-use super::load::{LOAD, Load};
+use super::load::{LOAD, Load, REQUEST};
 use super::targets::Targets;
 use super::values;
 
@@ -22,9 +22,10 @@ Examples:
   ringside run -c10 -b @hello.json grpc://localhost:50051/helloworld.Greeter/SayHello
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
   ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
+  ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
-What a run can't do: run a script, replay a log, or send what an answer asks for (each request is
+What a run can't do: replay a log, or send what an answer asks for (each request is
 independent of the others); keep cookies or follow redirects (3xx counts as answered); decompress
 bodies; speak HTTP/3, SOCKS, or TLS to a proxy; load several servers, or from several machines, at
 once.
@@ -76,9 +77,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]
     pub(crate) warmup: Option<Duration>,
 
-    /// wrk's Lua scripts, which are refused with a sentence instead of "unexpected argument"
-    #[arg(short, long, value_name = "FILE", hide = true)]
+    /// A Lua script written for wrk, which says what is sent; see docs/src/reference/scripts.md
+    #[arg(short, long, value_name = "FILE", help_heading = REQUEST)]
     pub(crate) script: Option<PathBuf>,
+
+    /// What the script's init is given
+    #[arg(last = true, value_name = "ARGS", requires = "script")]
+    pub(crate) script_args: Vec<String>,
 
     /// Repeat the load against ringside's own server and show both side by side
     #[arg(long, help_heading = OUTPUT)]

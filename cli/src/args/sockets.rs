@@ -10,8 +10,8 @@ use super::values;
 /// The heading under which these stand in a help.
 pub(super) const CONNECTION: &str = "Connections";
 
-/// Where connections go instead, over which version of IP, where they come from, through which proxy,
-/// and the buffers of their sockets.
+/// Where connections go instead, over which version of IP, where they come from, through which
+/// proxy, and the buffers of their sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
     /// Connect to this Unix socket instead of TCP

@@ -11,7 +11,7 @@ pub(crate) mod targets;
 
 use engine::signal::{Signal, Stop};
 use load::check;
-use load::{Progress, Record};
+use load::{Finish, Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
@@ -36,11 +36,11 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     plan::call(&arguments.load, &mut plan, &stop)?;
     let mut line = Line::new();
     let mut before = None;
-    let record = load::run(&plan, &stop, &mut |now| {
+    let ran = load::run_for_script(&plan, &stop, &mut |now| {
         line.show(&progress_text(now, before));
         before = Some(*now);
     });
-    let mut record = record?;
+    let (mut record, finish) = ran?;
     let mut interrupted = None;
     if arguments.control && stop.requested().is_none() {
         let mut before = None;
@@ -74,6 +74,10 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
+    // It prints what it prints behind the report.
+    finish
+        .map_or(Ok(()), Finish::done)
+        .map_err(Failure::running)?;
     match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),

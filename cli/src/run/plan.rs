@@ -4,7 +4,7 @@
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::workload::Order;
-use load::plan::{Expect, Invalid};
+use load::plan::{Expect, Invalid, Script};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -21,13 +21,6 @@ use crate::output::terminal;
 
 /// The plan that the arguments ask for, on a host with these limits.
 pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
-    if arguments.script.is_some() {
-        return Err(
-            "-s: ringside doesn't run wrk's Lua scripts; for a fixed request use -m, -H and -b, \
-             and for requests that differ --targets, --data or --template"
-                .to_string(),
-        );
-    }
     arguments.targets.check()?;
     let has_braces = |url: &String| url.contains("{{");
     if arguments.url.as_ref().is_some_and(has_braces) && !arguments.targets.is_given() {
@@ -45,6 +38,10 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
             |origin| without_request(origin, &arguments.load, Redaction::of_user()),
         )?,
     };
+    plan.script = arguments.script.as_ref().map(|file| Script {
+        file: file.clone(),
+        args: arguments.script_args.clone(),
+    });
     plan.schedule = law(arguments)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;

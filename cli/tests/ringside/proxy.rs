@@ -100,7 +100,8 @@ fn requests_that_differ_go_to_a_proxy_in_absolute_form() {
     let file = proxy.folder.path("mix.http");
     let authority = server.authority();
     let text = format!(
-        "GET http://{authority}/one\n\n###\n\nPOST http://{authority}/echo?{{{{newUuid}}}}\n\nhello\n"
+        "GET http://{authority}/one\n\n###\n\n\
+         POST http://{authority}/echo?{{{{newUuid}}}}\n\nhello\n"
     );
     fs::write(&file, text).unwrap();
     let words = [

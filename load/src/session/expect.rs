@@ -19,6 +19,7 @@ use plan::{Expect, Invalid, Plan, Redaction};
 use serde_json::Value;
 
 use super::beginning::{Beginning, shortened};
+use super::heard::{Heard, Whole};
 
 /// So much of a body is kept for rules about it.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -94,6 +95,8 @@ pub(super) struct Look {
     body: Vec<u8>,
     /// There was more of it than is kept.
     is_long: bool,
+    /// The answer as it is kept for whoever asks for all of it.
+    whole: Option<Box<Whole>>,
 }
 
 /// What the owner of sessions has for what they expect.
@@ -103,6 +106,8 @@ pub(crate) struct Expecting {
     examples: Vec<Example>,
     /// Buffers that nobody uses.
     pool: Vec<Vec<u8>>,
+    /// Answers that are kept whole, where somebody asks for them.
+    heard: Option<Heard>,
 }
 
 /// What came in one answer that didn't meet a rule.
@@ -132,6 +137,15 @@ enum Came {
 }
 
 impl Rules {
+    /// None but that a status is a usual one.
+    pub(crate) fn usual() -> Arc<Rules> {
+        Arc::new(Rules {
+            all: Vec::new(),
+            sets: vec![Set::default()],
+            of_steps: Vec::new(),
+        })
+    }
+
     /// The rules of a plan and its steps; none where there aren't any.
     ///
     /// # Errors
@@ -231,7 +245,23 @@ impl Expecting {
             examples: examples.collect(),
             rules,
             pool: Vec::new(),
+            heard: None,
         }
+    }
+
+    /// Keeps answers whole as well.
+    pub(crate) fn hear(&mut self) {
+        self.heard = Some(Heard::default());
+    }
+
+    /// What is kept whole.
+    pub(crate) fn kept(&self) -> Option<&Heard> {
+        self.heard.as_ref()
+    }
+
+    /// The same, to tell of it.
+    pub(crate) fn heard(&mut self) -> Option<&mut Heard> {
+        self.heard.as_mut()
     }
 
     /// An answer didn't meet a rule: keeps what came, unless there is an example of that.
@@ -363,7 +393,10 @@ impl Look {
         let rules = &expecting.rules;
         (self.set, self.status, self.is_long) = (rules.set_of(step), status, false);
         let asks = !rules.sets[self.set as usize].bodies.is_empty();
-        self.verdict = expecting.head((self.set, status), fields);
+        self.verdict = expecting.head((self.set, status), &fields);
+        if let Some(heard) = &mut expecting.heard {
+            self.whole = Some(heard.begin(status, fields()));
+        }
         self.gathers = asks && self.verdict == Verdict::Met;
         self.body.clear();
         if self.gathers && self.body.capacity() == 0 {
@@ -374,6 +407,9 @@ impl Look {
     /// A piece of its body came. The status, if that is what is wrong with the answer: then the
     /// body may say why.
     pub(super) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> Option<u16> {
+        if let Some(whole) = &mut self.whole {
+            whole.body(bytes);
+        }
         if self.gathers {
             let room = BODY_BYTES_MAX - self.body.len();
             self.is_long |= bytes.len() > room;
@@ -392,6 +428,9 @@ impl Look {
 
     /// It is whole: its status, and what was found of it.
     pub(super) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
+        if let (Some(whole), Some(heard)) = (self.whole.take(), &mut expecting.heard) {
+            heard.end(whole);
+        }
         if self.gathers {
             self.verdict = expecting.body(self.set, &self.body, self.is_long);
             self.gathers = false;

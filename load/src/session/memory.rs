@@ -10,6 +10,7 @@ use proto::http1::HeadMemo;
 
 use super::beginning::{Beginning, shortened};
 use super::expect::{Expecting, Look, Rules, Verdict};
+use super::heard::Heard;
 
 /// Of so many statuses a body is kept.
 const STATUSES_MAX: usize = 4;
@@ -65,6 +66,27 @@ impl Memory {
     #[inline]
     pub(crate) fn expects(&self) -> bool {
         self.expecting.is_some()
+    }
+
+    /// Keeps answers whole, for [`Memory::heard`]. There must be rules for them.
+    pub(crate) fn hear(&mut self) {
+        if let Some(expecting) = &mut self.expecting {
+            expecting.hear();
+        }
+    }
+
+    /// How many of those had a longer body than is kept.
+    pub(crate) fn bodies_cut(&self) -> u64 {
+        let heard = self
+            .expecting
+            .as_ref()
+            .and_then(|expecting| expecting.kept());
+        heard.map_or(0, Heard::cut)
+    }
+
+    /// The answers that are kept whole; none where nobody asks for them.
+    pub(crate) fn heard(&mut self) -> Option<&mut Heard> {
+        self.expecting.as_deref_mut()?.heard()
     }
 
     /// What answers have to meet, and what came instead; none where that is nothing but a usual

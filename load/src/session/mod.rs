@@ -3,13 +3,15 @@
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
 //! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
-//! all connections of an owner. `expect` holds answers against what a plan expects of them.
+//! all connections of an owner. `expect` holds answers against what a plan expects of them, and `heard` keeps
+//! them whole for a script.
 
 mod beginning;
 pub(crate) mod expect;
 pub(crate) mod flights;
 mod grpc;
 mod happening;
+mod heard;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod memory;
@@ -23,6 +25,7 @@ use measure::time::Time;
 pub(crate) use expect::{Rules, Verdict};
 pub(crate) use flights::{Flights, Ring};
 pub(crate) use happening::{Happening, Outcome};
+pub(crate) use heard::Fields;
 pub(crate) use memory::Memory;
 pub(crate) use wire::{Speech, Wire};
 

@@ -78,6 +78,14 @@ impl Speech {
         }
     }
 
+    /// The same for a request of HTTP/1.1 that somebody else has written.
+    pub(crate) fn of_bytes(request: &[u8]) -> Speech {
+        Speech::Http1 {
+            request: request.into(),
+            answer: Answer::to_bytes(request),
+        }
+    }
+
     /// The requests where they never change, for connections that may have `depth` of them
     /// unanswered; none where each connection appends its own.
     pub(crate) fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {

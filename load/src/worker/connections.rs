@@ -135,7 +135,7 @@ impl<D: Driver> Worker<'_, D> {
             return;
         };
         let session = &mut self.core.sessions[index];
-        session.own.overdue = false;
+        (session.own.overdue, session.own.rests) = (false, false);
         self.depth_allowed = self.depth_allowed.min(session.wire.room());
         let again =
             std::mem::replace(&mut session.own.was_open, true) && self.assignment.keep_alive;

@@ -10,6 +10,7 @@ use proto::Violation;
 use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
 use crate::connection::State;
 use crate::recorder::Recorder;
+use crate::requests::Requests;
 use crate::session::wire::{BURST_BYTES_MAX, Wire};
 use crate::session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
 
@@ -301,7 +302,7 @@ impl<D: Driver> Worker<'_, D> {
         let most = self.left_to_send(now);
         count = u64::from(count).min(most) as u32;
         if self.maker.is_some() {
-            count = self.ready(count);
+            count = self.ready(index, count, now);
         }
         if count == 0 {
             return;
@@ -317,13 +318,55 @@ impl<D: Driver> Worker<'_, D> {
     /// Where requests differ: of `count` that may be sent, how many there are. Rows may be used up
     /// in the middle of what one connection has room for.
     #[inline(never)]
-    fn ready(&mut self, count: u32) -> u32 {
+    fn ready(&mut self, index: usize, count: u32, now: Time) -> u32 {
         let refused = (self.again.len() as u32).min(count);
-        let made = self
-            .maker
-            .as_mut()
-            .map(|maker| maker.ready(count - refused));
-        refused + made.unwrap_or(0)
+        self.tell_script();
+        let wanted = match self.maker {
+            Some(Requests::Script(_)) => self.of_script(index, count - refused, now),
+            _ => count - refused,
+        };
+        let Some(maker) = self.maker.as_mut() else {
+            return count;
+        };
+        let made = maker.ready(wanted);
+        if made < wanted && maker.is_over() {
+            self.no_more(0);
+        }
+        refused + made
+    }
+
+    /// Of `count` requests how many a script lets a connection send now: as many as one of its calls
+    /// returns, once the last of these are answered; and none while it has the connection wait.
+    fn of_script(&mut self, index: usize, count: u32, now: Time) -> u32 {
+        let Some(Requests::Script(script)) = &mut self.maker else {
+            return count;
+        };
+        let needs = script.needs();
+        if !needs.delay && needs.per_call == 1 {
+            return count;
+        }
+        let own = &mut self.core.sessions[index].own;
+        if own.ring.unanswered() > 0 || own.rests || count == 0 {
+            return 0;
+        }
+        if needs.delay && !std::mem::take(&mut own.rested) {
+            let wait_ns = script.delay_ns();
+            if wait_ns > 0 {
+                own.rests = true;
+                self.core.set_timer(index, now.plus(wait_ns));
+                return 0;
+            }
+        }
+        count.min(needs.per_call)
+    }
+
+    /// A script that wants them is told of the answers that have come.
+    pub(super) fn tell_script(&mut self) {
+        if let (Some(Requests::Script(script)), Some(heard)) =
+            (&mut self.maker, self.memory.heard())
+        {
+            heard.tell(|status, fields, body| script.answered(status, fields, body));
+        }
     }
 
     /// Closed loop: how many exchanges may be sent, the refused ones among them.
@@ -421,12 +464,27 @@ impl<D: Driver> Worker<'_, D> {
             return Some(refused);
         }
         let intended = self.due.filter(|due| *due <= now)?;
+        if self.maker.is_some() && !self.has_request() {
+            return None;
+        }
         let was_blocked = intended <= self.blocked_at;
         self.recorder.fell_due(intended);
         let exchange = self.new_exchange(intended);
         self.recorder.dispatched(&exchange, now, was_blocked);
         self.look_ahead();
         Some(exchange)
+    }
+
+    /// Where requests differ: whether there is one to send. A script may have failed.
+    #[inline(never)]
+    fn has_request(&mut self) -> bool {
+        self.tell_script();
+        let has = self.maker.as_mut().is_none_or(|maker| maker.ready(1) > 0);
+        if !has {
+            self.no_more(0);
+            self.handed_out -= u64::from(self.due.take().is_some());
+        }
+        has
     }
 
     /// Finds out when the next exchange is due.
@@ -500,17 +558,26 @@ impl<D: Driver> Worker<'_, D> {
         };
         let step = maker.next_step();
         if maker.is_over() {
-            let begun = match self.opened {
-                true => self.begun + 1 - self.begun_before,
-                false => 0,
-            };
-            self.assignment.quota = Some(begun);
-            if maker.broken().is_some() {
-                // The others may never come to that row.
-                self.gate.end();
-            }
+            self.no_more(1);
         }
         step
+    }
+
+    /// There is no request beyond those that have begun and `more` of them.
+    fn no_more(&mut self, more: u64) {
+        let begun = match self.opened {
+            true => self.begun + more - self.begun_before,
+            false => 0,
+        };
+        self.assignment.quota = Some(begun);
+        let broken = self.maker.as_ref().and_then(Requests::broken);
+        if broken.is_some() {
+            // The others may never come to that row.
+            self.gate.end();
+            if let Some(Requests::Script(_)) = self.maker {
+                self.recorder.tally.error(ErrorKind::ScriptFailed);
+            }
+        }
     }
 
     /// Begins an exchange on an open connection, to be handed over by [`Worker::transmit`].
@@ -603,9 +670,7 @@ impl<D: Driver> Worker<'_, D> {
             None => session.wire.begin(0, &mut session.out),
             Some(maker) => {
                 if let Some(made) = self.waiting[index].take() {
-                    let said = maker.source().say(&made);
-                    session.wire.say(0, said, &mut session.out);
-                    maker.give_back(made);
+                    maker.say_made(made, |said| session.wire.say(0, said, &mut session.out));
                 }
             }
         }

@@ -15,6 +15,7 @@ mod pings;
 mod window;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use engine::signal::Stop;
 use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Template, Until};
@@ -24,14 +25,15 @@ use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
-use workload::{Made, Maker};
+use script::Needs;
 
 use self::pings::Pings;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::{self, Gate};
 use crate::recorder::Recorder;
-use crate::session::{Exchange, Flights, Memory, Ring};
+use crate::requests::{Made, Requests};
+use crate::session::{Exchange, Flights, Memory, Ring, Rules};
 use crate::stalls::Stall;
 use crate::waits::{Doing, Watch};
 use measure::random::Random;
@@ -59,7 +61,7 @@ pub(crate) struct Assignment {
     pub sessions: usize,
     pub route: Route,
     /// What is sent where requests differ.
-    pub maker: Option<Maker>,
+    pub maker: Option<Requests>,
     /// The most unanswered exchanges on one connection.
     pub depth: u32,
     /// How many messages of its own an exchange sends.
@@ -88,6 +90,8 @@ pub(crate) enum EndedBy {
     Count,
     /// The rows of the data file are used up, or couldn't be read any further.
     Rows,
+    /// The script has stopped this worker, or failed.
+    Script,
     Stages,
     /// No connection could be opened for a long time, and only answers could have ended the run.
     PeerGone,
@@ -125,8 +129,10 @@ pub(crate) struct Outcome {
     /// The most unanswered exchanges that the peer allowed on every connection; no more than the
     /// plan asks for.
     pub depth_allowed: u32,
-    /// What of the data file could not be read.
+    /// What of the data file could not be read, or how the script failed.
     pub unreadable: Option<String>,
+    /// What a script wanted of the run, and how long it ran in the window, in nanoseconds.
+    pub script: Option<(Needs, u64)>,
     /// How an exchange was lost, or counted twice: a bug of ours.
     pub breach: Option<String>,
 }
@@ -192,6 +198,9 @@ struct Traffic {
     taken: Time,
     /// Since when it waits for its peer to close.
     closing_since: Time,
+    /// A script has it wait before the next request; and it has waited.
+    rests: bool,
+    rested: bool,
 }
 
 type Session = connection::Session<Traffic>;
@@ -205,8 +214,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     memory: Memory,
     /// Requests that never change; none where each connection appends its own.
     frozen: Option<Frozen>,
-    /// The requests of a workload in which they differ.
-    maker: Option<Maker>,
+    /// The requests where they differ.
+    maker: Option<Requests>,
     /// Of these, for each connection the one that waits for it to stand.
     waiting: Vec<Option<Made>>,
     /// The most requests in one send.
@@ -293,7 +302,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             stop,
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
             recorder: recorder.by_kind(maker.as_ref(), rules.as_deref()),
-            memory: Memory::expecting(rules),
+            memory: remember(rules, maker.as_ref()),
             frozen,
             waiting: waiting.collect(),
             copies,
@@ -448,15 +457,11 @@ impl<'a, D: Driver> Worker<'a, D> {
                 } else if self.opened && self.left_of_quota() == Some(0) {
                     // Every exchange is begun: the window ends with the last answer.
                     if self.under_way() == 0 {
-                        let by = match self.rows_are_used_up() {
-                            true => EndedBy::Rows,
-                            false => EndedBy::Count,
-                        };
-                        self.drain(now, now, by, 0);
+                        self.drain(now, now, self.counted_end(), 0);
                     }
                 } else if self.maker.is_some() && self.gate.is_over() {
                     let until = now.plus(self.assignment.timeout_ns);
-                    self.drain(now.plus(1), until, EndedBy::Rows, 0);
+                    self.drain(now.plus(1), until, self.counted_end(), 0);
                 } else if end == Time::NEVER
                     && self.core.counts().connected == 0
                     && now.since(self.failing_since) > GIVE_UP_S * 1_000_000_000
@@ -551,9 +556,15 @@ impl<'a, D: Driver> Worker<'a, D> {
         })
     }
 
-    /// Whether requests differ, and there is no further one.
-    fn rows_are_used_up(&self) -> bool {
-        self.maker.as_ref().is_some_and(Maker::is_over)
+    /// Why there is no further exchange to begin.
+    fn counted_end(&self) -> EndedBy {
+        match &self.maker {
+            Some(Requests::Script(script)) if script.is_over() || self.gate.is_over() => {
+                EndedBy::Script
+            }
+            Some(Requests::Mix(maker)) if maker.is_over() || self.gate.is_over() => EndedBy::Rows,
+            _ => EndedBy::Count,
+        }
     }
 
     /// Makes a few requests ahead, before the worker waits, unless one is to be sent by then.
@@ -665,6 +676,7 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// Counts what was never answered, closes every connection and hands the tally over.
     fn finish(mut self) -> Result<Outcome, Broken> {
         let now = self.core.driver.now();
+        self.tell_script();
         self.check_places();
         for index in 0..self.core.sessions.len() {
             let session = &mut self.core.sessions[index];
@@ -688,7 +700,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
-            EndedBy::Count | EndedBy::Rows => self.recorder.last_end,
+            EndedBy::Count | EndedBy::Rows | EndedBy::Script => self.recorder.last_end,
             _ => end.min(now),
         };
         self.recorder.close(end);
@@ -700,7 +712,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         let mut completions = Completions::new();
         self.core.driver.wait(Until::Now, &mut completions)?;
-        let unreadable = self.maker.as_ref().and_then(Maker::broken);
+        let unreadable = self.maker.as_ref().and_then(Requests::broken);
+        let script = match &self.maker {
+            Some(Requests::Script(script)) => Some((script.needs(), script.spent_ns())),
+            _ => None,
+        };
         Ok(Outcome {
             start,
             end,
@@ -718,12 +734,19 @@ impl<'a, D: Driver> Worker<'a, D> {
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
             unreadable: unreadable.map(str::to_owned),
+            script,
             breach: self.breach,
             recorder: self.recorder,
         })
     }
 
     fn timer_fired(&mut self, index: usize, now: Time) {
+        if std::mem::take(&mut self.core.sessions[index].own.rests) {
+            self.core.sessions[index].own.rested = true;
+            if self.core.sessions[index].state() == State::Open {
+                return self.more(index, now);
+            }
+        }
         match self.core.sessions[index].state() {
             State::Down => self.revive(index, now),
             State::Waiting(since) => self.look_for_socket(index, since, now),
@@ -748,6 +771,17 @@ fn patience_ns(assignment: &Assignment) -> u64 {
         }
         _ => u64::MAX,
     }
+}
+
+/// What is remembered of answers that must meet these rules, or that a script is told of.
+fn remember(rules: Option<Arc<Rules>>, maker: Option<&Requests>) -> Memory {
+    let mut memory = Memory::expecting(rules);
+    if let Some(Requests::Script(script)) = maker
+        && script.needs().response
+    {
+        memory.hear();
+    }
+    memory
 }
 
 /// Registers the requests that can be encoded before the run: how many of them one send carries at

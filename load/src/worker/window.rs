@@ -12,6 +12,8 @@ use measure::process::own_time;
 use measure::slots::SLOT_NS;
 use measure::time::Time;
 
+use crate::requests::Requests;
+
 use super::{EndedBy, Phase, Worker};
 
 impl<D: Driver> Worker<'_, D> {
@@ -78,6 +80,9 @@ impl<D: Driver> Worker<'_, D> {
         self.recorder.open();
         let (start, _) = self.recorder.window();
         self.cpu_at_start = own_time();
+        if let Some(Requests::Script(script)) = &mut self.maker {
+            script.begin_window();
+        }
         self.counters_at_start = self.core.driver.counters();
         self.counters_at_start.bytes_received -= unread;
         // What the warm-up owes is not sent any more: its debt would be paid in the window, and a

@@ -37,6 +37,14 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The kind of answer to a request that begins with these bytes.
+    pub fn to_bytes(request: &[u8]) -> Answer {
+        match request.starts_with(b"HEAD ") {
+            true => Answer::HeadOnly,
+            false => Answer::Usual,
+        }
+    }
+
     /// The kind of answer to a request with this method.
     pub fn to(method: &str) -> Answer {
         if method == "HEAD" {

@@ -1,0 +1,122 @@
+//! Where the requests of a worker come from that differ: a workload, or a script.
+
+use workload::{Maker, Said};
+
+use crate::script::Scripted;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) enum Requests {
+    /// The steps of a workload.
+    Mix(Box<Maker>),
+    /// What a script makes.
+    Script(Box<Scripted>),
+}
+
+/// A request that is sent later.
+#[derive(Debug)]
+pub(crate) enum Made {
+    /// Of a workload.
+    Mix(workload::Made),
+    /// Of a script: the bytes.
+    Script(Vec<u8>),
+}
+
+impl Requests {
+    /// For each step, where its figures are; empty where there are no steps.
+    pub(crate) fn figures(&self) -> &[u16] {
+        match self {
+            Requests::Mix(maker) => maker.source().figures(),
+            Requests::Script(_) => &[],
+        }
+    }
+
+    /// Whether there is no further request.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Requests::Mix(maker) => maker.is_over(),
+            Requests::Script(script) => script.is_over(),
+        }
+    }
+
+    /// What went wrong, if that is why there is no further request.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        match self {
+            Requests::Mix(maker) => maker.broken(),
+            Requests::Script(script) => script.broken(),
+        }
+    }
+
+    /// Of `count` requests that could be sent at once, how many there are.
+    pub(crate) fn ready(&mut self, count: u32) -> u32 {
+        match self {
+            Requests::Mix(maker) => maker.ready(count),
+            Requests::Script(script) => script.ready(count),
+        }
+    }
+
+    /// The step of the next request; see [`Maker::next_step`].
+    #[inline]
+    pub(crate) fn next_step(&mut self) -> u16 {
+        match self {
+            Requests::Mix(maker) => maker.next_step(),
+            Requests::Script(script) => {
+                script.advance();
+                0
+            }
+        }
+    }
+
+    /// The step of the next request, which will never be sent.
+    pub(crate) fn pass_over(&mut self) -> u16 {
+        match self {
+            Requests::Mix(maker) => maker.pass_over(),
+            Requests::Script(script) => {
+                script.pass_over();
+                0
+            }
+        }
+    }
+
+    /// What the next request says; see [`Maker::say`].
+    #[inline]
+    pub(crate) fn say(&mut self, step: u16) -> Said<'_> {
+        match self {
+            Requests::Mix(maker) => maker.say(step),
+            Requests::Script(script) => script.say(),
+        }
+    }
+
+    /// The same, to be said later by [`Requests::say_made`].
+    pub(crate) fn take(&mut self, step: u16) -> Made {
+        match self {
+            Requests::Mix(maker) => Made::Mix(maker.take(step)),
+            Requests::Script(script) => Made::Script(script.take()),
+        }
+    }
+
+    /// Has `say` say what was taken.
+    pub(crate) fn say_made(&mut self, made: Made, say: impl FnOnce(Said<'_>)) {
+        match (self, made) {
+            (Requests::Mix(maker), Made::Mix(made)) => {
+                say(maker.source().say(&made));
+                maker.give_back(made);
+            }
+            (Requests::Script(script), Made::Script(bytes)) => {
+                say(Scripted::said(&bytes));
+                script.give_back(bytes);
+            }
+            (Requests::Mix(_), Made::Script(_)) | (Requests::Script(_), Made::Mix(_)) => {}
+        }
+    }
+
+    /// Makes a request ahead, if there is room for one and one to make; false if not.
+    #[inline]
+    pub(crate) fn make_ahead(&mut self) -> bool {
+        match self {
+            Requests::Mix(maker) => maker.make_ahead(),
+            Requests::Script(script) => script.make_ahead(),
+        }
+    }
+}

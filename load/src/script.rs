@@ -1,0 +1,466 @@
+//! Scripts of wrk in a run: the states before it, the requests and answers in it, `done` after it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Address;
+use measure::counters::ErrorKind;
+use measure::histogram::Histogram;
+use measure::record;
+use measure::tally::Tally;
+use measure::time::Time;
+use plan::{Family, Plan};
+use probe::{LoadError, look_up};
+use proto::http1::client::Answer;
+use script::{Broken, Distribution, Main, Needs, Network, Source, Summary, Thread};
+use workload::Said;
+
+use crate::Record;
+use crate::session::Fields;
+
+/// So many requests are made ahead at most…
+const AHEAD_MAX: usize = 64;
+/// …and about so many bytes.
+const AHEAD_BYTES_MAX: usize = 256 * 1024;
+/// Of so many calls one is timed, so that asking the clock is no part of what is measured.
+const TIMED_EACH: u64 = 16;
+/// How long `wrk.lookup` and `wrk.connect` wait.
+const NETWORK_MAX: Duration = Duration::from_secs(5);
+
+/// The script of a plan before the run.
+pub(crate) struct Prepared {
+    /// Where `done` is.
+    pub main: Main,
+    /// For each worker what it runs.
+    pub threads: Vec<Thread>,
+    /// What the script wants of the run.
+    pub needs: Needs,
+}
+
+impl Prepared {
+    /// Loads the script of `plan`, if it has one, as wrk does it, for the first of its `addresses`.
+    ///
+    /// # Errors
+    /// It can't be read, fails, or wants what this run can't do.
+    pub(crate) fn of(plan: &Plan, addresses: &[Address]) -> Result<Option<Prepared>, LoadError> {
+        let Some(wanted) = &plan.script else {
+            return Ok(None);
+        };
+        let refused = LoadError::Invalid;
+        let file = wanted.file.display();
+        let text = fs::read(&wanted.file)
+            .map_err(|why| refused(format!("-s {file}: the script can't be read: {why}")))?;
+        let target = &plan.target;
+        let own_port = if target.is_secure() { 443 } else { 80 };
+        let source = Source {
+            path: wanted.file.clone(),
+            text,
+            args: wanted.args.clone(),
+            url: format!("{}://{}{}", target.scheme, target.authority(), target.path),
+            scheme: target.scheme.clone(),
+            host: target.host.clone(),
+            port: (target.port != own_port).then_some(target.port),
+            path_and_query: target.path.clone(),
+            method: plan.request.method.clone(),
+            headers: plan.request.headers.clone(),
+            body: (!plan.request.body.is_empty()).then(|| plan.request.body.clone()),
+        };
+        let network = Names {
+            family: plan.family,
+            addresses: addresses.to_vec(),
+            host: target.host.clone(),
+        };
+        let threads = plan.threads as usize;
+        let (main, threads) = Main::load(Arc::new(source), Arc::new(network), threads)
+            .map_err(|broken| refused(broken.to_string()))?;
+        let needs = threads.first().map(Thread::needs);
+        let needs = needs.ok_or_else(|| refused("a script needs a thread".to_owned()))?;
+        if needs.delay && plan.schedule.is_open() {
+            return Err(refused(format!(
+                "-s {file}: delay() says when a connection sends its next request, and so does a \
+                 rate: drop -R or --stages, or take delay() out of the script"
+            )));
+        }
+        Ok(Some(Prepared {
+            main,
+            threads,
+            needs,
+        }))
+    }
+}
+
+/// What `wrk.lookup` and `wrk.connect` are answered.
+struct Names {
+    family: Option<Family>,
+    /// Those of the target.
+    addresses: Vec<Address>,
+    host: String,
+}
+
+impl Network for Names {
+    fn lookup(&self, host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
+        let port = match service {
+            "http" => 80,
+            "https" => 443,
+            other => other
+                .parse()
+                .map_err(|_| format!("{other:?} is no port, nor http or https"))?,
+        };
+        let of_target = self.addresses.iter().filter_map(|address| match address {
+            Address::Tcp(address) if host == self.host => Some(*address),
+            _ => None,
+        });
+        let mut found: Vec<SocketAddr> = of_target.filter(|at| at.port() == port).collect();
+        if found.is_empty() {
+            let deadline = Time::now() + NETWORK_MAX;
+            found = look_up(host, port, self.family, deadline).map_err(|why| why.to_string())?;
+        }
+        Ok(found)
+    }
+
+    fn connect(&self, to: &SocketAddr) -> bool {
+        TcpStream::connect_timeout(to, NETWORK_MAX).is_ok()
+    }
+}
+
+/// A worker's part of a script.
+pub(crate) struct Scripted {
+    thread: Thread,
+    needs: Needs,
+    /// Requests that are made and not sent, the next one first.
+    made: VecDeque<Vec<u8>>,
+    made_bytes: usize,
+    /// The one whose turn it is.
+    current: Option<Vec<u8>>,
+    /// The one that was said last.
+    said: Vec<u8>,
+    /// Buffers that nobody uses.
+    pool: Vec<Vec<u8>>,
+    /// What one call returned.
+    call: Vec<u8>,
+    is_over: bool,
+    broken: Option<String>,
+    calls: u64,
+    timed_ns: u64,
+}
+
+impl std::fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scripted")
+            .field("needs", &self.needs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scripted {
+    /// What `thread` does in a worker.
+    pub(crate) fn new(thread: Thread) -> Scripted {
+        Scripted {
+            needs: thread.needs(),
+            thread,
+            made: VecDeque::with_capacity(AHEAD_MAX),
+            made_bytes: 0,
+            current: None,
+            said: Vec::new(),
+            pool: Vec::with_capacity(AHEAD_MAX + 2),
+            call: Vec::new(),
+            is_over: false,
+            broken: None,
+            calls: 0,
+            timed_ns: 0,
+        }
+    }
+
+    /// What the script wants of the run.
+    pub(crate) fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// The measured window opens.
+    pub(crate) fn begin_window(&mut self) {
+        self.timed_ns = 0;
+    }
+
+    /// How long the script ran in the window, about, in nanoseconds.
+    pub(crate) fn spent_ns(&self) -> u64 {
+        self.timed_ns.saturating_mul(TIMED_EACH)
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over && self.made.is_empty()
+    }
+
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    pub(crate) fn ready(&mut self, count: u32) -> u32 {
+        while self.made.len() < count as usize && self.make() {}
+        count.min(self.made.len() as u32)
+    }
+
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        if self.made.is_empty() {
+            self.make();
+        }
+        let next = self.made.pop_front();
+        self.made_bytes -= next.as_ref().map_or(0, Vec::len);
+        if let Some(unsaid) = std::mem::replace(&mut self.current, next) {
+            self.give_back(unsaid);
+        }
+    }
+
+    pub(crate) fn pass_over(&mut self) {
+        if let Some(bytes) = self.made.pop_front() {
+            self.made_bytes -= bytes.len();
+            self.give_back(bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn say(&mut self) -> Said<'_> {
+        let bytes = self.take();
+        let before = std::mem::replace(&mut self.said, bytes);
+        self.give_back(before);
+        Scripted::said(&self.said)
+    }
+
+    /// The bytes of the next request.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        if let Some(bytes) = self.current.take() {
+            return bytes;
+        }
+        self.advance();
+        self.current.take().unwrap_or_default()
+    }
+
+    /// What `bytes` say, and how that is answered.
+    pub(crate) fn said(bytes: &[u8]) -> Said<'_> {
+        Said::Http1(bytes, Answer::to_bytes(bytes))
+    }
+
+    #[inline]
+    pub(crate) fn give_back(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() > 0 && self.pool.len() < self.pool.capacity() {
+            bytes.clear();
+            self.pool.push(bytes);
+        }
+    }
+
+    /// Calls the script ahead where nothing can change what it returns.
+    #[inline]
+    pub(crate) fn make_ahead(&mut self) -> bool {
+        let is_full = self.made.len() >= AHEAD_MAX || self.made_bytes >= AHEAD_BYTES_MAX;
+        self.needs.may_be_ahead() && !is_full && self.make()
+    }
+
+    /// Asks the script for what one call of it returns.
+    fn make(&mut self) -> bool {
+        if self.is_over {
+            return false;
+        }
+        self.call.clear();
+        let mut call = std::mem::take(&mut self.call);
+        let asked = self.timed(|thread| thread.request(&mut call));
+        self.call = call;
+        if let Err(broken) = asked {
+            self.fail(&broken);
+            return false;
+        }
+        let before = self.made.len();
+        let mut rest = 0;
+        while rest < self.call.len() {
+            let length = match self.needs.per_call {
+                1 => self.call.len() - rest,
+                _ => script::first_request(&self.call[rest..]),
+            };
+            let mut bytes = self.pool.pop().unwrap_or_default();
+            bytes.extend_from_slice(&self.call[rest..rest + length]);
+            self.made_bytes += bytes.len();
+            self.made.push_back(bytes);
+            rest += length;
+        }
+        self.look_for_stop();
+        self.made.len() > before
+    }
+
+    /// Tells the script of an answer.
+    pub(crate) fn answered(&mut self, status: u16, fields: Fields<'_, '_>, body: &[u8]) {
+        if self.broken.is_some() {
+            return;
+        }
+        let told = self.timed(|thread| thread.response(status, fields, body));
+        if let Err(broken) = told {
+            self.fail(&broken);
+        }
+        self.look_for_stop();
+    }
+
+    /// For how long a connection waits before its next request, in nanoseconds.
+    pub(crate) fn delay_ns(&mut self) -> u64 {
+        if self.is_over {
+            return 0;
+        }
+        match self.timed(Thread::delay_ms) {
+            Ok(ms) => ms.saturating_mul(1_000_000),
+            Err(broken) => {
+                self.fail(&broken);
+                0
+            }
+        }
+    }
+
+    fn look_for_stop(&mut self) {
+        self.is_over |= self.needs.stop && self.thread.is_stopped();
+    }
+
+    #[inline]
+    fn timed<R>(&mut self, call: impl FnOnce(&mut Thread) -> R) -> R {
+        self.calls += 1;
+        if !self.calls.is_multiple_of(TIMED_EACH) {
+            return call(&mut self.thread);
+        }
+        let start = Time::now();
+        let done = call(&mut self.thread);
+        self.timed_ns += Time::now().since(start);
+        done
+    }
+
+    #[cold]
+    fn fail(&mut self, broken: &Broken) {
+        self.is_over = true;
+        self.broken.get_or_insert_with(|| broken.to_string());
+    }
+}
+
+/// What calls `done` of a script, when the report has been written.
+pub struct Finish {
+    main: Main,
+    summary: Summary,
+    latency: Spread,
+    rates: Spread,
+}
+
+impl std::fmt::Debug for Finish {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finish").finish_non_exhaustive()
+    }
+}
+
+impl Finish {
+    /// With what a record says of a run, and completed requests per second of each worker.
+    pub(crate) fn new(main: Main, record: &Record, rates: Histogram) -> Finish {
+        let of = |kinds: &[ErrorKind]| {
+            let counts = kinds
+                .iter()
+                .filter_map(|kind| record.errors.get(kind.name()));
+            counts.sum::<u64>()
+        };
+        let text = &record.histograms.response_time;
+        Finish {
+            main,
+            summary: Summary {
+                duration_us: (record.duration_s * 1e6) as u64,
+                requests: record.status.values().sum(),
+                bytes: record.bytes.received,
+                connect: record.connections.failed_attempts,
+                read: of(&[
+                    ErrorKind::Reset,
+                    ErrorKind::EarlyClose,
+                    ErrorKind::ProtocolViolation,
+                ]),
+                write: of(&[ErrorKind::BrokenPipe]),
+                status: of(&[ErrorKind::UnexpectedStatus]),
+                timeout: of(&[ErrorKind::Timeout]),
+            },
+            latency: Spread {
+                per: 1000.0,
+                of: Histogram::from_hdr_v2_base64(text).unwrap_or_default(),
+            },
+            rates: Spread {
+                per: 1.0,
+                of: rates,
+            },
+        }
+    }
+
+    /// Calls it, if there is one; what it prints goes to standard output.
+    ///
+    /// # Errors
+    /// The script fails: where, and how.
+    pub fn done(mut self) -> Result<(), String> {
+        let done = self.main.done(&self.summary, &self.latency, &self.rates);
+        done.map_err(|broken| broken.to_string())
+    }
+}
+
+/// Completed requests per second of each worker, second by second.
+pub(crate) fn rates<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
+    let mut rates = Histogram::new();
+    for row in tallies.flat_map(Tally::rows) {
+        if row.seconds > 0.0 {
+            rates.record((row.completed as f64 / row.seconds) as u64);
+        }
+    }
+    rates
+}
+
+/// A distribution for a script: one of `of`, whose values are that many of the script's each.
+struct Spread {
+    of: Histogram,
+    per: f64,
+}
+
+impl Distribution for Spread {
+    fn min(&self) -> f64 {
+        self.of.min() as f64 / self.per
+    }
+
+    fn max(&self) -> f64 {
+        self.of.max() as f64 / self.per
+    }
+
+    fn mean(&self) -> f64 {
+        self.of.mean() / self.per
+    }
+
+    fn stdev(&self) -> f64 {
+        self.of.stdev() / self.per
+    }
+
+    fn percentile(&self, percent: f64) -> f64 {
+        self.of.quantile((percent / 100.0).clamp(0.0, 1.0)) as f64 / self.per
+    }
+
+    fn len(&self) -> usize {
+        self.of.lengths().count()
+    }
+
+    fn nth(&self, index: usize) -> Option<(f64, u64)> {
+        let (value, count) = self.of.lengths().nth(index)?;
+        Some((value as f64 / self.per, count))
+    }
+}
+
+/// What a record says of a script.
+pub(crate) fn told(needs: Needs, spent_ns: u64, cpu_s: Option<f64>) -> record::Script {
+    let defined = [
+        ("request", needs.request),
+        ("response", needs.response),
+        ("delay", needs.delay),
+        ("thread:stop", needs.stop),
+    ];
+    let uses = defined.iter().filter(|(_, is_used)| *is_used);
+    let share = |cpu_s: f64| (spent_ns as f64 / 1e9 / cpu_s).min(1.0);
+    record::Script {
+        uses: uses.map(|(name, _)| (*name).to_owned()).collect(),
+        ahead: needs.may_be_ahead(),
+        requests_per_call: needs.per_call,
+        cpu_share: cpu_s.filter(|cpu_s| *cpu_s > 0.0).map(share),
+    }
+}

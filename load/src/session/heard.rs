@@ -1,0 +1,147 @@
+//! Answers that are kept whole, for a script that wants to be told of them.
+
+use std::collections::VecDeque;
+
+/// So much of a body is kept.
+const BODY_BYTES_MAX: usize = 16 << 20;
+/// Buffers larger than this aren't kept for the next answer.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// The names and values of an answer's fields, as they were sent.
+pub(crate) type Fields<'i, 'w> = &'i mut dyn Iterator<Item = (&'w [u8], &'w [u8])>;
+
+/// Answers that came and that nobody was told of yet. Nothing is allocated once there are as many
+/// buffers as answers come at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    come: VecDeque<Box<Whole>>,
+    /// Those that nobody uses.
+    pool: Vec<Box<Whole>>,
+    /// Answers whose body was longer than what is kept.
+    cut: u64,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Whole {
+    status: u16,
+    /// The names and values of its fields, one behind the other…
+    fields: Vec<u8>,
+    /// …and where each name and its value end.
+    ends: Vec<(usize, usize)>,
+    body: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Heard {
+    /// The head of an answer came.
+    pub(super) fn begin<'f>(
+        &mut self,
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Box<Whole> {
+        let mut whole = self.pool.pop().unwrap_or_default();
+        whole.status = status;
+        for (name, value) in fields {
+            whole.fields.extend_from_slice(name);
+            let end = whole.fields.len();
+            whole.fields.extend_from_slice(value);
+            whole.ends.push((end, whole.fields.len()));
+        }
+        whole
+    }
+
+    /// It has come whole.
+    pub(super) fn end(&mut self, whole: Box<Whole>) {
+        self.cut += u64::from(whole.is_cut);
+        self.come.push_back(whole);
+    }
+
+    /// Has `tell` tell of each that came, in their order.
+    pub(crate) fn tell(&mut self, mut tell: impl FnMut(u16, Fields<'_, '_>, &[u8])) {
+        while let Some(mut whole) = self.come.pop_front() {
+            tell(whole.status, &mut whole.fields(), &whole.body);
+            whole.clear();
+            self.pool.push(whole);
+        }
+    }
+
+    /// How many bodies were longer than what is kept.
+    pub(crate) fn cut(&self) -> u64 {
+        self.cut
+    }
+}
+
+impl Whole {
+    /// A piece of its body came.
+    pub(super) fn body(&mut self, bytes: &[u8]) {
+        let room = BODY_BYTES_MAX - self.body.len();
+        self.is_cut |= bytes.len() > room;
+        self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut from = 0;
+        self.ends.iter().map(move |&(name, value)| {
+            let start = std::mem::replace(&mut from, value);
+            (&self.fields[start..name], &self.fields[name..value])
+        })
+    }
+
+    fn clear(&mut self) {
+        self.fields.clear();
+        self.ends.clear();
+        self.body.clear();
+        self.body.shrink_to(KEPT_BYTES_MAX);
+        self.is_cut = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_whole_and_in_their_order() {
+        let mut heard = Heard::default();
+        let fields: [(&[u8], &[u8]); 2] = [(b"A", b"1"), (b"B-c", b"")];
+        let mut first = heard.begin(200, fields.into_iter());
+        first.body(b"he");
+        let second = heard.begin(404, std::iter::empty());
+        first.body(b"llo");
+        heard.end(first);
+        heard.end(second);
+        for _ in 0..2 {
+            let mut told = Vec::new();
+            heard.tell(|status, fields, body| {
+                let fields: Vec<_> = fields
+                    .map(|(name, value)| [name, b"=", value].concat())
+                    .collect();
+                told.push((status, fields.concat(), body.to_vec()));
+            });
+            if told.is_empty() {
+                return;
+            }
+            let expected = [
+                (200, b"A=1B-c=".to_vec(), b"hello".to_vec()),
+                (404, Vec::new(), Vec::new()),
+            ];
+            assert_eq!(told, expected);
+        }
+        panic!("each is told of once");
+    }
+
+    #[test]
+    fn a_body_without_end_is_cut_and_counted() {
+        let mut heard = Heard::default();
+        let mut whole = heard.begin(200, std::iter::empty());
+        let piece = vec![b'x'; 1 << 20];
+        for _ in 0..17 {
+            whole.body(&piece);
+        }
+        heard.end(whole);
+        let mut length = 0;
+        heard.tell(|_, _, body| length = body.len());
+        assert_eq!((length, heard.cut()), (BODY_BYTES_MAX, 1));
+    }
+}

@@ -1,0 +1,127 @@
+//! One Lua state: the libraries, the prelude, the script.
+
+use std::sync::Arc;
+
+use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value, chunk::ChunkMode};
+
+use crate::broken::{Broken, PRELUDE, Place};
+use crate::given::{Network, Source};
+use crate::limit::{self, Limit};
+use crate::native;
+
+/// A state with the prelude in it.
+pub(crate) struct State {
+    pub(crate) lua: Lua,
+    pub(crate) place: Place,
+    hooks: Table,
+    limit: Limit,
+}
+
+impl State {
+    /// A state in which nothing of the script has run. The JIT compiler is off.
+    pub(crate) fn new(
+        source: &Source,
+        network: &Arc<dyn Network>,
+        limit: Limit,
+    ) -> Result<State, Broken> {
+        let place = Place::new(source.path.display().to_string());
+        let made = || -> mlua::Result<(Lua, Table)> {
+            let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
+            compile(&lua, false)?;
+            let native = native::table(&lua, source, network)?;
+            let prelude = lua.load(include_str!("prelude.lua"));
+            let hooks = prelude.set_name(format!("={PRELUDE}")).call(native)?;
+            Ok((lua, hooks))
+        };
+        let (lua, hooks) = made().map_err(|error| place.raised(&error, None))?;
+        Ok(State {
+            lua,
+            place,
+            hooks,
+            limit,
+        })
+    }
+
+    /// Runs the script's own lines.
+    pub(crate) fn load(&self, source: &Source) -> Result<(), Broken> {
+        if source.text.starts_with(b"\x1b") {
+            return Err(self.place.broken("is compiled; give the script's source"));
+        }
+        let name = format!("@{}", self.place.path());
+        let chunk = self
+            .lua
+            .load(without_first_comment(&source.text))
+            .set_name(name);
+        let chunk = chunk.set_mode(ChunkMode::Text);
+        let sentence = "the script didn't finish loading";
+        limit::within(&self.lua, self.limit, sentence, || chunk.exec())
+            .map_err(|error| self.place.raised(&error, None))
+    }
+
+    /// A function that the prelude returned.
+    pub(crate) fn hook(&self, name: &str) -> Result<Function, Broken> {
+        self.hooks
+            .get(name)
+            .map_err(|error| self.place.raised(&error, None))
+    }
+
+    /// A global function of the script, if there is one of this name.
+    pub(crate) fn defined(&self, name: &str) -> Option<Function> {
+        match self.lua.globals().raw_get(name) {
+            Ok(Value::Function(function)) => Some(function),
+            _ => None,
+        }
+    }
+
+    /// Calls a function of the prelude that calls that of the script, before the run and so within
+    /// the limit. `sentence` says that it didn't end.
+    pub(crate) fn call<R: mlua::FromLuaMulti>(
+        &self,
+        hook: &str,
+        of_script: Option<&Function>,
+        sentence: &'static str,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<R, Broken> {
+        let function = self.hook(hook)?;
+        limit::within(&self.lua, self.limit, sentence, || function.call(arguments))
+            .map_err(|error| self.place.raised(&error, of_script))
+    }
+
+    /// Whether the script loaded files as modules.
+    pub(crate) fn loads_files(&self) -> bool {
+        let asked = self.hook("loads_files").map(|function| function.call(()));
+        asked.is_ok_and(|loads| loads.unwrap_or(true))
+    }
+
+    /// Lets the JIT compiler work from now on.
+    pub(crate) fn compile(&self) -> Result<(), Broken> {
+        compile(&self.lua, true).map_err(|error| self.place.raised(&error, None))
+    }
+
+    /// Shows what the script printed.
+    pub(crate) fn flush(&self) {
+        if let Ok(flush) = self.hook("flush") {
+            // Nobody reads any more, which is for whoever writes next to say.
+            let _: mlua::Result<()> = flush.call(());
+        }
+    }
+}
+
+fn compile(lua: &Lua, on: bool) -> mlua::Result<()> {
+    let jit: Table = lua.globals().get("jit")?;
+    let switch: Function = jit.get(if on { "on" } else { "off" })?;
+    switch.call(())
+}
+
+/// As loadfile does: a first line that begins with # is no Lua, but it counts.
+fn without_first_comment(text: &[u8]) -> &[u8] {
+    match text.starts_with(b"#") {
+        true => {
+            &text[text
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .unwrap_or(text.len())..]
+        }
+        false => text,
+    }
+}

@@ -1,0 +1,2 @@
+-- Loaded by other scripts.
+return { path = "/from-beside" }

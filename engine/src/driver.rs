@@ -27,7 +27,7 @@ use measure::time::Time;
 use crate::completions::Completions;
 pub use crate::operations::{
     Address, Close, Completion, Event, Fault, Lent, Listen, Payload, QUIET_BYTES_MAX, Refused,
-    Share, SocketOptions, Template, Token,
+    Share, SocketOptions, Template, Token, TunnelFault,
 };
 use crate::secured::Secured;
 use crate::waker::Waker;
@@ -203,6 +203,12 @@ pub trait Driver {
 
     /// Whether TCP stands and the TLS handshake is under way.
     fn is_shaking_hands(&self, socket: Token) -> bool {
+        let _ = socket;
+        false
+    }
+
+    /// Whether TCP stands and a proxy was asked for a tunnel.
+    fn is_tunnelling(&self, socket: Token) -> bool {
         let _ = socket;
         false
     }

@@ -25,6 +25,7 @@ mod slots;
 mod socket;
 pub mod timers;
 pub mod tls;
+pub mod tunnel;
 pub mod uring;
 pub mod waker;
 
@@ -33,6 +34,7 @@ pub use completions::Completions;
 pub use driver::{
     Address, Broken, Capabilities, Close, Completion, Config, Driver, EngineCounters, Event, Fault,
     Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, Share, SocketOptions, Template,
-    Token, Until,
+    Token, TunnelFault, Until,
 };
+pub use socket::bind_to_device;
 pub use waker::Waker;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::secured::TlsFault;
 
@@ -62,6 +63,9 @@ pub struct SocketOptions {
     /// Local address of an outgoing connection; its port is chosen at connect
     /// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so one address serves many destinations.
     pub source: Option<IpAddr>,
+    /// Device that carries an outgoing connection over TCP, by its name (`SO_BINDTODEVICE`,
+    /// socket(7)).
+    pub device: Option<Arc<str>>,
     /// `SO_RCVBUF` in bytes.
     pub receive_buffer_bytes: Option<usize>,
     /// `SO_SNDBUF` in bytes.
@@ -197,8 +201,21 @@ pub enum Fault {
     Exhausted,
     /// TLS couldn't be set up, or broke.
     Tls(TlsFault),
+    /// A proxy didn't open a tunnel.
+    Tunnel(TunnelFault),
     /// Any other errno.
     Other(i32),
+}
+
+/// Why there is no tunnel through a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TunnelFault {
+    /// The proxy answered with this status.
+    Refused(u16),
+    /// What it answered makes no sense, or doesn't end.
+    Broken,
+    /// It ended the connection instead of answering.
+    Closed,
 }
 
 impl Fault {

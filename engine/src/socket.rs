@@ -2,7 +2,7 @@
 //!
 //! Accepted connections inherit the options of their listener (tcp_create_openreq_child copies the
 //! socket), so accepting needs no option calls of its own.
-#![allow(unsafe_code)] // setsockopt(2) of the one option that rustix does not know.
+#![allow(unsafe_code)] // setsockopt(2) of the options that rustix does not know.
 
 use std::io;
 use std::net::SocketAddr;
@@ -39,6 +39,9 @@ pub(crate) fn outgoing(
 ) -> Result<OwnedFd, Errno> {
     let socket = new(family(to), mode)?;
     apply(&socket, to, options)?;
+    if let (Address::Tcp(_), Some(device)) = (to, &options.device) {
+        set_device(&socket, device)?;
+    }
     if let (Address::Tcp(_), Some(source)) = (to, options.source) {
         set_bind_address_no_port(&socket)?;
         bind(&socket, &SocketAddr::new(source, 0))?;
@@ -129,14 +132,43 @@ fn apply(socket: &OwnedFd, address: &Address, options: &SocketOptions) -> Result
 /// Leaves the choice of the port to connect(2), which may then use one port towards many peers.
 fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     let on: libc::c_int = 1;
-    // SAFETY: `on` lives through the call, which reads as many bytes as it is told.
+    let on = on.to_ne_bytes();
+    set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &on)
+}
+
+/// Has all packets of `socket` leave and come through the device of this name (`SO_BINDTODEVICE`,
+/// socket(7)). Since Linux 5.7 that takes no privileges, before it took `CAP_NET_RAW`.
+///
+/// # Errors
+/// `ENODEV`: there is no such device. `EPERM`: it takes privileges here.
+pub fn bind_to_device(socket: impl AsFd, device: &str) -> io::Result<()> {
+    Ok(set_device(socket, device)?)
+}
+
+fn set_device(socket: impl AsFd, device: &str) -> Result<(), Errno> {
+    // The kernel takes nothing for any device, and leaves out what is behind a zero or too long.
+    if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains('\0') {
+        return Err(Errno::NODEV);
+    }
+    let option = libc::SO_BINDTODEVICE;
+    set(socket, libc::SOL_SOCKET, option, device.as_bytes())
+}
+
+/// Sets an option whose value is these bytes.
+fn set(
+    socket: impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &[u8],
+) -> Result<(), Errno> {
+    // SAFETY: `value` lives through the call, which reads as many bytes as it is told.
     let result = unsafe {
         libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            size_of_val(&on) as libc::socklen_t,
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
         )
     };
     if result == 0 {
@@ -235,6 +267,23 @@ mod tests {
         let refused = listener(&on(Address::Unix(path.clone())), Mode::Blocking).err();
         assert_eq!(refused, Some(Errno::ADDRINUSE));
         assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
+    }
+
+    #[test]
+    fn an_outgoing_socket_is_bound_to_the_device_that_was_asked_for() {
+        let to = Address::Tcp("127.0.0.1:9".parse().expect("an address"));
+        let on = |device: &str| {
+            let device = Some(device.into());
+            let options = SocketOptions {
+                device,
+                ..SocketOptions::default()
+            };
+            outgoing(&to, &options, Mode::Nonblocking).map(drop)
+        };
+        assert_eq!(on("lo"), Ok(()));
+        for none in ["", "no-such-device", "lo-is-not-so-long", "lo\0x"] {
+            assert_eq!(on(none), Err(Errno::NODEV), "{none:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
 use engine::tls::{ClientTls, Tls};
+use engine::tunnel::{Opening, Tunnel};
 use engine::{Broken, Config, Driver, cpu};
 use measure::time::{self, Time};
 
@@ -95,6 +96,8 @@ pub(crate) struct Crew<'a> {
     pub processors: &'a [usize],
     /// How connections are secured; each worker has sessions of its own.
     pub tls: Option<&'a ClientTls>,
+    /// How a proxy is asked to lead connections on.
+    pub tunnel: Option<&'a Opening>,
     pub window: Window,
     /// Asked once exchanges have failed and none was answered; the reason that it finds ends the
     /// load.
@@ -184,9 +187,10 @@ impl Crew<'_> {
         let (stop, sender) = (ending.clone(), sender.clone());
         let (kind, processor) = (self.kind, self.processors[worker]);
         let tls = self.tls.map(ClientTls::separate);
+        let over = (tls, self.tunnel.cloned());
         let work = move || {
             let bring = |outcome| hand_over(worker, outcome, &sender);
-            let end = begin(kind, processor, tls, job, gate, &stop, bring);
+            let end = begin(kind, processor, over, job, gate, &stop, bring);
             if end.is_err() {
                 // The others must not wait for this worker for ever.
                 stop.request(Signal::Terminate);
@@ -258,7 +262,7 @@ fn first_error(workers: Vec<ScopedJoinHandle<'_, Result<(), LoadError>>>) -> Loa
 fn begin<J: Job>(
     kind: Kind,
     processor: usize,
-    tls: Option<ClientTls>,
+    over: Over,
     job: J,
     gate: &Gate,
     stop: &Stop,
@@ -268,14 +272,17 @@ fn begin<J: Job>(
     cpu::sharpen_sleep();
     let config = job.config();
     match kind {
-        Kind::Uring => drive(engine::uring::open(&config), tls, job, gate, stop, bring),
-        Kind::Epoll => drive(engine::epoll::open(&config), tls, job, gate, stop, bring),
+        Kind::Uring => drive(engine::uring::open(&config), over, job, gate, stop, bring),
+        Kind::Epoll => drive(engine::epoll::open(&config), over, job, gate, stop, bring),
     }
 }
 
-fn drive<D: Driver, J: Job>(
+/// What connections go over, besides their sockets.
+type Over = (Option<ClientTls>, Option<Opening>);
+
+fn drive<D: Driver + 'static, J: Job>(
     driver: Result<D, impl fmt::Display>,
-    tls: Option<ClientTls>,
+    over: Over,
     job: J,
     gate: &Gate,
     stop: &Stop,
@@ -284,11 +291,30 @@ fn drive<D: Driver, J: Job>(
     let driver = driver.map_err(|why| LoadError::Engine(why.to_string()))?;
     let _registration = stop.register(driver.waker());
     let stop = stop.clone();
-    let end = match tls {
-        None => job.carry_out(driver, gate, stop, bring),
-        Some(tls) => job.carry_out(Tls::client(driver, tls), gate, stop, bring),
+    let end = match over {
+        (None, None) => job.carry_out(driver, gate, stop, bring),
+        (Some(tls), None) => job.carry_out(Tls::client(driver, tls), gate, stop, bring),
+        (tls, Some(opening)) => {
+            let tunnel = Tunnel::new(Box::new(driver), opening);
+            tunnelled(tunnel, tls, job, gate, stop, bring)
+        }
     };
     end.map_err(|broken| LoadError::Engine(broken.to_string()))
+}
+
+/// The same through a proxy, on whatever driver.
+fn tunnelled<J: Job>(
+    tunnel: Tunnel,
+    tls: Option<ClientTls>,
+    job: J,
+    gate: &Gate,
+    stop: Stop,
+    bring: impl FnOnce(J::Outcome),
+) -> Result<(), Broken> {
+    match tls {
+        None => job.carry_out(tunnel, gate, stop, bring),
+        Some(tls) => job.carry_out(Tls::client(tunnel, tls), gate, stop, bring),
+    }
 }
 
 /// The main thread's part while the workers run.

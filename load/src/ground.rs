@@ -7,12 +7,13 @@ use std::time::Duration;
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
 use engine::tls::ClientTls;
+use engine::tunnel::Opening;
 use engine::{Address, EngineCounters, cpu};
 use measure::record::EndedBy;
 use measure::time::Time;
 use plan::Contact;
 use plan::protocol::Protocol;
-use probe::{LoadError, mistaken, reach, target, tls, unless_stopped};
+use probe::{LoadError, mistaken, proxy, reach, target, tls, unless_stopped};
 
 use crate::crew::{Crew, Job, Progress, Window};
 
@@ -27,6 +28,8 @@ pub(crate) struct Ground {
     pub engine_reason: String,
     pub addresses: Vec<Address>,
     pub tls: Option<ClientTls>,
+    /// How a proxy is asked for a tunnel, where there must be one.
+    pub tunnel: Option<Opening>,
 }
 
 impl Ground {
@@ -37,12 +40,14 @@ impl Ground {
 
     fn look(contact: Contact) -> Result<Ground, LoadError> {
         target::check_sources(&contact.source_addresses)?;
+        target::check_interface(contact.interface.as_deref())?;
         let choice: EngineChoice = contact.engine.parse().map_err(LoadError::Invalid)?;
         let (kind, engine_reason) =
             choice::decide(choice).map_err(|error| LoadError::Engine(error.to_string()))?;
         let deadline = Time::now() + contact.timeout();
         let addresses = target::resolve(&contact, deadline)?;
         let tls = tls::client(&contact)?;
+        let tunnel = proxy::opening(&contact)?;
         reach(&contact, &addresses, tls.as_ref(), deadline)?;
         Ok(Ground {
             contact,
@@ -50,6 +55,7 @@ impl Ground {
             engine_reason,
             addresses,
             tls,
+            tunnel,
         })
     }
 
@@ -76,6 +82,7 @@ impl Ground {
             kind: self.kind,
             processors: &processors(jobs.len(), cpus),
             tls: self.tls.as_ref(),
+            tunnel: self.tunnel.as_ref(),
             window,
         };
         crew.work(jobs, stop, progress, report)

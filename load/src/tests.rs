@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
-use engine::{Address, Config};
+use engine::{Address, Config, Driver};
 use measure::counters::Errors;
 use measure::series::Row;
 use measure::tally::Tally;
@@ -15,7 +15,7 @@ use crate::Record;
 use crate::gate::Gate;
 use crate::run::{assemble, assign};
 use crate::surroundings::Disturbance;
-use crate::worker::{Outcome, Worker, sockets_for};
+use crate::worker::{Assignment, Outcome, Worker, sockets_for};
 use plan::Plan;
 use plan::schedule::Schedule;
 use workload::Source;
@@ -26,6 +26,7 @@ mod cost;
 mod expect;
 mod greetings;
 mod http2;
+mod proxy;
 pub(crate) mod rogue;
 mod rows;
 mod stalls;
@@ -135,7 +136,11 @@ fn run_on(
     let mut assignment = assign(plan, worker, &[address], Source::of(plan).unwrap()).unwrap();
     // Alone at its gate.
     assignment.worker = 0;
-    let driver = network.driver(config);
+    work(network.driver(config), assignment)
+}
+
+/// The one worker of a run on this driver.
+fn work(driver: impl Driver, assignment: Assignment) -> Outcome {
     let gate = Gate::new(1);
     let worker = Worker::new(driver, &gate, Stop::new(), assignment).unwrap();
     let outcome = worker.run().unwrap();

@@ -61,11 +61,17 @@ pub enum ErrorKind {
     /// TCP and TLS were connected, but the protocol's first message (the answer to a WebSocket
     /// upgrade, or HTTP/2's settings) didn't arrive before the timeout.
     GreetingTimeout,
+    /// The proxy answered CONNECT with a status other than 2xx.
+    ProxyRefused,
+    /// The proxy closed the connection instead of answering CONNECT, or its answer made no sense.
+    ProxyFailed,
+    /// The proxy was connected, but didn't answer CONNECT before the timeout.
+    ProxyTimeout,
     /// Any other error of the operating system.
     Other,
 }
 
-const KINDS: usize = 26;
+const KINDS: usize = 29;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -96,6 +102,9 @@ impl ErrorKind {
             ErrorKind::IdleClose,
             ErrorKind::TlsTimeout,
             ErrorKind::GreetingTimeout,
+            ErrorKind::ProxyRefused,
+            ErrorKind::ProxyFailed,
+            ErrorKind::ProxyTimeout,
             ErrorKind::Other,
         ]
     }
@@ -128,6 +137,9 @@ impl ErrorKind {
             ErrorKind::IdleClose => "idle_close",
             ErrorKind::TlsTimeout => "tls_timeout",
             ErrorKind::GreetingTimeout => "greeting_timeout",
+            ErrorKind::ProxyRefused => "proxy_refused",
+            ErrorKind::ProxyFailed => "proxy_failed",
+            ErrorKind::ProxyTimeout => "proxy_timeout",
             ErrorKind::Other => "other",
         }
     }
@@ -140,6 +152,7 @@ impl ErrorKind {
                 | ErrorKind::ConnectTimeout
                 | ErrorKind::TlsTimeout
                 | ErrorKind::GreetingTimeout
+                | ErrorKind::ProxyTimeout
         )
     }
 
@@ -216,6 +229,15 @@ const SENTENCES: [&str; KINDS] = [
     // GreetingTimeout
     "TCP (and TLS) connected, but the WebSocket upgrade or the start of HTTP/2 wasn't answered \
      before the timeout: the server has no room for more connections, or is overloaded.",
+    // ProxyRefused
+    "The proxy (--proxy) answered CONNECT with a status other than 2xx: check the user, whether it \
+     allows tunnels to this host and port, and its log.",
+    // ProxyFailed
+    "The proxy (--proxy) closed the connection instead of answering CONNECT, or its answer wasn't \
+     HTTP: check its port, its limits and its log.",
+    // ProxyTimeout
+    "The proxy (--proxy) was connected, but didn't answer CONNECT before the timeout: it may be \
+     overloaded, or wait for a server that doesn't answer.",
     // Other
     "The operating system refused an operation for an unusual reason: try fewer connections, and \
      run `ringside doctor`.",

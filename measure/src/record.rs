@@ -368,7 +368,8 @@ pub struct Connections {
     /// How long set-up took until a connection could be used, in microseconds: TCP, TLS, and
     /// whatever the protocol exchanges first.
     pub set_up_time_us: Times,
-    /// The part of it in which TCP, or a socket in the file system, was connected.
+    /// The part of it in which TCP, or a socket in the file system, was connected, and a proxy
+    /// asked for a tunnel.
     #[serde(default)]
     pub tcp_time_us: Times,
     /// TLS; null where it was not used.

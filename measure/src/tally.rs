@@ -76,7 +76,8 @@ pub struct Tally {
     /// From the start of a connection's set-up to its first use: TCP, TLS, and what the protocol
     /// has to say before the first exchange.
     pub connect: Histogram,
-    /// The part of it in which TCP, or a socket in the file system, was connected.
+    /// The part of it in which TCP, or a socket in the file system, was connected, and a proxy
+    /// asked for a tunnel.
     pub tcp: Histogram,
     /// TLS handshakes; none where there was not one.
     pub handshakes: Option<Box<Handshakes>>,

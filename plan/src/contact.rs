@@ -4,13 +4,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use proto::grpc::{self, call::CallSpec};
+use proto::http1::connect;
 use proto::http1::request::RequestSpec;
 use proto::http2;
 use proto::websocket::client::Opening;
 
 use crate::family::Family;
+use crate::interface;
 use crate::invalid::Invalid;
 use crate::protocol::{Call, Protocol, Tls};
+use crate::proxy::{Proxy, host_port};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::target::Target;
@@ -38,6 +41,10 @@ pub struct Contact {
     pub family: Option<Family>,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
+    /// The network device that carries connections; none: the kernel's routes choose.
+    pub interface: Option<String>,
+    /// The proxy that they go through.
+    pub proxy: Option<Proxy>,
     /// `auto`, `uring` or `epoll`.
     pub engine: String,
     /// Seed of what is left to chance, such as masks.
@@ -64,8 +71,15 @@ impl Contact {
     pub fn validate(&self) -> Result<(), Invalid> {
         self.protocol.validate()?;
         self.target.validate()?;
+        if let Some(proxy) = &self.proxy {
+            proxy.validate(&self.target)?;
+        }
+        if let Some(name) = &self.interface {
+            interface::validate(name, &self.target)?;
+        }
         if let Some(family) = self.family {
-            family.validate(&self.target, &self.source_addresses)?;
+            let is_unix = self.target.unix_socket.is_some();
+            family.validate(self.peer().0, is_unix, &self.source_addresses)?;
         }
         match &self.tls {
             Some(tls) => tls.validate()?,
@@ -77,6 +91,7 @@ impl Contact {
             }
             None => {}
         }
+        self.tunnel()?;
         match self.protocol {
             Protocol::Http1 => self.http1().map(drop),
             Protocol::WebSocket { .. } => self.upgrade().map(drop),
@@ -84,18 +99,53 @@ impl Contact {
         }
     }
 
-    /// The bytes of one HTTP/1.1 request.
+    /// The host and the port that connections go to, where that is no Unix socket.
+    pub fn peer(&self) -> (&str, u16) {
+        match (&self.proxy, &self.target.connect_to) {
+            (Some(proxy), _) => (&proxy.host, proxy.port),
+            (None, Some(instead)) => (&instead.host, instead.port),
+            (None, None) => (&self.target.host, self.target.port),
+        }
+    }
+
+    /// Whether a proxy is asked for each exchange, in absolute form, and makes it by itself.
+    pub fn is_forwarded(&self) -> bool {
+        let is_plain = self.protocol == Protocol::Http1 && self.tls.is_none();
+        self.proxy.is_some() && is_plain
+    }
+
+    /// What a proxy is asked first on each connection, where it is to make a tunnel to the target
+    /// (RFC 9110 §9.3.6).
+    ///
+    /// # Errors
+    /// It can't be said.
+    pub fn tunnel(&self) -> Result<Option<Vec<u8>>, Invalid> {
+        let Some(proxy) = self.proxy.as_ref().filter(|_| !self.is_forwarded()) else {
+            return Ok(None);
+        };
+        let target = host_port(&self.target.host, self.target.port);
+        let asked = connect::request(&target, proxy.authorization.as_deref());
+        asked
+            .map(Some)
+            .map_err(|misuse| Invalid(misuse.to_string()))
+    }
+
+    /// The bytes of one HTTP/1.1 request: to a proxy in absolute form (RFC 9112 §3.2.2).
     pub fn http1(&self) -> Result<Vec<u8>, Invalid> {
-        let fields: Vec<(&str, &str)> = self
-            .request
-            .headers
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
+        let headers = self.request.headers.iter();
+        let mut fields: Vec<(&str, &str)> =
+            headers.map(|(name, value)| (&**name, &**value)).collect();
+        let authority = self.target.authority();
+        let proxy = self.proxy.as_ref().filter(|_| self.is_forwarded());
+        let target = match proxy {
+            Some(_) => format!("http://{authority}{}", self.target.path),
+            None => self.target.path.clone(),
+        };
+        fields.extend(proxy.and_then(|proxy| proxy.field_beside(&self.request.headers)));
         RequestSpec {
             method: &self.request.method,
-            target: &self.target.path,
-            host: &self.target.authority(),
+            target: &target,
+            host: &authority,
             fields: &fields,
             body: &self.request.body,
             keep_alive: self.keep_alive,
@@ -236,6 +286,77 @@ mod tests {
             format!("{name}={value}")
         });
         fields.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_proxy_gets_plain_requests_whole_and_is_asked_for_tunnels_besides() {
+        let through = |url: &str, http2: bool, headers: &[(&str, &str)]| {
+            let mut plan = Plan::new(url).unwrap();
+            if http2 {
+                let http2 = Http2::default();
+                plan.protocol = Protocol::Http2 { http2 };
+            }
+            let headers = headers.iter();
+            plan.request.headers = headers
+                .map(|(n, v)| (n.to_string(), v.to_string()))
+                .collect();
+            let proxy = Proxy::parse("http://me:x@proxy:3128", &plan.redaction).unwrap();
+            plan.proxy = Some(proxy);
+            let contact = plan.contact();
+            contact.validate().unwrap();
+            assert_eq!(contact.peer(), ("proxy", 3128));
+            let tunnel = contact.tunnel().unwrap();
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            (text(contact.http1().unwrap()), tunnel.map(text))
+        };
+        let (request, tunnel) = through("http://x:81/a?b", false, &[]);
+        assert_eq!(
+            request,
+            "GET http://x:81/a?b HTTP/1.1\r\nHost: x:81\r\n\
+             Proxy-Authorization: Basic bWU6eA==\r\n\r\n"
+        );
+        assert_eq!(tunnel, None);
+        let (request, _) = through("http://x/", false, &[("proxy-authorization", "mine")]);
+        assert!(
+            request.starts_with("GET http://x/ HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert_eq!(request.matches("uthorization: ").count(), 1, "{request}");
+        for (url, http2, authority) in [
+            ("https://x/a", false, "x:443"),
+            ("https://[::1]:8443/a", true, "[::1]:8443"),
+            ("http://x/a", true, "x:80"),
+            ("ws://x:1/a", false, "x:1"),
+            ("wss://x/a", false, "x:443"),
+            ("grpc://x:5/p.S/M", false, "x:5"),
+        ] {
+            let (request, tunnel) = through(url, http2, &[]);
+            let tunnel = tunnel.unwrap();
+            let begins = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\nProxy-A");
+            assert!(tunnel.starts_with(&begins), "{tunnel}");
+            assert!(request.starts_with("GET /"), "{request}");
+            assert!(!request.contains("Proxy"), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_goes_with_no_other_way_around_the_target() {
+        let mut plan = Plan::new("http://x/").unwrap();
+        plan.proxy = Some(Proxy::parse("10.0.0.1:1", &plan.redaction).unwrap());
+        plan.family = Some(Family::Ipv6);
+        let refused = |plan: &Plan| plan.validate().unwrap_err().0;
+        assert!(refused(&plan).contains("10.0.0.1 isn't an IPv6"));
+        plan.family = None;
+        plan.validate().unwrap();
+        plan.target.unix_socket = Some("/run/x".into());
+        assert!(refused(&plan).contains("--proxy and --unix-socket"));
+        plan.target.unix_socket = None;
+        let to = crate::HostPort {
+            host: "y".into(),
+            port: 1,
+        };
+        plan.target.connect_to = Some(to);
+        assert!(refused(&plan).contains("--proxy and --connect-to"));
     }
 
     #[test]

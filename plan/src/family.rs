@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::invalid::Invalid;
-use crate::target::Target;
 
 /// A version of IP: names are resolved to addresses of it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,19 +32,20 @@ impl Family {
         }
     }
 
-    /// Checks that neither where connections go nor where they come from is of another family,
-    /// as far as that is known before names are resolved.
-    pub(crate) fn validate(self, target: &Target, sources: &[IpAddr]) -> Result<(), Invalid> {
+    /// Checks that neither the `host` that connections go to nor where they come from is of another
+    /// family, as far as that is known before names are resolved.
+    pub(crate) fn validate(
+        self,
+        host: &str,
+        is_unix: bool,
+        sources: &[IpAddr],
+    ) -> Result<(), Invalid> {
         let flag = self.flag();
-        if target.unix_socket.is_some() {
+        if is_unix {
             return Err(Invalid(format!(
                 "--unix-socket and {flag} contradict each other: give only one of them"
             )));
         }
-        let host = match &target.connect_to {
-            Some(instead) => &instead.host,
-            None => &target.host,
-        };
         let other = |address: &IpAddr| !self.has(*address);
         let source = sources.iter().copied().find(other);
         let (what, address) = match (host.parse().ok().filter(other), source) {
@@ -72,18 +72,15 @@ impl fmt::Display for Family {
 mod tests {
     use super::Family::{Ipv4, Ipv6};
     use super::*;
-    use crate::HostPort;
+    use crate::Target;
 
     #[test]
     fn addresses_of_another_family_are_refused_and_names_are_not_known_yet() {
         let check = |family: Family, url: &str, source: Option<&str>, to: Option<&str>| {
-            let mut target = Target::parse(url).unwrap();
-            target.connect_to = to.map(|host| HostPort {
-                host: host.to_owned(),
-                port: 1,
-            });
+            let target = Target::parse(url).unwrap();
+            let host = to.unwrap_or(&target.host);
             let sources: Vec<IpAddr> = source.map(|ip| ip.parse().unwrap()).into_iter().collect();
-            let checked = family.validate(&target, &sources);
+            let checked = family.validate(host, false, &sources);
             checked.map_err(|Invalid(text)| text)
         };
         assert_eq!(
@@ -119,9 +116,7 @@ mod tests {
                 "{text}"
             );
         }
-        let mut unix = Target::parse("http://x/").unwrap();
-        unix.unix_socket = Some("/run/x".into());
-        let Invalid(text) = Ipv4.validate(&unix, &[]).unwrap_err();
+        let Invalid(text) = Ipv4.validate("x", true, &[]).unwrap_err();
         assert!(text.contains("contradict"), "{text}");
     }
 }

@@ -9,6 +9,7 @@ use crate::contact::Contact;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
+use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::run::{self, CONNECTIONS_MAX, THREADS_MAX};
@@ -60,6 +61,14 @@ pub struct Plan {
     /// Local addresses that connections take in turn. Empty: the kernel chooses, or, towards this
     /// very host, as many of 127.0.0.0/8 as the connections need.
     pub source_addresses: Vec<IpAddr>,
+    /// The network device that carries the connections (`SO_BINDTODEVICE`); null: the kernel's
+    /// routes choose.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// The proxy that the connections go through; null: none.
+    #[serde(default, with = "proxy::option")]
+    #[schemars(with = "Option<Proxy>")]
+    pub proxy: Option<Proxy>,
     /// CPUs that the workers are pinned to in turn; empty: the allowed ones.
     pub cpus: Vec<usize>,
     /// `SO_RCVBUF` in bytes; null: the kernel's own.
@@ -141,6 +150,8 @@ impl Plan {
             threads: None,
             family: None,
             source_addresses: Vec::new(),
+            interface: None,
+            proxy: None,
             cpus: Vec::new(),
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
@@ -168,6 +179,8 @@ impl Plan {
             threads,
             family,
             source_addresses,
+            interface,
+            proxy,
             cpus,
             receive_buffer_bytes,
             send_buffer_bytes,
@@ -191,6 +204,8 @@ impl Plan {
             threads: *threads,
             family: *family,
             source_addresses: source_addresses.clone(),
+            interface: interface.clone(),
+            proxy: proxy.as_ref().map(|proxy| proxy.shown(redaction)),
             cpus: cpus.clone(),
             receive_buffer_bytes: *receive_buffer_bytes,
             send_buffer_bytes: *send_buffer_bytes,
@@ -208,6 +223,9 @@ impl Plan {
     /// Has the redaction know the secrets that this sends.
     pub fn tell_secrets(&self) {
         self.request.tell_secrets(&self.target, &self.redaction);
+        if let Some(proxy) = &self.proxy {
+            proxy.tell_secrets(&self.redaction);
+        }
     }
 
     /// Checks that the parts fit together, and says what to change if they don't.
@@ -257,6 +275,8 @@ impl Plan {
             timeout_flag: "--connect-timeout",
             family: self.family,
             source_addresses: self.source_addresses.clone(),
+            interface: self.interface.clone(),
+            proxy: self.proxy.clone(),
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),

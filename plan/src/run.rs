@@ -14,6 +14,7 @@ use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::protocol::{Protocol, Tls};
+use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
@@ -79,6 +80,14 @@ pub struct Plan {
     pub family: Option<Family>,
     /// Local addresses that connections take in turn; empty: the kernel chooses.
     pub source_addresses: Vec<IpAddr>,
+    /// The network device that carries the connections (`SO_BINDTODEVICE`); null: the kernel's
+    /// routes choose.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// The proxy that the connections go through; null: none.
+    #[serde(default, with = "proxy::option")]
+    #[schemars(with = "Option<Proxy>")]
+    pub proxy: Option<Proxy>,
     /// CPUs that the workers are pinned to in turn; empty: the allowed ones, from the last
     /// downwards.
     pub cpus: Vec<usize>,
@@ -167,6 +176,8 @@ impl Plan {
             timeout_s: 2.0,
             family: None,
             source_addresses: Vec::new(),
+            interface: None,
+            proxy: None,
             cpus: Vec::new(),
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
@@ -197,6 +208,8 @@ impl Plan {
             timeout_s,
             family,
             source_addresses,
+            interface,
+            proxy,
             cpus,
             receive_buffer_bytes,
             send_buffer_bytes,
@@ -223,6 +236,8 @@ impl Plan {
             timeout_s: *timeout_s,
             family: *family,
             source_addresses: source_addresses.clone(),
+            interface: interface.clone(),
+            proxy: proxy.as_ref().map(|proxy| proxy.shown(redaction)),
             cpus: cpus.clone(),
             receive_buffer_bytes: *receive_buffer_bytes,
             send_buffer_bytes: *send_buffer_bytes,
@@ -240,6 +255,9 @@ impl Plan {
     /// Has the redaction know the secrets that this sends.
     pub fn tell_secrets(&self) {
         self.request.tell_secrets(&self.target, &self.redaction);
+        if let Some(proxy) = &self.proxy {
+            proxy.tell_secrets(&self.redaction);
+        }
         for rule in &self.expect {
             rule.tell_secrets(&self.redaction);
         }
@@ -255,9 +273,7 @@ impl Plan {
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
-        if let Some(script) = &self.script {
-            script.validate(&self.protocol, self.workload.is_some())?;
-        }
+        self.validate_script()?;
         self.validate_expect()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
@@ -317,6 +333,21 @@ impl Plan {
         )))
     }
 
+    fn validate_script(&self) -> Result<(), Invalid> {
+        let Some(script) = &self.script else {
+            return Ok(());
+        };
+        script.validate(&self.protocol, self.workload.is_some())?;
+        match self.proxy {
+            None => Ok(()),
+            Some(_) => Err(Invalid(
+                "-s and --proxy can't be combined: a script writes its requests for the server \
+                 itself, and chooses the addresses to connect to; drop one of them"
+                    .into(),
+            )),
+        }
+    }
+
     fn validate_expect(&self) -> Result<(), Invalid> {
         if self.expect.is_empty() {
             return Ok(());
@@ -346,6 +377,8 @@ impl Plan {
             timeout_flag: "--timeout",
             family: self.family,
             source_addresses: self.source_addresses.clone(),
+            interface: self.interface.clone(),
+            proxy: self.proxy.clone(),
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),
@@ -407,7 +440,12 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 7] = [
+        let table: [(&str, Spoil); 8] = [
+            ("-s and --proxy", |plan| {
+                let (file, args) = ("a.lua".into(), Vec::new());
+                plan.script = Some(Script { file, args });
+                plan.proxy = Proxy::parse("x:1", &plan.redaction).ok();
+            }),
             ("at least 4 connections", |plan| {
                 (plan.connections, plan.threads) = (2, 4)
             }),

@@ -148,7 +148,7 @@ impl Target {
 /// certain characters (RFC 3986 §3.2.2, RFC 6874); one that ends in a number is an address of
 /// four numbers (RFC 1123 §2.1), but resolvers take any number for one: `22102` is 0.0.86.86 to
 /// them, which is somebody else's (inet_aton(3)).
-fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
+pub(crate) fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
     if host.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
         return None;
     }
@@ -179,7 +179,7 @@ fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
 }
 
 /// `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, or what is wrong with it.
-fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
+pub(crate) fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, rest) = match authority.strip_prefix('[') {
         Some(rest) => match rest.split_once(']').ok_or("the bracket isn't closed")? {
             (host, rest) if host.is_empty() || host.contains(':') => (host, rest),

@@ -1,21 +1,23 @@
 //! A connection for one conversation, blocking: over TCP, a Unix socket or TLS, with one deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::Address;
 use engine::tls::{Blocking, ClientTls};
+use engine::tunnel::{Answered, Opening};
+use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::LoadError;
 use crate::contact::left;
-use crate::{target, tls};
+use crate::{proxy, target, tls};
 use plan::Contact;
 
 /// The most that is received at once, in bytes.
@@ -42,7 +44,14 @@ enum Stream {
 
 /// A stream without TLS.
 #[derive(Debug)]
-pub(super) enum Clear {
+pub(super) struct Clear {
+    socket: Socket,
+    /// What came behind the answer of a proxy, and comes first.
+    ahead: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -56,8 +65,7 @@ impl Conversation {
         tls: Option<&ClientTls>,
         deadline: Time,
     ) -> Result<Conversation, LoadError> {
-        let clear = Clear::connect(address, deadline)
-            .map_err(|why| target::unreachable(contact, address, &why))?;
+        let clear = Clear::connect(contact, address, deadline)?;
         let stream = match tls {
             None => Stream::Clear(clear),
             Some(tls) => {
@@ -153,32 +161,103 @@ impl Stream {
 }
 
 impl Clear {
-    pub(super) fn connect(address: &Address, deadline: Time) -> io::Result<Clear> {
-        match address {
-            Address::Tcp(to) => {
-                let stream = TcpStream::connect_timeout(to, left(deadline)?)?;
-                // Nagle's algorithm would hold the body back until the head is acknowledged
-                // (RFC 896).
-                stream.set_nodelay(true)?;
-                Ok(Clear::Tcp(stream))
+    /// Connects to `address`, and has a proxy that is there lead on to the target.
+    pub(super) fn connect(
+        contact: &Contact,
+        address: &Address,
+        deadline: Time,
+    ) -> Result<Clear, LoadError> {
+        let socket = Socket::connect(address, contact.interface.as_deref(), deadline)
+            .map_err(|why| target::unreachable(contact, address, &why))?;
+        let ahead = Vec::new();
+        let mut clear = Clear { socket, ahead };
+        if let Some(opening) = proxy::opening(contact)? {
+            clear.ahead = clear.lead_on(contact, &opening, deadline)?;
+        }
+        Ok(clear)
+    }
+
+    /// Has a proxy lead it on. Returns what came behind the proxy's answer.
+    fn lead_on(
+        &mut self,
+        contact: &Contact,
+        opening: &Opening,
+        deadline: Time,
+    ) -> Result<Vec<u8>, LoadError> {
+        let failed = |why: &io::Error| match why.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => proxy::slow(contact),
+            _ => proxy::refused(contact, TunnelFault::Closed),
+        };
+        let asked = self
+            .limit(deadline)
+            .and_then(|()| self.write_all(&opening.said));
+        asked.map_err(|why| failed(&why))?;
+        let mut received = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let read = self.limit(deadline).and_then(|()| self.read(&mut buffer));
+            match read {
+                Ok(0) => return Err(proxy::refused(contact, TunnelFault::Closed)),
+                Ok(count) => received.extend_from_slice(&buffer[..count]),
+                Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+                Err(why) => return Err(failed(&why)),
             }
-            Address::Unix(path) => Ok(Clear::Unix(connect_unix(path, deadline)?)),
+            match (opening.read)(&received) {
+                Answered::More => {}
+                Answered::Open(bytes) => return Ok(received.split_off(bytes)),
+                Answered::Not(fault) => return Err(proxy::refused(contact, fault)),
+            }
         }
     }
 
     /// Lets each read and write take no longer than until `deadline`.
     pub(super) fn limit(&self, deadline: Time) -> io::Result<()> {
         let left = left(deadline)?;
-        match self {
-            Clear::Tcp(stream) => {
+        match &self.socket {
+            Socket::Tcp(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
-            Clear::Unix(stream) => {
+            Socket::Unix(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
         }
+    }
+}
+
+impl Socket {
+    fn connect(address: &Address, device: Option<&str>, deadline: Time) -> io::Result<Socket> {
+        match address {
+            Address::Tcp(to) => {
+                let stream = match device {
+                    None => TcpStream::connect_timeout(to, left(deadline)?)?,
+                    Some(device) => connect_over(device, to, deadline)?,
+                };
+                // Nagle's algorithm would hold the body back until the head is acknowledged
+                // (RFC 896).
+                stream.set_nodelay(true)?;
+                Ok(Socket::Tcp(stream))
+            }
+            Address::Unix(path) => Ok(Socket::Unix(connect_unix(path, deadline)?)),
+        }
+    }
+}
+
+/// Connects over a network device. A connect waits for as long as a send may, and is left under way
+/// then (`SO_SNDTIMEO`, socket(7)).
+fn connect_over(device: &str, to: &SocketAddr, deadline: Time) -> io::Result<TcpStream> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket: OwnedFd = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    bind_to_device(&socket, device)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(left(deadline)?))?;
+    match connect(&socket, to) {
+        Ok(()) => Ok(TcpStream::from(socket)),
+        Err(Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
+        Err(why) => Err(why.into()),
     }
 }
 
@@ -192,7 +271,7 @@ fn connect_unix(path: &Path, deadline: Time) -> io::Result<UnixStream> {
         set_socket_timeout(&socket, Timeout::Send, Some(left(deadline)?))?;
         match connect(&socket, &address) {
             Ok(()) => return Ok(UnixStream::from(socket)),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(why) => return Err(why.into()),
         }
     }
@@ -222,18 +301,24 @@ impl Write for Stream {
 
 impl Read for Clear {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Clear::Tcp(stream) => stream.read(buffer),
-            Clear::Unix(stream) => stream.read(buffer),
+        if !self.ahead.is_empty() {
+            let count = self.ahead.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&self.ahead[..count]);
+            self.ahead.drain(..count);
+            return Ok(count);
+        }
+        match &mut self.socket {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
         }
     }
 }
 
 impl Write for Clear {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Clear::Tcp(stream) => stream.write(bytes),
-            Clear::Unix(stream) => stream.write(bytes),
+        match &mut self.socket {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Unix(stream) => stream.write(bytes),
         }
     }
 

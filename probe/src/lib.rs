@@ -20,6 +20,7 @@ mod http1;
 mod http2;
 mod mistaken;
 mod names;
+pub mod proxy;
 pub mod target;
 pub mod tls;
 mod websocket;

@@ -32,6 +32,9 @@ const BAD_REQUEST: &[u8] = b" 400";
 /// The sentence for a URL that should have had the scheme with TLS, or the one without. None where
 /// its port speaks what it says, or nothing that is known here.
 pub fn mistaken(contact: &Contact, address: &Address) -> Option<LoadError> {
+    if contact.is_forwarded() {
+        return None; // The port is the proxy's.
+    }
     let scheme = &contact.target.scheme;
     let other = match scheme.strip_suffix('s') {
         Some(plain) if contact.target.is_secure() => plain.to_owned(),
@@ -68,7 +71,7 @@ fn speaks_tls(contact: &Contact, address: &Address) -> bool {
         identity: None,
         resumption: false,
     };
-    let (Ok(tls), Some(stream)) = (settings.build(), open(address)) else {
+    let (Ok(tls), Some(stream)) = (settings.build(), open(contact, address)) else {
         return false;
     };
     match Blocking::connect(stream, &tls) {
@@ -86,15 +89,15 @@ fn speaks_plainly(contact: &Contact, address: &Address) -> bool {
         Some(_) => PREFACE,
         None => OPTIONS,
     };
-    let answer = answer(address, question).unwrap_or_default();
+    let answer = answer(contact, address, question).unwrap_or_default();
     // Of HTTP/2 the settings, which come first, or a GOAWAY.
     let frame = contact.protocol.http2().is_some() && matches!(answer.get(3), Some(4 | 7));
     answer.starts_with(STATUS) && !answer.ends_with(BAD_REQUEST) || frame
 }
 
 /// What comes back for a question, as far as the status in a status line.
-fn answer(address: &Address, question: &[u8]) -> Option<Vec<u8>> {
-    let mut stream = open(address)?;
+fn answer(contact: &Contact, address: &Address, question: &[u8]) -> Option<Vec<u8>> {
+    let mut stream = open(contact, address)?;
     stream.write_all(question).ok()?;
     let mut said = vec![0; STATUS_LINE_BYTES];
     let mut length = 0;
@@ -110,9 +113,9 @@ fn answer(address: &Address, question: &[u8]) -> Option<Vec<u8>> {
     (!said.is_empty()).then_some(said)
 }
 
-fn open(address: &Address) -> Option<Clear> {
+fn open(contact: &Contact, address: &Address) -> Option<Clear> {
     let deadline = Time::now() + LOOK;
-    let stream = Clear::connect(address, deadline).ok()?;
+    let stream = Clear::connect(contact, address, deadline).ok()?;
     stream.limit(deadline).ok()?;
     Some(stream)
 }

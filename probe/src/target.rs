@@ -1,9 +1,11 @@
 //! From a plan's target to addresses, and what to say when nobody is there.
 
+use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
-use engine::Address;
+use engine::{Address, bind_to_device};
+use measure::foreign::Foreign;
 use measure::time::Time;
 
 use crate::LoadError;
@@ -20,19 +22,20 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
     if let Some(path) = &target.unix_socket {
         return Ok(vec![Address::Unix(path.clone())]);
     }
-    let (host, port) = match &target.connect_to {
-        Some(instead) => (&*instead.host, instead.port),
-        None => (&*target.host, target.port),
+    let (host, port) = contact.peer();
+    let elsewhere = match contact.proxy {
+        Some(_) => "give another --proxy",
+        None => "connect elsewhere with --connect-to",
     };
     let wanted = contact.family;
     let found = look_up(host, port, wanted, deadline).map_err(|why| {
         LoadError::Unresolved(format!(
-            "can't resolve {host:?} ({why}): check the name, or connect elsewhere with --connect-to"
+            "can't resolve {host:?} ({why}): check the name, or {elsewhere}"
         ))
     })?;
     if let Some(wanted) = wanted.filter(|_| found.is_empty()) {
         return Err(LoadError::Unresolved(format!(
-            "{host:?} has no {wanted} address: drop {}, or connect elsewhere with --connect-to",
+            "{host:?} has no {wanted} address: drop {}, or {elsewhere}",
             wanted.flag()
         )));
     }
@@ -92,10 +95,53 @@ pub fn unreachable(contact: &Contact, address: &Address, why: &io::Error) -> Loa
         }
         _ => "check the address",
     };
+    let what = match contact.proxy {
+        Some(_) => "the proxy ",
+        None => "",
+    };
     LoadError::Unreachable(format!(
-        "{}: can't connect to {address} ({why}); {advice}",
+        "{}: can't connect to {what}{address} ({why}); {advice}",
         contact.url()
     ))
+}
+
+/// Where Linux lists the network devices (sysfs(5)).
+const DEVICES: &str = "/sys/class/net";
+
+/// Checks that connections can be bound to the device `name`.
+///
+/// # Errors
+/// There is no such device; the sentence says which there are. Or this process may not do that.
+pub fn check_interface(name: Option<&str>) -> Result<(), LoadError> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    let bound = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+        .and_then(|socket| bind_to_device(&socket, name));
+    bound.map_err(|why| {
+        let shown = Foreign::new(name);
+        LoadError::Unreachable(match why.kind() {
+            io::ErrorKind::PermissionDenied => format!(
+                "--interface {shown}: this process may not bind sockets to a device ({why}): that \
+                 takes Linux 5.7 or CAP_NET_RAW; or give an address of the device instead"
+            ),
+            _ => format!(
+                "--interface {shown}: there's no such network device ({why}); there are {}",
+                devices().join(", ")
+            ),
+        })
+    })
+}
+
+/// The names of the network devices that there are, in order.
+fn devices() -> Vec<String> {
+    let entries = fs::read_dir(DEVICES).into_iter().flatten().flatten();
+    // Files such as `bonding_masters` stand beside them.
+    let devices = entries.filter(|entry| entry.path().is_dir());
+    let names = devices.map(|entry| Foreign::new(entry.file_name().to_string_lossy()).to_string());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
 }
 
 /// Checks that every source address belongs to this host (bind(2), `EADDRNOTAVAIL`).
@@ -157,6 +203,19 @@ mod tests {
         plan.family = Some(Family::Ipv6);
         let text = resolve(&plan.contact(), deadline).unwrap_err().to_string();
         assert!(text.contains("has no IPv6 address: drop --ipv6"), "{text}");
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_refused_with_those_that_are() {
+        assert_eq!(check_interface(None), Ok(()));
+        assert_eq!(check_interface(Some("lo")), Ok(()));
+        let text = check_interface(Some("nowhere0")).unwrap_err().to_string();
+        assert!(
+            text.contains("--interface nowhere0: there's no such"),
+            "{text}"
+        );
+        let (_, listed) = text.split_once("; there are ").unwrap();
+        assert!(listed.split(", ").any(|name| name == "lo"), "{text}");
     }
 
     #[test]

@@ -33,7 +33,10 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
     let columns = data.as_ref().map_or(&[][..], |data| data.columns());
     let mut rows = data.as_ref().map(|data| data.rows_of(0)).transpose()?;
     let mut chance = Chance::new(plan.seed, 0, 1, unix_nanoseconds);
-    let encoding = Encoding::Http1 { keep_alive: true };
+    let encoding = Encoding::Http1 {
+        keep_alive: true,
+        absolute: false,
+    };
     let steps = workload.steps.iter().enumerate();
     let mut made = Vec::new();
     let sent = steps.filter(|(_, step)| workload.sends(step));

@@ -237,13 +237,21 @@ impl Source {
 }
 
 fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid> {
+    let contact = Contact {
+        target: step.target.clone(),
+        request: step.request.clone(),
+        ..plan.contact()
+    };
     let is_http2 = matches!(plan.protocol, Protocol::Http2 { .. });
     let encoding = match is_http2 {
         true => Encoding::Http2,
         false => Encoding::Http1 {
             keep_alive: plan.keep_alive,
+            absolute: contact.is_forwarded(),
         },
     };
+    let proxied = proxied(step, &contact);
+    let step = proxied.as_ref().unwrap_or(step);
     if let Some(recipe) = Recipe::of(step, encoding, columns)? {
         // Whatever a variable of the environment is called, it may be a secret.
         let hidden = recipe
@@ -252,11 +260,6 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         plan.redaction.learn(hidden, "");
         return Ok(Ready::Made(recipe));
     }
-    let contact = Contact {
-        target: step.target.clone(),
-        request: step.request.clone(),
-        ..plan.contact()
-    };
     let ready = match is_http2 {
         true => contact.http2().map(Ready::Http2),
         false => {
@@ -265,6 +268,16 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         }
     };
     ready.map_err(|Invalid(what)| Invalid(format!("{}{what}", step.place())))
+}
+
+/// The step as a proxy gets it, where that is told who asks. (No templates are in base64.)
+fn proxied(step: &Step, contact: &Contact) -> Option<Step> {
+    let proxy = contact.proxy.as_ref().filter(|_| contact.is_forwarded())?;
+    let (name, value) = proxy.field_beside(&step.request.headers)?;
+    let mut step = step.clone();
+    let field = (name.to_owned(), value.to_owned());
+    step.request.headers.push(field);
+    Some(step)
 }
 
 impl Picking {

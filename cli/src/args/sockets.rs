@@ -10,8 +10,8 @@ use super::values;
 /// The heading under which these stand in a help.
 pub(super) const CONNECTION: &str = "Connections";
 
-/// Where connections go instead, over which version of IP, where they come from, and the buffers of
-/// their sockets.
+/// Where connections go instead, over which version of IP, where they come from, through which
+/// proxy, and the buffers of their sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
     /// Connect to this Unix socket instead of TCP
@@ -34,6 +34,15 @@ pub(crate) struct Sockets {
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/24
     #[arg(long, value_name = "LIST|CIDR", help_heading = CONNECTION)]
     pub(crate) source_ip: Option<String>,
+
+    /// Connect over this network device (SO_BINDTODEVICE), or from this local address
+    #[arg(long, value_name = "NAME|ADDRESS", help_heading = CONNECTION)]
+    pub(crate) interface: Option<String>,
+
+    /// Go through an HTTP proxy, http://[USER:PASSWORD@]HOST:PORT: requests to http:// in absolute
+    /// form, everything else through a CONNECT tunnel (http_proxy and the like aren't read)
+    #[arg(long, value_name = "URL", help_heading = CONNECTION)]
+    pub(crate) proxy: Option<String>,
 
     /// Receive buffer of each socket (SO_RCVBUF)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = CONNECTION)]

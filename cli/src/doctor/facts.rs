@@ -1,6 +1,8 @@
 //! What the rules look at, read from /proc and /sys. What cannot be read is `None`.
 
 use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
 
 use measure::host::Host;
 use supervisor::network::namespace::Refused;
@@ -31,6 +33,8 @@ pub(super) struct Facts {
     pub(super) steal: Option<f64>,
     /// Whether a private network can be had, or what was refused and what to do.
     pub(super) private_network: Option<Result<(), String>>,
+    /// Whether sockets can be bound to a device, or what was refused.
+    pub(super) device_binding: Option<Result<(), String>>,
 }
 
 impl Facts {
@@ -51,7 +55,20 @@ impl Facts {
             timers: timers::lateness(),
             steal: text("/proc/stat").as_deref().and_then(steal_share),
             private_network: Some(network::possible().map_err(|Refused(why)| why)),
+            device_binding: device_binding(),
         }
+    }
+}
+
+/// Tried on loopback, which is everywhere; unknown where even that isn't.
+fn device_binding() -> Option<Result<(), String>> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    match engine::bind_to_device(&socket, "lo") {
+        Ok(()) => Some(Ok(())),
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Some(Err(format!(
+            "binding to a device takes Linux 5.7 or CAP_NET_RAW ({why})"
+        ))),
+        Err(_) => None,
     }
 }
 

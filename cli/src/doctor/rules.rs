@@ -42,6 +42,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         loopback,
         queueing,
         private,
+        device,
     ];
     rules.iter().map(|rule| rule(facts)).collect()
 }
@@ -317,6 +318,16 @@ fn private(facts: &Facts) -> Finding {
     }
 }
 
+fn device(facts: &Facts) -> Finding {
+    let finding = Finding::new("network", "binding to a device");
+    match &facts.device_binding {
+        None => finding.unknown(),
+        Some(Ok(())) => finding.ok("allowed: --interface takes devices and addresses"),
+        // It distorts nothing.
+        Some(Err(why)) => finding.ok(&format!("--interface takes addresses only: {why}")),
+    }
+}
+
 fn loopback(facts: &Facts) -> Finding {
     let finding = Finding::new("network", "loopback MTU");
     match facts.host.loopback_mtu {
@@ -430,6 +441,7 @@ mod tests {
         host.port_range = Some((1024, 65535));
         host.congestion_control = Some("cubic".to_string());
         facts.private_network = Some(Ok(()));
+        facts.device_binding = Some(Ok(()));
         host.loopback_mtu = Some(65536);
         host.queueing = Some([("lo".to_string(), vec!["noqueue".to_string()])].into());
         facts
@@ -452,7 +464,7 @@ mod tests {
             .iter()
             .filter(|finding| finding.state == State::Unknown)
             .count();
-        assert_eq!(unknown, 17);
+        assert_eq!(unknown, 18);
     }
 
     #[test]

@@ -48,7 +48,10 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.family = arguments.sockets.family();
-    plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
+    let way = route::take(&arguments.sockets, &mut plan.target, &plan.redaction)?;
+    plan.source_addresses = way.sources;
+    plan.interface = way.interface;
+    plan.proxy = way.proxy;
     route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
     plan.validate().map_err(|invalid| invalid.to_string())?;
     Ok(plan)
@@ -86,7 +89,8 @@ mod tests {
     fn every_word_finds_its_place() {
         let words = "-c 19k -d 1h --open-rate 2k --heartbeat 10s --heartbeat-timeout 5s \
                      --connect-timeout 3s --back-off 1s..1m --retries 3 --seed 7 -t 2 -m HEAD \
-                     -H X-A:b -u me:x -4 --source-ip 127.0.1.0/30 --engine epoll";
+                     -H X-A:b -u me:x -4 --source-ip 127.0.1.0/30 --engine epoll \
+                     --interface lo --proxy http://127.0.0.1:3128";
         let plan = planned(&format!("{words} {URL}")).unwrap();
         assert_eq!((plan.connections, plan.duration_s), (19_000, 3600.0));
         assert_eq!((plan.open_rate, plan.heartbeat_s), (2000.0, 10.0));
@@ -101,6 +105,8 @@ mod tests {
         assert_eq!(plan.request.headers[1..], [basic]);
         assert_eq!((plan.source_addresses.len(), &*plan.engine), (2, "epoll"));
         assert_eq!(plan.family, Some(Family::Ipv4));
+        assert_eq!(plan.interface.as_deref(), Some("lo"));
+        assert_eq!(plan.proxy.unwrap().place(), "127.0.0.1:3128");
     }
 
     #[test]

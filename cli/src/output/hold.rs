@@ -12,7 +12,7 @@ use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 use super::closes;
 use super::table;
 use super::terminal::Paint;
-use super::text::{DISTRUST, errors, generator_line, interrupted};
+use super::text::{DISTRUST, errors, generator_line, interrupted, way};
 use super::times;
 use super::width;
 
@@ -85,12 +85,11 @@ fn head(record: &Record) -> String {
     };
     let every = wrk_time_us(plan.heartbeat_s * 1e6);
     let opening = wrk_time_us(record.opening_s * 1e6);
+    let url = plan.url() + &way(plan.interface.as_deref(), plan.proxy.as_ref());
     if record.connections.survival.is_none() {
         return format!(
             "Held nothing @ {}\n  {} of {} connections were open after {opening}\n",
-            plan.url(),
-            record.connections.standing,
-            plan.connections,
+            url, record.connections.standing, plan.connections,
         );
     }
     format!(
@@ -102,7 +101,7 @@ fn head(record: &Record) -> String {
             EndedBy::Interrupt | EndedBy::Terminate => wrk_time_us(record.duration_s * 1e6),
             _ => wrk_time_s(record.duration_s),
         },
-        plan.url(),
+        url,
     )
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use load::Record;
+use load::plan::Proxy;
 use measure::counters::ErrorKind;
 use measure::foreign::Foreign;
 use measure::record::{
@@ -140,6 +141,9 @@ fn refused(record: &Record) -> &'static str {
         ErrorKind::ConnectTimeout,
         ErrorKind::TlsTimeout,
         ErrorKind::GreetingTimeout,
+        ErrorKind::ProxyRefused,
+        ErrorKind::ProxyFailed,
+        ErrorKind::ProxyTimeout,
         ErrorKind::Unreachable,
     ];
     let others = others.into_iter().map(|kind| count(record, kind)).sum();
@@ -307,7 +311,8 @@ fn connections(record: &Record) -> String {
             wrk_bytes(http2.connection_window_bytes.into()),
         ));
     }
-    text.push_str(&format!("Connections: {} opened", connections.opened));
+    let way = way(record.plan.interface.as_deref(), record.plan.proxy.as_ref());
+    text.push_str(&format!("Connections: {} opened{way}", connections.opened));
     for (count, whose) in [
         (connections.reopened, "the server closed"),
         (connections.reconnects, "broke"),
@@ -317,9 +322,14 @@ fn connections(record: &Record) -> String {
         }
     }
     text.push('\n');
+    let is_tunnelled = record.plan.proxy.is_some() && !record.plan.contact().is_forwarded();
+    let tcp = match is_tunnelled {
+        true => "TCP and CONNECT",
+        false => "TCP",
+    };
     let parts = [
         ("whole", &connections.set_up_time_us),
-        ("TCP", &connections.tcp_time_us),
+        (tcp, &connections.tcp_time_us),
     ];
     let told: Vec<String> = parts.into_iter().filter_map(part).collect();
     if !told.is_empty() {
@@ -329,6 +339,13 @@ fn connections(record: &Record) -> String {
         text.push_str(&secured(record, tls));
     }
     text
+}
+
+/// Over what connections went, where that wasn't the kernel's choice, and through whom.
+pub(super) fn way(interface: Option<&str>, proxy: Option<&Proxy>) -> String {
+    let device = interface.map(|name| format!(" over {}", Foreign::new(name)));
+    let proxy = proxy.map(|proxy| format!(" through the proxy {}", proxy.place()));
+    [device, proxy].into_iter().flatten().collect()
 }
 
 /// What was agreed on, and what the handshakes cost; how many a second where each exchange has one.

@@ -56,6 +56,8 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
         target: target.map_err(|invalid| invalid.to_string())?,
         family: None,
         source_addresses: Vec::new(),
+        interface: None,
+        proxy: None,
         ..plan.clone()
     };
     if let Some(tls) = &mut plan.tls {

@@ -98,7 +98,10 @@ pub(crate) fn without_request(
     }
     route::secure(&arguments.tls, plan.tls.as_mut(), &plan.target.scheme)?;
     plan.family = arguments.sockets.family();
-    plan.source_addresses = route::take(&arguments.sockets, &mut plan.target)?;
+    let way = route::take(&arguments.sockets, &mut plan.target, &plan.redaction)?;
+    plan.source_addresses = way.sources;
+    plan.interface = way.interface;
+    plan.proxy = way.proxy;
     Ok(plan)
 }
 
@@ -321,6 +324,16 @@ pub(super) mod tests {
             ("-c 30k", "--source-ip"),
             ("-b @/nonexistent", "can't read"),
             ("-b @/dev/null", "drop -b"),
+            ("--unix-socket a --interface lo", "contradict"),
+            ("--unix-socket a --proxy x:1", "contradict"),
+            ("--connect-to :::1 --proxy x:1", "contradict"),
+            ("--proxy x", "the port is missing; write http://"),
+            ("--proxy socks5://x:1", "plain HTTP to proxies, not socks5"),
+            ("--proxy [::1]:1 -4", "::1 isn't an IPv4 address"),
+            ("--proxy [::1]:1 --source-ip 127.0.0.2", "one is IPv4"),
+            ("--interface ::1", "one is IPv4"),
+            ("--interface a/b", "expected a network device such as eth0"),
+            ("--interface 127.0.0.2 --source-ip 127.0.0.3", "only one"),
             ("--unix-socket a --source-ip 127.0.0.2", "contradict"),
             ("--unix-socket a --connect-to :::1", "contradict"),
             ("--source-ip ::1", "one is IPv4"),
@@ -416,6 +429,37 @@ pub(super) mod tests {
     fn many_source_addresses_make_room_for_many_connections() {
         let plan = planned(&format!("-c 30k --source-ip 127.0.1.0/28 {URL}")).unwrap();
         assert_eq!(plan.source_addresses.len(), 14);
+    }
+
+    #[test]
+    fn an_interface_is_a_device_or_an_address() {
+        let plan = planned(&format!("--interface eth0 --source-ip 127.0.0.2 {URL}")).unwrap();
+        assert_eq!(plan.interface.as_deref(), Some("eth0"));
+        assert_eq!(plan.source_addresses.len(), 1);
+        let plan = planned(&format!("--interface 127.0.0.2 {URL}")).unwrap();
+        assert_eq!(plan.interface, None);
+        assert_eq!(plan.source_addresses[0].to_string(), "127.0.0.2");
+    }
+
+    #[test]
+    fn a_proxy_is_in_the_plan_and_its_password_in_nothing_that_is_written() {
+        let plan = planned(&format!("--proxy http://me:canary@p:3128 {URL}")).unwrap();
+        let proxy = plan.proxy.clone().unwrap();
+        assert_eq!(proxy.place(), "p:3128");
+        assert_eq!(proxy.authorization.as_deref(), Some("Basic bWU6Y2FuYXJ5"));
+        let recorded = serde_json::to_string(&plan.recorded()).unwrap();
+        assert!(
+            recorded.contains("\"authorization\":\"redacted:"),
+            "{recorded}"
+        );
+        assert!(!recorded.contains("bWU6Y2FuYXJ5"), "{recorded}");
+        for words in [
+            "--proxy https://me:canary@p:1",
+            "--proxy http://me:canary@p",
+        ] {
+            let text = planned(&format!("{words} {URL}")).unwrap_err();
+            assert!(!text.contains("canary"), "{text}");
+        }
     }
 
     #[test]

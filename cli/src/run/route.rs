@@ -1,21 +1,40 @@
-//! Which way connections take: over which socket, to which host, from which addresses, how they are
-//! secured, and who asks.
+//! Which way connections take: over which socket, to which host, from which addresses and device,
+//! through which proxy, how they are secured, and who asks.
 
 use std::net::IpAddr;
 
 use load::Redaction;
-use load::plan::{self, HostPort, Request, Target};
+use load::plan::{self, HostPort, Proxy, Request, Target};
 use load::protocol::Tls;
 
 use super::addresses;
 use crate::args::{self, sockets::Sockets};
 
-/// Has `target` reached as the arguments say; returns the source addresses that they name.
-pub(crate) fn take(arguments: &Sockets, target: &mut Target) -> Result<Vec<IpAddr>, String> {
+/// Where connections come from, and through what they go.
+pub(crate) struct Way {
+    /// See [`load::Plan::source_addresses`].
+    pub(crate) sources: Vec<IpAddr>,
+    /// See [`load::Plan::interface`].
+    pub(crate) interface: Option<String>,
+    /// See [`load::Plan::proxy`].
+    pub(crate) proxy: Option<Proxy>,
+}
+
+/// Has `target` reached as the arguments say; returns the rest of what they say about the way.
+pub(crate) fn take(
+    arguments: &Sockets,
+    target: &mut Target,
+    redaction: &Redaction,
+) -> Result<Way, String> {
+    // Before anything is said: it may hold a password.
+    let proxy = arguments.proxy.as_ref();
+    let proxy = proxy.map(|text| Proxy::parse(text, redaction)).transpose();
+    let proxy = proxy.map_err(|invalid| invalid.to_string())?;
     if let Some(path) = &arguments.unix_socket {
         let other = [
             (!arguments.connect_to.is_empty(), "--connect-to"),
             (arguments.source_ip.is_some(), "--source-ip"),
+            (arguments.interface.is_some(), "--interface"),
         ];
         if let Some((_, flag)) = other.iter().find(|(given, _)| *given) {
             return Err(format!(
@@ -30,12 +49,38 @@ pub(crate) fn take(arguments: &Sockets, target: &mut Target) -> Result<Vec<IpAdd
             target.connect_to = rule.apply(&target.host, target.port);
         }
     }
-    let Some(text) = &arguments.source_ip else {
-        return Ok(Vec::new());
+    let (sources, interface) = origin(arguments)?;
+    let host = match (&proxy, &target.connect_to) {
+        (Some(proxy), _) => &proxy.host,
+        (None, Some(HostPort { host, .. })) => host,
+        (None, None) => &target.host,
     };
-    let sources = addresses::sources(text)?;
-    one_family(target, &sources)?;
-    Ok(sources)
+    one_family(host, &sources)?;
+    Ok(Way {
+        sources,
+        interface,
+        proxy,
+    })
+}
+
+/// The addresses and the device that connections come from. An address of --interface is a source
+/// address like any other.
+fn origin(arguments: &Sockets) -> Result<(Vec<IpAddr>, Option<String>), String> {
+    let interface = arguments.interface.as_deref();
+    let address = interface.and_then(|text| text.parse::<IpAddr>().ok());
+    let sources = match (&arguments.source_ip, address) {
+        (Some(_), Some(_)) => {
+            return Err(
+                "--interface and --source-ip both set the address to connect from: give only one \
+                 of them, or a device with --interface"
+                    .to_owned(),
+            );
+        }
+        (Some(text), None) => addresses::sources(text)?,
+        (None, address) => address.into_iter().collect(),
+    };
+    let device = interface.filter(|_| address.is_none());
+    Ok((sources, device.map(str::to_owned)))
 }
 
 /// Has a plan's `tls` as the arguments say; refuses them where the URL's `scheme` has none.
@@ -83,11 +128,7 @@ pub(crate) fn authenticate(
 }
 
 /// A connection cannot come from an address of the other family than it goes to.
-fn one_family(target: &Target, sources: &[IpAddr]) -> Result<(), String> {
-    let host = target
-        .connect_to
-        .as_ref()
-        .map_or(&target.host, |HostPort { host, .. }| host);
+fn one_family(host: &str, sources: &[IpAddr]) -> Result<(), String> {
     let Ok(to) = host.parse::<IpAddr>() else {
         return Ok(());
     };

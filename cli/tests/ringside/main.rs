@@ -22,6 +22,7 @@ mod network;
 mod output;
 mod pack;
 mod peers;
+mod proxy;
 mod record;
 mod resume;
 mod scripts;

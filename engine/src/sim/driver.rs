@@ -495,6 +495,10 @@ impl Driver for Sim {
         if !options.source.is_none_or(|source| source.is_loopback()) {
             return Err(Refused::Kernel(Fault::from_errno(libc::EADDRNOTAVAIL)));
         }
+        let device = options.device.as_deref();
+        if device.is_some_and(|device| device != "lo") {
+            return Err(Refused::Kernel(Fault::from_errno(libc::ENODEV)));
+        }
         let token = self.open(
             Kind::Connection {
                 end: 0,

@@ -22,10 +22,10 @@
 //!
 //! # What the world is like
 //!
-//! It owns 127.0.0.0/8, ::1 and all paths. Segments of one direction keep their order and take
-//! [`Faults::latency_ns`] and chance. A sender may have as many bytes under way as its send buffer
-//! and the receiver's receive buffer hold. Bytes to a socket that was closed are answered by a
-//! reset. Ports never run out.
+//! It owns 127.0.0.0/8, ::1, all paths and the device `lo`. Segments of one direction keep their
+//! order and take [`Faults::latency_ns`] and chance. A sender may have as many bytes under way as
+//! its send buffer and the receiver's receive buffer hold. Bytes to a socket that was closed are
+//! answered by a reset. Ports never run out.
 
 mod driver;
 mod peer;

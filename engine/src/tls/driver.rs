@@ -234,6 +234,10 @@ impl<D: Driver> Driver for Tls<D> {
         })
     }
 
+    fn is_tunnelling(&self, socket: Token) -> bool {
+        self.inner.is_tunnelling(socket)
+    }
+
     fn waker(&self) -> Waker {
         self.inner.waker()
     }

@@ -133,6 +133,22 @@ pub fn a_connection_leaves_from_its_source_address<D: Driver>(open: Open<'_, D>)
     }
 }
 
+pub fn a_connection_goes_over_the_device_that_was_asked_for<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_, address) = bench.listen();
+    let over = |device: &str| SocketOptions {
+        device: Some(device.into()),
+        ..Default::default()
+    };
+    let client = bench.connect_with(&address, &over("lo"));
+    bench.until("both ends", |bench| {
+        bench.story(client).connected && bench.accepted.len() == 1
+    });
+    let nowhere = bench.driver.connect(&address, &over("nowhere0"));
+    let no_device = Refused::Kernel(Fault::from_errno(libc::ENODEV));
+    assert_eq!(nowhere, Err(no_device));
+}
+
 pub fn a_closed_listener_takes_no_more_and_its_connections_live_on<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
     let (listener, address) = bench.listen();

@@ -84,6 +84,7 @@ macro_rules! every_driver {
                 a_unix_path_without_listener_fails,
                 unix_connects_beyond_the_backlog_stand_in_the_end,
                 a_connection_leaves_from_its_source_address,
+                a_connection_goes_over_the_device_that_was_asked_for,
                 a_closed_listener_takes_no_more_and_its_connections_live_on,
                 only_listeners_have_an_address,
                 a_taken_address_is_refused_unless_shared,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use engine::tls::{Secured, TlsFault};
-use engine::{Address, Driver, Fault, Refused, SocketOptions};
+use engine::{Address, Driver, Fault, Refused, SocketOptions, TunnelFault};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use plan::{Contact, Invalid};
@@ -28,7 +28,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// To these `addresses`, with what `contact` says.
+    /// To these `addresses`, over the device and with what `contact` says.
     ///
     /// # Errors
     /// What is to be said cannot be encoded.
@@ -37,6 +37,10 @@ impl Route {
         addresses: &[Address],
         options: SocketOptions,
     ) -> Result<Route, Invalid> {
+        let options = SocketOptions {
+            device: contact.interface.as_deref().map(Into::into),
+            ..options
+        };
         Ok(Route {
             addresses: addresses.to_vec(),
             sources: contact.source_addresses.clone(),
@@ -164,9 +168,11 @@ impl<D: Driver, X> Core<D, X> {
             return Some(ErrorKind::GreetingTimeout);
         }
         let is_shaking_hands = |socket| self.driver.is_shaking_hands(socket);
-        Some(match session.socket.is_some_and(is_shaking_hands) {
-            true => ErrorKind::TlsTimeout,
-            false => ErrorKind::ConnectTimeout,
+        let is_tunnelling = |socket| self.driver.is_tunnelling(socket);
+        Some(match session.socket {
+            Some(socket) if is_shaking_hands(socket) => ErrorKind::TlsTimeout,
+            Some(socket) if is_tunnelling(socket) => ErrorKind::ProxyTimeout,
+            _ => ErrorKind::ConnectTimeout,
         })
     }
 
@@ -270,6 +276,8 @@ pub(crate) fn error_kind(fault: Fault) -> ErrorKind {
         Fault::Tls(TlsFault::NoCommonProtocol) => ErrorKind::NoCommonProtocol,
         Fault::Tls(tls) if tls.is_certificate() => ErrorKind::TlsCertificate,
         Fault::Tls(_) => ErrorKind::TlsFailed,
+        Fault::Tunnel(TunnelFault::Refused(_)) => ErrorKind::ProxyRefused,
+        Fault::Tunnel(TunnelFault::Broken | TunnelFault::Closed) => ErrorKind::ProxyFailed,
         Fault::Other(_) => ErrorKind::Other,
     }
 }

@@ -126,6 +126,7 @@ fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
         engine_reason: "simulated".into(),
         addresses: vec![address()],
         tls: None,
+        tunnel: None,
     };
     let workers = outcomes.len() as u32;
     judge::record(plan.clone(), &ground, workers, Memory::default(), outcomes)

@@ -10,6 +10,7 @@
 
 mod chunked;
 pub mod client;
+pub mod connect;
 mod faults;
 mod fields;
 mod head;

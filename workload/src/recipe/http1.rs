@@ -9,19 +9,24 @@ use super::parts::{Parts, escape_of, sample};
 use super::template::Template;
 
 /// The head of a request up to its body. `body_bytes` is the length of the body if that is the same
-/// every time.
+/// every time. It goes to the server, or in absolute form to a proxy.
 ///
 /// # Errors
 /// It cannot be sent, whatever the values are.
 pub(super) fn head(
     parts: &Parts<'_>,
-    keep_alive: bool,
+    (keep_alive, absolute): (bool, bool),
     body_bytes: Option<usize>,
 ) -> Result<Program, Misuse> {
-    check(parts, keep_alive)?;
+    let origin = match absolute {
+        true => format!("http://{}", parts.target.authority()),
+        false => String::new(),
+    };
+    check(parts, &origin, keep_alive)?;
     let mut head = Program::new(false);
     head.text(parts.method.as_bytes());
     head.text(b" ");
+    head.text(origin.as_bytes());
     head.template(&parts.path, Escape::Percent);
     head.text(b" HTTP/1.1\r\n");
     field(&mut head, "Host", &parts.host());
@@ -57,7 +62,7 @@ fn field(head: &mut Program, name: &str, template: &Template) {
 }
 
 /// Holds the request with sample values to what any other request is held to.
-fn check(parts: &Parts<'_>, keep_alive: bool) -> Result<(), Misuse> {
+fn check(parts: &Parts<'_>, origin: &str, keep_alive: bool) -> Result<(), Misuse> {
     let fields = parts.sample_fields();
     let fields: Vec<(&str, &str)> = fields
         .iter()
@@ -65,7 +70,7 @@ fn check(parts: &Parts<'_>, keep_alive: bool) -> Result<(), Misuse> {
         .collect();
     let spec = RequestSpec {
         method: parts.method,
-        target: &sample(&parts.path),
+        target: &format!("{origin}{}", sample(&parts.path)),
         host: &parts.target.authority(),
         fields: &fields,
         body: &parts.body.sample(),

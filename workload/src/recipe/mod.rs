@@ -37,6 +37,8 @@ pub enum Encoding {
     Http1 {
         /// Whether more requests follow on the connection. If not, `Connection: close` says so.
         keep_alive: bool,
+        /// Whether they go to a proxy, in absolute form (RFC 9112 §3.2.2).
+        absolute: bool,
     },
     /// As a block of fields that any connection can send, and the body behind it.
     Http2,
@@ -90,7 +92,10 @@ impl Recipe {
         let body = body.finished();
         let body_bytes = body.constant().map(<[u8]>::len);
         let head = match encoding {
-            Encoding::Http1 { keep_alive } => http1::head(&parts, keep_alive, body_bytes),
+            Encoding::Http1 {
+                keep_alive,
+                absolute,
+            } => http1::head(&parts, (keep_alive, absolute), body_bytes),
             Encoding::Http2 => http2::head(&parts, body_bytes),
         };
         let head = head.map_err(|misuse| invalid(&misuse))?;

@@ -9,7 +9,10 @@ use super::functions::Known;
 use super::{Chance, Encoding, Recipe};
 use crate::formats;
 
-const HTTP1: Encoding = Encoding::Http1 { keep_alive: true };
+const HTTP1: Encoding = Encoding::Http1 {
+    keep_alive: true,
+    absolute: false,
+};
 const COLUMNS: [&str; 3] = ["a", "b", "c"];
 
 fn step(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
@@ -304,15 +307,20 @@ fn a_recipe_makes_the_bytes_that_a_constant_request_has() {
     for method in ["GET", "POST", "DELETE", "HEAD"] {
         for headers in headers {
             for body in ["", "{{a}}", "body", "{{a}}{{a}}{{c}}"] {
-                for keep_alive in [true, false] {
-                    same_as_constant(method, headers, body, keep_alive);
+                for (keep_alive, proxied) in [(true, false), (false, false), (true, true)] {
+                    same_as_constant(method, headers, body, (keep_alive, proxied));
                 }
             }
         }
     }
 }
 
-fn same_as_constant(method: &str, headers: &[(&str, &str)], body: &str, keep_alive: bool) {
+fn same_as_constant(
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+    (keep_alive, proxied): (bool, bool),
+) {
     let sized = headers.iter().any(|(name, _)| *name == "content-length");
     if sized && body != "body" {
         return;
@@ -332,9 +340,17 @@ fn same_as_constant(method: &str, headers: &[(&str, &str)], body: &str, keep_ali
     plan.request.headers = filled_headers.collect();
     let mut contact = plan.contact();
     contact.keep_alive = keep_alive;
+    if proxied {
+        let proxy = plan::Proxy::parse("http://proxy:3128", &plan.redaction);
+        contact.proxy = Some(proxy.unwrap());
+    }
 
     let (mut out, mut chance) = (Vec::new(), chance());
-    compiled(&templated, Encoding::Http1 { keep_alive }).make(&row[..], &mut chance, &mut out);
+    let encoding = Encoding::Http1 {
+        keep_alive,
+        absolute: proxied,
+    };
+    compiled(&templated, encoding).make(&row[..], &mut chance, &mut out);
     let expected = contact.http1().unwrap();
     assert_eq!(
         out.escape_ascii().to_string(),

@@ -90,6 +90,16 @@ pub fn of_row<'a>(row: &'a Measured<'_>, rounds: &'a [Round]) -> Vec<StepRounds<
     names.into_iter().map(step).collect()
 }
 
+/// The requests of one `record`, which is a round of its own, with their names; empty as above.
+pub fn of_record(whole: &Sample, record: &Record) -> Vec<(String, Vec<Sample>)> {
+    let steps = match record.steps.len() {
+        0 | 1 => &[][..],
+        _ => &record.steps,
+    };
+    let step = |step: &Step| (step.name.clone(), vec![sample(whole, step)]);
+    steps.iter().map(step).collect()
+}
+
 /// The request of this name in each of the rounds that have it.
 fn named<'a, 'r>(
     name: &'r str,

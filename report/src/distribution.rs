@@ -1,5 +1,5 @@
-//! How long exchanges took, all rounds of a row, or of one of its requests, together: their histograms merged, never their
-//! percentiles averaged.
+//! How long exchanges took, all rounds of a row, or of one of its requests, together: their
+//! histograms merged, never their percentiles averaged.
 
 use measure::histogram::Histogram;
 use serde::Serialize;

@@ -163,14 +163,20 @@ pub(crate) fn explained(setup: &Setup) -> Vec<String> {
     let loads = setup
         .equal_rate
         .map(|rate| standing(&of_two_loads(rate), &[]));
+    let closed = setup.rate.is_none() && setup.equal_rate.is_none();
+    let closed = closed.then(|| {
+        "The times are those of a closed loop: what a connection waits while its server works at \
+         its limit."
+            .to_owned()
+    });
     let more = [
         "Void rounds count towards errors only.".to_owned(),
         format!(
-            "A multiple is that of the same request of {}. The intervals of a column are so wide that \
-             all of them together are right in about 95 of 100 such comparisons.",
+            "A multiple is that of the same request of {}. The intervals of a column are so wide \
+             that all of them together are right in about 95 of 100 such comparisons.",
             setup.baseline
         ),
         "A request's rate is its share of the mix, so it isn't judged by itself.".to_owned(),
     ];
-    loads.into_iter().chain(more).collect()
+    loads.into_iter().chain(closed).chain(more).collect()
 }

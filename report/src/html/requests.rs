@@ -46,8 +46,8 @@ pub(super) fn requests(report: &Report) -> Option<Section> {
         }
     };
     let lead = format!(
-        "The median of the rounds; below it, half the range from the lowest to the highest. Errors: \
-         failed or unfinished, in all rounds. {}",
+        "The median of the rounds; below it, half the range from the lowest to the highest. \
+         Errors: failed or unfinished, in all rounds. {}",
         explained(&report.setup).join(" ")
     );
     Some(Section::new("By request", lead, body))

@@ -382,6 +382,27 @@ fn a_control_makes_the_same_requests_of_our_own_server() {
         // None of the control's went to the other server.
         assert_eq!(diary.lines().len(), 40, "{more:?}");
     }
+    let (id, n) = (format!("{url}/{{{{id}}}}"), "-n40");
+    let words = [
+        "run",
+        "--control",
+        "--data",
+        &data,
+        "-b",
+        "{{owner}}",
+        n,
+        "-c2",
+        &id,
+    ];
+    let ended = ringside(&words);
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+    let said = "Control: the same load against our own server";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    assert!(
+        !ended.stdout.contains("can't serve as a control"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

@@ -8,8 +8,9 @@ use lab::manifest::{self, Asked, Manifest, Outcome, Role, RowFacts, Setup};
 use lab::round::{self, Round, Watched};
 use lab::sample::Sample;
 use lab::verdict::Metric;
+use measure::histogram::Histogram;
 use measure::host::Host;
-use measure::record::Facts;
+use measure::record::{Facts, Step, Times};
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
@@ -98,6 +99,36 @@ pub(crate) fn record(sample: &Sample) -> load::Record {
         ..Facts::of(plan.recorded())
     };
     load::Record::assemble(&tally, facts)
+}
+
+/// A request of a mix in such a record, around this median, of which so many failed.
+pub(crate) fn step(name: &str, p50_us: f64, failed: u64) -> Step {
+    let mut times = Histogram::new();
+    for at in 0..2000 {
+        let beyond = 1.0 - (f64::from(at) + 0.5) / 2000.0;
+        times.record((800.0 * p50_us * beyond.powf(-0.3)) as u64);
+    }
+    let reset = (failed > 0).then(|| ("reset".to_owned(), failed));
+    Step {
+        name: name.to_owned(),
+        completed: 2000,
+        failed,
+        achieved_rate: 2000.0,
+        response_time_us: Times::of(&times),
+        response_time: times.to_hdr_v2_base64(),
+        errors: reset.into_iter().collect(),
+        ..Step::default()
+    }
+}
+
+/// Has the rounds of a row send two requests, the second of which takes so many times as long as
+/// the row's median.
+pub(crate) fn mixed(rounds: &mut [Round], slower: f64) {
+    for round in rounds {
+        let p50 = round.sample.p50_us.expect("every round has one");
+        let record = round.record.as_mut().expect("every round has one");
+        record.steps = vec![step("list", p50, 0), step("create", slower * p50, 0)];
+    }
 }
 
 pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFacts, Vec<Round>) {

@@ -144,7 +144,9 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
     let by = |metric: Metric| {
         let judged = measured.iter().filter(|row| is_judged(row));
         let subjects: Vec<Side<'_>> = judged.map(|row| row.side_by(metric)).collect();
-        let basis = basis(measured, baseline.side_by(metric), metric, manifest);
+        let again = measured.iter().find(|row| row.facts.role == Role::Again);
+        let again = again.map(|again| again.side_by(metric));
+        let basis = basis(again, baseline.side_by(metric), metric, manifest);
         let judgements = verdict::judge(&subjects, baseline.side_by(metric), metric, &basis);
         let said = judgements.into_iter().map(|judgement| at(setup, judgement));
         said.collect::<Vec<_>>().into_iter()
@@ -182,7 +184,7 @@ pub fn judge(measured: &[Measured<'_>], manifest: &Manifest) -> Vec<Judged> {
 
 /// The judgement with the rate that it was made at, where a reader would take it for the closed
 /// loop's.
-fn at(setup: &Setup, mut judgement: Judgement) -> Judgement {
+pub(crate) fn at(setup: &Setup, mut judgement: Judgement) -> Judgement {
     let Some(rate) = setup.equal_rate.filter(|_| at_equal_rate(judgement.metric)) else {
         return judgement;
     };
@@ -243,16 +245,14 @@ pub fn noise_floors(measured: &[Measured<'_>], setup: &Setup) -> Vec<Floor> {
     metrics.filter_map(floor).collect()
 }
 
-/// What differences by `metric` are held against.
-fn basis<'a>(
-    measured: &[Measured<'_>],
+/// What differences by `metric` are held against; `again` is the baseline once more.
+pub(crate) fn basis<'a>(
+    again: Option<Side<'_>>,
     baseline: Side<'_>,
     metric: Metric,
     manifest: &'a Manifest,
 ) -> Basis<'a> {
     let setup = &manifest.setup;
-    let again = measured.iter().find(|row| row.facts.role == Role::Again);
-    let again = again.map(|again| again.side_by(metric));
     let rounds = baseline.samples.iter().map(|sample| sample.round).max();
     let looks = manifest.looks.as_ref();
     Basis {

@@ -41,6 +41,7 @@ pub mod scaffold;
 #[cfg(test)]
 #[path = "../../tests/snapshot.rs"]
 mod snapshot;
+pub mod steps;
 pub mod store;
 pub mod validity;
 pub mod verdict;

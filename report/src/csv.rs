@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use lab::sample::Sample;
 
-use super::{Report, Row};
+use super::{Report, Row, StepFigures};
 
 const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_us,p95_us,p99_us,\
                       server_cpu_us_per_exchange,server_busy,server_waited,generator_busy,\
@@ -13,17 +13,75 @@ const HEADER: &str = "row,role,round,start,at_s,counts,requests_per_second,p50_u
                       system_calls_per_exchange,bytes_per_exchange,completed,failed,others_busy,\
                       findings\n";
 
+/// The columns that a comparison with a mix has behind these.
+const OF_STEPS: &str = ",step,equal_rate,unfinished";
+
 /// Every round. Where there is no value the field is empty. System calls were counted once for a
 /// row, in a round of their own, and stand in each of its lines.
+///
+/// Where requests differ there are three columns more, and after the rounds of a row a line for
+/// each of its requests in each round: `step` names the request, `equal_rate` is the rate that all
+/// rows were offered alike (empty in the load that the other lines are of). Both are empty in
+/// lines of whole rounds.
 pub fn csv(report: &Report) -> String {
+    let is_mix = report.subjects.iter().any(|row| !row.steps.is_empty());
     let mut text = String::from(HEADER);
+    if is_mix {
+        text.insert_str(HEADER.len() - 1, OF_STEPS);
+    }
     for row in &report.subjects {
         for sample in &row.samples {
             text.push_str(&line(row, sample));
+            if is_mix {
+                text.push_str(&format!(",,,{}", sample.lost().unfinished));
+            }
             text.push('\n');
+        }
+        for step in &row.steps {
+            let at_main = step.samples.len() - step.at_equal_rate;
+            for (at, sample) in step.samples.iter().enumerate() {
+                let rate = report.setup.equal_rate.filter(|_| at >= at_main);
+                text.push_str(&of_step(row, step, sample, rate));
+                text.push('\n');
+            }
         }
     }
     text
+}
+
+/// A request in a round. What is known of the server is of whole rounds.
+fn of_step(row: &Row, step: &StepFigures, sample: &Sample, equal_rate: Option<f64>) -> String {
+    let lap = row.course.iter().find(|lap| lap.round == sample.round);
+    let none = String::new;
+    let fields = [
+        quoted(&row.facts.name),
+        row.facts.role.name().to_owned(),
+        sample.round.to_string(),
+        field(lap.map(|lap| lap.start)),
+        field(lap.map(|lap| lap.at_s)),
+        sample.void().is_none().to_string(),
+        sample.requests_per_second.to_string(),
+        field(sample.p50_us),
+        field(sample.p95_us),
+        field(sample.p99_us),
+        none(),
+        none(),
+        none(),
+        none(),
+        none(),
+        none(),
+        none(),
+        none(),
+        none(),
+        sample.completed.to_string(),
+        sample.failed.to_string(),
+        none(),
+        none(),
+        quoted(&step.name),
+        field(equal_rate),
+        sample.lost().unfinished.to_string(),
+    ];
+    fields.join(",")
 }
 
 fn line(row: &Row, sample: &Sample) -> String {

@@ -1,7 +1,6 @@
-//! How long exchanges took, all rounds of a row together: their histograms merged, never their
-//! percentiles averaged.
+//! How long exchanges took, all rounds of a row, or of one of its requests, together: their
+//! histograms merged, never their percentiles averaged.
 
-use lab::round::Round;
 use measure::histogram::Histogram;
 use serde::Serialize;
 
@@ -32,12 +31,11 @@ pub struct Quantile {
 }
 
 impl Distribution {
-    /// Of those rounds that count; nothing where there are none, or where a histogram is damaged:
-    /// a part would pass for the whole.
-    pub(super) fn of<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Distribution> {
+    /// Of histograms as records have them; nothing where there are none, or where one is damaged: a
+    /// part would pass for the whole.
+    pub(super) fn of<'a>(histograms: impl Iterator<Item = &'a str>) -> Option<Distribution> {
         let mut whole = Histogram::new();
-        for round in rounds.filter(|round| round.sample.void().is_none()) {
-            let text = &round.record.as_ref()?.histograms.response_time;
+        for text in histograms {
             whole.merge(&Histogram::from_hdr_v2_base64(text).ok()?);
         }
         if whole.is_empty() {

@@ -25,6 +25,7 @@ mod phases;
 mod plot;
 mod ranking;
 mod resources;
+mod steps;
 pub mod terminal;
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use json::json;
 pub use markdown::markdown;
 pub use phases::{Condition, PhaseFound};
 pub use resources::Resources;
+pub use steps::StepFigures;
 pub use terminal::{Look, terminal};
 
 use lab::finding::{Severity, first};
@@ -141,6 +143,9 @@ pub struct Row {
     pub course: Vec<Lap>,
     /// The phases that its rounds consist of; empty where each is one window.
     pub phases: Vec<PhaseFound>,
+    /// Each request of a mix by itself; left out where all requests are alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepFigures>,
     /// Its rounds.
     pub samples: Vec<Sample>,
 }
@@ -184,9 +189,13 @@ impl Report {
         let setup = &manifest.setup;
         let measured = Measured::all(manifest, rounds);
         let judged = judge(&measured, manifest);
-        let rows = measured.iter().zip(judged);
+        let steps = StepFigures::all(&measured, manifest, rounds);
+        let rows = measured.iter().zip(judged).zip(steps);
         let subjects: Vec<Row> = rows
-            .map(|(measured, judged)| row(measured, judged, rounds, setup))
+            .map(|((measured, judged), steps)| Row {
+                steps,
+                ..row(measured, judged, rounds, setup)
+            })
             .collect();
         let floors = noise_floors(&measured, setup);
         let is_main = |floor: &&Floor| floor.metric == setup.metric;
@@ -240,7 +249,7 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     let own = || rounds.iter().filter(|round| round.row == row.facts.name);
     let all: Vec<&Round> = own().collect();
     let began = rounds.iter().map(|round| round.began_unix_s).min();
-    let mut distribution = Distribution::of(own());
+    let mut distribution = distribution(own());
     let mut course = Lap::all(own(), began.unwrap_or(0), setup.metric);
     if first(&row.found, Severity::Void).is_some() {
         distribution = None;
@@ -262,8 +271,20 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
         distribution,
         course,
         phases: PhaseFound::all(&all),
+        steps: Vec::new(),
         samples: row.samples.clone(),
     }
+}
+
+/// Of those rounds that count; nothing where one of them has no record.
+fn distribution<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Distribution> {
+    let counting = rounds.filter(|round| round.sample.void().is_none());
+    let histogram = |round: &'a Round| {
+        let record = round.record.as_ref()?;
+        Some(record.histograms.response_time.as_str())
+    };
+    let histograms: Option<Vec<&str>> = counting.map(histogram).collect();
+    Distribution::of(histograms?.into_iter())
 }
 
 /// What could not be seen, each once: in rounds, and of a row besides them.

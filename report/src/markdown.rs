@@ -6,14 +6,15 @@ use lab::manifest::Outcome;
 use lab::validity::Line;
 use lab::verdict::Kind;
 use measure::foreign::document;
-use statistics::Ratio;
+use statistics::format::{count, time_us};
+use statistics::{Ratio, Spread};
 
 use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::resources::Table;
-use super::{Figures, Report, Row, standing};
+use super::{Figures, Report, Row, standing, steps};
 
 /// The whole report.
 pub fn markdown(report: &Report) -> String {
@@ -52,6 +53,7 @@ pub fn markdown(report: &Report) -> String {
             picture.join("\n")
         ));
     }
+    text.push_str(&by_request(report));
     list(&mut text, "What cannot be concluded", &report.limits);
     list(
         &mut text,
@@ -156,13 +158,14 @@ fn cell(found: &Figures, column: &Column) -> String {
     match (column.of)(found) {
         None => "–".to_owned(),
         Some(spread) if !column.spreads => write(spread.median),
-        Some(spread) => format!(
-            "{} ({}–{})",
-            write(spread.median),
-            write(spread.lowest),
-            write(spread.highest)
-        ),
+        Some(spread) => ranged(&spread, write),
     }
+}
+
+/// A figure with the lowest and the highest round in brackets.
+fn ranged(spread: &Spread, write: fn(f64) -> String) -> String {
+    let [middle, low, high] = [spread.median, spread.lowest, spread.highest].map(write);
+    format!("{middle} ({low}–{high})")
 }
 
 fn ratio(ratio: Option<&Ratio>, kind: Kind) -> String {
@@ -174,6 +177,57 @@ fn ratio(ratio: Option<&Ratio>, kind: Kind) -> String {
         (None, Kind::Void) => "void".to_owned(),
         (None, _) => "–".to_owned(),
     }
+}
+
+/// The requests of a mix, a line for each in each row that has it; nothing where all are alike.
+fn by_request(report: &Report) -> String {
+    let all = steps::by_request(report);
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec![
+        ["request", "subject", "requests/s"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for metric in steps::TIMES {
+        lines[0].extend([steps::heading(metric).to_owned(), "× baseline".to_owned()]);
+    }
+    lines[0].extend(["exchanges", "failed", "unfinished"].map(str::to_owned));
+    let figure = |spread: Option<&Spread>, write: fn(f64) -> String| {
+        spread.map_or("–".to_owned(), |spread| ranged(spread, write))
+    };
+    for request in &all {
+        for (_, row, step) in &request.rows {
+            let mut cells = vec![request.name.to_owned(), row.facts.name.clone()];
+            cells.push(figure(step.requests_per_second.as_ref(), count));
+            for metric in steps::TIMES {
+                cells.push(figure(step.time(metric), time_us));
+                cells.push(match step.said(metric) {
+                    Some(said) => ratio(said.ratio.as_ref(), said.verdict.kind),
+                    None if row.facts.name == report.setup.baseline => "baseline".to_owned(),
+                    None => "–".to_owned(),
+                });
+            }
+            let counts = [step.completed + step.lost(), step.failed, step.unfinished];
+            cells.extend(counts.map(|count| count.to_string()));
+            lines.push(cells);
+        }
+    }
+    let mut text = String::from("## By request\n\n");
+    for (at, line) in lines.iter().enumerate() {
+        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if at == 0 {
+            text.push_str(&format!("|---|---|{}\n", "--:|".repeat(line.len() - 2)));
+        }
+    }
+    text.push_str(&format!(
+        "\nEach figure is the median of the rounds that count, with the lowest and the highest in \
+         brackets; exchanges, failed and unfinished ones are of all rounds. {}\n\n",
+        escape(&steps::explained(&report.setup).join(" "))
+    ));
+    text
 }
 
 fn notes(rows: &[Row]) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! The report for a terminal: a table with the spread under each figure, a picture of the
 //! intervals, and what can and cannot be concluded.
 
+mod requests;
+
 use lab::finding::Check;
 use lab::manifest::{Outcome, RanBefore, Role};
 use lab::verdict::{Kind, Metric, Verdict};
@@ -73,6 +75,8 @@ pub fn terminal(report: &Report, look: Look) -> String {
                 .for_each(|line| push(line));
         }
     }
+    let by_request = requests::by_request_table(report, look, width);
+    by_request.iter().for_each(|line| push(line));
     let picture = plot(&report.subjects, &report.setup.baseline, width);
     if !picture.is_empty() {
         push("");

@@ -1,5 +1,7 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
 
+mod mix;
+
 use lab::finding::{Check, Finding, Severity};
 use lab::judging::{CLOSED, EQUAL};
 use lab::manifest::{Outcome, Profile, RanBefore, Role};

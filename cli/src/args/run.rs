@@ -89,7 +89,7 @@ pub(crate) struct Run {
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Output format: text, json (the whole record) or csv (the time series)
+    /// Output format: text, json (the whole record) or csv (per second and request)
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 

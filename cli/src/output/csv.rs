@@ -1,14 +1,34 @@
 //! The time series of a record as CSV (RFC 4180 with plain line feeds), a line for each row, and
 //! one for what came after the window: its `phase` is `drain`, and no row of the window holds it.
+//!
+//! Where requests differ there are more columns, and behind those lines one for each request, whose
+//! `phase` is `step`.
 
 use load::Record;
+use measure::record::Step;
+use report::csv::{field, quoted};
+
+use super::times::percentile;
 
 const HEADER: &str = "at_s,seconds,completed,failed,offered,bytes_received,\
-                      response_p50_us,response_p99_us,response_max_us,phase\n";
+                      response_p50_us,response_p99_us,response_max_us,phase";
+
+/// The columns that only the lines of requests have values in.
+const OF_STEPS: &str = ",step,requests,unfinished,achieved_rate,response_p99_9_us,\
+                        service_p50_us,service_p99_us,service_p99_9_us,service_max_us";
 
 /// The series of `record`. Where there is no value the field is empty.
 pub(crate) fn csv(record: &Record) -> String {
-    let mut text = String::from(HEADER);
+    // The figures of the only one are those of the run.
+    let steps = match record.steps.len() {
+        0 | 1 => &[][..],
+        _ => &record.steps,
+    };
+    let (more, without) = match steps {
+        [] => ("", String::new()),
+        _ => (OF_STEPS, ",".repeat(OF_STEPS.matches(',').count())),
+    };
+    let mut text = format!("{HEADER}{more}\n");
     for row in &record.series {
         let fields = [
             row.at_s.to_string(),
@@ -23,12 +43,13 @@ pub(crate) fn csv(record: &Record) -> String {
             "window".to_owned(),
         ];
         text.push_str(&fields.join(","));
+        text.push_str(&without);
         text.push('\n');
     }
     if let Some(drain) = &record.drain {
         let offered = record.offered_rate.map(|_| 0);
         text.push_str(&format!(
-            "{},{},{},{},{},{},,,,drain\n",
+            "{},{},{},{},{},{},,,,drain{without}\n",
             record.duration_s,
             drain.seconds,
             drain.completed,
@@ -37,9 +58,44 @@ pub(crate) fn csv(record: &Record) -> String {
             drain.bytes_received,
         ));
     }
+    for step in steps {
+        text.push_str(&of_step(step, record.duration_s));
+        text.push('\n');
+    }
     text
 }
 
-fn field(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
+/// A request over the whole run. A percentile that too few samples allow is empty, and so is one
+/// that lateness could have moved.
+fn of_step(step: &Step, seconds: f64) -> String {
+    let response = &step.response_time_us;
+    let of_response = |figure: &str, share: f64, value: Option<f64>| {
+        let is_void = step.void.iter().any(|one| one.figure == figure);
+        field(percentile(response, share, value).filter(|_| !is_void))
+    };
+    let service = &step.service_time_us;
+    let of_service = |share: f64, value: Option<f64>| field(percentile(service, share, value));
+    let requests = step.completed + step.failed + step.unfinished;
+    let fields = [
+        String::new(),
+        seconds.to_string(),
+        step.completed.to_string(),
+        step.failed.to_string(),
+        String::new(),
+        String::new(),
+        of_response("p50", 0.5, response.p50),
+        of_response("p99", 0.99, response.p99),
+        of_response("max", 0.0, response.max),
+        "step".to_owned(),
+        quoted(&step.name),
+        requests.to_string(),
+        step.unfinished.to_string(),
+        step.achieved_rate.to_string(),
+        of_response("p99_9", 0.999, response.p99_9),
+        of_service(0.5, service.p50),
+        of_service(0.99, service.p99),
+        of_service(0.999, service.p99_9),
+        of_service(0.0, service.max),
+    ];
+    fields.join(",")
 }

@@ -8,26 +8,24 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use engine::cpu;
 use engine::signal::Stop;
-use load::plan::Target;
+use load::plan::workload::Step;
+use load::plan::{Target, Workload};
 use load::protocol::{Protocol, Tls};
 use load::{Plan, Progress};
 use measure::record::Control;
 
 /// How the address begins in what the server says first.
 const LISTENING: &str = "listening on ";
-/// The longest message that our server takes, at least.
-const BODY_BYTES_MIN: usize = 1 << 20;
+/// By so much the longest message that our server takes is longer than the plan's, of which
+/// templates may make more.
+const BODY_BYTES_MORE: usize = 1 << 20;
 
 /// Why a plan has no control; none where it has one. Asked before anything is measured.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
-    let lacks = match plan.protocol {
-        _ if plan.workload.is_some() => "your targets",
-        Protocol::Grpc { .. } => "your gRPC service",
-        _ => return None,
-    };
-    Some(format!(
-        "--control: our own server doesn't have {lacks}; drop --control"
-    ))
+    let is_grpc = matches!(plan.protocol, Protocol::Grpc { .. });
+    is_grpc.then(|| {
+        "--control: our own server doesn't have your gRPC service; drop --control".to_owned()
+    })
 }
 
 /// Carries `plan` out against our own server.
@@ -73,7 +71,42 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
     if path == "/" {
         plan.request.method = "GET".to_string();
     }
+    if let Some(workload) = &mut plan.workload {
+        redirect_steps(workload, &plan.target);
+    }
     Ok(plan)
+}
+
+/// Has every request of a mix go to the route of ours that is most like it, at `own`. What is
+/// filled in anew for each of them still is, since that is the generator's work: the path stands as
+/// a query, and of the fields there are the ones with templates, under names that mean nothing.
+fn redirect_steps(workload: &mut Workload, own: &Target) {
+    for step in &mut workload.steps {
+        let Step { request, .. } = step;
+        let (route, methods): (&str, &[&str]) = match request.body.is_empty() {
+            true => ("/", &["GET"]),
+            false => ("/echo", &["POST", "PUT", "PATCH", "DELETE"]),
+        };
+        if !methods.contains(&&*request.method) {
+            request.method = methods[0].to_owned();
+        }
+        request.headers.retain(|(_, value)| value.contains("{{"));
+        for (at, (name, _)) in (1..).zip(&mut request.headers) {
+            *name = format!("x-{at}");
+        }
+        step.target = Target {
+            path: format!("{route}?{}", step.target.path),
+            ..own.clone()
+        };
+        step.expect.clear();
+    }
+}
+
+/// The longest body that `plan` has, before templates are filled in.
+fn longest_body(plan: &Plan) -> usize {
+    let steps = plan.workload.iter().flat_map(|workload| &workload.steps);
+    let of_steps = steps.map(|step| step.request.body.len());
+    of_steps.fold(plan.request.body.len(), usize::max)
 }
 
 /// `ringside serve` on loopback; killed when it is dropped.
@@ -97,7 +130,7 @@ impl OwnServer {
             command.arg("--tls");
         }
         // It echoes whatever is sent.
-        let body_bytes = plan.request.body.len().max(BODY_BYTES_MIN);
+        let body_bytes = longest_body(plan).saturating_add(BODY_BYTES_MORE);
         command.arg("--body-limit").arg(body_bytes.to_string());
         // Ctrl-C ends the load, and the load ends the server.
         command
@@ -161,6 +194,8 @@ fn list(cpus: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use load::plan::Request;
+
     use super::*;
 
     #[test]
@@ -191,6 +226,59 @@ mod tests {
             (4711, "/ws")
         );
         assert!(control.tls.is_some_and(|tls| tls.insecure));
+    }
+
+    #[test]
+    fn the_control_of_a_mix_has_its_templates_weights_and_bodies_on_routes_of_ours() {
+        let step = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| Step {
+            name: path.to_owned(),
+            weight: 3,
+            target: Target {
+                path: path.to_owned(),
+                ..Target::parse("http://example.org:81/").unwrap()
+            },
+            request: Request {
+                method: method.to_owned(),
+                headers: headers
+                    .iter()
+                    .map(|(name, value)| (name.to_string(), value.to_string()))
+                    .collect(),
+                body: body.into(),
+            },
+            body_is_template: true,
+            expect: vec!["status=201".parse().unwrap()],
+            at: None,
+        };
+        let key = ("Authorization", "secret");
+        let id = ("X-Id", "{{seq}}");
+        let mut plan = Plan::new("http://example.org:81/").unwrap();
+        plan.workload = Some(Workload::new(vec![
+            step("DELETE", "/items/{{random 0 9}}?a=b", &[key, id], ""),
+            step("PUT", "/items", &[key], "{{newUuid}}"),
+            step("GET", "/search", &[], "query"),
+        ]));
+        let control = redirected(&plan, "http://127.0.0.1:4711").unwrap();
+        let workload = control.workload.unwrap();
+        let lines: Vec<String> = workload
+            .steps
+            .iter()
+            .map(|step| format!("{} {}", step.request.method, step.target.path))
+            .collect();
+        let expected = [
+            "GET /?/items/{{random 0 9}}?a=b",
+            "PUT /echo?/items",
+            "POST /echo?/search",
+        ];
+        assert_eq!(lines, expected);
+        let first = &workload.steps[0];
+        assert_eq!(first.request.headers, [("x-1".into(), "{{seq}}".into())]);
+        let secret = |step: &Step| format!("{:?}", step.request).contains("secret");
+        assert!(!workload.steps.iter().any(secret));
+        for step in &workload.steps {
+            assert_eq!((step.target.port, step.weight), (4711, 3));
+            assert!(step.expect.is_empty());
+        }
+        assert_eq!(longest_body(&plan), "{{newUuid}}".len());
     }
 
     #[test]

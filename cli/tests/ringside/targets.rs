@@ -321,7 +321,7 @@ fn mistakes_end_with_code_2_and_say_where() {
         "f.http",
         &format!("### a\nGET {url}/\n###\nGET {url}/json\n"),
     );
-    let table: [(&[&str], &str); 9] = [
+    let table: [(&[&str], &str); 8] = [
         (
             &["--targets", &unknown],
             "a.http:1: {{nme}} is neither a function nor",
@@ -345,10 +345,6 @@ fn mistakes_end_with_code_2_and_say_where() {
             &["--targets", &fine, "--threshold", "availability{a}>9%"],
             "no availability",
         ),
-        (
-            &["--targets", &fine, "--control"],
-            "doesn't have your targets",
-        ),
     ];
     for (words, part) in table {
         let mut all = vec!["run", "-n1"];
@@ -357,6 +353,93 @@ fn mistakes_end_with_code_2_and_say_where() {
         assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(part), "{words:?}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn a_control_makes_the_same_requests_of_our_own_server() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let url = &diary.url;
+    let text = format!(
+        "### list\nGET {url}/items?page={{{{random 1 9}}}}\nX-Owner: {{{{owner}}}}\n\n\
+         ### create\n# @expect status=200\nPOST {url}/items/{{{{id}}}}\n\
+         Authorization: Bearer abc\n\n{{\"id\": {{{{id}}}}}}\n"
+    );
+    let file = write(&folder, "mix.http", &text);
+    let rows: String = (0..40).map(|n| format!("{n},o {n}\n")).collect();
+    let data = write(&folder, "rows.csv", &format!("id,owner\n{rows}"));
+    for more in [&["-n40"][..], &["--data-order", "once"], &["-n40", "-R200"]] {
+        let mut words = vec!["run", "--control", "--targets", &file, "--data", &data];
+        words.extend(["-c2", "--format", "json"]);
+        words.extend(more);
+        let ended = ringside(&words);
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+        let record = json(&ended);
+        assert_eq!(record["exchanges"]["completed"], 40, "{record}");
+        let control = &record["control"];
+        assert_eq!(control["failed"], 0, "{record}");
+        assert_eq!(control["response_time_us"]["count"], 40, "{record}");
+        // None of the control's went to the other server.
+        assert_eq!(diary.lines().len(), 40, "{more:?}");
+    }
+    let (id, n) = (format!("{url}/{{{{id}}}}"), "-n40");
+    let words = [
+        "run",
+        "--control",
+        "--data",
+        &data,
+        "-b",
+        "{{owner}}",
+        n,
+        "-c2",
+        &id,
+    ];
+    let ended = ringside(&words);
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+    let said = "Control: the same load against our own server";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    assert!(
+        !ended.stdout.contains("can't serve as a control"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn the_csv_of_a_mix_has_a_line_for_each_request_behind_the_seconds() {
+    let diary = Diary::open();
+    let folder = Folder::new();
+    let url = &diary.url;
+    let text = format!("### a, b\nGET {url}/a\n### =c\nPOST {url}/c\n\nbody\n");
+    let file = write(&folder, "mix.http", &text);
+    let words = ["run", "-n600", "-c2", "--format", "csv"];
+    let ended = ringside(&[&words[..], &["--targets", &file]].concat());
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+    let mut lines = ended.stdout.lines();
+    let heads = lines.next().unwrap_or_default();
+    assert!(heads.contains(",phase,step,requests,"), "{heads}");
+    let of_steps: Vec<&str> = lines.filter(|line| line.contains(",step,")).collect();
+    let [first, second] = of_steps[..] else {
+        panic!("{}", ended.stdout);
+    };
+    assert!(first.contains(",step,\"a, b\",300,0,"), "{first}");
+    assert!(second.contains(",step,'=c,300,0,"), "{second}");
+    let fields: Vec<&str> = second.split(',').collect();
+    assert_eq!(fields.len(), heads.split(',').count(), "{second}");
+    let of = |name: &str| fields[heads.split(',').position(|one| one == name).expect(name)];
+    assert_eq!((of("completed"), of("failed")), ("300", "0"));
+    for time in [
+        "response_p50_us",
+        "response_max_us",
+        "service_p50_us",
+        "service_p99_us",
+    ] {
+        assert!(of(time).parse::<f64>().is_ok_and(|us| us > 0.0), "{second}");
+    }
+    assert_eq!(of("service_p99_9_us"), "", "300 exchanges are too few");
+    // One request has the figures of the run.
+    let ended = ringside(&[&words[..], &["--template", &format!("{url}/{{{{seq}}}}")]].concat());
+    assert!(!ended.stdout.contains("step"), "{}", ended.stdout);
 }
 
 #[test]

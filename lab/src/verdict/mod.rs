@@ -292,35 +292,62 @@ pub struct Judgement {
 
 /// Judges `subjects` beside the baseline, all by the same metric. They share the error that one
 /// comparison may make (Holm's method).
-pub fn judge(
-    subjects: &[Side<'_>],
-    baseline: Side<'_>,
+pub fn judge<'a>(
+    subjects: &[Side<'a>],
+    baseline: Side<'a>,
     metric: Metric,
-    basis: &Basis<'_>,
+    basis: &Basis<'a>,
 ) -> Vec<Judgement> {
-    let pairs: Vec<Vec<Pair>> = subjects
+    let asked = |subject: &Side<'a>| Asked {
+        subject: *subject,
+        baseline,
+        basis: *basis,
+    };
+    let asked: Vec<Asked<'a>> = subjects.iter().map(asked).collect();
+    judge_each(&asked, metric)
+}
+
+/// A subject, what it is compared with, and what their difference is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The subject.
+    pub subject: Side<'a>,
+    /// What it is compared with.
+    pub baseline: Side<'a>,
+    /// What their difference is held against.
+    pub basis: Basis<'a>,
+}
+
+/// The same where not all have one baseline: all that is `asked` shares the error.
+pub fn judge_each(asked: &[Asked<'_>], metric: Metric) -> Vec<Judgement> {
+    let pairs: Vec<Vec<Pair>> = asked
         .iter()
-        .map(|subject| match subject.spoilt.or(baseline.spoilt) {
+        .map(|one| match one.subject.spoilt.or(one.baseline.spoilt) {
             Some(_) => Vec::new(),
-            None => pairs(*subject, baseline, metric),
+            None => pairs(one.subject, one.baseline, metric),
         })
         .collect();
-    let at_look = |alpha: f64| match basis.looks {
+    let looks = asked.first().and_then(|one| one.basis.looks);
+    let at_look = |alpha: f64| match looks {
         Some((looks, index)) => looks.alpha(index, alpha),
         None => alpha,
     };
-    let known = |pairs: &[Pair]| Some(Ratio::of(pairs, 1.0 - ALPHA, basis.seed)?.p_value);
     // Who has no interval has no chance to be wrong either.
-    let p_values: Vec<Option<f64>> = pairs.iter().map(|pairs| known(pairs)).collect();
+    let p_values: Vec<Option<f64>> = asked
+        .iter()
+        .zip(&pairs)
+        .map(|(one, pairs)| Some(Ratio::of(pairs, 1.0 - ALPHA, one.basis.seed)?.p_value))
+        .collect();
     let counted: Vec<f64> = p_values.iter().flatten().copied().collect();
     let mut levels = holm::levels(&counted, ALPHA, at_look).into_iter();
-    let with_levels = p_values.iter().zip(subjects).zip(&pairs);
+    let with_levels = p_values.iter().zip(asked).zip(&pairs);
     with_levels
-        .map(|((p_value, subject), pairs)| {
+        .map(|((p_value, one), pairs)| {
+            let (subject, baseline, basis) = (one.subject, one.baseline, &one.basis);
             let level = p_value.and_then(|_| levels.next());
             let ratio = level.and_then(|level| Ratio::of(pairs, 1.0 - level, basis.seed));
-            let verdict = match unmeasured(*subject, baseline, metric, pairs, ratio) {
-                Ok(ratio) => judge_ratio(*subject, baseline, metric, ratio, basis),
+            let verdict = match unmeasured(subject, baseline, metric, pairs, ratio) {
+                Ok(ratio) => judge_ratio(subject, baseline, metric, ratio, basis),
                 Err(verdict) => verdict,
             };
             Judgement {

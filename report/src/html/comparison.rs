@@ -15,6 +15,8 @@ use super::page::{
 use super::plot::{
     Axis, Curve, Interval, Line, Reference, Scale, Series, intervals, multiples, percentiles,
 };
+use super::ratio::{range, ratio_cell};
+use super::requests::requests;
 use super::style::swatch;
 use super::trust::{resources, trust, trust_in_short};
 use crate::course::middle;
@@ -45,6 +47,7 @@ pub fn html(report: &Report, enclosed: &Enclosed) -> String {
         ratios(report),
         phases(report),
         distributions(report),
+        requests(report),
         course(report),
         resources(report),
         flames(report, enclosed),
@@ -282,29 +285,6 @@ fn with_bar(mut cell: Cell, report: &Report, at: usize, column: &Column) -> Cell
         cell.main = html! { (cell.main) (bar(own / most, at)) };
     }
     cell
-}
-
-fn ratio_cell(ratio: Option<&Ratio>, kind: Kind) -> Cell {
-    match (ratio, kind) {
-        (_, Kind::Baseline) => Cell::of(badge(Tone::Calm, "baseline")),
-        (_, Kind::Ceiling) => Cell::of(badge(Tone::Calm, "ceiling")),
-        (Some(ratio), kind) => {
-            let bound = match kind {
-                Kind::AtLeast => "≥ ",
-                Kind::AtMost => "≤ ",
-                Kind::Undecided => "? ",
-                _ => "",
-            };
-            let text = format!("{bound}{}", ratio_figure(kind.figure(ratio)));
-            Cell::text(text).under(range(ratio))
-        }
-        (None, Kind::Void) => Cell::of(badge(Tone::Void, "void")),
-        (None, _) => Cell::text("–"),
-    }
-}
-
-fn range(ratio: &Ratio) -> String {
-    format!("{}–{}", ratio_figure(ratio.low), ratio_figure(ratio.high))
 }
 
 /// A row's ratio as an interval.

@@ -7,6 +7,8 @@
 mod comparison;
 pub mod page;
 pub mod plot;
+mod ratio;
+mod requests;
 mod style;
 mod trust;
 

@@ -44,6 +44,9 @@ pub struct Diff {
 pub struct Finding {
     /// The row.
     pub row: String,
+    /// The request of a mix that it is about; left out where it is about all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// What can be said.
     pub judgement: Judgement,
     /// Whether it is proven that it became worse.
@@ -58,9 +61,11 @@ impl Diff {
         self.findings.iter().any(|finding| finding.regression)
     }
 
-    /// Whether it cannot be told of a row if it became worse.
+    /// Whether it cannot be told of a row if it became worse. Single requests of a mix don't
+    /// count: seldom ones would keep everything open.
     pub fn is_open(&self) -> bool {
-        self.findings.iter().any(|finding| finding.open)
+        let mut whole = self.findings.iter().filter(|one| one.request.is_none());
+        whole.any(|finding| finding.open)
     }
 
     /// In a few lines for people.
@@ -72,7 +77,9 @@ impl Diff {
                 false => "",
             };
             let sentence = finding.judgement.verdict.sentence();
-            lines.push(format!("{sign}{}: {sentence}", finding.row));
+            let request = finding.request.as_ref();
+            let request = request.map_or(String::new(), |name| format!(", {name}"));
+            lines.push(format!("{sign}{}{request}: {sentence}", finding.row));
         }
         lines.extend(self.cautions.iter().map(|what| format!("caution: {what}")));
         lines.extend(self.advice.clone());
@@ -97,8 +104,17 @@ pub fn diff(
         format!("can't compare {before} and {after}: {why}")
     };
     old.comparable(&new).map_err(cannot)?;
-    between(&old, &new, smallest).ok_or_else(|| cannot("they have no subject in common".into()))
+    between(&old, &new, smallest).ok_or_else(|| {
+        let nothing = "they have no subject in common".to_owned();
+        let left_out = [old.left_out(BEFORE), new.left_out(NOW)].concat();
+        let why = std::iter::once(nothing).chain(left_out);
+        cannot(why.collect::<Vec<_>>().join("; "))
+    })
 }
+
+/// How the two measurements are called.
+const BEFORE: &str = "before";
+const NOW: &str = "now";
 
 /// What two sessions say that can be compared; nothing where they have no row in common.
 fn between(old: &Measured, new: &Measured, smallest: Option<f64>) -> Option<Diff> {
@@ -111,8 +127,9 @@ fn between(old: &Measured, new: &Measured, smallest: Option<f64>) -> Option<Diff
         new,
         anchors: Anchors::of(old, new),
         smallest: smallest.unwrap_or(old.smallest.max(new.smallest)),
+        alpha: ALPHA,
     };
-    let findings = sessions.findings(&compared);
+    let mut findings = sessions.findings(&compared);
     let open = findings.iter().find(|finding| finding.open);
     let single = old.is_single();
     let advice = open.map(|finding| match single {
@@ -122,6 +139,7 @@ fn between(old: &Measured, new: &Measured, smallest: Option<f64>) -> Option<Diff
     if sessions.anchors.is_empty() && !single {
         cautions.extend(sessions.anchors.changed.iter().cloned());
     }
+    findings.extend(of_requests(old, new, sessions.smallest));
     cautions.extend(sessions.anchors.caution);
     Some(Diff {
         findings,
@@ -130,18 +148,49 @@ fn between(old: &Measured, new: &Measured, smallest: Option<f64>) -> Option<Diff
     })
 }
 
+/// What can be said of each request of a mix, of the rows that changed. All of them together share
+/// the error that one look at two sessions may make.
+fn of_requests(old: &Measured, new: &Measured, smallest: f64) -> Vec<Finding> {
+    let before = old.requests();
+    let mut names = new.requests();
+    names.retain(|name| before.contains(name));
+    let mut findings = Vec::new();
+    for name in &names {
+        let (old, new) = (&old.of_request(name), &new.of_request(name));
+        let sessions = Sessions {
+            old,
+            new,
+            anchors: Anchors::of(old, new),
+            smallest,
+            alpha: ALPHA / names.len() as f64,
+        };
+        let (compared, _) = in_common(old, new);
+        let mut found = sessions.findings(&compared);
+        found.retain(|finding| !sessions.anchors.is_same(&finding.row));
+        findings.extend(found.into_iter().map(|finding| Finding {
+            request: Some((*name).to_owned()),
+            ..finding
+        }));
+    }
+    findings
+}
+
 /// The rows that both measured, and what a reader must know of the two.
 fn in_common<'a>(old: &'a Measured, new: &'a Measured) -> (Vec<Both<'a>>, Vec<String>) {
     let mut cautions = old.cautions(new);
+    cautions.extend(old.left_out(BEFORE));
+    cautions.extend(new.left_out(NOW));
     let mut compared = Vec::new();
     for after in new.subjects() {
         match old.subjects().find(|row| row.name == after.name) {
             Some(before) => compared.push(Both { before, after }),
+            None if old.is_cold(&after.name) => {}
             None => cautions.push(format!("{} wasn't measured before", after.name)),
         }
     }
     for row in old.subjects() {
-        if !new.subjects().any(|after| after.name == row.name) {
+        let is_there = new.subjects().any(|after| after.name == row.name);
+        if !is_there && !new.is_cold(&row.name) {
             cautions.push(format!("{} was measured before, but not now", row.name));
         }
     }
@@ -168,6 +217,8 @@ struct Sessions<'a> {
     new: &'a Measured,
     anchors: Anchors<'a>,
     smallest: f64,
+    /// The error that all verdicts together may make, as a share.
+    alpha: f64,
 }
 
 impl Sessions<'_> {
@@ -190,11 +241,11 @@ impl Sessions<'_> {
             })
             .collect();
         let counted: Vec<f64> = p_values.iter().flatten().copied().collect();
-        let mut levels = holm::levels(&counted, ALPHA, |level| level).into_iter();
+        let mut levels = holm::levels(&counted, self.alpha, |level| level).into_iter();
         let with_levels = asked.iter().zip(p_values);
         with_levels
             .map(|((row, (metric, floor)), p_value)| {
-                let level = p_value.and_then(|_| levels.next()).unwrap_or(ALPHA);
+                let level = p_value.and_then(|_| levels.next()).unwrap_or(self.alpha);
                 self.finding(*row, *metric, floor, level)
             })
             .collect()
@@ -220,6 +271,7 @@ impl Sessions<'_> {
         let kind = judgement.verdict.kind;
         Finding {
             row: row.name().to_owned(),
+            request: None,
             regression: match metric.more_is_better() {
                 true => matches!(kind, Kind::Lower | Kind::AtMost),
                 false => matches!(kind, Kind::Higher | Kind::AtLeast),

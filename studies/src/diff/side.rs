@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use lab::judged;
 use lab::judging::EQUAL;
-use lab::manifest::{Role, RowFacts, Setup};
+use lab::manifest::{Cold, Role, RowFacts, Setup};
 use lab::round::Round;
 use lab::sample::Sample;
+use lab::steps;
 use lab::store::{CAPACITY, Kept, MANIFEST, SWEEP, TRIALS};
 use lab::verdict::{Metric, Side, noise_floor};
 use load::redaction::without_hashes;
@@ -20,8 +22,11 @@ use supervisor::network::Network;
 /// A difference that is called one where nobody says otherwise.
 const SMALLEST: f64 = 0.02;
 
+/// The times that a request of a mix is judged by.
+const TIMES: [Metric; 2] = [Metric::ResponseTimeP50, Metric::ResponseTimeP99];
+
 /// What was measured, and what of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Measured {
     /// What kind of measurement it is, in words.
     kind: &'static str,
@@ -41,6 +46,12 @@ pub(super) struct Measured {
     pub(super) rows: Vec<MeasuredRow>,
     /// The baseline's rounds with those of the baseline once more, if it was measured.
     noise: Option<(Vec<Sample>, Vec<Sample>)>,
+    /// The names of those two rows.
+    noise_of: Option<[String; 2]>,
+    /// The rows that were measured cold and are left out, and how cold.
+    cold: Vec<(String, Cold)>,
+    /// Whether it is of one request of a mix.
+    is_request: bool,
     cautions: Vec<String>,
 }
 
@@ -52,11 +63,13 @@ fn phrase(network: &Option<Network>) -> &'static str {
 }
 
 /// A row with its rounds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct MeasuredRow {
     pub(super) name: String,
     pub(super) role: Role,
     pub(super) samples: Vec<Sample>,
+    /// The same of each request of a mix, by its name; empty where all requests are alike.
+    steps: Vec<(String, Vec<Sample>)>,
     /// What it is asked, where that differs from row to row.
     asked: Option<String>,
     /// What it is, where that was recorded.
@@ -64,6 +77,35 @@ pub(super) struct MeasuredRow {
 }
 
 impl MeasuredRow {
+    /// A row of a comparison.
+    fn of(row: &judged::Measured<'_>, rounds: &[Round]) -> MeasuredRow {
+        let facts = row.facts;
+        let counts = facts.spoilt.is_none() || facts.role == Role::Subject;
+        let own = rounds.iter().filter(|round| round.row == facts.name);
+        let own = own.filter(|_| counts);
+        let steps = steps::of_row(row, rounds).into_iter().filter(|_| counts);
+        MeasuredRow {
+            name: facts.name.clone(),
+            role: facts.role,
+            samples: own.map(|round| round.sample.clone()).collect(),
+            steps: steps
+                .map(|step| (step.name.to_owned(), step.samples))
+                .collect(),
+            asked: facts.asked.clone(),
+            program: facts.spoilt.is_none().then(|| facts.clone()),
+        }
+    }
+
+    /// It in the rounds of one of its requests.
+    fn of_request(&self, name: &str) -> MeasuredRow {
+        let step = self.steps.iter().find(|(known, _)| known == name);
+        MeasuredRow {
+            samples: step.map(|(_, samples)| samples.clone()).unwrap_or_default(),
+            steps: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// How many of its rounds count.
     pub(super) fn counting(&self) -> usize {
         let counts = |sample: &&Sample| sample.void().is_none();
@@ -130,17 +172,28 @@ impl Measured {
         .map_err(named)
     }
 
-    pub(super) fn of_comparison(kept: Kept) -> Measured {
-        let setup = &kept.manifest.setup;
-        let samples = |name: &str| -> Vec<Sample> {
-            let own = kept.rounds.iter().filter(|round| round.row == name);
-            own.map(started).collect()
+    pub(super) fn of_comparison(mut kept: Kept) -> Measured {
+        for round in &mut kept.rounds {
+            round.sample.start = round.start;
+        }
+        let (manifest, setup) = (&kept.manifest, &kept.manifest.setup);
+        let warm = |row: &&RowFacts| row.cold.is_none();
+        let cold = manifest
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.cold?)));
+        let cold: Vec<_> = cold.map(|(row, cold)| (row.name.clone(), cold)).collect();
+        let again = manifest.rows.iter().filter(warm);
+        let mut again = again.filter(|row| row.role == Role::Again);
+        let is_cold = |name: &str| cold.iter().any(|(row, _)| row == name);
+        let noise_of = again.next().filter(|_| !is_cold(&setup.baseline));
+        let noise_of = noise_of.map(|again| [setup.baseline.clone(), again.name.clone()]);
+        let samples = |name: &String| -> Vec<Sample> {
+            let own = kept.rounds.iter().filter(|round| round.row == *name);
+            own.map(|round| round.sample.clone()).collect()
         };
-        let again = |rows: &[lab::manifest::RowFacts]| {
-            let row = rows.iter().find(|row| row.role == Role::Again)?;
-            Some((samples(&setup.baseline), samples(&row.name)))
-        };
-        let manifest = &kept.manifest;
+        let measured = judged::Measured::all(manifest, &kept.rounds);
+        let rows = measured.iter().filter(|row| row.facts.cold.is_none());
         Measured {
             kind: "comparison",
             workload: workload_of(setup),
@@ -151,21 +204,11 @@ impl Measured {
             network: manifest.network.clone(),
             version: setup.ringside.clone(),
             smallest: setup.smallest_difference,
-            rows: manifest
-                .rows
-                .iter()
-                .map(|row| MeasuredRow {
-                    name: row.name.clone(),
-                    role: row.role,
-                    samples: match row.spoilt {
-                        Some(_) if row.role != Role::Subject => Vec::new(),
-                        _ => samples(&row.name),
-                    },
-                    asked: row.asked.clone(),
-                    program: row.spoilt.is_none().then(|| row.clone()),
-                })
-                .collect(),
-            noise: again(&manifest.rows),
+            rows: rows.map(|row| MeasuredRow::of(row, &kept.rounds)).collect(),
+            noise: noise_of.as_ref().map(|[a, b]| (samples(a), samples(b))),
+            noise_of,
+            cold,
+            is_request: false,
             cautions: Vec::new(),
         }
     }
@@ -182,13 +225,20 @@ impl Measured {
             name: round.row.clone(),
             role: Role::Subject,
             samples: vec![started(&round)],
+            steps: Vec::new(),
             asked: None,
             program: None,
         };
-        Measured::of_record(record).map(|measured| Measured {
-            kind: "round",
-            rows: vec![row],
-            ..measured
+        Measured::of_record(record).map(|mut measured| {
+            let steps = measured.rows.pop().map(|row| row.steps);
+            Measured {
+                kind: "round",
+                rows: vec![MeasuredRow {
+                    steps: steps.unwrap_or_default(),
+                    ..row
+                }],
+                ..measured
+            }
         })
     }
 
@@ -237,11 +287,15 @@ impl Measured {
             rows: vec![MeasuredRow {
                 name: "run".to_owned(),
                 role: Role::Subject,
+                steps: steps::of_record(&sample, record),
                 samples: vec![sample],
                 asked: None,
                 program: None,
             }],
             noise: None,
+            noise_of: None,
+            cold: Vec::new(),
+            is_request: false,
             cautions: invalid.into_iter().collect(),
         })
     }
@@ -264,7 +318,56 @@ impl Measured {
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
         let cost = self.at_a_rate && self.kind != "record of a run";
         let cost = cost.then_some(Metric::ServerCpuPerExchange);
-        [self.metric].into_iter().chain(cost)
+        let whole = [self.metric].into_iter().chain(cost);
+        let times = TIMES.into_iter().filter(|_| self.is_request);
+        whole.filter(|_| !self.is_request).chain(times)
+    }
+
+    /// The requests of a mix, by name, in the order in which rows have them.
+    pub(super) fn requests(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in self.subjects().flat_map(|row| &row.steps) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The same measurement of one request alone.
+    pub(super) fn of_request(&self, name: &str) -> Measured {
+        let rows: Vec<MeasuredRow> = self.rows.iter().map(|row| row.of_request(name)).collect();
+        let samples = |row: &String| {
+            let row = rows.iter().find(|known| known.name == *row);
+            row.map(|row| row.samples.clone()).unwrap_or_default()
+        };
+        Measured {
+            noise: self
+                .noise_of
+                .as_ref()
+                .map(|[a, b]| (samples(a), samples(b))),
+            rows,
+            is_request: true,
+            ..self.clone()
+        }
+    }
+
+    /// Whether a row was measured cold, and is therefore left out.
+    pub(super) fn is_cold(&self, name: &str) -> bool {
+        self.cold.iter().any(|(row, _)| row == name)
+    }
+
+    /// The rows that are left out because they were measured cold, in sentences; `when` is the
+    /// measurement.
+    pub(super) fn left_out(&self, when: &str) -> Vec<String> {
+        let said = |(row, cold): &(String, Cold)| {
+            let Cold { needed_s, given_s } = cold;
+            format!(
+                "{row} isn't compared: it was measured cold {when}, after {given_s} s of load \
+                 instead of the {needed_s} s it needs; measure it without --quick"
+            )
+        };
+        self.cold.iter().map(said).collect()
     }
 
     /// What the baseline seemed to differ from itself by, if that was measured.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lab::manifest::{Manifest, Outcome, Role, RowFacts};
+use lab::manifest::{Cold, Manifest, Outcome, Role, RowFacts};
 use lab::round::{Round, Watched};
 use lab::sample::Sample;
 use lab::store::Store;
@@ -12,7 +12,7 @@ use supervisor::network::Network;
 use tempfile::TempDir;
 
 use super::*;
-use crate::made_up::{kept, record, rounds, row, setup};
+use crate::made_up::{kept, mixed, record, rounds, row, setup};
 
 /// As nobody ends it.
 fn diff(before: &Path, after: &Path, smallest: Option<f64>) -> Result<Diff, String> {
@@ -404,6 +404,112 @@ fn an_equal_rate_that_was_found_anew_keeps_nothing_from_being_compared() {
     let part = "because it was 11000/s and is 10000/s: to fix it, write equal_rate = \"10000\"";
     assert!(other.contains(part), "{other}");
     assert!(!same.contains("equal_rate"), "{same}");
+}
+
+#[test]
+fn what_was_measured_cold_is_left_out_and_said() {
+    let place = Place::new();
+    let warm = place.comparison("warm", 300e3);
+    let cold = |name: &str, rows: &[usize]| {
+        place.changed(name, 200e3, |manifest, _| {
+            for at in rows {
+                let (needed_s, given_s) = (30.0, 5.0);
+                manifest.rows[*at].cold = Some(Cold { needed_s, given_s });
+            }
+        })
+    };
+    let ours = cold("ours-cold", &[0]);
+    let said = "caution: ours isn't compared: it was measured cold now, after 5 s of load instead \
+                of the 30 s it needs; measure it without --quick";
+    let found = diff(&warm, &ours, None).expect("comparable");
+    assert!(!found.has_regression() && !found.is_open());
+    let words = found.words();
+    assert!(
+        words.contains(said) && !words.contains("not now"),
+        "{words}"
+    );
+    assert!(
+        found.findings.iter().all(|one| one.row == "base"),
+        "{words}"
+    );
+    let back = diff(&ours, &warm, None).expect("comparable").words();
+    let said = said.replace("cold now,", "cold before,");
+    assert!(
+        back.contains(&said) && !back.contains("wasn't measured"),
+        "{back}"
+    );
+    // A baseline that is cold is no reference, and its noise is none.
+    for rows in [&[1][..], &[1, 2]] {
+        let base = cold(&format!("base-cold-{}", rows.len()), rows);
+        let found = diff(&warm, &base, None).expect("comparable");
+        assert!(
+            !found.has_regression() && found.is_open(),
+            "{}",
+            found.words()
+        );
+    }
+    let all = cold("all-cold", &[0, 1, 2]);
+    let why = refused(&warm, &all);
+    assert!(
+        why.contains(
+            "they have no subject in common; ours isn't compared: it was measured cold now,"
+        ),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_request_of_a_mix_that_became_slower_is_a_regression_though_the_whole_is_none() {
+    let place = Place::new();
+    let mix = |name: &str, slower: f64| {
+        place.changed(name, 300e3, |_, rounds| {
+            for round in rounds {
+                let slower = if round.row == "ours" { slower } else { 2.0 };
+                mixed(std::slice::from_mut(round), slower);
+            }
+        })
+    };
+    let (before, same, slow) = (mix("before", 2.0), mix("same", 2.0), mix("slow", 2.4));
+    let found = diff(&before, &slow, None).expect("comparable");
+    let words = found.words();
+    assert!(found.has_regression() && !found.is_open(), "{words}");
+    let of = |request: Option<&str>| -> Vec<(Metric, bool)> {
+        let own = found.findings.iter().filter(|one| one.row == "ours");
+        own.filter(|one| one.request.as_deref() == request)
+            .map(|one| (one.judgement.metric, one.regression))
+            .collect()
+    };
+    let (p50, p99) = (Metric::ResponseTimeP50, Metric::ResponseTimeP99);
+    assert_eq!(of(None), [(Metric::RequestsPerSecond, false)], "{words}");
+    assert_eq!(of(Some("list")), [(p50, false), (p99, false)], "{words}");
+    assert_eq!(of(Some("create")), [(p50, true), (p99, true)], "{words}");
+    let line = "\nREGRESSION ours, create: the median response time of ours now is 1.2 × that of \
+                ours before";
+    assert!(words.contains(line), "{words}");
+    assert!(
+        !words.contains("base, "),
+        "what didn't change isn't told: {words}"
+    );
+    let found = diff(&before, &same, None).expect("comparable");
+    assert!(
+        !found.has_regression() && !found.is_open(),
+        "{}",
+        found.words()
+    );
+    // Two records of runs prove nothing, and say it of each request.
+    let record = |folder: &Path| {
+        let text = fs::read_to_string(folder.join("rounds/ours/001.json")).expect("a round");
+        let round = Round::from_json(&text).expect("a round");
+        let file = folder.with_extension("json");
+        let text = serde_json::to_string(&round.record).expect("serialises");
+        fs::write(&file, text).expect("writable");
+        file
+    };
+    let found = diff(&record(&before), &record(&slow), None).expect("comparable");
+    let words = found.words();
+    let line = "\nrun, create: can't tell: median response time is 1.2";
+    assert!(words.contains(line), "{words}");
+    assert!(!found.has_regression() && found.is_open());
 }
 
 #[test]

@@ -60,6 +60,14 @@ fn each_row_gets_the_same_mix_at_its_own_server() {
         assert_eq!((list.as_str(), item.as_str()), ("list", "item"));
         assert!(first.abs_diff(*second) < 20 && *first > 20, "{steps:?}");
     }
+    for row in &outcome.report.subjects {
+        let shown: Vec<&str> = row.steps.iter().map(|step| &*step.name).collect();
+        assert_eq!(shown, ["list", "item"], "{}", row.facts.name);
+        let known = |step: &report::StepFigures| step.rounds == 2 && step.p50_us.is_some();
+        assert!(row.steps.iter().all(known), "{:?}", row.steps);
+    }
+    let text = report::markdown(&outcome.report);
+    assert!(text.contains("| item | two | "), "{text}");
     let asked = &outcome.report.setup.asked;
     let begins = "2 requests of mix.http in turn over HTTP/1.1, rows of ids.csv in turn (redacted:";
     assert!(asked.starts_with(begins), "{asked}");

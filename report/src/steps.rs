@@ -1,0 +1,182 @@
+//! The requests of a mix, each by itself, beside the same request of the baseline: what every
+//! format shows of them, and in which words.
+
+use std::collections::BTreeMap;
+
+use lab::judged::Measured;
+use lab::manifest::{Manifest, Setup};
+use lab::round::Round;
+use lab::sample::Sample;
+use lab::steps::{self, StepRounds};
+use lab::verdict::{Judgement, Metric};
+use serde::Serialize;
+use statistics::Spread;
+
+use super::figures::of_two_loads;
+use super::{Distribution, Report, Row, standing};
+
+/// The times that are shown of a request and judged, in their order.
+pub(crate) const TIMES: [Metric; 2] = [Metric::ResponseTimeP50, Metric::ResponseTimeP99];
+
+/// One request of a mix in a row's rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepFigures {
+    /// What the workload calls it; `(others)` for all beyond the first 64 names.
+    pub name: String,
+    /// How many rounds count.
+    pub rounds: usize,
+    /// Completed exchanges a second, in the rounds that count; null where none does.
+    pub requests_per_second: Option<Spread>,
+    /// Median response time in microseconds, at the equal rate where there was one, and so are the
+    /// next two.
+    pub p50_us: Option<Spread>,
+    /// 95th percentile of the response time in microseconds.
+    pub p95_us: Option<Spread>,
+    /// 99th percentile of the response time in microseconds.
+    pub p99_us: Option<Spread>,
+    /// Exchanges that completed, in all rounds, whether they count or not, and so are the next
+    /// three.
+    pub completed: u64,
+    /// Exchanges that failed.
+    pub failed: u64,
+    /// Exchanges that were due, and neither completed nor failed when their round ended.
+    pub unfinished: u64,
+    /// Errors by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// What can be said beside the same request of the baseline, by each time; empty for the
+    /// baseline itself and the ceiling.
+    pub judged: Vec<Judgement>,
+    /// How long it took, all rounds that count together; null where there are none.
+    pub distribution: Option<Distribution>,
+    /// Its rounds, with those at the equal rate behind the others. Records have them.
+    #[serde(skip)]
+    pub(crate) samples: Vec<Sample>,
+    /// How many of them are at the equal rate.
+    #[serde(skip)]
+    pub(crate) at_equal_rate: usize,
+}
+
+impl StepFigures {
+    /// Of every row of a comparison, in the rows' order; nothing where all requests are alike.
+    pub(super) fn all(
+        measured: &[Measured<'_>],
+        manifest: &Manifest,
+        rounds: &[Round],
+    ) -> Vec<Vec<StepFigures>> {
+        let with_steps = measured.iter().map(|row| (row, steps::of_row(row, rounds)));
+        let rows: Vec<_> = with_steps.collect();
+        let judged = TIMES.map(|metric| steps::judge(&rows, metric, manifest));
+        let figures = |(at, (_, steps)): (usize, &(&Measured<'_>, Vec<StepRounds<'_>>))| {
+            let one = |(place, step): (usize, &StepRounds<'_>)| {
+                let judged = judged.iter().filter_map(|of| of[at][place].clone());
+                StepFigures::of(step, judged.collect())
+            };
+            steps.iter().enumerate().map(one).collect()
+        };
+        rows.iter().enumerate().map(figures).collect()
+    }
+
+    fn of(step: &StepRounds<'_>, judged: Vec<Judgement>) -> StepFigures {
+        let spread = |samples: &[Sample], figure: fn(&Sample) -> Option<f64>| {
+            let counted = samples.iter().filter(|one| one.void().is_none());
+            Spread::of(counted.filter_map(figure))
+        };
+        let sum = |figure: fn(&Sample) -> u64| step.all().map(figure).sum();
+        let mut errors = BTreeMap::new();
+        for (kind, count) in step.all().flat_map(|sample| &sample.errors) {
+            *errors.entry(kind.clone()).or_default() += count;
+        }
+        let timed = step.timed();
+        StepFigures {
+            name: step.name.to_owned(),
+            rounds: timed.iter().filter(|one| one.void().is_none()).count(),
+            requests_per_second: spread(&step.samples, |one| Some(one.requests_per_second)),
+            p50_us: spread(timed, |one| one.p50_us),
+            p95_us: spread(timed, |one| one.p95_us),
+            p99_us: spread(timed, |one| one.p99_us),
+            completed: sum(|one| one.completed),
+            failed: sum(|one| one.failed),
+            unfinished: sum(|one| one.lost().unfinished),
+            errors,
+            judged,
+            distribution: Distribution::of(step.distributions.iter().copied()),
+            samples: step.all().cloned().collect(),
+            at_equal_rate: step.at_equal_rate.len(),
+        }
+    }
+
+    /// Its figure by one of [`TIMES`].
+    pub(crate) fn time(&self, metric: Metric) -> Option<&Spread> {
+        match metric {
+            Metric::ResponseTimeP50 => self.p50_us.as_ref(),
+            _ => self.p99_us.as_ref(),
+        }
+    }
+
+    /// What is said of it by this metric.
+    pub(crate) fn said(&self, metric: Metric) -> Option<&Judgement> {
+        self.judged.iter().find(|one| one.metric == metric)
+    }
+
+    /// What came to nothing.
+    pub(crate) fn lost(&self) -> u64 {
+        self.failed + self.unfinished
+    }
+}
+
+/// The heading of a time.
+pub(crate) fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ResponseTimeP50 => "p50",
+        _ => "p99",
+    }
+}
+
+/// One request in all rows that have it, each with its place.
+pub(crate) struct InRows<'a> {
+    /// What it is called.
+    pub(crate) name: &'a str,
+    /// The rows.
+    pub(crate) rows: Vec<(usize, &'a Row, &'a StepFigures)>,
+}
+
+/// Every request, in the order in which rows have them; nothing where all are alike.
+pub(crate) fn by_request(report: &Report) -> Vec<InRows<'_>> {
+    let mut all: Vec<InRows<'_>> = Vec::new();
+    for (at, row) in report.subjects.iter().enumerate() {
+        for step in &row.steps {
+            let one = (at, row, step);
+            match all.iter_mut().find(|known| known.name == step.name) {
+                Some(known) => known.rows.push(one),
+                None => all.push(InRows {
+                    name: &step.name,
+                    rows: vec![one],
+                }),
+            }
+        }
+    }
+    all
+}
+
+/// What the figures of requests are of, and how sure their intervals are, in sentences.
+pub(crate) fn explained(setup: &Setup) -> Vec<String> {
+    let loads = setup
+        .equal_rate
+        .map(|rate| standing(&of_two_loads(rate), &[]));
+    let closed = setup.rate.is_none() && setup.equal_rate.is_none();
+    let closed = closed.then(|| {
+        "The times are those of a closed loop: what a connection waits while its server works at \
+         its limit."
+            .to_owned()
+    });
+    let more = [
+        "Void rounds count towards errors only.".to_owned(),
+        format!(
+            "A multiple is that of the same request of {}. The intervals of a column are so wide \
+             that all of them together are right in about 95 of 100 such comparisons.",
+            setup.baseline
+        ),
+        "A request's rate is its share of the mix, so it isn't judged by itself.".to_owned(),
+    ];
+    loads.into_iter().chain(closed).chain(more).collect()
+}

@@ -25,6 +25,7 @@ use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use plan::Plan;
 use plan::schedule::Marks;
 use probe::LoadError;
+use workload::visit::Habits;
 use workload::{Maker, Source};
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
@@ -112,6 +113,7 @@ pub(crate) fn assign(
     };
     let mut route = Route::of(&plan.contact(), addresses, options)?;
     route.rules = Rules::of(plan)?;
+    route.habits = Habits::of(plan)?;
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {

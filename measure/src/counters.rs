@@ -25,6 +25,12 @@ pub enum ErrorKind {
     UnexpectedStatus,
     /// The answer was complete, but didn't meet an expectation of the user's.
     UnexpectedAnswer,
+    /// A redirect led to another scheme, host or port, and wasn't followed.
+    RedirectElsewhere,
+    /// A redirect had no `Location`, or none that can be followed.
+    RedirectInvalid,
+    /// There were more redirects than may be followed.
+    TooManyRedirects,
     /// No local port was free for a new connection.
     PortsExhausted,
     /// No file descriptor was free for a new connection.
@@ -63,7 +69,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 25;
+const KINDS: usize = 28;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -78,6 +84,9 @@ impl ErrorKind {
             ErrorKind::ProtocolViolation,
             ErrorKind::UnexpectedStatus,
             ErrorKind::UnexpectedAnswer,
+            ErrorKind::RedirectElsewhere,
+            ErrorKind::RedirectInvalid,
+            ErrorKind::TooManyRedirects,
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::BrokenPipe,
@@ -109,6 +118,9 @@ impl ErrorKind {
             ErrorKind::ProtocolViolation => "protocol_violation",
             ErrorKind::UnexpectedStatus => "unexpected_status",
             ErrorKind::UnexpectedAnswer => "unexpected_answer",
+            ErrorKind::RedirectElsewhere => "redirect_elsewhere",
+            ErrorKind::RedirectInvalid => "redirect_invalid",
+            ErrorKind::TooManyRedirects => "too_many_redirects",
             ErrorKind::PortsExhausted => "ports_exhausted",
             ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
             ErrorKind::BrokenPipe => "broken_pipe",
@@ -170,6 +182,14 @@ const SENTENCES: [&str; KINDS] = [
     // UnexpectedAnswer
     "The answer was complete, but didn't meet an expectation (--expect, @expect): compare what was \
      expected with what came.",
+    // RedirectElsewhere
+    "A redirect led to another scheme, host or port, where this load doesn't go: load the URL that \
+     it leads to.",
+    // RedirectInvalid
+    "A redirect had no Location, or none that is an http:// or https:// URL: inspect the answer \
+     with another client.",
+    // TooManyRedirects
+    "There were more redirects than --follow allows: look for a cycle, or raise --follow.",
     // PortsExhausted
     "No local port was free for a new connection: add source addresses with --source-ip, widen \
      net.ipv4.ip_local_port_range, or keep connections alive.",

@@ -28,6 +28,6 @@ pub use family::Family;
 pub use invalid::Invalid;
 pub use redaction::Redaction;
 pub use request::{Request, authenticate};
-pub use run::{CONNECTIONS_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
+pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use target::{HostPort, Target};
 pub use workload::{Step, Workload};

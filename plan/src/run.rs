@@ -24,6 +24,8 @@ use crate::workload::{self, Workload};
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
 /// The most unanswered requests on one connection.
 pub const PIPELINE_MAX: u32 = 128;
+/// The most redirects that one exchange may follow.
+pub const FOLLOW_MAX: u32 = 50;
 /// The most worker threads.
 pub const THREADS_MAX: u32 = 256;
 
@@ -46,6 +48,9 @@ pub struct Plan {
     /// expect more.
     #[serde(default)]
     pub expect: Vec<Expect>,
+    /// The most redirects that one exchange follows; 0: none, and they count as answers.
+    #[serde(default)]
+    pub follow: u32,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -151,6 +156,7 @@ impl Plan {
             },
             workload: None,
             expect: Vec::new(),
+            follow: 0,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -178,6 +184,7 @@ impl Plan {
             request,
             workload,
             expect,
+            follow,
             protocol,
             tls,
             schedule,
@@ -203,6 +210,7 @@ impl Plan {
             request: request.shown(redaction),
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
             expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
+            follow: *follow,
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -249,6 +257,7 @@ impl Plan {
         self.contact().validate()?;
         self.validate_workload()?;
         self.validate_expect()?;
+        self.validate_follow()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -320,6 +329,42 @@ impl Plan {
         };
         Err(Invalid(format!(
             "--expect applies to HTTP/1.1 and HTTP/2, and {spoken}: drop it"
+        )))
+    }
+
+    fn validate_follow(&self) -> Result<(), Invalid> {
+        if self.follow == 0 {
+            return Ok(());
+        }
+        within("--follow", self.follow, FOLLOW_MAX)?;
+        self.only_of_http("--follow", "redirected")?;
+        if !self.keep_alive {
+            return Err(Invalid(
+                "--follow sends the next request on the same connection, and --no-keepalive asks \
+                 the server to close it: drop one of them"
+                    .into(),
+            ));
+        }
+        if self.pipeline > 1 {
+            return Err(Invalid(
+                "--follow needs the answer before it knows the next request, so --pipeline must \
+                 be 1: use more connections (-c), or --http2 with -S"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses a flag where something else than HTTP/1.1 or HTTP/2 is spoken. `done`: what happens
+    /// to no call and no message.
+    fn only_of_http(&self, flag: &str, done: &str) -> Result<(), Invalid> {
+        let spoken = match &self.protocol {
+            Protocol::Http1 | Protocol::Http2 { .. } => return Ok(()),
+            Protocol::Grpc { .. } => "gRPC calls aren't",
+            Protocol::WebSocket { .. } => "the messages of a WebSocket aren't",
+        };
+        Err(Invalid(format!(
+            "{flag} applies to HTTP/1.1 and HTTP/2, and {spoken} {done}: drop it"
         )))
     }
 
@@ -397,7 +442,18 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 7] = [
+        let table: [(&str, Spoil); 11] = [
+            ("--follow 51 is out of range", |plan| plan.follow = 51),
+            ("--no-keepalive asks the server to close", |plan| {
+                (plan.follow, plan.keep_alive) = (1, false)
+            }),
+            ("--pipeline must be 1", |plan| {
+                (plan.follow, plan.pipeline) = (1, 2)
+            }),
+            ("gRPC calls aren't redirected: drop it", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                plan.follow = 1;
+            }),
             ("at least 4 connections", |plan| {
                 (plan.connections, plan.threads) = (2, 4)
             }),

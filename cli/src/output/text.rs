@@ -49,6 +49,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     let (bodies, unmet) = (&record.unexpected_bodies, &*record.unexpected_answers);
     let answers = (&record.status, bodies, unmet);
     text.push_str(&errors("Errors", &record.errors, answers, paint));
+    text.push_str(&redirects(record));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
@@ -273,6 +274,14 @@ fn told_unmet(unmet: &Unmet) -> String {
     let came = came.as_ref().map(|came| format!(", got {came}"));
     let (step, came) = (step.unwrap_or_default(), came.unwrap_or_default());
     format!("    {step}expected {expected}{came} ({failed})\n")
+}
+
+/// What was followed; nothing where nothing was.
+fn redirects(record: &Record) -> String {
+    match record.redirects {
+        0 => String::new(),
+        followed => format!("Redirects followed: {followed}\n"),
+    }
 }
 
 /// What gRPC and WebSocket add: the statuses of calls, and the messages inside exchanges.

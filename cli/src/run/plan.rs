@@ -94,6 +94,7 @@ pub(crate) fn without_request(
         &plan.redaction,
     )?;
     plan.expect = expectations(&arguments.expect)?;
+    plan.follow = arguments.follow.unwrap_or(0);
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;

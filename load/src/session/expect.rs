@@ -70,6 +70,8 @@ pub(crate) enum Verdict {
     Strange,
     /// It doesn't meet this rule.
     Unmet(u32),
+    /// It is a redirect that isn't followed, and this says why.
+    Astray(ErrorKind),
 }
 
 impl Verdict {
@@ -79,6 +81,7 @@ impl Verdict {
             Verdict::Met => None,
             Verdict::Strange => Some(ErrorKind::UnexpectedStatus),
             Verdict::Unmet(_) => Some(ErrorKind::UnexpectedAnswer),
+            Verdict::Astray(kind) => Some(kind),
         }
     }
 }
@@ -381,7 +384,7 @@ impl Look {
             return None;
         }
         let is_about_status = match self.verdict {
-            Verdict::Met => false,
+            Verdict::Met | Verdict::Astray(_) => false,
             Verdict::Strange => true,
             Verdict::Unmet(rule) => {
                 matches!(expecting.rules.all[rule as usize].rule, Rule::Status(_))

@@ -3,7 +3,8 @@
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
 //! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
-//! all connections of an owner. `expect` holds answers against what a plan expects of them.
+//! all connections of an owner. `expect` holds answers against what a plan expects of them, and
+//! `workload::visit` makes the requests that they lead to.
 
 mod beginning;
 pub(crate) mod expect;

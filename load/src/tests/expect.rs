@@ -281,7 +281,7 @@ fn mixed() -> Plan {
 
 fn page(n: u64, line: &str) -> Vec<Vec<u8>> {
     let answer = match line {
-        line if line.contains("/new") && n % 2 == 0 => {
+        line if line.contains("/new") && n.is_multiple_of(2) => {
             "HTTP/1.1 201 Created\r\nLocation: /1\r\nContent-Length: 2\r\n\r\nno"
         }
         line if line.contains("/new") => "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nno",

@@ -10,6 +10,7 @@ use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts};
 use measure::tally::Tally;
+use measure::time::unix_seconds;
 use proto::grpc::Status;
 
 use crate::Record;
@@ -113,7 +114,7 @@ pub(crate) fn assign(
     };
     let mut route = Route::of(&plan.contact(), addresses, options)?;
     route.rules = Rules::of(plan)?;
-    route.habits = Habits::of(plan)?;
+    route.habits = Habits::of(plan, unix_seconds())?;
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {

@@ -27,7 +27,7 @@ pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;
 pub use redaction::Redaction;
-pub use request::{Request, authenticate};
+pub use request::{Request, accept_compressed, authenticate};
 pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use target::{HostPort, Target};
 pub use workload::{Step, Workload};

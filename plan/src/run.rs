@@ -51,6 +51,12 @@ pub struct Plan {
     /// The most redirects that one exchange follows; 0: none, and they count as answers.
     #[serde(default)]
     pub follow: u32,
+    /// Each connection sends the cookies back that it was given.
+    #[serde(default)]
+    pub cookies: bool,
+    /// Compressed bodies are decompressed where rules look into them. (Their headers ask for them.)
+    #[serde(default)]
+    pub compressed: bool,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -157,6 +163,8 @@ impl Plan {
             workload: None,
             expect: Vec::new(),
             follow: 0,
+            cookies: false,
+            compressed: false,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -185,6 +193,8 @@ impl Plan {
             workload,
             expect,
             follow,
+            cookies,
+            compressed,
             protocol,
             tls,
             schedule,
@@ -211,6 +221,8 @@ impl Plan {
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
             expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
             follow: *follow,
+            cookies: *cookies,
+            compressed: *compressed,
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -258,6 +270,10 @@ impl Plan {
         self.validate_workload()?;
         self.validate_expect()?;
         self.validate_follow()?;
+        self.validate_cookies()?;
+        if self.compressed {
+            self.only_of_http("--compressed", "asked for compressed answers")?;
+        }
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -355,6 +371,28 @@ impl Plan {
         Ok(())
     }
 
+    fn validate_cookies(&self) -> Result<(), Invalid> {
+        if !self.cookies {
+            return Ok(());
+        }
+        self.only_of_http("--cookies", "given any")?;
+        if !self.keep_alive {
+            return Err(Invalid(
+                "--cookies keeps the cookies of each connection, and --no-keepalive opens one for \
+                 each request, which would send none: drop one of them"
+                    .into(),
+            ));
+        }
+        if self.pipeline > 1 {
+            return Err(Invalid(
+                "--cookies needs the answer before it knows the next request, so --pipeline must \
+                 be 1: use more connections (-c), or --http2 with -S"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses a flag where something else than HTTP/1.1 or HTTP/2 is spoken. `done`: what happens
     /// to no call and no message.
     fn only_of_http(&self, flag: &str, done: &str) -> Result<(), Invalid> {
@@ -442,7 +480,21 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 11] = [
+        let table: [(&str, Spoil); 15] = [
+            ("gRPC calls aren't asked for compressed answers", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                plan.compressed = true;
+            }),
+            ("--cookies keeps the cookies of each connection", |plan| {
+                (plan.cookies, plan.keep_alive) = (true, false)
+            }),
+            ("--pipeline must be 1", |plan| {
+                (plan.cookies, plan.pipeline) = (true, 2)
+            }),
+            ("WebSocket aren't given any: drop it", |plan| {
+                *plan = Plan::new("ws://localhost/").unwrap();
+                plan.cookies = true;
+            }),
             ("--follow 51 is out of range", |plan| plan.follow = 51),
             ("--no-keepalive asks the server to close", |plan| {
                 (plan.follow, plan.keep_alive) = (1, false)

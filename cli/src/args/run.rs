@@ -25,8 +25,8 @@ Examples:
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
 What a run can't do: run a script, replay a log, or send what an answer asks for (each request is
-independent of the others); keep cookies; follow redirects to another server; decompress bodies;
-speak HTTP/3; load several servers, or from several machines, at once.
+independent of the others, but for cookies); follow redirects to another server; speak HTTP/3; load
+several servers, or from several machines, at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a

@@ -1,4 +1,4 @@
-//! Redirects: `--follow`, against a small server of our own.
+//! Redirects and cookies: `--follow` and `--cookies`, against a small server of our own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -127,4 +127,27 @@ fn what_cannot_be_combined_with_it_is_refused() {
         assert_eq!(ended.code, Some(2), "{ended:?}");
         assert_says(&ended.stderr, said);
     }
+}
+
+#[test]
+fn cookies_are_sent_back_and_in_no_record() {
+    let url = serve(|line, cookie| match (line, cookie) {
+        (line, "") if line.starts_with("GET /login") => {
+            let head = "302 Found\r\nLocation: /home\r\nSet-Cookie: session=canary-42; Path=/";
+            (head.to_owned(), Vec::new())
+        }
+        (_, "session=canary-42") => ("200 OK".to_owned(), b"hello canary-42".to_vec()),
+        _ => ("401 Unauthorized".to_owned(), Vec::new()),
+    });
+    let login = format!("{url}/login");
+    let more = ["--follow", "1", "--cookies", "--expect", "body=x"];
+    for (more, completed) in [(&more[..3], 10), (&more, 0), (&more[..2], 0)] {
+        let (ended, record) = run(&login, more);
+        assert_eq!(record["exchanges"]["completed"], completed, "{ended:?}");
+        assert!(!ended.stdout.contains("canary"), "{ended:?}");
+        assert_eq!(record["plan"]["cookies"], more.len() > 2);
+    }
+    let (_, record) = run(&login, &more[..3]);
+    // One redirect for each connection: the others have the cookie already.
+    assert_eq!(record["redirects"], 2);
 }

@@ -1,6 +1,7 @@
 //! How a text of a peer's begins, and what of that is told.
 
 use measure::foreign::Foreign;
+use memchr::memmem;
 
 /// So much of a text is kept.
 const BYTES_MAX: usize = 1024;
@@ -29,6 +30,14 @@ impl Beginning {
         self.length = bytes.len().min(BYTES_MAX);
         self.bytes[..self.length].copy_from_slice(&bytes[..self.length]);
         self.is_cut = bytes.len() > BYTES_MAX;
+    }
+
+    /// Hides a secret wherever it stands.
+    pub(super) fn hide(&mut self, secret: &[u8]) {
+        let bytes = &mut self.bytes[..self.length];
+        while let Some(at) = memmem::find(bytes, secret).filter(|_| !secret.is_empty()) {
+            bytes[at..at + secret.len()].fill(b'*');
+        }
     }
 
     /// The first line of it with something to read, which may have secrets in it.

@@ -19,8 +19,9 @@ use plan::{Expect, Invalid, Plan, Redaction};
 use serde_json::Value;
 
 use super::beginning::{Beginning, shortened};
+use super::coding::{Coding, Undecoded};
 
-/// So much of a body is kept for rules about it.
+/// So much of a body is kept for rules about it, as it came and decompressed.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// Of so many rules it is told that answers didn't meet them.
 const TOLD_MAX: usize = 64;
@@ -35,6 +36,8 @@ pub(crate) struct Rules {
     sets: Vec<Set>,
     /// For each step which of these it is; empty where it is the first for all.
     of_steps: Vec<u32>,
+    /// Whether compressed bodies are decompressed.
+    compressed: bool,
 }
 
 /// A rule.
@@ -94,6 +97,7 @@ pub(super) struct Look {
     verdict: Verdict,
     /// The body is kept, in this.
     gathers: bool,
+    coding: Coding,
     body: Vec<u8>,
     /// There was more of it than is kept.
     is_long: bool,
@@ -106,6 +110,8 @@ pub(crate) struct Expecting {
     examples: Vec<Example>,
     /// Buffers that nobody uses.
     pool: Vec<Vec<u8>>,
+    /// There is an example in which nobody has hidden anything.
+    has_news: bool,
 }
 
 /// What came in one answer that didn't meet a rule.
@@ -128,6 +134,9 @@ enum Came {
     Body,
     NoBody,
     LongBody,
+    /// A body that can't be decompressed, or in a way that we don't know.
+    BrokenCoding,
+    UnknownCoding,
     /// Another value of JSON, none, or what is no JSON.
     Json,
     NoValue,
@@ -148,6 +157,7 @@ impl Rules {
             all: Vec::new(),
             sets: Vec::new(),
             of_steps: Vec::new(),
+            compressed: plan.compressed,
         };
         let of_all = rules.add(&plan.expect, None, &plan.redaction)?;
         rules.put_together(&of_all, &[]);
@@ -234,6 +244,16 @@ impl Expecting {
             examples: examples.collect(),
             rules,
             pool: Vec::new(),
+            has_news: false,
+        }
+    }
+
+    /// Hides secrets in the examples that were kept since this was called last.
+    pub(super) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
+        if std::mem::take(&mut self.has_news) {
+            for example in &mut self.examples {
+                secrets.clone().for_each(|secret| example.text.hide(secret));
+            }
         }
     }
 
@@ -245,6 +265,7 @@ impl Expecting {
         {
             (free.rule, free.came) = (Some(rule), came);
             free.text.set(text);
+            self.has_news = true;
         }
         Verdict::Unmet(rule)
     }
@@ -286,6 +307,27 @@ impl Expecting {
             }
         }
         Verdict::Met
+    }
+
+    /// The same of a body that is compressed.
+    fn compressed_body(&mut self, set: u32, coding: Coding, body: &[u8]) -> Verdict {
+        let mut plain = self.pool.pop().unwrap_or_default();
+        let came = match coding.decode(body, BODY_BYTES_MAX, &mut plain) {
+            Ok(()) => None,
+            Err(Undecoded::Broken) => Some(Came::BrokenCoding),
+            Err(Undecoded::TooLong) => Some(Came::LongBody),
+            Err(Undecoded::Unknown) => Some(Came::UnknownCoding),
+        };
+        let verdict = match came {
+            None => self.body(set, &plain, false),
+            Some(came) => {
+                let first = self.rules.sets[set as usize].bodies.first().copied();
+                self.unmet(first.unwrap_or_default(), came, b"")
+            }
+        };
+        plain.clear();
+        self.pool.push(plain);
+        verdict
     }
 
     /// What its body says of an answer.
@@ -366,6 +408,10 @@ impl Look {
         let rules = &expecting.rules;
         (self.set, self.status, self.is_long) = (rules.set_of(step), status, false);
         let asks = !rules.sets[self.set as usize].bodies.is_empty();
+        self.coding = match asks && rules.compressed {
+            true => Coding::of(fields()),
+            false => Coding::None,
+        };
         self.verdict = expecting.head((self.set, status), fields);
         self.gathers = asks && self.verdict == Verdict::Met;
         self.body.clear();
@@ -396,7 +442,11 @@ impl Look {
     /// It is whole: its status, and what was found of it.
     pub(super) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
         if self.gathers {
-            self.verdict = expecting.body(self.set, &self.body, self.is_long);
+            let is_plain = self.coding == Coding::None || self.is_long || self.body.is_empty();
+            self.verdict = match is_plain {
+                true => expecting.body(self.set, &self.body, self.is_long),
+                false => expecting.compressed_body(self.set, self.coding, &self.body),
+            };
             self.gathers = false;
             self.body.clear();
             expecting.pool.push(std::mem::take(&mut self.body));
@@ -466,6 +516,10 @@ impl Example {
                 "a body of more than {} MiB, which is too long to look into",
                 BODY_BYTES_MAX >> 20
             ),
+            Came::BrokenCoding => "a body that isn't compressed as it says".to_owned(),
+            Came::UnknownCoding => {
+                "a body that is compressed in another way than gzip or deflate".to_owned()
+            }
             Came::Json => line("a value without a line to show"),
             Came::NoValue => "no such value".to_owned(),
             Came::NoJson => format!("not JSON: {}", line("a body without a line to show")),

@@ -12,7 +12,7 @@ use proto::http1::fields;
 use super::expect::{Look, Verdict};
 use super::happening::{Happening, Outcome};
 use super::memory::{Memory, is_strange};
-use workload::visit::{Errand, Habits, Turn};
+use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// The protocol state of one connection.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Looking {
 /// What is done beyond asking and being answered.
 #[derive(Debug)]
 struct Visit {
-    habits: Arc<Habits>,
+    visitor: Visitor,
     /// The last exchange: where redirects are followed, there is no other one meanwhile.
     errand: Errand,
 }
@@ -60,7 +60,7 @@ impl Wire {
     /// Holds answers against the rules that its owner's memory has, and has these `habits`.
     pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
         let visit = habits.map(|habits| Visit {
-            habits: Arc::clone(habits),
+            visitor: Visitor::new(habits),
             errand: Errand::default(),
         });
         self.looking = Some(Box::new(Looking {
@@ -80,7 +80,7 @@ impl Wire {
     #[inline]
     pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
         if self.looking.is_some() {
-            self.visit(out, |errand, habits| errand.begin_usual(habits));
+            self.visit(out, |errand, visitor| visitor.begin(errand));
         }
         // Refused only where the server has just announced its close: then the worker retires
         // the connection, and what was sent in vain has failed with it.
@@ -101,13 +101,13 @@ impl Wire {
 
     /// Says the request that `begin` gives, if answers may lead to others; false if not.
     #[inline(never)]
-    fn visit(&mut self, out: &mut Vec<u8>, begin: impl FnOnce(&mut Errand, &Habits)) -> bool {
+    fn visit(&mut self, out: &mut Vec<u8>, begin: impl FnOnce(&mut Errand, &Visitor)) -> bool {
         let looking = self.looking.as_deref_mut();
-        let Some(Visit { habits, errand }) = looking.and_then(|it| it.visit.as_mut()) else {
+        let Some(Visit { visitor, errand }) = looking.and_then(|it| it.visit.as_mut()) else {
             return false;
         };
-        begin(errand, habits);
-        errand.write(out);
+        begin(errand, visitor);
+        visitor.write(errand, out);
         true
     }
 
@@ -166,15 +166,16 @@ impl Wire {
                 Event::Informational { .. } => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
-                    match looking.end(self.status, memory) {
+                    let ended = looking.end(self.status, memory);
+                    looking.hide(memory);
+                    match ended {
                         Some(happening) => tell(happening),
                         // Where nothing is sent any more, the exchange ends with the connection.
                         None if self.leaving => {}
                         None => {
-                            let visit = looking.visit.as_ref();
-                            if let Some(answer) = visit.map(|visit| visit.errand.write(out)) {
+                            if let Some(Visit { visitor, errand }) = &mut looking.visit {
                                 // It takes requests: see above.
-                                let _ = self.machine.sent(answer);
+                                let _ = self.machine.sent(visitor.write(errand, out));
                             }
                             tell(Happening::Followed { place: 0 });
                         }
@@ -193,7 +194,11 @@ impl Wire {
     ) -> Result<(), Violation> {
         if self.machine.ended()?.is_some() {
             let happening = match &mut self.looking {
-                Some(looking) => looking.end(self.status, memory),
+                Some(looking) => {
+                    let ended = looking.end(self.status, memory);
+                    looking.hide(memory);
+                    ended
+                }
                 None => Some(answered(self.status)),
             };
             happening.into_iter().for_each(tell);
@@ -205,7 +210,7 @@ impl Wire {
 impl Looking {
     fn head(&mut self, status: u16, head: &[u8], memory: &mut Memory) {
         let turn = match &mut self.visit {
-            Some(Visit { habits, errand }) => errand.head(habits, status, fields(head)),
+            Some(Visit { visitor, errand }) => visitor.head(errand, status, || fields(head)),
             None => Turn::End,
         };
         if turn == Turn::End {
@@ -227,6 +232,13 @@ impl Looking {
             memory.see_body(&mut self.look, bytes);
         } else if is_strange(status) {
             memory.keep(status, bytes);
+        }
+    }
+
+    /// Cookies are told to nobody.
+    fn hide(&self, memory: &mut Memory) {
+        if let Some(visit) = &self.visit {
+            memory.hide(visit.visitor.secrets());
         }
     }
 

@@ -15,7 +15,7 @@ use super::happening::{Happening, Outcome};
 use super::memory::{Memory, is_strange};
 use plan::protocol::{CallKind, Http2, Protocol};
 use plan::{Contact, Invalid};
-use workload::visit::{Errand, Habits, Turn};
+use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// What is said on every connection.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum Answers {
 /// What is done beyond asking and being answered.
 #[derive(Debug)]
 struct Visits {
-    habits: Arc<Habits>,
+    visitor: Visitor,
     places: Box<[Visit]>,
     /// The fields of a request.
     block: Vec<u8>,
@@ -112,7 +112,7 @@ impl Wire {
         self.answers = match habits {
             None => Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice()),
             Some(habits) => Answers::Visits(Box::new(Visits {
-                habits: Arc::clone(habits),
+                visitor: Visitor::new(habits),
                 places: vec![Visit::default(); places].into_boxed_slice(),
                 block: Vec::new(),
             })),
@@ -148,8 +148,10 @@ impl Wire {
     /// Sends a request.
     #[inline]
     pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
-        if let Answers::Visits(visits) = &mut self.answers {
-            visits.begin(place, |errand, habits| errand.begin_usual(habits));
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, visitor| visitor.begin(errand))
+        {
+            return;
         }
         self.numbers -= 1;
         let begun = self.machine.request(&self.speech.request, place, out);
@@ -159,8 +161,10 @@ impl Wire {
     /// Sends this request.
     #[inline]
     pub(crate) fn say(&mut self, request: &Request, place: u32, out: &mut Vec<u8>) {
-        if let Answers::Visits(visits) = &mut self.answers {
-            visits.begin(place, |errand, _| errand.begin_with_head(request));
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, _| errand.begin_with_head(request))
+        {
+            return;
         }
         self.numbers -= 1;
         let begun = self.machine.request(request, place, out);
@@ -175,12 +179,51 @@ impl Wire {
         place: u32,
         out: &mut Vec<u8>,
     ) {
-        if let Answers::Visits(visits) = &mut self.answers {
-            visits.begin(place, |errand, _| errand.begin_with_block(block, body));
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, _| errand.begin_with_block(block, body))
+        {
+            return;
         }
         self.numbers -= 1;
         let begun = self.machine.request_block(block, body, is_head, place, out);
         debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
+    }
+
+    /// Notes that an exchange begins as `begin` says, and sends its request if that isn't the one
+    /// that was given; false if not.
+    #[inline(never)]
+    fn visit(
+        &mut self,
+        place: u32,
+        out: &mut Vec<u8>,
+        begin: impl FnOnce(&mut Errand, &Visitor),
+    ) -> bool {
+        let Answers::Visits(visits) = &mut self.answers else {
+            return false;
+        };
+        begin(&mut visits.places[place as usize].errand, &visits.visitor);
+        if visits.visitor.adds_nothing() {
+            return false;
+        }
+        self.send_next(place, out);
+        true
+    }
+
+    /// Sends the next request of the exchange at `place`. There must be room.
+    fn send_next(&mut self, place: u32, out: &mut Vec<u8>) {
+        let Answers::Visits(visits) = &mut self.answers else {
+            return;
+        };
+        let Visits {
+            visitor,
+            places,
+            block,
+        } = &mut **visits;
+        block.clear();
+        let (body, is_head) = visitor.write_block(&places[place as usize].errand, block);
+        self.numbers -= 1;
+        let begun = self.machine.request_block(block, body, is_head, place, out);
+        debug_assert!(begun.is_ok(), "there is room: {begun:?}");
     }
 
     /// Reads what came.
@@ -227,7 +270,9 @@ impl Wire {
                     violation,
                 } => tell(match violation {
                     Some(&violation) => Happening::Broken { place, violation },
-                    None if unprocessed => Happening::Refused { place },
+                    None if unprocessed && !self.answers.is_redirected(place) => {
+                        Happening::Refused { place }
+                    }
                     None => Happening::Reset {
                         place,
                         status: self.speech.call.map(|_| Status::of_reset(code.0)),
@@ -271,16 +316,7 @@ impl Wire {
             };
             return visits.places[place as usize].judged(place, Verdict::Astray(kind));
         }
-        let Visits {
-            habits,
-            places,
-            block,
-        } = &mut **visits;
-        block.clear();
-        let (body, is_head) = places[place as usize].errand.write_block(habits, block);
-        self.numbers -= 1;
-        let begun = self.machine.request_block(block, body, is_head, place, out);
-        debug_assert!(begun.is_ok(), "there is room: {begun:?}");
+        self.send_next(place, out);
         Happening::Followed { place }
     }
 
@@ -352,6 +388,15 @@ impl Answers {
         }
     }
 
+    /// Whether the exchange at `place` was redirected: then it can't be sent again, because the
+    /// peer has done something for it.
+    fn is_redirected(&self, place: u32) -> bool {
+        match self {
+            Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Looks(_) => false,
+        }
+    }
+
     /// The answer at `place` is whole. [`Happening::Followed`]: another request is to follow it.
     #[inline]
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
@@ -366,7 +411,7 @@ impl Answers {
                     verdict,
                 };
             }
-            Answers::Visits(visits) => return visits.places[place as usize].end(place, memory),
+            Answers::Visits(visits) => return visits.end(place, memory),
         };
         Happening::Answered { place, outcome }
     }
@@ -374,17 +419,21 @@ impl Answers {
 
 impl Visits {
     #[inline(never)]
-    fn begin(&mut self, place: u32, begin: impl FnOnce(&mut Errand, &Habits)) {
-        begin(&mut self.places[place as usize].errand, &self.habits);
-    }
-
-    #[inline(never)]
     fn head(&mut self, place: u32, status: u16, fields: Fields<'_>, memory: &mut Memory) {
         let visit = &mut self.places[place as usize];
         visit.status = status;
-        if visit.errand.head(&self.habits, status, fields.iter()) == Turn::End {
+        let turn = (self.visitor).head(&mut visit.errand, status, || fields.iter());
+        if turn == Turn::End {
             memory.see_head(&mut visit.look, (visit.step, status), || fields.iter());
         }
+    }
+
+    #[inline(never)]
+    fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
+        let happening = self.places[place as usize].end(place, memory);
+        // Cookies are told to nobody.
+        memory.hide(self.visitor.secrets());
+        happening
     }
 }
 
@@ -401,7 +450,6 @@ impl Visit {
         }
     }
 
-    #[inline(never)]
     fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
         match self.errand.turn() {
             Turn::Follow => Happening::Followed { place },

@@ -7,6 +7,7 @@
 //! `workload::visit` makes the requests that they lead to.
 
 mod beginning;
+mod coding;
 pub(crate) mod expect;
 pub(crate) mod flights;
 mod grpc;
@@ -21,6 +22,8 @@ pub(crate) mod wire;
 
 use measure::time::Time;
 
+#[cfg(test)]
+pub(crate) use coding::tests::gzip;
 pub(crate) use expect::{Rules, Verdict};
 pub(crate) use flights::{Flights, Ring};
 pub(crate) use happening::{Happening, Outcome};

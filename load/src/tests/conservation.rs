@@ -129,6 +129,7 @@ fn move_on(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) -> f64 {
         return 0.0;
     }
     plan.follow = 1 + draw.below(3) as u32;
+    plan.cookies = draw.coin();
     0.5
 }
 

@@ -344,6 +344,38 @@ fn a_redirect_that_closes_its_connection_is_an_early_close() {
 }
 
 #[test]
+fn an_exchange_that_was_redirected_is_not_sent_again() {
+    // GOAWAY whose last stream is 1: the second request was not processed.
+    const GOODBYE: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    struct Leaves(Site<fn(&Asked) -> Said>);
+    impl Peer for Leaves {
+        fn opened(&mut self, id: Connection, now: Time, replies: &mut Replies) {
+            self.0.opened(id, now, replies);
+        }
+
+        fn received(&mut self, id: Connection, bytes: &[u8], now: Time, replies: &mut Replies) {
+            let before = self.0.heard.lock().unwrap().len();
+            self.0.received(id, bytes, now, replies);
+            if self.0.heard.lock().unwrap().len() > before && before % 2 == 1 {
+                replies.send(0, GOODBYE);
+            }
+        }
+    }
+    let mut plan = counted(2, true);
+    plan.follow = 1;
+    plan.request.method = "POST".to_owned();
+    let heard = Heard::default();
+    let site: Site<fn(&Asked) -> Said> = Site::new(true, &heard, |asked| match &*asked.line {
+        "POST /" => to(303, "/x"),
+        _ => found(),
+    });
+    let record = recorded(&plan, run(&plan, 1, Faults::none(), Leaves(site)));
+    let asked = heard.lock().unwrap();
+    assert_eq!(lines(&asked), ["POST /", "GET /x", "POST /", "GET /x"]);
+    assert_eq!(record.errors["stream_reset"], 2, "{:?}", record.errors);
+}
+
+#[test]
 fn only_the_last_answer_is_held_against_rules_and_statuses() {
     for is_http2 in [false, true] {
         for (rule, failed) in [("body=found", 0), ("status=200", 0), ("status=302", 3)] {
@@ -389,6 +421,141 @@ fn requests_that_differ_are_followed_each_by_itself() {
             assert_eq!(there.len(), 20, "each has its own number");
             let done: Vec<u64> = record.steps.iter().map(|step| step.completed).collect();
             assert_eq!(done, [20, 20]);
+        }
+    }
+}
+
+#[test]
+fn a_connection_sends_the_cookies_back_that_it_was_given() {
+    for is_http2 in [false, true] {
+        let mut plan = counted(4, is_http2);
+        plan.cookies = true;
+        let mut n = 0;
+        let (record, asked) = visited(&plan, move |_| {
+            n += 1;
+            let set = match n {
+                1 => vec!["id=canary-1; Path=/; HttpOnly", "b=2; Secure"],
+                2 => vec!["c=3"],
+                3 => vec!["id=; Max-Age=0", "d=4; Path=/elsewhere"],
+                _ => vec![],
+            };
+            let set = set.into_iter();
+            let fields = set.map(|value| ("Set-Cookie", value.to_owned()));
+            (200, fields.collect(), "ok")
+        });
+        let sent: Vec<Option<&str>> = asked.iter().map(|one| one.field("cookie")).collect();
+        let expected = [
+            None,
+            Some("id=canary-1"),
+            Some("id=canary-1; c=3"),
+            Some("c=3"),
+        ];
+        assert_eq!(sent, expected);
+        assert_eq!(record.exchanges.completed, 4);
+        assert!(!serde_json::to_string(&record).unwrap().contains("canary"));
+    }
+}
+
+#[test]
+fn each_connection_has_its_own_cookies_beside_those_of_the_user() {
+    for is_http2 in [false, true] {
+        let mut plan = counted(12, is_http2);
+        (plan.cookies, plan.connections) = (true, 3);
+        plan.request.headers = vec![("Cookie".to_owned(), "own=1".to_owned())];
+        if is_http2 && let Protocol::Http2 { http2 } = &mut plan.protocol {
+            http2.streams = 1;
+        }
+        let mut n = 0;
+        let (_, asked) = visited(&plan, move |asked| {
+            n += 1;
+            let is_new = !asked.fields.contains("id=");
+            let set = is_new.then(|| ("Set-Cookie", format!("id={n}")));
+            (200, set.into_iter().collect(), "ok")
+        });
+        let cookies = |one: &Asked| {
+            let fields = one.fields.lines().filter_map(|line| line.split_once(": "));
+            let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+            let values: Vec<&str> = fields.map(|(_, value)| value).collect();
+            values.join("; ")
+        };
+        let mut sent = BTreeMap::new();
+        asked
+            .iter()
+            .for_each(|one| *sent.entry(cookies(one)).or_insert(0) += 1);
+        assert_eq!(
+            sent.remove("own=1"),
+            Some(3),
+            "a connection begins without any"
+        );
+        assert_eq!(sent.len(), 3, "{sent:?}");
+        assert!(
+            sent.keys().all(|sent| sent.starts_with("own=1; id=")),
+            "{sent:?}"
+        );
+    }
+}
+
+#[test]
+fn a_new_connection_begins_without_cookies() {
+    let mut plan = counted(4, false);
+    plan.cookies = true;
+    let mut n = 0;
+    let (_, asked) = visited(&plan, move |_| {
+        n += 1;
+        let mut fields = vec![("Set-Cookie", format!("n={n}"))];
+        if n == 2 {
+            fields.push(("Connection", "close".to_owned()));
+        }
+        (200, fields, "ok")
+    });
+    let sent: Vec<Option<&str>> = asked.iter().map(|one| one.field("cookie")).collect();
+    assert_eq!(sent, [None, Some("n=1"), None, Some("n=3")]);
+}
+
+#[test]
+fn a_login_that_redirects_is_followed_with_its_cookie() {
+    for is_http2 in [false, true] {
+        let mut plan = counted(2, is_http2);
+        (plan.cookies, plan.follow) = (true, 1);
+        (plan.target.path, plan.request.method) = ("/login".to_owned(), "POST".to_owned());
+        plan.request.body = b"me".to_vec();
+        let (record, asked) = visited(&plan, |asked| match asked.field("cookie") {
+            None => {
+                let (status, mut fields, body) = to(303, "/home");
+                fields.push(("Set-Cookie", "session=canary-7".to_owned()));
+                (status, fields, body)
+            }
+            Some(_) => found(),
+        });
+        assert_eq!(lines(&asked), ["POST /login", "GET /home", "POST /login"]);
+        assert_eq!(asked[1].field("cookie"), Some("session=canary-7"));
+        assert_eq!(asked[2].body, "me");
+        assert_eq!((record.exchanges.completed, record.redirects), (2, 1));
+    }
+}
+
+#[test]
+fn what_a_server_set_is_told_to_nobody() {
+    for is_http2 in [false, true] {
+        for rule in [
+            None,
+            Some("body=x"),
+            Some("header:x-again=x"),
+            Some("json:$.a=x"),
+        ] {
+            let mut plan = counted(3, is_http2);
+            plan.cookies = true;
+            plan.expect = rule.into_iter().map(|rule| rule.parse().unwrap()).collect();
+            let status = if rule.is_some() { 200 } else { 500 };
+            let (record, _) = visited(&plan, move |_| {
+                let set = ("Set-Cookie", "session=canary-7".to_owned());
+                let again = ("X-Again", "it was canary-7".to_owned());
+                (status, vec![set, again], r#"{"a":"it was canary-7"}"#)
+            });
+            assert_eq!(record.exchanges.failed, 3);
+            let text = serde_json::to_string(&record).unwrap();
+            assert!(text.contains("it was ****"), "{text}");
+            assert!(!text.contains("canary"), "{text}");
         }
     }
 }

@@ -197,7 +197,7 @@ impl Rogue {
                         ""
                     };
                     let line = match self.moves() {
-                        true => "HTTP/1.1 307 X\r\nLocation: moved",
+                        true => "HTTP/1.1 307 X\r\nLocation: moved\r\nSet-Cookie: a=b",
                         false => "HTTP/1.1 200 OK",
                     };
                     let answer = format!("{line}\r\n{field}Content-Length: 2\r\n\r\nok");
@@ -356,7 +356,7 @@ impl Rogue {
 const GOODBYE: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn redirect(machine: &mut http2::Server, stream: u32, out: &mut Vec<u8>) {
-    let head = Head::response(307, &[("location", "moved")]).unwrap();
+    let head = Head::response(307, &[("location", "moved"), ("set-cookie", "a=b")]).unwrap();
     machine.answer(stream, &head, b"ok", out).unwrap();
 }
 

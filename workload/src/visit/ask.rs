@@ -159,13 +159,24 @@ impl Ask {
         });
     }
 
-    /// Writes it for HTTP/1.1 (RFC 9112 §3).
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// Writes it for HTTP/1.1 (RFC 9112 §3), with more cookies if there are any.
+    pub(super) fn write(&self, cookie: &[u8], out: &mut Vec<u8>) {
         for part in [&self.method, &b" "[..], &self.target, b" HTTP/1.1\r\n"] {
             out.extend_from_slice(part);
         }
+        let mut rest = cookie;
         for (name, value) in self.fields() {
-            for part in [name, b": ", value, b"\r\n"] {
+            for part in [name, b": ", value] {
+                out.extend_from_slice(part);
+            }
+            if !rest.is_empty() && is_cookie(name) {
+                out.extend_from_slice(b"; ");
+                out.extend_from_slice(std::mem::take(&mut rest));
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+        if !rest.is_empty() {
+            for part in [b"Cookie: ", rest, b"\r\n"] {
                 out.extend_from_slice(part);
             }
         }
@@ -173,15 +184,23 @@ impl Ask {
         out.extend_from_slice(self.body());
     }
 
-    /// Writes its block of fields for HTTP/2.
-    pub(super) fn write_block(&self, is_secure: bool, block: &mut Vec<u8>) {
+    /// Writes its block of fields for HTTP/2, with more cookies if there are any.
+    pub(super) fn write_block(&self, is_secure: bool, cookie: &[u8], block: &mut Vec<u8>) {
         let scheme = if is_secure { "https" } else { "http" };
         block::field(b":method", &self.method, block);
         block::field(b":scheme", scheme.as_bytes(), block);
         block::field(b":authority", &self.authority, block);
         block::field(b":path", &self.target, block);
+        // Cookies may stand in several fields (RFC 9113 §8.2.3).
         for (name, value) in self.fields() {
             block::field(name, value, block);
         }
+        if !cookie.is_empty() {
+            block::field(b"cookie", cookie, block);
+        }
     }
+}
+
+fn is_cookie(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"cookie")
 }

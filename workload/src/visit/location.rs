@@ -106,6 +106,11 @@ fn authority(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some(rest.split_at(end))
 }
 
+/// The host of an authority, in brackets if it stands in some.
+pub(super) fn host(authority: &[u8]) -> &[u8] {
+    origin(authority, 0).map_or(authority, |(host, _)| host)
+}
+
 /// Host and port of an authority without user (RFC 3986 §3.2.2, §3.2.3).
 fn origin(authority: &[u8], default: u16) -> Option<(&[u8], u16)> {
     let end = match authority {

@@ -1,10 +1,14 @@
-//! The requests that answers lead to, for runs that want them: redirects are followed.
+//! The requests that answers lead to, for runs that want them: redirects are followed, and cookies
+//! are sent back.
 //!
-//! [`Habits`] are what a plan asks for, and an [`Errand`] is one exchange, of which each request is
-//! kept taken apart, so that the next one can be made of it. An exchange with redirects is one
-//! exchange. Knows neither connections nor when anything is sent.
+//! [`Habits`] are what a plan asks for, a [`Visitor`] is what a connection has of them, and an
+//! [`Errand`] is one exchange, of which each request is kept taken apart, so that cookies can be
+//! added and the next one can be made of it. An exchange with redirects is one exchange. Knows
+//! neither sockets nor when anything is sent.
 
 mod ask;
+mod date;
+mod jar;
 mod location;
 
 use std::sync::Arc;
@@ -16,16 +20,24 @@ use proto::http1::client::Answer;
 use proto::http2::client::Request;
 
 use ask::Ask;
+use jar::{Jar, Place};
 use location::{Base, resolve};
+
+/// Shorter values of cookies may stand in any text.
+const SECRET_BYTES_MIN: usize = 6;
 
 /// What a plan asks of its sessions.
 #[derive(Debug)]
 pub struct Habits {
     /// The most redirects that one exchange follows.
     follow: u32,
+    /// Whether cookies are kept.
+    cookies: bool,
     is_secure: bool,
     /// The request where all are alike.
     request: Ask,
+    /// When the run began, in seconds since 1970.
+    now_s: i64,
 }
 
 /// Why a redirect isn't followed.
@@ -49,6 +61,15 @@ pub enum Turn {
     Astray(ErrorKind),
 }
 
+/// What one connection has of habits: it begins without cookies.
+#[derive(Debug)]
+pub struct Visitor {
+    habits: Arc<Habits>,
+    jar: Jar,
+    /// The cookies of the request that was written last.
+    cookie: Vec<u8>,
+}
+
 /// One exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Errand {
@@ -62,12 +83,13 @@ pub struct Errand {
 }
 
 impl Habits {
-    /// What this plan asks for; none where each answer ends its exchange.
+    /// What this plan asks for in a run that begins `now_s` seconds after 1970; none where answers
+    /// lead to nothing.
     ///
     /// # Errors
     /// A request that can't be encoded.
-    pub fn of(plan: &Plan) -> Result<Option<Arc<Habits>>, Invalid> {
-        if plan.follow == 0 {
+    pub fn of(plan: &Plan, now_s: u64) -> Result<Option<Arc<Habits>>, Invalid> {
+        if plan.follow == 0 && !plan.cookies {
             return Ok(None);
         }
         let mut request = Ask::default();
@@ -77,9 +99,90 @@ impl Habits {
         }
         Ok(Some(Arc::new(Habits {
             follow: plan.follow,
+            cookies: plan.cookies,
             is_secure: plan.target.is_secure(),
             request,
+            now_s: now_s as i64,
         })))
+    }
+}
+
+impl Visitor {
+    /// A connection that begins.
+    pub fn new(habits: &Arc<Habits>) -> Visitor {
+        Visitor {
+            habits: Arc::clone(habits),
+            jar: Jar::default(),
+            cookie: Vec::new(),
+        }
+    }
+
+    /// The head of an answer came: what that is to its exchange.
+    pub fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+        &mut self,
+        errand: &mut Errand,
+        status: u16,
+        fields: impl Fn() -> F,
+    ) -> Turn {
+        if self.habits.cookies {
+            let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"set-cookie");
+            let place = place(&self.habits, &errand.ask);
+            for (_, value) in fields().filter(|(name, _)| is_cookie(name)) {
+                self.jar.set(value, place, self.habits.now_s);
+            }
+        }
+        errand.head(&self.habits, status, fields())
+    }
+
+    /// An exchange begins with the request that is the same for all.
+    pub fn begin(&self, errand: &mut Errand) {
+        errand.begin_usual(&self.habits);
+    }
+
+    /// Writes the next request of an exchange for HTTP/1.1, and says how it is answered.
+    pub fn write(&mut self, errand: &Errand, out: &mut Vec<u8>) -> Answer {
+        let cookie = self.cookie(&errand.ask);
+        errand.ask.write(cookie, out);
+        match errand.ask.is_head() {
+            true => Answer::HeadOnly,
+            false => Answer::Usual,
+        }
+    }
+
+    /// Writes its fields for HTTP/2; its body, and whether it is HEAD.
+    pub fn write_block<'e>(&mut self, errand: &'e Errand, block: &mut Vec<u8>) -> (&'e [u8], bool) {
+        let is_secure = self.habits.is_secure;
+        let cookie = self.cookie(&errand.ask);
+        errand.ask.write_block(is_secure, cookie, block);
+        (errand.ask.body(), errand.ask.is_head())
+    }
+
+    /// Whether requests go out as they are made, unless they follow another one.
+    #[inline]
+    pub fn adds_nothing(&self) -> bool {
+        self.jar.is_empty()
+    }
+
+    /// The values of its cookies, which are a server's secrets; not those that are too short to be
+    /// any.
+    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let is_secret = |value: &&[u8]| value.len() >= SECRET_BYTES_MIN;
+        self.jar.values().filter(is_secret)
+    }
+
+    fn cookie(&mut self, ask: &Ask) -> &[u8] {
+        self.jar.write(place(&self.habits, ask), &mut self.cookie);
+        &self.cookie
+    }
+}
+
+/// Where a request goes, as cookies see it.
+fn place<'a>(habits: &Habits, ask: &'a Ask) -> Place<'a> {
+    let host = location::host(ask.authority());
+    Place {
+        host,
+        target: &ask.target,
+        is_secure: habits.is_secure,
     }
 }
 
@@ -89,8 +192,8 @@ impl Errand {
         &mut self.ask
     }
 
-    /// An exchange begins with the request that is the same for all.
-    pub fn begin_usual(&mut self, habits: &Habits) {
+    /// It begins with the request that is the same for all.
+    fn begin_usual(&mut self, habits: &Habits) {
         self.begin().copy(&habits.request);
     }
 
@@ -109,8 +212,7 @@ impl Errand {
         self.begin().decode(block, body);
     }
 
-    /// The head of an answer came: what that is to the exchange.
-    pub fn head<'f>(
+    fn head<'f>(
         &mut self,
         habits: &Habits,
         status: u16,
@@ -146,23 +248,13 @@ impl Errand {
         }
     }
 
+    /// Whether it has followed a redirect.
+    pub fn is_redirected(&self) -> bool {
+        self.followed > 0
+    }
+
     /// What the answer whose head came last is to the exchange.
     pub fn turn(&self) -> Turn {
         self.turn
-    }
-
-    /// Writes the request for HTTP/1.1, and says how it is answered.
-    pub fn write(&self, out: &mut Vec<u8>) -> Answer {
-        self.ask.write(out);
-        match self.ask.is_head() {
-            true => Answer::HeadOnly,
-            false => Answer::Usual,
-        }
-    }
-
-    /// Writes the fields of the request for HTTP/2; its body, and whether it is HEAD.
-    pub fn write_block(&self, habits: &Habits, block: &mut Vec<u8>) -> (&[u8], bool) {
-        self.ask.write_block(habits.is_secure, block);
-        (self.ask.body(), self.ask.is_head())
     }
 }

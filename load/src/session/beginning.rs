@@ -3,6 +3,8 @@
 use measure::foreign::Foreign;
 use memchr::memmem;
 
+use super::coding::gunzipped;
+
 /// So much of a text is kept.
 const BYTES_MAX: usize = 1024;
 /// So much of its first line is told.
@@ -25,8 +27,12 @@ impl Beginning {
         is_cut: false,
     };
 
-    /// Keeps how `bytes` begin.
+    /// Keeps how `bytes` begin, which may be gzipped: then what they become.
     pub(super) fn set(&mut self, bytes: &[u8]) {
+        if let Some((length, is_all)) = gunzipped(bytes, &mut self.bytes) {
+            (self.length, self.is_cut) = (length, !is_all);
+            return;
+        }
         self.length = bytes.len().min(BYTES_MAX);
         self.bytes[..self.length].copy_from_slice(&bytes[..self.length]);
         self.is_cut = bytes.len() > BYTES_MAX;

@@ -73,6 +73,24 @@ impl Coding {
     }
 }
 
+/// How a text begins whose gzipped form begins like this, in `to`; none if it is no gzip. Its length,
+/// and whether that is all of it.
+pub(super) fn gunzipped(bytes: &[u8], to: &mut [u8]) -> Option<(usize, bool)> {
+    // RFC 1952 §2.3.1.
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return None;
+    }
+    let (mut reader, mut length) = (MultiGzDecoder::new(bytes), 0);
+    while length < to.len() {
+        match reader.read(&mut to[length..]) {
+            Ok(0) => return Some((length, true)),
+            Ok(more) => length += more,
+            Err(_) => break,
+        }
+    }
+    Some((length, false))
+}
+
 /// What `deflate` says is zlib's format, and from some servers without its wrapper (RFC 9110
 /// §8.4.1.2).
 fn inflate(body: &[u8], most: usize, to: &mut Vec<u8>) -> Result<(), Undecoded> {
@@ -175,6 +193,21 @@ pub(crate) mod tests {
             }
         }
         assert_eq!(decoded(Coding::Other, b"x"), Err(Undecoded::Unknown));
+    }
+
+    #[test]
+    fn the_beginning_of_what_is_gzipped_is_that_of_a_text() {
+        let mut to = [0; 16];
+        assert_eq!(gunzipped(b"a text", &mut to), None);
+        assert_eq!(gunzipped(&gzip(b"a text"), &mut to), Some((6, true)));
+        assert_eq!(&to[..6], b"a text");
+        let long = gzip("a word, ".repeat(100).as_bytes());
+        assert_eq!(gunzipped(&long, &mut to), Some((16, false)));
+        assert_eq!(&to, b"a word, a word, ");
+        assert_eq!(
+            gunzipped(&long[..11], &mut to).map(|(_, is_all)| is_all),
+            Some(false)
+        );
     }
 
     #[test]

@@ -105,7 +105,12 @@ pub(crate) fn judge(
     } else {
         spare_time(&mut verdict, plan, duration_s, outcomes);
         signs.extend(lingered(plan, duration_s, outcomes));
-        signs.extend(busy(&mut verdict, duration_s, outcomes, room));
+        signs.extend(busy(
+            &mut verdict,
+            (times(), of_script(outcomes)),
+            duration_s,
+            room,
+        ));
     }
     if signs.is_empty() {
         match kept_waiting(verdict.run_queue_share_max, room) {
@@ -208,10 +213,14 @@ fn never_free(
     })
 }
 
-/// Closed loop: processor time and Little's law.
-fn busy(verdict: &mut Verdict, duration_s: f64, outcomes: &[Outcome], room: Room) -> Vec<String> {
+/// Closed loop: processor time, of which a script may have had a share, and Little's law.
+fn busy(
+    verdict: &mut Verdict,
+    (times, of_script): (impl Iterator<Item = Option<ThreadTime>>, Option<f64>),
+    duration_s: f64,
+    room: Room,
+) -> Vec<String> {
     let mut signs = Vec::new();
-    let times = outcomes.iter().map(Outcome::worked);
     let never_idle = share_max(times, duration_s, |cpu| cpu.run_ns + cpu.wait_ns)
         .is_some_and(|share| share > CPU_SHARE_MAX);
     match verdict.cpu_share_max {
@@ -219,7 +228,7 @@ fn busy(verdict: &mut Verdict, duration_s: f64, outcomes: &[Outcome], room: Room
             "the busiest worker was never idle: it used {:.0} % of its CPU{} and waited {:.0} % \
              for it",
             share * 100.0,
-            of_script(outcomes).map_or(String::new(), |share| format!(
+            of_script.map_or(String::new(), |share| format!(
                 " ({:.0} % of that was the script)",
                 share * 100.0
             )),

@@ -264,9 +264,14 @@ impl Recorder {
                 tally.failed_late += u64::from(late);
                 tally.unexpected(intended, sent, done, status);
             }
+            Verdict::Astray(kind) => {
+                tally.failed_late += u64::from(late);
+                tally.unmet(kind, (intended, sent, done), status);
+            }
             Verdict::Unmet(rule) => {
                 tally.failed_late += u64::from(late);
-                tally.unmet(intended, sent, done, status);
+                let times = (intended, sent, done);
+                tally.unmet(ErrorKind::UnexpectedAnswer, times, status);
                 if let Some(count) = self.unmet.get_mut(rule as usize) {
                     *count += 1;
                 }
@@ -381,6 +386,11 @@ impl Recorder {
     /// The same of one that has no response time either.
     fn untimed(&mut self, exchange: &Exchange, now: Time) {
         self.tally.untimed_ns += self.unsampled(exchange, now);
+    }
+
+    /// An exchange was redirected, and goes on.
+    pub(crate) fn followed(&mut self, exchange: &Exchange) {
+        self.tally.redirects += u64::from(self.measured(exchange));
     }
 
     /// A ping that was sent at `sent` was answered.

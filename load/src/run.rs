@@ -12,6 +12,7 @@ use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts};
 use measure::tally::Tally;
+use measure::time::unix_seconds;
 use proto::grpc::Status;
 
 use crate::Record;
@@ -30,6 +31,7 @@ use check::lateness::Seen;
 use plan::Plan;
 use plan::schedule::Marks;
 use probe::LoadError;
+use workload::visit::Habits;
 use workload::{Maker, Source};
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
@@ -175,6 +177,7 @@ pub(crate) fn assign(
     };
     let mut route = Route::of(&plan.contact(), addresses, options)?;
     route.rules = Rules::of(plan)?;
+    route.habits = Habits::of(plan, unix_seconds())?;
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {

@@ -27,6 +27,12 @@ pub enum ErrorKind {
     UnexpectedAnswer,
     /// A script of wrk failed while the load ran, which ends it; no exchange fails by that.
     ScriptFailed,
+    /// A redirect led to another scheme, host or port, and wasn't followed.
+    RedirectElsewhere,
+    /// A redirect had no `Location`, or none that can be followed.
+    RedirectInvalid,
+    /// There were more redirects than may be followed.
+    TooManyRedirects,
     /// No local port was free for a new connection.
     PortsExhausted,
     /// No file descriptor was free for a new connection.
@@ -71,7 +77,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 29;
+const KINDS: usize = 32;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -87,6 +93,9 @@ impl ErrorKind {
             ErrorKind::UnexpectedStatus,
             ErrorKind::UnexpectedAnswer,
             ErrorKind::ScriptFailed,
+            ErrorKind::RedirectElsewhere,
+            ErrorKind::RedirectInvalid,
+            ErrorKind::TooManyRedirects,
             ErrorKind::PortsExhausted,
             ErrorKind::DescriptorsExhausted,
             ErrorKind::BrokenPipe,
@@ -122,6 +131,9 @@ impl ErrorKind {
             ErrorKind::UnexpectedStatus => "unexpected_status",
             ErrorKind::UnexpectedAnswer => "unexpected_answer",
             ErrorKind::ScriptFailed => "script_failed",
+            ErrorKind::RedirectElsewhere => "redirect_elsewhere",
+            ErrorKind::RedirectInvalid => "redirect_invalid",
+            ErrorKind::TooManyRedirects => "too_many_redirects",
             ErrorKind::PortsExhausted => "ports_exhausted",
             ErrorKind::DescriptorsExhausted => "descriptors_exhausted",
             ErrorKind::BrokenPipe => "broken_pipe",
@@ -189,6 +201,14 @@ const SENTENCES: [&str; KINDS] = [
      expected with what came.",
     // ScriptFailed
     "The script failed while the load ran, which ended it: mend it where the message says.",
+    // RedirectElsewhere
+    "A redirect led to another scheme, host or port, where this load doesn't go: load the URL that \
+     it leads to.",
+    // RedirectInvalid
+    "A redirect had no Location, or none that is an http:// or https:// URL: inspect the answer \
+     with another client.",
+    // TooManyRedirects
+    "There were more redirects than --follow allows: look for a cycle, or raise --follow.",
     // PortsExhausted
     "No local port was free for a new connection: add source addresses with --source-ip, widen \
      net.ipv4.ip_local_port_range, or keep connections alive.",

@@ -70,8 +70,11 @@ pub struct Record<P> {
     /// The exchanges by step of the workload; empty where all requests are alike.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Answers by status.
+    /// Answers by status; of an exchange that followed redirects, the last one.
     pub status: BTreeMap<String, u64>,
+    /// Redirects that exchanges followed; 0 in older records.
+    #[serde(default)]
+    pub redirects: u64,
     /// By unexpected status: how the body of one answer began; empty in older records.
     #[serde(default)]
     pub unexpected_bodies: BTreeMap<String, String>,
@@ -536,6 +539,7 @@ impl<P> Record<P> {
             unexpected_bodies: facts.unexpected_bodies,
             unexpected_answers: facts.unexpected_answers,
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
+            redirects: tally.redirects,
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),

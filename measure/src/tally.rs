@@ -124,6 +124,8 @@ pub struct Tally {
     pub messages_sent: u64,
     /// The same for those that came in.
     pub messages_received: u64,
+    /// Redirects that exchanges followed.
+    pub redirects: u64,
     /// Answers by status.
     pub statuses: Statuses,
     /// gRPC calls by the code of their status; all zero where nothing was called.
@@ -206,6 +208,7 @@ impl Tally {
             untimed_ns: 0,
             messages_sent: 0,
             messages_received: 0,
+            redirects: 0,
             statuses: Statuses::default(),
             grpc_statuses: [0; GRPC_CODES],
             closes: Closes::default(),
@@ -247,10 +250,11 @@ impl Tally {
         self.answered(intended, sent, done, status);
     }
 
-    /// An exchange has its whole answer, but that isn't what was expected of it, whatever its
-    /// `status`: the same.
-    pub fn unmet(&mut self, intended: Time, sent: Time, done: Time, status: u16) {
-        self.failed(ErrorKind::UnexpectedAnswer);
+    /// An exchange has its whole answer, but that isn't what it should be, whatever its `status`,
+    /// for the reason that `kind` says: the same.
+    pub fn unmet(&mut self, kind: ErrorKind, times: (Time, Time, Time), status: u16) {
+        let (intended, sent, done) = times;
+        self.failed(kind);
         self.answered(intended, sent, done, status);
     }
 
@@ -426,7 +430,7 @@ impl Tally {
             add [completed, completed_late, failed_late, carried, carried_strange, failed,
                 unfinished, never_sent, censored, intended, connections_opened, reconnects,
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
-                attempts_failed, attempts_in_vain],
+                redirects, attempts_failed, attempts_in_vain],
             apart [handshakes, grpc_statuses, steps, inside, kind]);
         self.merge_handshakes(other);
         steps::merge(&mut self.steps, &other.steps);

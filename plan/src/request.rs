@@ -77,6 +77,16 @@ pub fn authenticate(
     Ok(())
 }
 
+/// Asks for compressed answers (RFC 9110 §12.5.3), unless `headers` say which are wanted.
+pub fn accept_compressed(headers: &mut Vec<(String, String)>) {
+    let given = |(name, _): &(String, String)| name.eq_ignore_ascii_case(ACCEPT_ENCODING);
+    if !headers.iter().any(given) {
+        headers.push((ACCEPT_ENCODING.to_owned(), "gzip, deflate".to_owned()));
+    }
+}
+
+const ACCEPT_ENCODING: &str = "Accept-Encoding";
+
 /// Who asks (RFC 9110 §11.6.2).
 const AUTHORIZATION: &str = "Authorization";
 
@@ -110,6 +120,17 @@ mod tests {
         authenticate(&mut headers, "me:Hunter:22", &redaction).unwrap();
         assert_eq!(headers, [("authorization".into(), "Bearer x".into())]);
         assert!(!redaction.scrub("it said Hunter:22").contains("Hunter"));
+    }
+
+    #[test]
+    fn compressed_answers_are_asked_for_unless_others_are() {
+        let mut headers = Vec::new();
+        accept_compressed(&mut headers);
+        let asked = ("Accept-Encoding".to_owned(), "gzip, deflate".to_owned());
+        assert_eq!(headers, [asked]);
+        let mut headers = vec![("accept-encoding".to_owned(), "br".to_owned())];
+        accept_compressed(&mut headers);
+        assert_eq!(headers, [("accept-encoding".to_owned(), "br".to_owned())]);
     }
 
     #[test]

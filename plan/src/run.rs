@@ -26,6 +26,8 @@ use crate::workload::{self, Workload};
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
 /// The most unanswered requests on one connection.
 pub const PIPELINE_MAX: u32 = 128;
+/// The most redirects that one exchange may follow.
+pub const FOLLOW_MAX: u32 = 50;
 /// The most worker threads.
 pub const THREADS_MAX: u32 = 256;
 
@@ -51,6 +53,15 @@ pub struct Plan {
     /// expect more.
     #[serde(default)]
     pub expect: Vec<Expect>,
+    /// The most redirects that one exchange follows; 0: none, and they count as answers.
+    #[serde(default)]
+    pub follow: u32,
+    /// Each connection sends the cookies back that it was given.
+    #[serde(default)]
+    pub cookies: bool,
+    /// Compressed bodies are decompressed where rules look into them. (Their headers ask for them.)
+    #[serde(default)]
+    pub compressed: bool,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -165,6 +176,9 @@ impl Plan {
             workload: None,
             script: None,
             expect: Vec::new(),
+            follow: 0,
+            cookies: false,
+            compressed: false,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -195,6 +209,9 @@ impl Plan {
             workload,
             script,
             expect,
+            follow,
+            cookies,
+            compressed,
             protocol,
             tls,
             schedule,
@@ -223,6 +240,9 @@ impl Plan {
             workload: workload.as_ref().map(|workload| workload.shown(redaction)),
             script: script.as_ref().map(|script| script.shown(redaction)),
             expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
+            follow: *follow,
+            cookies: *cookies,
+            compressed: *compressed,
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -275,6 +295,11 @@ impl Plan {
         self.validate_workload()?;
         self.validate_script()?;
         self.validate_expect()?;
+        self.validate_follow()?;
+        self.validate_cookies()?;
+        if self.compressed {
+            self.only_of_http("--compressed", "asked for compressed answers")?;
+        }
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -338,6 +363,13 @@ impl Plan {
             return Ok(());
         };
         script.validate(&self.protocol, self.workload.is_some())?;
+        if self.follow > 0 || self.cookies {
+            return Err(Invalid(
+                "-s says what is sent, so --follow and --cookies don't go with it: have the \
+                 script's response() keep what request() needs"
+                    .into(),
+            ));
+        }
         match self.proxy {
             None => Ok(()),
             Some(_) => Err(Invalid(
@@ -361,6 +393,69 @@ impl Plan {
         };
         Err(Invalid(format!(
             "--expect applies to HTTP/1.1 and HTTP/2, and {spoken}: drop it"
+        )))
+    }
+
+    fn validate_follow(&self) -> Result<(), Invalid> {
+        if self.follow == 0 {
+            return Ok(());
+        }
+        within("--follow", self.follow, FOLLOW_MAX)?;
+        self.only_of_http("--follow", "redirected")?;
+        if !self.keep_alive {
+            return Err(Invalid(
+                "--follow sends the next request on the same connection, and --no-keepalive asks \
+                 the server to close it: drop one of them"
+                    .into(),
+            ));
+        }
+        if self.pipeline > 1 {
+            return Err(Invalid(
+                "--follow needs the answer before it knows the next request, so --pipeline must \
+                 be 1: use more connections (-c), or --http2 with -S"
+                    .into(),
+            ));
+        }
+        if self.proxy.is_some() && !self.target.is_secure() && self.protocol == Protocol::Http1 {
+            return Err(Invalid(
+                "--follow and --proxy can't be combined for http:// URLs: drop one of them".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn validate_cookies(&self) -> Result<(), Invalid> {
+        if !self.cookies {
+            return Ok(());
+        }
+        self.only_of_http("--cookies", "given any")?;
+        if !self.keep_alive {
+            return Err(Invalid(
+                "--cookies keeps the cookies of each connection, and --no-keepalive opens one for \
+                 each request, which would send none: drop one of them"
+                    .into(),
+            ));
+        }
+        if self.pipeline > 1 {
+            return Err(Invalid(
+                "--cookies needs the answer before it knows the next request, so --pipeline must \
+                 be 1: use more connections (-c), or --http2 with -S"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses a flag where something else than HTTP/1.1 or HTTP/2 is spoken. `done`: what happens
+    /// to no call and no message.
+    fn only_of_http(&self, flag: &str, done: &str) -> Result<(), Invalid> {
+        let spoken = match &self.protocol {
+            Protocol::Http1 | Protocol::Http2 { .. } => return Ok(()),
+            Protocol::Grpc { .. } => "gRPC calls aren't",
+            Protocol::WebSocket { .. } => "the messages of a WebSocket aren't",
+        };
+        Err(Invalid(format!(
+            "{flag} applies to HTTP/1.1 and HTTP/2, and {spoken} {done}: drop it"
         )))
     }
 
@@ -440,11 +535,45 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 8] = [
+        let table: [(&str, Spoil); 18] = [
+            ("so --follow and --cookies don't go with it", |plan| {
+                let (file, args) = ("a.lua".into(), Vec::new());
+                plan.script = Some(Script { file, args });
+                plan.cookies = true;
+            }),
+            ("--follow and --proxy can't be combined", |plan| {
+                plan.follow = 1;
+                plan.proxy = Proxy::parse("x:1", &plan.redaction).ok();
+            }),
             ("-s and --proxy", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
                 plan.script = Some(Script { file, args });
                 plan.proxy = Proxy::parse("x:1", &plan.redaction).ok();
+            }),
+            ("gRPC calls aren't asked for compressed answers", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                plan.compressed = true;
+            }),
+            ("--cookies keeps the cookies of each connection", |plan| {
+                (plan.cookies, plan.keep_alive) = (true, false)
+            }),
+            ("--pipeline must be 1", |plan| {
+                (plan.cookies, plan.pipeline) = (true, 2)
+            }),
+            ("WebSocket aren't given any: drop it", |plan| {
+                *plan = Plan::new("ws://localhost/").unwrap();
+                plan.cookies = true;
+            }),
+            ("--follow 51 is out of range", |plan| plan.follow = 51),
+            ("--no-keepalive asks the server to close", |plan| {
+                (plan.follow, plan.keep_alive) = (1, false)
+            }),
+            ("--pipeline must be 1", |plan| {
+                (plan.follow, plan.pipeline) = (1, 2)
+            }),
+            ("gRPC calls aren't redirected: drop it", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                plan.follow = 1;
             }),
             ("at least 4 connections", |plan| {
                 (plan.connections, plan.threads) = (2, 4)

@@ -47,6 +47,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         status: BTreeMap::new(),
         unexpected_bodies: BTreeMap::new(),
         unexpected_answers: Vec::new(),
+        redirects: 0,
         grpc_status: BTreeMap::new(),
         close_codes: BTreeMap::new(),
         messages: Messages::default(),

@@ -57,6 +57,19 @@ pub(crate) struct Load {
     #[arg(long, value_name = "RULE", help_heading = REQUEST)]
     pub(crate) expect: Vec<String>,
 
+    /// Follow up to N redirects of each answer on the same server, as part of its exchange
+    /// [default: 3xx is an answer]
+    #[arg(long, value_name = "N", value_parser = values::small_count, help_heading = REQUEST)]
+    pub(crate) follow: Option<u32>,
+
+    /// Send the cookies back that answers set, on the connection that they came on
+    #[arg(long, help_heading = REQUEST)]
+    pub(crate) cookies: bool,
+
+    /// Ask for compressed answers (gzip, deflate), which --expect looks into decompressed
+    #[arg(long, help_heading = REQUEST)]
+    pub(crate) compressed: bool,
+
     /// HTTP method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,

@@ -50,6 +50,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     let (bodies, unmet) = (&record.unexpected_bodies, &*record.unexpected_answers);
     let answers = (&record.status, bodies, unmet);
     text.push_str(&errors("Errors", &record.errors, answers, paint));
+    text.push_str(&redirects(record));
     text.push_str(&calls(record));
     text.push_str(&connections(record));
     text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
@@ -277,6 +278,14 @@ fn told_unmet(unmet: &Unmet) -> String {
     let came = came.as_ref().map(|came| format!(", got {came}"));
     let (step, came) = (step.unwrap_or_default(), came.unwrap_or_default());
     format!("    {step}expected {expected}{came} ({failed})\n")
+}
+
+/// What was followed; nothing where nothing was.
+fn redirects(record: &Record) -> String {
+    match record.redirects {
+        0 => String::new(),
+        followed => format!("Redirects followed: {followed}\n"),
+    }
 }
 
 /// What gRPC and WebSocket add: the statuses of calls, and the messages inside exchanges.
@@ -615,7 +624,7 @@ pub(super) mod tests {
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 86.207 % (25 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 88.889 % (32 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

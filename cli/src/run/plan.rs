@@ -4,7 +4,7 @@
 use engine::signal::Stop;
 use load::grpc::{Method, Source};
 use load::plan::workload::Order;
-use load::plan::{Expect, Invalid};
+use load::plan::{Expect, Invalid, accept_compressed};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -88,6 +88,12 @@ pub(crate) fn without_request(
         &plan.redaction,
     )?;
     plan.expect = expectations(&arguments.expect)?;
+    plan.follow = arguments.follow.unwrap_or(0);
+    plan.cookies = arguments.cookies;
+    plan.compressed = arguments.compressed;
+    if plan.compressed {
+        accept_compressed(&mut plan.request.headers);
+    }
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
@@ -287,6 +293,31 @@ pub(super) mod tests {
         let secret = planned(&format!("--expect header:set-cookie=canary-1 {URL}")).unwrap();
         let recorded = secret.recorded();
         assert!(!recorded.expect[0].to_string().contains("canary"));
+    }
+
+    #[test]
+    fn what_is_done_with_answers_is_in_the_plan_and_only_of_http() {
+        let plan = planned(&format!("--follow 3 --cookies --compressed {URL}")).unwrap();
+        assert_eq!(
+            (plan.follow, plan.cookies, plan.compressed),
+            (3, true, true)
+        );
+        let asked = |plan: &Plan| plan.request.headers.clone();
+        let accepted = ("Accept-Encoding".to_string(), "gzip, deflate".to_string());
+        let own = (accepted.0.clone(), "br".to_string());
+        assert_eq!(asked(&plan)[0], accepted);
+        let plan = planned(&format!("--compressed -H Accept-Encoding:br {URL}")).unwrap();
+        assert_eq!(asked(&plan), [own]);
+        let plan = planned(&format!("--template --compressed {URL}")).unwrap();
+        let workload = plan.workload.unwrap();
+        assert_eq!(workload.steps[0].request.headers, [accepted]);
+        assert!(planned(&format!("--http2 -S 9 --follow 3 --cookies {URL}")).is_ok());
+        for flag in ["--follow 1", "--cookies", "--compressed"] {
+            for url in ["ws://h/", "grpc://h:1/package.Service/Method"] {
+                let text = planned(&format!("{flag} {url}")).unwrap_err();
+                assert!(text.contains("applies to HTTP/1.1 and HTTP/2"), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use load::check::Threshold;
 use load::plan::workload::Data;
-use load::plan::{Request, Workload, authenticate};
+use load::plan::{Request, Workload, accept_compressed, authenticate};
 use load::{Plan, Redaction};
 use measure::foreign::screened;
 use workload::data::Kind;
@@ -115,6 +115,9 @@ fn defaults(load: &Load) -> Result<Defaults, String> {
         // What is secret of it, the plan learns by itself.
         let added = authenticate(&mut headers, who, &Redaction::default());
         added.map_err(|invalid| invalid.to_string())?;
+    }
+    if load.compressed {
+        accept_compressed(&mut headers);
     }
     let body = load.body.as_deref().map(read_body).transpose()?;
     Ok(Defaults {

@@ -11,6 +11,7 @@ mod compare;
 mod doctor;
 mod expect;
 mod faults;
+mod follow;
 mod foreign;
 mod generators;
 mod grpc;

@@ -8,6 +8,7 @@ use engine::{Address, Driver, Fault, Refused, SocketOptions, TunnelFault};
 use measure::counters::ErrorKind;
 use measure::time::Time;
 use plan::{Contact, Invalid};
+use workload::visit::Habits;
 
 use super::{Core, State};
 use crate::back_off::BackOff;
@@ -25,6 +26,8 @@ pub(crate) struct Route {
     pub speech: Speech,
     /// What is expected of answers, if anything beyond a usual status.
     pub rules: Option<Arc<Rules>>,
+    /// What sessions do beyond asking and being answered, if anything.
+    pub habits: Option<Arc<Habits>>,
 }
 
 impl Route {
@@ -47,6 +50,7 @@ impl Route {
             options,
             speech: Speech::of(contact)?,
             rules: None,
+            habits: None,
         })
     }
 }
@@ -203,8 +207,9 @@ impl<D: Driver, X> Core<D, X> {
         };
         let (speech, random) = (&self.dialling.route.speech, &mut self.random);
         session.wire = Wire::open(speech, random, &mut session.out);
-        if self.dialling.route.rules.is_some() {
-            session.wire.look();
+        let route = &self.dialling.route;
+        if route.rules.is_some() || route.habits.is_some() {
+            session.wire.look(route.habits.as_ref());
         }
         session.state = State::Greeting(since);
         let is_ready = session.wire.is_ready();

@@ -20,7 +20,7 @@ fn closed(run_ms: u64, wait_ms: u64) -> (Vec<String>, Vec<String>) {
         longest_stall: None,
     };
     let room = Room::here(1);
-    let mut signs = busy(&mut verdict, [Some(time)].into_iter(), 1.0, room);
+    let mut signs = busy(&mut verdict, ([Some(time)].into_iter(), None), 1.0, room);
     match kept_waiting(verdict.run_queue_share_max, room) {
         Some(Kept::TooLong(sentence)) => signs.push(sentence),
         Some(Kept::Awhile(warning)) => verdict.warnings.push(warning),

@@ -1,6 +1,9 @@
 //! How a text of a peer's begins, and what of that is told.
 
 use measure::foreign::Foreign;
+use memchr::memmem;
+
+use super::coding::gunzipped;
 
 /// So much of a text is kept.
 const BYTES_MAX: usize = 1024;
@@ -24,11 +27,23 @@ impl Beginning {
         is_cut: false,
     };
 
-    /// Keeps how `bytes` begin.
+    /// Keeps how `bytes` begin, which may be gzipped: then what they become.
     pub(super) fn set(&mut self, bytes: &[u8]) {
+        if let Some((length, is_all)) = gunzipped(bytes, &mut self.bytes) {
+            (self.length, self.is_cut) = (length, !is_all);
+            return;
+        }
         self.length = bytes.len().min(BYTES_MAX);
         self.bytes[..self.length].copy_from_slice(&bytes[..self.length]);
         self.is_cut = bytes.len() > BYTES_MAX;
+    }
+
+    /// Hides a secret wherever it stands.
+    pub(super) fn hide(&mut self, secret: &[u8]) {
+        let bytes = &mut self.bytes[..self.length];
+        while let Some(at) = memmem::find(bytes, secret).filter(|_| !secret.is_empty()) {
+            bytes[at..at + secret.len()].fill(b'*');
+        }
     }
 
     /// The first line of it with something to read, which may have secrets in it.

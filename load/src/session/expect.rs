@@ -19,9 +19,10 @@ use plan::{Expect, Invalid, Plan, Redaction};
 use serde_json::Value;
 
 use super::beginning::{Beginning, shortened};
+use super::coding::{Coding, Undecoded};
 use super::heard::{Heard, Whole};
 
-/// So much of a body is kept for rules about it.
+/// So much of a body is kept for rules about it, as it came and decompressed.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// Of so many rules it is told that answers didn't meet them.
 const TOLD_MAX: usize = 64;
@@ -36,6 +37,8 @@ pub(crate) struct Rules {
     sets: Vec<Set>,
     /// For each step which of these it is; empty where it is the first for all.
     of_steps: Vec<u32>,
+    /// Whether compressed bodies are decompressed.
+    compressed: bool,
 }
 
 /// A rule.
@@ -71,6 +74,8 @@ pub(crate) enum Verdict {
     Strange,
     /// It doesn't meet this rule.
     Unmet(u32),
+    /// It is a redirect that isn't followed, and this says why.
+    Astray(ErrorKind),
 }
 
 impl Verdict {
@@ -80,6 +85,7 @@ impl Verdict {
             Verdict::Met => None,
             Verdict::Strange => Some(ErrorKind::UnexpectedStatus),
             Verdict::Unmet(_) => Some(ErrorKind::UnexpectedAnswer),
+            Verdict::Astray(kind) => Some(kind),
         }
     }
 }
@@ -92,6 +98,7 @@ pub(super) struct Look {
     verdict: Verdict,
     /// The body is kept, in this.
     gathers: bool,
+    coding: Coding,
     body: Vec<u8>,
     /// There was more of it than is kept.
     is_long: bool,
@@ -108,6 +115,8 @@ pub(crate) struct Expecting {
     pool: Vec<Vec<u8>>,
     /// Answers that are kept whole, where somebody asks for them.
     heard: Option<Heard>,
+    /// There is an example in which nobody has hidden anything.
+    has_news: bool,
 }
 
 /// What came in one answer that didn't meet a rule.
@@ -130,6 +139,9 @@ enum Came {
     Body,
     NoBody,
     LongBody,
+    /// A body that can't be decompressed, or in a way that we don't know.
+    BrokenCoding,
+    UnknownCoding,
     /// Another value of JSON, none, or what is no JSON.
     Json,
     NoValue,
@@ -143,6 +155,7 @@ impl Rules {
             all: Vec::new(),
             sets: vec![Set::default()],
             of_steps: Vec::new(),
+            compressed: false,
         })
     }
 
@@ -159,6 +172,7 @@ impl Rules {
             all: Vec::new(),
             sets: Vec::new(),
             of_steps: Vec::new(),
+            compressed: plan.compressed,
         };
         let of_all = rules.add(&plan.expect, None, &plan.redaction)?;
         rules.put_together(&of_all, &[]);
@@ -246,6 +260,16 @@ impl Expecting {
             rules,
             pool: Vec::new(),
             heard: None,
+            has_news: false,
+        }
+    }
+
+    /// Hides secrets in the examples that were kept since this was called last.
+    pub(super) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
+        if std::mem::take(&mut self.has_news) {
+            for example in &mut self.examples {
+                secrets.clone().for_each(|secret| example.text.hide(secret));
+            }
         }
     }
 
@@ -272,6 +296,7 @@ impl Expecting {
         {
             (free.rule, free.came) = (Some(rule), came);
             free.text.set(text);
+            self.has_news = true;
         }
         Verdict::Unmet(rule)
     }
@@ -313,6 +338,27 @@ impl Expecting {
             }
         }
         Verdict::Met
+    }
+
+    /// The same of a body that is compressed.
+    fn compressed_body(&mut self, set: u32, coding: Coding, body: &[u8]) -> Verdict {
+        let mut plain = self.pool.pop().unwrap_or_default();
+        let came = match coding.decode(body, BODY_BYTES_MAX, &mut plain) {
+            Ok(()) => None,
+            Err(Undecoded::Broken) => Some(Came::BrokenCoding),
+            Err(Undecoded::TooLong) => Some(Came::LongBody),
+            Err(Undecoded::Unknown) => Some(Came::UnknownCoding),
+        };
+        let verdict = match came {
+            None => self.body(set, &plain, false),
+            Some(came) => {
+                let first = self.rules.sets[set as usize].bodies.first().copied();
+                self.unmet(first.unwrap_or_default(), came, b"")
+            }
+        };
+        plain.clear();
+        self.pool.push(plain);
+        verdict
     }
 
     /// What its body says of an answer.
@@ -393,6 +439,10 @@ impl Look {
         let rules = &expecting.rules;
         (self.set, self.status, self.is_long) = (rules.set_of(step), status, false);
         let asks = !rules.sets[self.set as usize].bodies.is_empty();
+        self.coding = match asks && rules.compressed {
+            true => Coding::of(fields()),
+            false => Coding::None,
+        };
         self.verdict = expecting.head((self.set, status), &fields);
         if let Some(heard) = &mut expecting.heard {
             self.whole = Some(heard.begin(status, fields()));
@@ -417,7 +467,7 @@ impl Look {
             return None;
         }
         let is_about_status = match self.verdict {
-            Verdict::Met => false,
+            Verdict::Met | Verdict::Astray(_) => false,
             Verdict::Strange => true,
             Verdict::Unmet(rule) => {
                 matches!(expecting.rules.all[rule as usize].rule, Rule::Status(_))
@@ -432,7 +482,11 @@ impl Look {
             heard.end(whole);
         }
         if self.gathers {
-            self.verdict = expecting.body(self.set, &self.body, self.is_long);
+            let is_plain = self.coding == Coding::None || self.is_long || self.body.is_empty();
+            self.verdict = match is_plain {
+                true => expecting.body(self.set, &self.body, self.is_long),
+                false => expecting.compressed_body(self.set, self.coding, &self.body),
+            };
             self.gathers = false;
             self.body.clear();
             expecting.pool.push(std::mem::take(&mut self.body));
@@ -502,6 +556,10 @@ impl Example {
                 "a body of more than {} MiB, which is too long to look into",
                 BODY_BYTES_MAX >> 20
             ),
+            Came::BrokenCoding => "a body that isn't compressed as it says".to_owned(),
+            Came::UnknownCoding => {
+                "a body that is compressed in another way than gzip or deflate".to_owned()
+            }
             Came::Json => line("a value without a line to show"),
             Came::NoValue => "no such value".to_owned(),
             Came::NoJson => format!("not JSON: {}", line("a body without a line to show")),

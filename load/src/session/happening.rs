@@ -35,6 +35,8 @@ pub(crate) enum Happening {
         status: u16,
         verdict: Verdict,
     },
+    /// An exchange was redirected, and its next request was said: it goes on at its place.
+    Followed { place: u32 },
     /// The peer gave an exchange up, and the connection goes on. To a gRPC call that is a status.
     Reset { place: u32, status: Option<Status> },
     /// The peer broke the protocol in the answer to an exchange, and the connection goes on.

@@ -1,7 +1,9 @@
 //! HTTP/1.1 in a session: bytes of one connection in, answers out, in the order of the requests.
-//! The bytes of the requests lie with the driver, which sends them without a copy.
+//! The bytes of the requests lie with the driver, which sends them without a copy, unless they
+//! differ or answers may lead to others.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use proto::Violation;
 use proto::http1::client::{Answer, Client, Event, Limits};
@@ -10,6 +12,7 @@ use proto::http1::fields;
 use super::expect::{Look, Verdict};
 use super::happening::{Happening, Outcome};
 use super::memory::{Memory, is_strange};
+use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// The protocol state of one connection.
 #[derive(Debug)]
@@ -21,16 +24,25 @@ pub(crate) struct Wire {
     /// The server closes after the last answer it gave: what was sent behind it is not read
     /// (RFC 9112 §9.6).
     leaving: bool,
-    /// Where answers are held against rules.
+    /// Where answers are held against rules, or lead to other requests.
     looking: Option<Box<Looking>>,
 }
 
-/// What is seen of answers that are held against rules.
+/// What is seen of such answers.
 #[derive(Debug, Default)]
 struct Looking {
     /// The steps of unanswered requests, where these differ, the oldest first.
     steps: VecDeque<u16>,
     look: Look,
+    visit: Option<Visit>,
+}
+
+/// What is done beyond asking and being answered.
+#[derive(Debug)]
+struct Visit {
+    visitor: Visitor,
+    /// The last exchange: where redirects are followed, there is no other one meanwhile.
+    errand: Errand,
 }
 
 impl Wire {
@@ -45,9 +57,16 @@ impl Wire {
         }
     }
 
-    /// Holds answers against the rules that its owner's memory has.
-    pub(crate) fn look(&mut self) {
-        self.looking = Some(Box::default());
+    /// Holds answers against the rules that its owner's memory has, and has these `habits`.
+    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
+        let visit = habits.map(|habits| Visit {
+            visitor: Visitor::new(habits),
+            errand: Errand::default(),
+        });
+        self.looking = Some(Box::new(Looking {
+            visit,
+            ..Looking::default()
+        }));
     }
 
     /// The request that is said next is one of this step.
@@ -59,7 +78,10 @@ impl Wire {
 
     /// A request was, or will be, sent.
     #[inline]
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+        if self.looking.is_some() {
+            self.visit(out, |errand, visitor| visitor.begin(errand));
+        }
         // Refused only where the server has just announced its close: then the worker retires
         // the connection, and what was sent in vain has failed with it.
         let _ = self.machine.sent(self.answer);
@@ -68,9 +90,25 @@ impl Wire {
     /// Says this request, which has such an `answer`.
     #[inline]
     pub(crate) fn say(&mut self, request: &[u8], answer: Answer, out: &mut Vec<u8>) {
-        out.extend_from_slice(request);
+        let is_visit =
+            self.looking.is_some() && self.visit(out, |errand, _| errand.begin_with(request));
+        if !is_visit {
+            out.extend_from_slice(request);
+        }
         // As above.
         let _ = self.machine.sent(answer);
+    }
+
+    /// Says the request that `begin` gives, if answers may lead to others; false if not.
+    #[inline(never)]
+    fn visit(&mut self, out: &mut Vec<u8>, begin: impl FnOnce(&mut Errand, &Visitor)) -> bool {
+        let looking = self.looking.as_deref_mut();
+        let Some(Visit { visitor, errand }) = looking.and_then(|it| it.visit.as_mut()) else {
+            return false;
+        };
+        begin(errand, visitor);
+        visitor.write(errand, out);
+        true
     }
 
     /// Whether the server has announced that it closes.
@@ -85,10 +123,11 @@ impl Wire {
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
+        out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
         if self.looking.is_some() {
-            return self.receive_looking(input, memory, tell);
+            return self.receive_looking(input, memory, out, tell);
         }
         while let Some(event) = self.machine.next(&mut input, &mut memory.heads)? {
             match event {
@@ -97,36 +136,50 @@ impl Wire {
                 Event::Informational { .. } | Event::Body(_) => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
-                    tell(self.answered());
+                    tell(answered(self.status));
                 }
             }
         }
         Ok(())
     }
 
-    /// The same where answers are held against rules, which is kept apart from the path of all
-    /// others.
+    /// The same where answers are held against rules, or lead to other requests, which is kept
+    /// apart from the path of all others.
     #[inline(never)]
     fn receive_looking(
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
+        out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
-        let Some(Looking { steps, look }) = self.looking.as_deref_mut() else {
+        let Some(looking) = self.looking.as_deref_mut() else {
             return Ok(());
         };
         while let Some(event) = self.machine.next(&mut input, &mut memory.heads)? {
             match event {
                 Event::Head { status, head } => {
-                    let step = steps.pop_front().unwrap_or_default();
-                    memory.see_head(look, (step, status), || fields(head));
+                    self.status = status;
+                    looking.head(status, head, memory);
                 }
-                Event::Body(bytes) => memory.see_body(look, bytes),
+                Event::Body(bytes) => looking.body(self.status, bytes, memory),
                 Event::Informational { .. } => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
-                    tell(judged(memory.see_end(look)));
+                    let ended = looking.end(self.status, memory);
+                    looking.hide(memory);
+                    match ended {
+                        Some(happening) => tell(happening),
+                        // Where nothing is sent any more, the exchange ends with the connection.
+                        None if self.leaving => {}
+                        None => {
+                            if let Some(Visit { visitor, errand }) = &mut looking.visit {
+                                // It takes requests: see above.
+                                let _ = self.machine.sent(visitor.write(errand, out));
+                            }
+                            tell(Happening::Followed { place: 0 });
+                        }
+                    }
                 }
             }
         }
@@ -140,19 +193,74 @@ impl Wire {
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
         if self.machine.ended()?.is_some() {
-            tell(match &mut self.looking {
-                Some(looking) => judged(memory.see_end(&mut looking.look)),
-                None => self.answered(),
-            });
+            let happening = match &mut self.looking {
+                Some(looking) => {
+                    let ended = looking.end(self.status, memory);
+                    looking.hide(memory);
+                    ended
+                }
+                None => Some(answered(self.status)),
+            };
+            happening.into_iter().for_each(tell);
         }
         Ok(())
     }
+}
 
-    fn answered(&self) -> Happening {
-        Happening::Answered {
-            place: 0,
-            outcome: Outcome::Status(self.status),
+impl Looking {
+    fn head(&mut self, status: u16, head: &[u8], memory: &mut Memory) {
+        let turn = match &mut self.visit {
+            Some(Visit { visitor, errand }) => visitor.head(errand, status, || fields(head)),
+            None => Turn::End,
+        };
+        if turn == Turn::End {
+            let step = self.steps.front().copied().unwrap_or_default();
+            memory.see_head(&mut self.look, (step, status), || fields(head));
         }
+    }
+
+    fn turn(&self) -> Turn {
+        let visit = self.visit.as_ref();
+        visit.map_or(Turn::End, |visit| visit.errand.turn())
+    }
+
+    fn body(&mut self, status: u16, bytes: &[u8], memory: &mut Memory) {
+        if self.turn() != Turn::End {
+            return;
+        }
+        if memory.expects() {
+            memory.see_body(&mut self.look, bytes);
+        } else if is_strange(status) {
+            memory.keep(status, bytes);
+        }
+    }
+
+    /// Cookies are told to nobody.
+    fn hide(&self, memory: &mut Memory) {
+        if let Some(visit) = &self.visit {
+            memory.hide(visit.visitor.secrets());
+        }
+    }
+
+    /// An answer is whole, and so is its exchange: how that ended. None if it is redirected.
+    fn end(&mut self, status: u16, memory: &mut Memory) -> Option<Happening> {
+        let happening = match self.turn() {
+            Turn::Follow => return None,
+            Turn::Astray(kind) => judged((status, Verdict::Astray(kind))),
+            Turn::End if memory.expects() => judged(memory.see_end(&mut self.look)),
+            Turn::End => answered(status),
+        };
+        self.steps.pop_front();
+        Some(happening)
+    }
+}
+
+/// The oldest exchange was answered.
+#[inline]
+fn answered(status: u16) -> Happening {
+    Happening::Answered {
+        place: 0,
+        outcome: Outcome::Status(status),
     }
 }
 

@@ -9,12 +9,13 @@ use proto::grpc::Status;
 use proto::http2::client::{Client, Config, Event, Limits, Request};
 use proto::http2::{ErrorCode, Fields};
 
-use super::expect::Look;
+use super::expect::{Look, Verdict};
 use super::grpc;
 use super::happening::{Happening, Outcome};
 use super::memory::{Memory, is_strange};
 use plan::protocol::{CallKind, Http2, Protocol};
 use plan::{Contact, Invalid};
+use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// What is said on every connection.
 #[derive(Debug)]
@@ -60,6 +61,26 @@ enum Answers {
     Calls(CallKind, Box<[grpc::Answer]>),
     /// What was seen of it and the step of its request, where it is held against rules.
     Looks(Box<[(u16, Look)]>),
+    /// The same where answers lead to other requests.
+    Visits(Box<Visits>),
+}
+
+/// What is done beyond asking and being answered.
+#[derive(Debug)]
+struct Visits {
+    visitor: Visitor,
+    places: Box<[Visit]>,
+    /// The fields of a request.
+    block: Vec<u8>,
+}
+
+/// An exchange of this kind, and what was seen of its answer.
+#[derive(Clone, Debug, Default)]
+struct Visit {
+    errand: Errand,
+    step: u16,
+    status: u16,
+    look: Look,
 }
 
 /// The odd ones of 31 bits.
@@ -85,16 +106,25 @@ impl Wire {
         }
     }
 
-    /// Holds answers against the rules that its owner's memory has.
-    pub(crate) fn look(&mut self) {
+    /// Holds answers against the rules that its owner's memory has, and has these `habits`.
+    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
         let places = self.speech.config.streams as usize;
-        self.answers = Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice());
+        self.answers = match habits {
+            None => Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice()),
+            Some(habits) => Answers::Visits(Box::new(Visits {
+                visitor: Visitor::new(habits),
+                places: vec![Visit::default(); places].into_boxed_slice(),
+                block: Vec::new(),
+            })),
+        };
     }
 
     /// The request at `place` is one of this step.
     pub(crate) fn of_step(&mut self, place: u32, step: u16) {
-        if let Answers::Looks(looks) = &mut self.answers {
-            looks[place as usize].0 = step;
+        match &mut self.answers {
+            Answers::Looks(looks) => looks[place as usize].0 = step,
+            Answers::Visits(visits) => visits.places[place as usize].step = step,
+            Answers::Statuses(_) | Answers::Calls(..) => {}
         }
     }
 
@@ -118,6 +148,11 @@ impl Wire {
     /// Sends a request.
     #[inline]
     pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, visitor| visitor.begin(errand))
+        {
+            return;
+        }
         self.numbers -= 1;
         let begun = self.machine.request(&self.speech.request, place, out);
         debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
@@ -126,6 +161,11 @@ impl Wire {
     /// Sends this request.
     #[inline]
     pub(crate) fn say(&mut self, request: &Request, place: u32, out: &mut Vec<u8>) {
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, _| errand.begin_with_head(request))
+        {
+            return;
+        }
         self.numbers -= 1;
         let begun = self.machine.request(request, place, out);
         debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
@@ -139,9 +179,51 @@ impl Wire {
         place: u32,
         out: &mut Vec<u8>,
     ) {
+        if let Answers::Visits(_) = self.answers
+            && self.visit(place, out, |errand, _| errand.begin_with_block(block, body))
+        {
+            return;
+        }
         self.numbers -= 1;
         let begun = self.machine.request_block(block, body, is_head, place, out);
         debug_assert!(begun.is_ok(), "the owner looks for room first: {begun:?}");
+    }
+
+    /// Notes that an exchange begins as `begin` says, and sends its request if that isn't the one
+    /// that was given; false if not.
+    #[inline(never)]
+    fn visit(
+        &mut self,
+        place: u32,
+        out: &mut Vec<u8>,
+        begin: impl FnOnce(&mut Errand, &Visitor),
+    ) -> bool {
+        let Answers::Visits(visits) = &mut self.answers else {
+            return false;
+        };
+        begin(&mut visits.places[place as usize].errand, &visits.visitor);
+        if visits.visitor.adds_nothing() {
+            return false;
+        }
+        self.send_next(place, out);
+        true
+    }
+
+    /// Sends the next request of the exchange at `place`. There must be room.
+    fn send_next(&mut self, place: u32, out: &mut Vec<u8>) {
+        let Answers::Visits(visits) = &mut self.answers else {
+            return;
+        };
+        let Visits {
+            visitor,
+            places,
+            block,
+        } = &mut **visits;
+        block.clear();
+        let (body, is_head) = visitor.write_block(&places[place as usize].errand, block);
+        self.numbers -= 1;
+        let begun = self.machine.request_block(block, body, is_head, place, out);
+        debug_assert!(begun.is_ok(), "there is room: {begun:?}");
     }
 
     /// Reads what came.
@@ -162,12 +244,12 @@ impl Wire {
                 } => {
                     self.answers.head(place, (status, end), fields, memory);
                     if end {
-                        tell(self.answers.answered(place, memory));
+                        tell(self.answered(place, memory, out));
                     }
                 }
                 Event::Data { place, bytes, end } => {
                     match self.answers.data(place, bytes, memory) {
-                        Ok(()) if end => tell(self.answers.answered(place, memory)),
+                        Ok(()) if end => tell(self.answered(place, memory, out)),
                         Ok(()) => {}
                         Err(violation) => {
                             if !end {
@@ -179,7 +261,7 @@ impl Wire {
                 }
                 Event::Trailers { place, fields } => {
                     self.answers.trailers(place, fields);
-                    tell(self.answers.answered(place, memory));
+                    tell(self.answered(place, memory, out));
                 }
                 Event::Reset {
                     place,
@@ -188,7 +270,9 @@ impl Wire {
                     violation,
                 } => tell(match violation {
                     Some(&violation) => Happening::Broken { place, violation },
-                    None if unprocessed => Happening::Refused { place },
+                    None if unprocessed && !self.answers.is_redirected(place) => {
+                        Happening::Refused { place }
+                    }
                     None => Happening::Reset {
                         place,
                         status: self.speech.call.map(|_| Status::of_reset(code.0)),
@@ -207,6 +291,33 @@ impl Wire {
             }
         }
         Ok(())
+    }
+
+    /// The answer at `place` is whole, and so is its exchange, unless it is redirected.
+    #[inline]
+    fn answered(&mut self, place: u32, memory: &mut Memory, out: &mut Vec<u8>) -> Happening {
+        match self.answers.answered(place, memory) {
+            Happening::Followed { .. } => self.follow(place, out),
+            happening => happening,
+        }
+    }
+
+    /// Sends the next request of the exchange at `place`, if any can be sent.
+    #[inline(never)]
+    fn follow(&mut self, place: u32, out: &mut Vec<u8>) -> Happening {
+        let (is_leaving, room) = (self.is_leaving(), self.room());
+        let Answers::Visits(visits) = &mut self.answers else {
+            return Happening::Followed { place };
+        };
+        if is_leaving || room == 0 {
+            let kind = match is_leaving {
+                true => ErrorKind::EarlyClose,
+                false => ErrorKind::StreamGivenUp,
+            };
+            return visits.places[place as usize].judged(place, Verdict::Astray(kind));
+        }
+        self.send_next(place, out);
+        Happening::Followed { place }
     }
 
     /// The peer sends no more.
@@ -243,6 +354,7 @@ impl Answers {
             Answers::Statuses(statuses) => statuses[place as usize] = status,
             Answers::Calls(_, answers) => answers[place as usize].head(status, fields, end),
             Answers::Looks(looks) => head(&mut looks[place as usize], status, fields, memory),
+            Answers::Visits(visits) => visits.head(place, status, fields, memory),
         }
     }
 
@@ -261,18 +373,31 @@ impl Answers {
                 memory.see_body(&mut looks[place as usize].1, bytes);
                 Ok(())
             }
+            Answers::Visits(visits) => {
+                visits.places[place as usize].body(bytes, memory);
+                Ok(())
+            }
         }
     }
 
     #[inline]
     fn trailers(&mut self, place: u32, fields: Fields<'_>) {
         match self {
-            Answers::Statuses(_) | Answers::Looks(_) => {}
+            Answers::Statuses(_) | Answers::Looks(_) | Answers::Visits(_) => {}
             Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
         }
     }
 
-    /// The answer at `place` is whole.
+    /// Whether the exchange at `place` was redirected: then it can't be sent again, because the
+    /// peer has done something for it.
+    fn is_redirected(&self, place: u32) -> bool {
+        match self {
+            Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Looks(_) => false,
+        }
+    }
+
+    /// The answer at `place` is whole. [`Happening::Followed`]: another request is to follow it.
     #[inline]
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
@@ -286,8 +411,70 @@ impl Answers {
                     verdict,
                 };
             }
+            Answers::Visits(visits) => return visits.end(place, memory),
         };
         Happening::Answered { place, outcome }
+    }
+}
+
+impl Visits {
+    #[inline(never)]
+    fn head(&mut self, place: u32, status: u16, fields: Fields<'_>, memory: &mut Memory) {
+        let visit = &mut self.places[place as usize];
+        visit.status = status;
+        let turn = (self.visitor).head(&mut visit.errand, status, || fields.iter());
+        if turn == Turn::End {
+            memory.see_head(&mut visit.look, (visit.step, status), || fields.iter());
+        }
+    }
+
+    #[inline(never)]
+    fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
+        let happening = self.places[place as usize].end(place, memory);
+        // Cookies are told to nobody.
+        memory.hide(self.visitor.secrets());
+        happening
+    }
+}
+
+impl Visit {
+    #[inline(never)]
+    fn body(&mut self, bytes: &[u8], memory: &mut Memory) {
+        if self.errand.turn() != Turn::End {
+            return;
+        }
+        if memory.expects() {
+            memory.see_body(&mut self.look, bytes);
+        } else if is_strange(self.status) {
+            memory.keep(self.status, bytes);
+        }
+    }
+
+    fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
+        match self.errand.turn() {
+            Turn::Follow => Happening::Followed { place },
+            Turn::Astray(kind) => self.judged(place, Verdict::Astray(kind)),
+            Turn::End if memory.expects() => {
+                let (status, verdict) = memory.see_end(&mut self.look);
+                Happening::Judged {
+                    place,
+                    status,
+                    verdict,
+                }
+            }
+            Turn::End => Happening::Answered {
+                place,
+                outcome: Outcome::Status(self.status),
+            },
+        }
+    }
+
+    fn judged(&self, place: u32, verdict: Verdict) -> Happening {
+        Happening::Judged {
+            place,
+            status: self.status,
+            verdict,
+        }
     }
 }
 

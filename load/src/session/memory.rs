@@ -24,6 +24,8 @@ pub(crate) struct Memory {
     strange: [Strange; STATUSES_MAX],
     /// What is expected of answers, if anything beyond a usual status.
     expecting: Option<Box<Expecting>>,
+    /// The beginning of a body was kept, in which nobody has hidden anything.
+    has_news: bool,
 }
 
 /// How the body of an answer begins that has a strange status.
@@ -51,6 +53,7 @@ impl Memory {
             heads: HeadMemo::new(),
             strange: [nothing; STATUSES_MAX],
             expecting: None,
+            has_news: false,
         }
     }
 
@@ -137,6 +140,21 @@ impl Memory {
         if let Some(free) = self.strange.iter_mut().find(|kept| kept.status.is_none()) {
             free.status = Some(status);
             free.text.set(bytes);
+            self.has_news = true;
+        }
+    }
+
+    /// Hides what a server gave to one connection alone, in what was kept since this was called
+    /// last.
+    #[inline(never)]
+    pub(super) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
+        if std::mem::take(&mut self.has_news) {
+            for kept in &mut self.strange {
+                secrets.clone().for_each(|secret| kept.text.hide(secret));
+            }
+        }
+        if let Some(expecting) = &mut self.expecting {
+            expecting.hide(secrets);
         }
     }
 

@@ -4,9 +4,10 @@
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
 //! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
 //! all connections of an owner. `expect` holds answers against what a plan expects of them, and
-//! `heard` keeps them whole for a script.
+//! `heard` keeps them whole for a script; `workload::visit` makes the requests that they lead to.
 
 mod beginning;
+mod coding;
 pub(crate) mod expect;
 pub(crate) mod flights;
 mod grpc;
@@ -22,6 +23,8 @@ pub(crate) mod wire;
 
 use measure::time::Time;
 
+#[cfg(test)]
+pub(crate) use coding::tests::gzip;
 pub(crate) use expect::{Rules, Verdict};
 pub(crate) use flights::{Flights, Ring};
 pub(crate) use happening::{Happening, Outcome};

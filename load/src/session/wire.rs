@@ -19,6 +19,7 @@ use measure::random::Random;
 use plan::protocol::Protocol;
 use plan::{Contact, Invalid};
 use workload::Said;
+use workload::visit::Habits;
 
 /// The most bytes that one send carries, but for the last request in it.
 pub(crate) const BURST_BYTES_MAX: usize = 64 * 1024;
@@ -51,7 +52,8 @@ pub(crate) enum Wire {
     /// No connection stands.
     #[default]
     Silent,
-    /// HTTP/1.1, whose requests are no part of what is appended: see [`Speech::Http1`].
+    /// HTTP/1.1, whose requests are no part of what is appended where they never change: see
+    /// [`Speech::Http1`].
     Http1(http1::Wire),
     /// HTTP/2.
     Http2(Box<http2::Wire>),
@@ -128,11 +130,12 @@ impl Wire {
         }
     }
 
-    /// Holds answers against the rules that its owner's memory has: HTTP's alone have any.
-    pub(crate) fn look(&mut self) {
+    /// Holds answers against the rules that its owner's memory has, and has these `habits`: HTTP
+    /// alone has either.
+    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
         match self {
-            Wire::Http1(wire) => wire.look(),
-            Wire::Http2(wire) => wire.look(),
+            Wire::Http1(wire) => wire.look(habits),
+            Wire::Http2(wire) => wire.look(habits),
             Wire::Silent | Wire::WebSocket(_) => {}
         }
     }
@@ -173,7 +176,7 @@ impl Wire {
     pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
         match self {
             Wire::Silent => {}
-            Wire::Http1(wire) => wire.begin(),
+            Wire::Http1(wire) => wire.begin(out),
             Wire::Http2(wire) => wire.begin(place, out),
             Wire::WebSocket(wire) => wire.begin(out),
         }
@@ -215,7 +218,7 @@ impl Wire {
     ) -> Result<(), Violation> {
         match self {
             Wire::Silent => Ok(()),
-            Wire::Http1(wire) => wire.receive(input, memory, tell),
+            Wire::Http1(wire) => wire.receive(input, memory, out, tell),
             Wire::Http2(wire) => wire.receive(input, memory, out, tell),
             Wire::WebSocket(wire) => wire.receive(input, out, tell),
         }

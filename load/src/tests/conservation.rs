@@ -83,6 +83,7 @@ impl Draw {
             kept: self.share(1.0),
             stalled: self.share(0.5),
             unasked: self.share(0.5),
+            moved: 0.0,
         }
     }
 
@@ -119,6 +120,17 @@ fn mix(plan: &mut Plan, pick: Pick) {
     let mut workload = Workload::new(steps.collect());
     workload.pick = pick;
     plan.workload = Some(workload);
+}
+
+/// Has a plan follow redirects, if it can; the share of answers that are some.
+fn move_on(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) -> f64 {
+    let may = spoken == Spoken::Http2 || spoken == Spoken::Http1 && plan.pipeline == 1;
+    if !plan.keep_alive || !may || draw.coin() {
+        return 0.0;
+    }
+    plan.follow = 1 + draw.below(3) as u32;
+    plan.cookies = draw.coin();
+    0.5
 }
 
 impl Case {
@@ -180,6 +192,7 @@ impl Case {
                 draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
             );
         }
+        troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {
             spoken,
             keep_alive,

@@ -11,6 +11,7 @@ use super::steps::step;
 use super::{MS, plan, recorded, run};
 use crate::Record;
 use crate::check::{self, Threshold};
+use crate::session::gzip;
 use plan::protocol::{Http2, Protocol};
 use plan::redaction::without_hashes;
 use plan::schedule::Schedule;
@@ -385,4 +386,49 @@ fn what_came_is_told_without_secrets() {
     }
     let told = came(&["body=a"], &usual("", "\u{1b}[2Jgone")).unwrap();
     assert!(!told.contains('\u{1b}') && told.contains("gone"), "{told}");
+}
+
+#[test]
+fn a_compressed_body_is_looked_into_where_it_was_asked_for() {
+    let said = |coding: &str, body: &[u8]| {
+        let length = body.len();
+        let fields = format!("Content-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
+        [b"HTTP/1.1 200 OK\r\n", fields.as_bytes(), body].concat()
+    };
+    let came = |compressed: bool, rule: &str, answer: &[u8]| {
+        let mut plan = counted(3, &[rule]);
+        plan.compressed = compressed;
+        let (first, second) = answer.split_at(answer.len() - 1);
+        let pieces = vec![first.to_vec(), second.to_vec()];
+        let server = Says::new(move |_, _| pieces.clone());
+        let record = recorded(&plan, run(&plan, 1, Faults::none(), server));
+        let unmet = record.unexpected_answers.first();
+        let came = unmet.and_then(|unmet| unmet.came.clone());
+        assert_eq!(record.exchanges.failed, if came.is_some() { 3 } else { 0 });
+        came
+    };
+    let json = gzip(br#"{"ok": "ja"}"#);
+    let bomb = gzip(&vec![b'x'; 2 << 20]);
+    let unknown = "a body that is compressed in another way than gzip or deflate";
+    for (rule, answer, expected) in [
+        ("json:$.ok=ja", said("gzip", &json), None),
+        ("body~\"ok\"", said("x-gzip", &json), None),
+        ("json:$.ok=no", said("gzip", &json), Some("ja")),
+        (
+            "body~x",
+            said("gzip", b"x"),
+            Some("a body that isn't compressed as it says"),
+        ),
+        ("body~x", said("br", b"x"), Some(unknown)),
+        ("body~x", said("identity", b"x"), None),
+        ("body~x", said("gzip", b""), Some("no body")),
+        ("header:content-encoding=br", said("br", b"x"), None),
+    ] {
+        assert_eq!(came(true, rule, &answer).as_deref(), expected, "{rule}");
+    }
+    let told = came(true, "body~x", &said("gzip", &bomb)).unwrap();
+    assert!(told.starts_with("a body of more than 1 MiB"), "{told}");
+    // Without the flag it is looked into as it came; what is shown is to be read all the same.
+    let told = came(false, "body~ok", &said("gzip", &json));
+    assert_eq!(told.as_deref(), Some(r#"{"ok": "ja"}"#));
 }

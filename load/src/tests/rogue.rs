@@ -49,6 +49,8 @@ pub(crate) struct Troubles {
     pub stalled: f64,
     /// Connections on which something comes that nobody asked for.
     pub unasked: f64,
+    /// Answers of HTTP that are redirects.
+    pub moved: f64,
 }
 
 /// What the server has seen.
@@ -133,6 +135,11 @@ impl Rogue {
         self.random.unit() < share
     }
 
+    /// Whether an answer is a redirect. Nothing is drawn where none is.
+    fn moves(&mut self) -> bool {
+        self.troubles.moved > 0.0 && self.chance(self.troubles.moved)
+    }
+
     fn delay(&mut self) -> u64 {
         (self.random.unit() * self.troubles.delay_ns as f64) as u64
     }
@@ -189,7 +196,11 @@ impl Rogue {
                     } else {
                         ""
                     };
-                    let answer = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: 2\r\n\r\nok");
+                    let line = match self.moves() {
+                        true => "HTTP/1.1 307 X\r\nLocation: moved\r\nSet-Cookie: a=b",
+                        false => "HTTP/1.1 200 OK",
+                    };
+                    let answer = format!("{line}\r\n{field}Content-Length: 2\r\n\r\nok");
                     replies.send(talk.busy_until.since(now), answer);
                     if talk.left {
                         self.end(talk.busy_until, now, replies);
@@ -242,7 +253,10 @@ impl Rogue {
                 }
                 Fate::Answer | Fate::Left => {
                     let mut answer = Vec::new();
-                    respond(self.spoken, machine, stream, &mut answer);
+                    match self.moves() {
+                        true => redirect(machine, stream, &mut answer),
+                        false => respond(self.spoken, machine, stream, &mut answer),
+                    }
                     let after_ns = self.delay();
                     talk.busy_until = talk.busy_until.max(now.plus(after_ns));
                     replies.send(after_ns, answer);
@@ -340,6 +354,11 @@ impl Rogue {
 
 /// GOAWAY whose last stream is 0.
 const GOODBYE: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn redirect(machine: &mut http2::Server, stream: u32, out: &mut Vec<u8>) {
+    let head = Head::response(307, &[("location", "moved"), ("set-cookie", "a=b")]).unwrap();
+    machine.answer(stream, &head, b"ok", out).unwrap();
+}
 
 fn respond(spoken: Spoken, machine: &mut http2::Server, stream: u32, out: &mut Vec<u8>) {
     if spoken == Spoken::Http2 {

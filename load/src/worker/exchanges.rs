@@ -78,6 +78,11 @@ impl Taking<'_> {
                     self.took.answered += 1;
                 }
             }
+            Happening::Followed { place } => {
+                if let Some(exchange) = self.flights.at(self.index, *self.ring, place) {
+                    self.recorder.followed(&exchange);
+                }
+            }
             Happening::Reset {
                 place,
                 status: None,

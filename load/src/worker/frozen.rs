@@ -38,7 +38,7 @@ pub(super) fn freeze<D: Driver>(
     random: &mut Random,
 ) -> Result<(u32, bool, Option<Frozen>), Broken> {
     let speech = &assignment.route.speech;
-    let alike = assignment.maker.is_none();
+    let alike = assignment.maker.is_none() && assignment.route.habits.is_none();
     let requests = alike.then(|| speech.frozen(assignment.depth, random));
     let Some(requests) = requests.flatten() else {
         return Ok((assignment.depth, false, None));

@@ -30,6 +30,7 @@ const RECORD: &[&str] = &[
     "ping_time_us",
     "steps",
     "status",
+    "redirects",
     "unexpected_bodies",
     "unexpected_answers",
     "grpc_status",

@@ -48,7 +48,8 @@ impl Brought {
         match happening {
             Happening::Ready => self.ready = true,
             Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
-            // A hold expects nothing that rules say.
+            // A hold expects nothing that rules say, and goes nowhere.
+            Happening::Followed { .. } => {}
             Happening::Judged { status, .. } => {
                 self.answer(Answer::Outcome(Outcome::Status(status)));
             }

@@ -93,9 +93,9 @@ pub(super) fn directive(name: &str, note: impl FnOnce(&str, &str)) -> Result<(),
                     .to_owned(),
             );
         }
-        // It never follows redirects.
+        // It is so, unless redirects of all requests are followed.
         "no-redirect" => return Ok(()),
-        "no-cookie-jar" => "`@no-cookie-jar` is ignored: no request keeps cookies",
+        "no-cookie-jar" => "`@no-cookie-jar` is ignored: --cookies is for all requests, or none",
         "no-log" => "`@no-log` is ignored: no request is in a log",
         "note" => "`@note` is ignored: nobody is asked before a request is sent",
         other => {

@@ -273,7 +273,7 @@ fn what_is_ignored_is_noted_once() {
             "# @note\n# @no-cookie-jar\n# @no-redirect\n# @timeout 5\nhttp://x/",
             &[
                 "a.x:1: `@note` is ignored: nobody is asked before a request is sent",
-                "a.x:2: `@no-cookie-jar` is ignored: no request keeps cookies",
+                "a.x:2: `@no-cookie-jar` is ignored: --cookies is for all requests, or none",
                 "a.x:4: `@timeout` is ignored: directives are @name, @weight and @expect",
             ],
         ),

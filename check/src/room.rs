@@ -1,7 +1,7 @@
 //! What this machine has left for the generator. Advice names no more threads or CPUs than there
 //! are.
 
-use engine::cpu;
+use measure::cpu;
 
 /// The generator's threads, and the CPUs that they may use.
 #[derive(Clone, Copy, Debug)]

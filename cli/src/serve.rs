@@ -64,7 +64,7 @@ fn out_of_room(connections: usize) -> String {
 fn config(arguments: &Serve) -> Result<Config, String> {
     let cpus = addresses::cpus(arguments.cpus.as_deref())?;
     let cpus = if cpus.is_empty() {
-        engine::cpu::allowed()
+        measure::cpu::allowed()
     } else {
         cpus
     };

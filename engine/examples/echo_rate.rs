@@ -11,8 +11,9 @@ use std::thread;
 
 use engine::{
     Address, Close, Completions, Config, Driver, EngineChoice, Event, Kind, Listen, Payload,
-    SocketOptions, Until, Waker, cpu, epoll, uring,
+    SocketOptions, Until, Waker, epoll, uring,
 };
+use measure::cpu;
 
 const MESSAGE: [u8; 100] = [b'x'; 100];
 

@@ -120,7 +120,7 @@ impl Completions {
 
     /// Reports `event` on `socket`.
     #[inline]
-    pub(crate) fn push(&mut self, socket: Token, event: Event) {
+    pub fn push(&mut self, socket: Token, event: Event) {
         self.list.push(Completion { socket, event });
     }
 
@@ -132,13 +132,13 @@ impl Completions {
 
     /// Whether the turn brought a wake. A driver around another one may not sleep over it.
     #[inline]
-    pub(crate) fn has_wake(&self) -> bool {
+    pub fn has_wake(&self) -> bool {
         self.woken
     }
 
     /// Exchanges the list with an empty one, for the completions of an inner driver to be worked
     /// on. What they lend stays lent.
-    pub(crate) fn exchange(&mut self, list: &mut Vec<Completion>) {
+    pub fn exchange(&mut self, list: &mut Vec<Completion>) {
         debug_assert!(
             list.is_empty(),
             "completions of an earlier turn would be reported again"
@@ -167,7 +167,7 @@ impl Completions {
     }
 
     /// Reports `bytes` as received on `socket`, and lends a copy of them.
-    pub(crate) fn lend_copy(&mut self, socket: Token, bytes: &[u8]) {
+    pub fn lend_copy(&mut self, socket: Token, bytes: &[u8]) {
         let start = self.arena.len();
         self.arena.extend_from_slice(bytes);
         self.lend_arena(socket, start);

@@ -6,7 +6,6 @@
 
 pub mod choice;
 pub mod completions;
-pub mod cpu;
 pub mod descriptors;
 pub mod driver;
 pub mod epoll;
@@ -25,7 +24,6 @@ mod slots;
 mod socket;
 pub mod timers;
 pub mod tls;
-pub mod tunnel;
 pub mod uring;
 pub mod waker;
 

@@ -11,9 +11,10 @@ use std::time::Duration;
 use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
 use engine::tls::{ClientTls, Tls};
-use engine::tunnel::{Opening, Tunnel};
-use engine::{Broken, Config, Driver, cpu};
+use engine::{Broken, Config, Driver};
+use measure::cpu;
 use measure::time::{self, Time};
+use probe::tunnel::{Opening, Tunnel};
 
 use crate::gate::Gate;
 use probe::LoadError;

@@ -7,12 +7,13 @@ use std::time::Duration;
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
 use engine::tls::ClientTls;
-use engine::tunnel::Opening;
-use engine::{Address, EngineCounters, cpu};
+use engine::{Address, EngineCounters};
+use measure::cpu;
 use measure::record::EndedBy;
 use measure::time::Time;
 use plan::Contact;
 use plan::protocol::Protocol;
+use probe::tunnel::Opening;
 use probe::{LoadError, mistaken, proxy, reach, target, tls, unless_stopped};
 
 use crate::crew::{Crew, Job, Progress, Window};

@@ -23,7 +23,6 @@ mod recorder;
 mod requests;
 mod run;
 mod script;
-mod session;
 mod stalls;
 mod surroundings;
 mod waits;

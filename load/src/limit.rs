@@ -92,25 +92,15 @@ pub(crate) fn judge(
     let mut signs = Vec::new();
     if let Some(owed) = &owed {
         let waits = owed.waits;
-        signs.extend(late(
-            &mut verdict,
-            plan,
-            duration_s,
-            outcomes,
-            waits,
-            disturbance,
-        ));
+        let seen = (outcomes, waits);
+        signs.extend(late(&mut verdict, plan, duration_s, seen, disturbance));
         signs.extend(owed.ours(plan));
         signs.extend(never_free(&verdict, outcomes, duration_s, owed));
     } else {
         spare_time(&mut verdict, plan, duration_s, outcomes);
         signs.extend(lingered(plan, duration_s, outcomes));
-        signs.extend(busy(
-            &mut verdict,
-            (times(), of_script(outcomes)),
-            duration_s,
-            room,
-        ));
+        let worked = (times(), of_script(outcomes));
+        signs.extend(busy(&mut verdict, worked, duration_s, room));
     }
     if signs.is_empty() {
         match kept_waiting(verdict.run_queue_share_max, room) {
@@ -269,8 +259,7 @@ fn late(
     verdict: &mut Verdict,
     plan: &Plan,
     duration_s: f64,
-    outcomes: &[Outcome],
-    waits: Waits,
+    (outcomes, waits): (&[Outcome], Waits),
     disturbance: Disturbance,
 ) -> Option<String> {
     let merged = |of: fn(&Outcome) -> &Histogram| {

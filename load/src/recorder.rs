@@ -10,8 +10,8 @@ use measure::time::Time;
 use proto::grpc::Status;
 
 use crate::requests::Requests;
-use crate::session::{Exchange, Outcome, Rules, Verdict};
 use crate::waits::Watch;
+use session::{Exchange, Outcome, Rules, Verdict};
 
 #[derive(Debug)]
 pub(crate) struct Recorder {

@@ -23,7 +23,6 @@ use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
-use crate::session::{Rules, Speech, expect, memory};
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use ::script::Main;
@@ -31,6 +30,7 @@ use check::lateness::Seen;
 use plan::Plan;
 use plan::schedule::Marks;
 use probe::LoadError;
+use session::{Rules, Speech, expect, memory};
 use workload::visit::Habits;
 use workload::{Maker, Source};
 

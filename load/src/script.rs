@@ -19,7 +19,7 @@ use script::{Broken, Distribution, Main, Needs, Network, Source, Summary, Thread
 use workload::Said;
 
 use crate::Record;
-use crate::session::Fields;
+use session::Fields;
 
 /// So many requests are made ahead at most…
 const AHEAD_MAX: usize = 64;

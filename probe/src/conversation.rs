@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::tunnel::{Answered, Opening};
 use engine::tls::{Blocking, ClientTls};
-use engine::tunnel::{Answered, Opening};
 use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
 use rustix::io::Errno;

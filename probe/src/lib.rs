@@ -23,6 +23,7 @@ mod names;
 pub mod proxy;
 pub mod target;
 pub mod tls;
+pub mod tunnel;
 mod websocket;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! How a proxy is asked to lead a connection on (RFC 9110 §9.3.6), and what to say when it doesn't.
 
+use crate::tunnel::{Answered, Opening};
 use engine::TunnelFault;
-use engine::tunnel::{Answered, Opening};
 use proto::http1::connect;
 
 use crate::LoadError;

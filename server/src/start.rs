@@ -7,12 +7,12 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use engine::choice::{self, Kind};
-use engine::cpu::{self, PinError};
 use engine::descriptors;
 use engine::signal::{Signal, Stop};
 use engine::tls::{Alpn, ServerSettings, ServerTls, Tls};
 use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, Share, SocketOptions};
 use engine::{epoll, uring};
+use measure::cpu::{self, PinError};
 
 use proto::http1;
 

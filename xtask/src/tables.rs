@@ -47,7 +47,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "check",
         holds: "what a record holds by itself: thresholds, figures that lateness moved",
-        imports: &["engine", "measure", "plan"],
+        imports: &["measure", "plan"],
         test_imports: &[],
     },
     Crate {
@@ -63,10 +63,16 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "session",
+        holds: "what is said on one connection, what is answered, and what was expected of that",
+        imports: &["engine", "measure", "plan", "proto", "workload"],
+        test_imports: &[],
+    },
+    Crate {
         name: "load",
         holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
         imports: &[
-            "check", "engine", "measure", "plan", "probe", "proto", "script", "workload",
+            "check", "engine", "measure", "plan", "probe", "proto", "script", "session", "workload",
         ],
         test_imports: &["server"],
     },

@@ -25,8 +25,8 @@ Examples:
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
-What a run can't do: replay a log, or send what an answer asks for (each request is independent of the
-others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
+What a run can't do: replay a log, or send what an answer asks for (each request is independent of
+the others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
 proxy; load several servers, or from several machines, at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:

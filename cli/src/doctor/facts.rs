@@ -44,7 +44,7 @@ impl Facts {
         let number = |path: &str| text(path)?.trim().parse().ok();
         Facts {
             host: Host::read(),
-            cpus_allowed: engine::cpu::allowed().len(),
+            cpus_allowed: measure::cpu::allowed().len(),
             descriptors_hard: text("/proc/self/limits")
                 .as_deref()
                 .and_then(hard_descriptors),

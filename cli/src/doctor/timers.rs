@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use engine::cpu;
+use measure::cpu;
 use measure::histogram::Histogram;
 use measure::time::{Time, sleep_until};
 

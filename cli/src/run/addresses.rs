@@ -128,8 +128,8 @@ pub(crate) fn cpus(text: Option<&str>) -> Result<Vec<usize>, String> {
     let Some(text) = text else {
         return Ok(Vec::new());
     };
-    let cpus = engine::cpu::parse_list(text).map_err(|error| format!("--cpus: {error}"))?;
-    let allowed = engine::cpu::allowed();
+    let cpus = measure::cpu::parse_list(text).map_err(|error| format!("--cpus: {error}"))?;
+    let allowed = measure::cpu::allowed();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         None => Ok(cpus),
         Some(cpu) => Err(format!(

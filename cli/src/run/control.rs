@@ -6,12 +6,12 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use engine::cpu;
 use engine::signal::Stop;
 use load::plan::workload::Step;
 use load::plan::{Target, Workload};
 use load::protocol::{Protocol, Tls};
 use load::{Plan, Progress};
+use measure::cpu;
 use measure::record::Control;
 
 /// How the address begins in what the server says first.

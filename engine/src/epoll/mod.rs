@@ -42,7 +42,6 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use crate::completions::Completions;
-use crate::cpu;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
     OpenError, Payload, Refused, SocketOptions, Template, Token, Until,
@@ -53,6 +52,7 @@ use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::socket;
 use crate::waker::Waker;
+use measure::cpu;
 use sleep::Poller;
 
 /// How long to wait before a connect to a full unix(7) listener is tried again: the kernel has no

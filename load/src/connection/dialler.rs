@@ -12,7 +12,7 @@ use workload::visit::Habits;
 
 use super::{Core, State};
 use crate::back_off::BackOff;
-use crate::session::{Rules, Speech, Wire};
+use session::{Rules, Speech, Wire};
 
 /// Where connections go, from where, and what is said on them.
 #[derive(Clone, Debug)]

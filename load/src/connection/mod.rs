@@ -19,9 +19,9 @@ use engine::timers::{TimerId, Wheel};
 use engine::{Close, Driver, Token};
 use measure::time::Time;
 
-use crate::session::Wire;
 use crate::stalls::Stalls;
 use measure::random::Random;
+use session::Wire;
 
 pub(crate) use dialler::{Attempt, Dialling, Retries, Route, error_kind};
 

@@ -1,5 +1,9 @@
 //! Answers held against what is expected of them.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
 
 use engine::sim::{Connection, Faults, Peer, Replies};
@@ -11,7 +15,6 @@ use super::steps::step;
 use super::{MS, plan, recorded, run};
 use crate::Record;
 use crate::check::{self, Threshold};
-use crate::session::gzip;
 use plan::protocol::{Http2, Protocol};
 use plan::redaction::without_hashes;
 use plan::schedule::Schedule;
@@ -431,4 +434,10 @@ fn a_compressed_body_is_looked_into_where_it_was_asked_for() {
     // Without the flag it is looked into as it came; what is shown is to be read all the same.
     let told = came(false, "body~ok", &said("gzip", &json));
     assert_eq!(told.as_deref(), Some(r#"{"ok": "ja"}"#));
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
-use engine::tunnel::Tunnel;
 use engine::{Address, Config};
 use measure::counters::ErrorKind;
 use measure::time::Time;
+use probe::tunnel::Tunnel;
 
 use super::{MS, Server, plan, work};
 use crate::run::assign;

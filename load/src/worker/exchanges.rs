@@ -11,8 +11,8 @@ use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
 use crate::connection::State;
 use crate::recorder::Recorder;
 use crate::requests::Requests;
-use crate::session::wire::{BURST_BYTES_MAX, Wire};
-use crate::session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
+use session::wire::{BURST_BYTES_MAX, Wire};
+use session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u32 = 5;

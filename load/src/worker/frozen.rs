@@ -7,7 +7,7 @@ use measure::random::Random;
 
 use super::Assignment;
 use crate::requests::Requests;
-use crate::session::{Memory, Rules};
+use session::{Memory, Rules};
 
 /// Requests that lie with the driver, one behind the other.
 #[derive(Clone, Copy, Debug)]

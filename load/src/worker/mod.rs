@@ -34,11 +34,11 @@ use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::{self, Gate};
 use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
-use crate::session::{Exchange, Flights, Memory, Ring};
 use crate::stalls::Stall;
 use crate::waits::{Doing, Watch};
 use measure::random::Random;
 use plan::schedule::Marks;
+use session::{Exchange, Flights, Memory, Ring};
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
 /// waking up from sleep would be measured as the subject's time.

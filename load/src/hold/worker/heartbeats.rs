@@ -7,7 +7,7 @@ use measure::time::Time;
 use proto::Violation;
 
 use super::{Heartbeat, Phase, State, Worker};
-use crate::session::{Happening, Outcome};
+use session::{Happening, Outcome};
 
 /// What the bytes that came in one piece have brought.
 struct Brought {

@@ -29,9 +29,9 @@ use crate::back_off::BackOff;
 use crate::connection::{Core, Route, State, error_kind};
 use crate::crew::{INTERRUPT_DRAIN_NS, Job};
 use crate::gate::{self, Gate};
-use crate::session::{Memory, Speech};
 use crate::stalls::Stall;
 use measure::random::Random;
+use session::{Memory, Speech};
 
 /// Receive buffers of a worker: few and small, because what is held is mostly silent.
 const BUFFERS: usize = 256;

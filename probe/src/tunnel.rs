@@ -12,13 +12,11 @@ use std::sync::Arc;
 
 use measure::time::Time;
 
-use crate::completions::Completions;
-use crate::driver::{
-    Address, Broken, Capabilities, Close, Completion, Driver, EngineCounters, Event, Fault, Listen,
-    Payload, Refused, SocketOptions, Template, Token, TunnelFault, Until,
+use engine::tls::Secured;
+use engine::{
+    Address, Broken, Capabilities, Close, Completion, Completions, Driver, EngineCounters, Event,
+    Fault, Listen, Payload, Refused, SocketOptions, Template, Token, TunnelFault, Until, Waker,
 };
-use crate::secured::Secured;
-use crate::waker::Waker;
 
 /// How a tunnel is asked for.
 #[derive(Clone, Debug)]

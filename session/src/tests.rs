@@ -1,6 +1,8 @@
 //! Whatever a peer says while nobody takes what is to be sent to it: that stays bounded.
 
 use proto::Violation;
+use proto::http1::{HeadMemo, server};
+use proto::websocket::server::accept;
 
 use super::*;
 use measure::random::Random;
@@ -25,6 +27,16 @@ fn open(protocol: Protocol) -> (Wire, Vec<u8>) {
     let mut out = Vec::new();
     let wire = Wire::open(&speech, &mut Random::new(1, 0), &mut out);
     (wire, out)
+}
+
+/// Grants the upgrade that `head` asks for.
+fn upgrade(head: &[u8], out: &mut Vec<u8>) {
+    let mut machine = server::Server::new(server::Limits::default());
+    let mut input = head;
+    match machine.next(&mut input, &mut HeadMemo::new()) {
+        Ok(Some(server::Event::Request(request))) => accept(&request).unwrap().encode(out),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn hear(wire: &mut Wire, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
@@ -92,7 +104,7 @@ fn over_websocket_a_peer_that_takes_no_answers_is_owed_two_of_them() {
         let message = message.clone();
         let (mut wire, mut out) = open(Protocol::WebSocket { message });
         let mut answer = Vec::new();
-        crate::tests::rogue::upgrade(&out, &mut answer);
+        upgrade(&out, &mut answer);
         hear(&mut wire, &answer, &mut out).unwrap();
         assert!(wire.is_ready());
         let (unsent_bytes, heard) = flooded(&mut wire, frame);

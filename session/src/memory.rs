@@ -17,7 +17,7 @@ const STATUSES_MAX: usize = 4;
 
 /// See the module. It allocates nothing once it is there.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// Heads, each of which is read once.
     pub heads: HeadMemo,
     /// How bodies began, each under another status.
@@ -38,13 +38,19 @@ struct Strange {
 
 /// Whether a status is one that answers of a load should not have.
 #[inline]
-pub(super) fn is_strange(status: u16) -> bool {
+pub(crate) fn is_strange(status: u16) -> bool {
     !(200..400).contains(&status)
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory::new()
+    }
 }
 
 impl Memory {
     /// One that remembers nothing.
-    pub(crate) fn new() -> Memory {
+    pub fn new() -> Memory {
         let nothing = Strange {
             status: None,
             text: Beginning::NOTHING,
@@ -58,7 +64,7 @@ impl Memory {
     }
 
     /// The same for sessions whose answers must meet these rules, if any.
-    pub(crate) fn expecting(rules: Option<Arc<Rules>>) -> Memory {
+    pub fn expecting(rules: Option<Arc<Rules>>) -> Memory {
         Memory {
             expecting: rules.map(|rules| Box::new(Expecting::new(rules))),
             ..Memory::new()
@@ -67,19 +73,19 @@ impl Memory {
 
     /// Whether answers are held against rules.
     #[inline]
-    pub(crate) fn expects(&self) -> bool {
+    pub fn expects(&self) -> bool {
         self.expecting.is_some()
     }
 
     /// Keeps answers whole, for [`Memory::heard`]. There must be rules for them.
-    pub(crate) fn hear(&mut self) {
+    pub fn hear(&mut self) {
         if let Some(expecting) = &mut self.expecting {
             expecting.hear();
         }
     }
 
     /// How many of those had a longer body than is kept.
-    pub(crate) fn bodies_cut(&self) -> u64 {
+    pub fn bodies_cut(&self) -> u64 {
         let heard = self
             .expecting
             .as_ref()
@@ -88,18 +94,18 @@ impl Memory {
     }
 
     /// The answers that are kept whole; none where nobody asks for them.
-    pub(crate) fn heard(&mut self) -> Option<&mut Heard> {
+    pub fn heard(&mut self) -> Option<&mut Heard> {
         self.expecting.as_deref_mut()?.heard()
     }
 
     /// What answers have to meet, and what came instead; none where that is nothing but a usual
     /// status.
-    pub(crate) fn expected(&self) -> Option<&Expecting> {
+    pub fn expected(&self) -> Option<&Expecting> {
         self.expecting.as_deref()
     }
 
     /// The head came of an answer to a request of `step`.
-    pub(super) fn see_head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+    pub(crate) fn see_head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
         &mut self,
         look: &mut Look,
         (step, status): (u16, u16),
@@ -112,7 +118,7 @@ impl Memory {
 
     /// A piece of its body came.
     #[inline(never)]
-    pub(super) fn see_body(&mut self, look: &mut Look, bytes: &[u8]) {
+    pub(crate) fn see_body(&mut self, look: &mut Look, bytes: &[u8]) {
         if let Some(expecting) = &mut self.expecting
             && let Some(status) = look.body(bytes, expecting)
         {
@@ -122,7 +128,7 @@ impl Memory {
 
     /// It is whole: its status, and what was found of it.
     #[inline(never)]
-    pub(super) fn see_end(&mut self, look: &mut Look) -> (u16, Verdict) {
+    pub(crate) fn see_end(&mut self, look: &mut Look) -> (u16, Verdict) {
         match &mut self.expecting {
             Some(expecting) => look.end(expecting),
             None => (0, Verdict::Met),
@@ -132,7 +138,7 @@ impl Memory {
     /// Keeps how a body begins that came with `status`, unless one is known for it. What comes in
     /// a second piece is left out: connections take turns, and a line is mostly in the first.
     #[cold]
-    pub(super) fn keep(&mut self, status: u16, bytes: &[u8]) {
+    pub(crate) fn keep(&mut self, status: u16, bytes: &[u8]) {
         let known = |kept: &Strange| kept.status == Some(status);
         if bytes.is_empty() || self.strange.iter().any(known) {
             return;
@@ -147,7 +153,7 @@ impl Memory {
     /// Hides what a server gave to one connection alone, in what was kept since this was called
     /// last.
     #[inline(never)]
-    pub(super) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
+    pub(crate) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
         if std::mem::take(&mut self.has_news) {
             for kept in &mut self.strange {
                 secrets.clone().for_each(|secret| kept.text.hide(secret));
@@ -159,7 +165,7 @@ impl Memory {
     }
 
     /// What is told of each status: the first line of its body without secrets.
-    pub(crate) fn told(&self, redaction: &Redaction) -> BTreeMap<u16, String> {
+    pub fn told(&self, redaction: &Redaction) -> BTreeMap<u16, String> {
         let told = |kept: &Strange| {
             let line = guessed(&redaction.scrub(&kept.text.line())).into_owned();
             Some((kept.status?, shortened(&line))).filter(|(_, line)| !line.is_empty())
@@ -169,7 +175,7 @@ impl Memory {
 }
 
 /// What is told of all workers' `memories`.
-pub(crate) fn told<'a>(
+pub fn told<'a>(
     plan: &Plan,
     memories: impl Iterator<Item = &'a Memory>,
 ) -> BTreeMap<String, String> {

@@ -30,7 +30,7 @@ const TEMPLATE_BYTES_MAX: usize = 256 * 1024;
 
 /// What is said on every connection.
 #[derive(Debug)]
-pub(crate) struct Speech {
+pub struct Speech {
     opening: Opening,
     opcode: Opcode,
     payload: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) struct Speech {
 
 impl Speech {
     /// Encodes what `plan` says.
-    pub(crate) fn of(contact: &Contact, message: &Message) -> Result<Speech, Invalid> {
+    pub fn of(contact: &Contact, message: &Message) -> Result<Speech, Invalid> {
         let mut speech = Speech {
             opening: contact.upgrade()?,
             opcode: if message.binary {
@@ -58,7 +58,7 @@ impl Speech {
 
     /// Many frames of the message, each with another mask, of which a send takes up to `depth` in a
     /// row. None where connections append their messages.
-    pub(crate) fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
+    pub fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
         if !self.from_template {
             return None;
         }
@@ -83,7 +83,7 @@ impl Speech {
 
 /// The protocol state of one connection.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub struct Wire {
     stage: Stage,
     speech: Arc<Speech>,
     random: Random,
@@ -110,7 +110,7 @@ enum Stage {
 
 impl Wire {
     /// A connection on which nothing was said: the upgrade goes to `out`.
-    pub(crate) fn new(speech: &Arc<Speech>, random: &mut Random, out: &mut Vec<u8>) -> Wire {
+    pub fn new(speech: &Arc<Speech>, random: &mut Random, out: &mut Vec<u8>) -> Wire {
         let mut random = Random::new(random.next(), 0);
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&random.next().to_le_bytes());
@@ -130,20 +130,20 @@ impl Wire {
     }
 
     /// Whether the peer has granted the upgrade.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
     }
 
     /// Whether either side has closed or the peer has refused the upgrade, so that no message is
     /// answered any more.
     #[inline]
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.closing || self.closed
     }
 
     /// Sends the message, unless that is the owner's to do.
     #[inline]
-    pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
         self.awaited += 1;
         let speech = &self.speech;
         if !speech.from_template {
@@ -154,7 +154,7 @@ impl Wire {
 
     /// Reads what came.
     #[inline]
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         mut input: &[u8],
         out: &mut Vec<u8>,
@@ -240,7 +240,7 @@ impl Wire {
     }
 
     /// The peer sends no more.
-    pub(crate) fn ended(&self) -> Result<(), Violation> {
+    pub fn ended(&self) -> Result<(), Violation> {
         match &self.stage {
             Stage::Open(reader) => reader.ended(),
             Stage::Upgrading(_) => Ok(()),
@@ -248,7 +248,7 @@ impl Wire {
     }
 
     /// Its owner is about to send all of `out`.
-    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
         self.pong = false;
         if let Some(payload) = self.owed.take() {
             let key = key(&mut self.random);
@@ -257,7 +257,7 @@ impl Wire {
     }
 
     /// Sends a ping, unless the last one is still unanswered.
-    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
+    pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
         if self.pinged.is_none() {
             self.pinged = Some(payload);
             let key = key(&mut self.random);
@@ -266,7 +266,7 @@ impl Wire {
     }
 
     /// Says that this side is done. The server ends the connection then (RFC 6455 §7.1.1).
-    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+    pub fn leave(&mut self, out: &mut Vec<u8>) {
         if self.is_ready() && !self.closing {
             self.closing = true;
             self.owed = None;

@@ -10,7 +10,7 @@ use super::Exchange;
 
 /// How a session's answers come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
     /// In the order of the requests.
     Kept,
     /// In any order.
@@ -19,7 +19,7 @@ pub(crate) enum Order {
 
 /// Which places of a session are taken.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ring {
+pub struct Ring {
     /// The oldest exchange, where the order is kept.
     head: u32,
     unanswered: u32,
@@ -27,14 +27,14 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// How many exchanges are unanswered.
-    pub(crate) fn unanswered(self) -> u32 {
+    pub fn unanswered(self) -> u32 {
         self.unanswered
     }
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Flights {
+pub struct Flights {
     places: Vec<Exchange>,
     /// Where the order is free: the places of each session, of which those from `unanswered` on
     /// are free. Empty where the order is kept.
@@ -51,7 +51,7 @@ const VACANT: Exchange = Exchange::NONE;
 
 impl Flights {
     /// `depth` is at most [`plan::protocol::STREAMS_MAX`].
-    pub(crate) fn new(sessions: usize, depth: u32, order: Order) -> Flights {
+    pub fn new(sessions: usize, depth: u32, order: Order) -> Flights {
         let count = sessions * depth as usize;
         let stack = match order {
             Order::Kept => Vec::new(),
@@ -68,25 +68,25 @@ impl Flights {
 
     /// How many more exchanges a session may take.
     #[inline]
-    pub(crate) fn room(&self, ring: Ring) -> u32 {
+    pub fn room(&self, ring: Ring) -> u32 {
         debug_assert!(ring.unanswered <= self.depth, "no more than its places");
         self.depth - ring.unanswered
     }
 
     /// Unanswered exchanges over all sessions.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.total
     }
 
     /// Exchanges for which there was no room: always 0, or somebody has not looked for it.
-    pub(crate) fn overrun(&self) -> u64 {
+    pub fn overrun(&self) -> u64 {
         self.overrun
     }
 
     /// Adds an exchange to `session` and says at which place. There must be room, or the exchange
     /// is lost and counted as such: it never takes the place of another one.
     #[inline]
-    pub(crate) fn begin(&mut self, session: usize, ring: &mut Ring, exchange: Exchange) -> u32 {
+    pub fn begin(&mut self, session: usize, ring: &mut Ring, exchange: Exchange) -> u32 {
         if ring.unanswered >= self.depth {
             self.overrun += 1;
             return 0;
@@ -107,7 +107,7 @@ impl Flights {
 
     /// Takes the exchange at `place`; where the order is kept, the oldest, whatever the place.
     #[inline]
-    pub(crate) fn end(&mut self, session: usize, ring: &mut Ring, place: u32) -> Option<Exchange> {
+    pub fn end(&mut self, session: usize, ring: &mut Ring, place: u32) -> Option<Exchange> {
         if ring.unanswered == 0 {
             return None;
         }
@@ -135,12 +135,7 @@ impl Flights {
     }
 
     /// Takes every exchange of a session.
-    pub(crate) fn drain(
-        &mut self,
-        session: usize,
-        ring: &mut Ring,
-        mut each: impl FnMut(Exchange),
-    ) {
+    pub fn drain(&mut self, session: usize, ring: &mut Ring, mut each: impl FnMut(Exchange)) {
         // Where the order is kept, each end takes the oldest.
         for place in 0..self.depth {
             if let Some(exchange) = self.end(session, ring, place) {
@@ -150,13 +145,13 @@ impl Flights {
     }
 
     /// The oldest exchange of a session whose order is kept, to be changed.
-    pub(crate) fn oldest_mut(&mut self, session: usize, ring: Ring) -> Option<&mut Exchange> {
+    pub fn oldest_mut(&mut self, session: usize, ring: Ring) -> Option<&mut Exchange> {
         let place = self.base(session) + ring.head as usize;
         (ring.unanswered > 0).then(|| &mut self.places[place])
     }
 
     /// The exchange at `place`, if there is one.
-    pub(crate) fn at(&self, session: usize, ring: Ring, place: u32) -> Option<Exchange> {
+    pub fn at(&self, session: usize, ring: Ring, place: u32) -> Option<Exchange> {
         let exchange = self.places[self.base(session) + place as usize];
         let taken = if self.stack.is_empty() {
             self.wrapped(place + self.depth - ring.head) < ring.unanswered

@@ -19,7 +19,7 @@ use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// What is said on every connection.
 #[derive(Debug)]
-pub(crate) struct Speech {
+pub struct Speech {
     config: Config,
     request: Request,
     /// Where each exchange is a gRPC call.
@@ -28,7 +28,7 @@ pub(crate) struct Speech {
 
 impl Speech {
     /// Encodes what `plan` says.
-    pub(crate) fn of(contact: &Contact, http2: &Http2) -> Result<Speech, Invalid> {
+    pub fn of(contact: &Contact, http2: &Http2) -> Result<Speech, Invalid> {
         Ok(Speech {
             config: config(http2),
             request: contact.http2()?,
@@ -42,7 +42,7 @@ impl Speech {
 
 /// The protocol state of one connection.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub struct Wire {
     machine: Client,
     speech: Arc<Speech>,
     answers: Answers,
@@ -88,7 +88,7 @@ const NUMBERS: u32 = 1 << 30;
 
 impl Wire {
     /// A connection on which nothing was said: the preface and the settings go to `out`.
-    pub(crate) fn new(speech: &Arc<Speech>, out: &mut Vec<u8>) -> Wire {
+    pub fn new(speech: &Arc<Speech>, out: &mut Vec<u8>) -> Wire {
         let places = speech.config.streams as usize;
         let answers = match speech.call {
             None => Answers::Statuses(vec![0; places].into_boxed_slice()),
@@ -107,7 +107,7 @@ impl Wire {
     }
 
     /// Holds answers against the rules that its owner's memory has, and has these `habits`.
-    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
+    pub fn look(&mut self, habits: Option<&Arc<Habits>>) {
         let places = self.speech.config.streams as usize;
         self.answers = match habits {
             None => Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice()),
@@ -120,7 +120,7 @@ impl Wire {
     }
 
     /// The request at `place` is one of this step.
-    pub(crate) fn of_step(&mut self, place: u32, step: u16) {
+    pub fn of_step(&mut self, place: u32, step: u16) {
         match &mut self.answers {
             Answers::Looks(looks) => looks[place as usize].0 = step,
             Answers::Visits(visits) => visits.places[place as usize].step = step,
@@ -129,25 +129,25 @@ impl Wire {
     }
 
     /// Whether the peer's settings are known.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.machine.ready()
     }
 
     /// How many more streams may be opened.
     #[inline]
-    pub(crate) fn room(&self) -> u32 {
+    pub fn room(&self) -> u32 {
         self.machine.capacity()
     }
 
     /// Whether no stream can be opened any more.
     #[inline]
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.leaving || self.numbers == 0
     }
 
     /// Sends a request.
     #[inline]
-    pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
         if let Answers::Visits(_) = self.answers
             && self.visit(place, out, |errand, visitor| visitor.begin(errand))
         {
@@ -160,7 +160,7 @@ impl Wire {
 
     /// Sends this request.
     #[inline]
-    pub(crate) fn say(&mut self, request: &Request, place: u32, out: &mut Vec<u8>) {
+    pub fn say(&mut self, request: &Request, place: u32, out: &mut Vec<u8>) {
         if let Answers::Visits(_) = self.answers
             && self.visit(place, out, |errand, _| errand.begin_with_head(request))
         {
@@ -173,7 +173,7 @@ impl Wire {
 
     /// Sends this block of fields with a body; says whether it is a HEAD request.
     #[inline]
-    pub(crate) fn say_block(
+    pub fn say_block(
         &mut self,
         (block, body, is_head): (&[u8], &[u8], bool),
         place: u32,
@@ -227,7 +227,7 @@ impl Wire {
     }
 
     /// Reads what came.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
@@ -321,22 +321,22 @@ impl Wire {
     }
 
     /// The peer sends no more.
-    pub(crate) fn ended(&mut self) -> Result<(), Violation> {
+    pub fn ended(&mut self) -> Result<(), Violation> {
         self.machine.ended()
     }
 
     /// Sends a PING, which says nothing about any stream (RFC 9113 §6.7).
-    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
+    pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
         self.machine.ping(payload, out);
     }
 
     /// Says GOAWAY: no stream will be opened any more (RFC 9113 §6.8).
-    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+    pub fn leave(&mut self, out: &mut Vec<u8>) {
         self.machine.close(ErrorCode::NO_ERROR, out);
     }
 
     /// Gives the exchange at `place` up (RFC 9113 §8.7: `CANCEL`).
-    pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) {
+    pub fn cancel(&mut self, place: u32, out: &mut Vec<u8>) {
         self.machine.cancel(place, ErrorCode::CANCEL, out);
     }
 }

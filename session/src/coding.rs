@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 /// How a body is coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     /// Not at all.
     #[default]
     None,
@@ -19,7 +19,7 @@ pub(super) enum Coding {
 
 /// Why a body isn't decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Undecoded {
+pub(crate) enum Undecoded {
     /// It isn't what it says to be, or it ends too soon.
     Broken,
     /// It becomes longer than is kept.
@@ -30,7 +30,7 @@ pub(super) enum Undecoded {
 
 impl Coding {
     /// The one that these fields of an answer name.
-    pub(super) fn of<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Coding {
+    pub(crate) fn of<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Coding {
         let is_named = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");
         let values = fields.filter(|(name, _)| is_named(name));
         let names = values.flat_map(|(_, value)| value.split(|byte| *byte == b','));
@@ -51,7 +51,7 @@ impl Coding {
     }
 
     /// Appends what a body becomes to an empty buffer, up to so many bytes.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         self,
         body: &[u8],
         most: usize,
@@ -73,9 +73,9 @@ impl Coding {
     }
 }
 
-/// How a text begins whose gzipped form begins like this, in `to`; none if it is no gzip. Its length,
-/// and whether that is all of it.
-pub(super) fn gunzipped(bytes: &[u8], to: &mut [u8]) -> Option<(usize, bool)> {
+/// How a text begins whose gzipped form begins like this, in `to`; none if it is no gzip. Its
+/// length, and whether that is all of it.
+pub(crate) fn gunzipped(bytes: &[u8], to: &mut [u8]) -> Option<(usize, bool)> {
     // RFC 1952 §2.3.1.
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return None;
@@ -121,7 +121,7 @@ fn inflate(body: &[u8], most: usize, to: &mut Vec<u8>) -> Result<(), Undecoded> 
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::io::Write;
 
     use flate2::Compression;
@@ -129,7 +129,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    fn gzip(text: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(text).unwrap();
         encoder.finish().unwrap()

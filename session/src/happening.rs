@@ -8,7 +8,7 @@ use super::expect::Verdict;
 
 /// Requests that never change, one behind the other, so that the driver can send them as they are.
 #[derive(Clone, Debug)]
-pub(crate) struct Frozen {
+pub struct Frozen {
     pub bytes: Vec<u8>,
     /// Bytes of one request.
     pub bytes_each: u32,
@@ -24,53 +24,92 @@ pub(crate) struct Frozen {
 /// What happened on a connection. A *place* is the number with which the exchange was begun; where
 /// answers come in order it means nothing, because the oldest exchange is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub enum Happening {
     /// Exchanges can begin from now on.
     Ready,
     /// An exchange has its whole answer.
-    Answered { place: u32, outcome: Outcome },
+    Answered {
+        /// Which one.
+        place: u32,
+        /// By what.
+        outcome: Outcome,
+    },
     /// The same of an answer that was held against rules, where a plan has any.
     Judged {
+        /// Which one.
         place: u32,
+        /// The status.
         status: u16,
+        /// What was found.
         verdict: Verdict,
     },
     /// An exchange was redirected, and its next request was said: it goes on at its place.
-    Followed { place: u32 },
+    Followed {
+        /// Which one.
+        place: u32,
+    },
     /// The peer gave an exchange up, and the connection goes on. To a gRPC call that is a status.
-    Reset { place: u32, status: Option<Status> },
+    Reset {
+        /// Which one.
+        place: u32,
+        /// The status.
+        status: Option<Status>,
+    },
     /// The peer broke the protocol in the answer to an exchange, and the connection goes on.
-    Broken { place: u32, violation: Violation },
+    Broken {
+        /// Which one.
+        place: u32,
+        /// How.
+        violation: Violation,
+    },
     /// The peer did nothing for an exchange: it can be sent again elsewhere.
-    Refused { place: u32 },
+    Refused {
+        /// Which one.
+        place: u32,
+    },
     /// The peer refused to speak WebSocket: the connection is of no use.
-    UpgradeRefused { status: u16 },
+    UpgradeRefused {
+        /// The status.
+        status: u16,
+    },
     /// Something went wrong with the connection that is no exchange.
-    Erred { kind: ErrorKind },
+    Erred {
+        /// What.
+        kind: ErrorKind,
+    },
     /// The peer closes, with this code where it gives one.
-    Closed { code: Option<u16> },
+    Closed {
+        /// The code.
+        code: Option<u16>,
+    },
     /// The answer to a ping.
-    Pong { payload: [u8; 8] },
+    Pong {
+        /// What the ping carried.
+        payload: [u8; 8],
+    },
 }
 
 /// How an exchange was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// By a response with this status.
     Status(u16),
     /// By a message, which has no status.
     Message,
     /// A gRPC call, by a status of its own and so many messages.
     Call {
+        /// The status of HTTP.
         http_status: u16,
+        /// The status.
         status: Status,
+        /// How many messages.
         messages: u32,
     },
 }
 
 impl Outcome {
     /// What is wrong with it; none if it is as it should be.
-    pub(crate) fn error(self) -> Option<ErrorKind> {
+    pub fn error(self) -> Option<ErrorKind> {
         match self {
             Outcome::Status(200..400) | Outcome::Message => None,
             Outcome::Status(_) => Some(ErrorKind::UnexpectedStatus),
@@ -79,7 +118,7 @@ impl Outcome {
     }
 
     /// The status of HTTP, where there is one.
-    pub(crate) fn http_status(self) -> Option<u16> {
+    pub fn http_status(self) -> Option<u16> {
         match self {
             Outcome::Status(status) => Some(status),
             Outcome::Message => None,

@@ -8,14 +8,18 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 /// The names and values of an answer's fields, as they were sent.
-pub(crate) type Fields<'i, 'w> = &'i mut dyn Iterator<Item = (&'w [u8], &'w [u8])>;
+pub type Fields<'i, 'w> = &'i mut dyn Iterator<Item = (&'w [u8], &'w [u8])>;
 
 /// Answers that came and that nobody was told of yet. Nothing is allocated once there are as many
 /// buffers as answers come at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub struct Heard {
     come: VecDeque<Box<Whole>>,
     /// Those that nobody uses.
+    #[expect(
+        clippy::vec_box,
+        reason = "they go to and fro between this and the connections"
+    )]
     pool: Vec<Box<Whole>>,
     /// Answers whose body was longer than what is kept.
     cut: u64,
@@ -23,7 +27,7 @@ pub(crate) struct Heard {
 
 /// One answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     status: u16,
     /// The names and values of its fields, one behind the other…
     fields: Vec<u8>,
@@ -35,7 +39,7 @@ pub(super) struct Whole {
 
 impl Heard {
     /// The head of an answer came.
-    pub(super) fn begin<'f>(
+    pub(crate) fn begin<'f>(
         &mut self,
         status: u16,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
@@ -52,13 +56,13 @@ impl Heard {
     }
 
     /// It has come whole.
-    pub(super) fn end(&mut self, whole: Box<Whole>) {
+    pub(crate) fn end(&mut self, whole: Box<Whole>) {
         self.cut += u64::from(whole.is_cut);
         self.come.push_back(whole);
     }
 
     /// Has `tell` tell of each that came, in their order.
-    pub(crate) fn tell(&mut self, mut tell: impl FnMut(u16, Fields<'_, '_>, &[u8])) {
+    pub fn tell(&mut self, mut tell: impl FnMut(u16, Fields<'_, '_>, &[u8])) {
         while let Some(mut whole) = self.come.pop_front() {
             tell(whole.status, &mut whole.fields(), &whole.body);
             whole.clear();
@@ -67,14 +71,14 @@ impl Heard {
     }
 
     /// How many bodies were longer than what is kept.
-    pub(crate) fn cut(&self) -> u64 {
+    pub fn cut(&self) -> u64 {
         self.cut
     }
 }
 
 impl Whole {
     /// A piece of its body came.
-    pub(super) fn body(&mut self, bytes: &[u8]) {
+    pub(crate) fn body(&mut self, bytes: &[u8]) {
         let room = BODY_BYTES_MAX - self.body.len();
         self.is_cut |= bytes.len() > room;
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -22,13 +22,18 @@ use workload::Said;
 use workload::visit::Habits;
 
 /// The most bytes that one send carries, but for the last request in it.
-pub(crate) const BURST_BYTES_MAX: usize = 64 * 1024;
+pub const BURST_BYTES_MAX: usize = 64 * 1024;
 
 /// What is said on every connection of a plan.
 #[derive(Clone, Debug)]
-pub(crate) enum Speech {
+pub enum Speech {
     /// HTTP/1.1: the bytes of one request, which never change, and how its answer is framed.
-    Http1 { request: Arc<[u8]>, answer: Answer },
+    Http1 {
+        /// The bytes of the request.
+        request: Arc<[u8]>,
+        /// How its answer is framed.
+        answer: Answer,
+    },
     /// HTTP/2.
     Http2(Arc<http2::Speech>),
     /// WebSocket, whose messages may lie with the driver: see [`websocket::Speech::frozen`].
@@ -48,7 +53,7 @@ fn burst(request_bytes: usize, depth: u32) -> (u32, bool) {
 
 /// The protocol state of one connection.
 #[derive(Debug, Default)]
-pub(crate) enum Wire {
+pub enum Wire {
     /// No connection stands.
     #[default]
     Silent,
@@ -63,7 +68,7 @@ pub(crate) enum Wire {
 
 impl Speech {
     /// Encodes what is said to `contact`.
-    pub(crate) fn of(contact: &Contact) -> Result<Speech, Invalid> {
+    pub fn of(contact: &Contact) -> Result<Speech, Invalid> {
         match &contact.protocol {
             Protocol::Http1 => Ok(Speech::Http1 {
                 request: contact.http1()?.into(),
@@ -81,7 +86,7 @@ impl Speech {
     }
 
     /// The same for a request of HTTP/1.1 that somebody else has written.
-    pub(crate) fn of_bytes(request: &[u8]) -> Speech {
+    pub fn of_bytes(request: &[u8]) -> Speech {
         Speech::Http1 {
             request: request.into(),
             answer: Answer::to_bytes(request),
@@ -90,7 +95,7 @@ impl Speech {
 
     /// The requests where they never change, for connections that may have `depth` of them
     /// unanswered; none where each connection appends its own.
-    pub(crate) fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
+    pub fn frozen(&self, depth: u32, random: &mut Random) -> Option<Frozen> {
         match self {
             Speech::Http1 { request, .. } => {
                 let (burst, quiet) = burst(request.len(), depth);
@@ -108,7 +113,7 @@ impl Speech {
     }
 
     /// In which order answers come.
-    pub(crate) fn order(&self) -> Order {
+    pub fn order(&self) -> Order {
         match self {
             Speech::Http1 { .. } | Speech::WebSocket(_) => Order::Kept,
             Speech::Http2(_) => Order::Free,
@@ -119,7 +124,7 @@ impl Speech {
 impl Wire {
     /// A connection that stands, and appends to `out` what must be said on it first. `random` is
     /// for protocols that ask for chance, which is different on each connection.
-    pub(crate) fn open(speech: &Speech, random: &mut Random, out: &mut Vec<u8>) -> Wire {
+    pub fn open(speech: &Speech, random: &mut Random, out: &mut Vec<u8>) -> Wire {
         match speech {
             Speech::Http1 { answer, .. } => Wire::Http1(http1::Wire::new(*answer)),
             Speech::Http2(speech) => Wire::Http2(Box::new(http2::Wire::new(speech, out))),
@@ -132,7 +137,7 @@ impl Wire {
 
     /// Holds answers against the rules that its owner's memory has, and has these `habits`: HTTP
     /// alone has either.
-    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
+    pub fn look(&mut self, habits: Option<&Arc<Habits>>) {
         match self {
             Wire::Http1(wire) => wire.look(habits),
             Wire::Http2(wire) => wire.look(habits),
@@ -143,7 +148,7 @@ impl Wire {
     /// The exchange at `place`, which is said next, is one of this step: of use where answers are
     /// held against rules.
     #[inline(never)]
-    pub(crate) fn of_step(&mut self, place: u32, step: u16) {
+    pub fn of_step(&mut self, place: u32, step: u16) {
         match self {
             Wire::Http1(wire) => wire.of_step(step),
             Wire::Http2(wire) => wire.of_step(place, step),
@@ -152,7 +157,7 @@ impl Wire {
     }
 
     /// Whether exchanges can begin. If not, [`Happening::Ready`] will tell.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         match self {
             Wire::Silent => false,
             Wire::Http1(_) => true,
@@ -163,7 +168,7 @@ impl Wire {
 
     /// How many more exchanges the peer allows; the plan may allow fewer.
     #[inline]
-    pub(crate) fn room(&self) -> u32 {
+    pub fn room(&self) -> u32 {
         match self {
             Wire::Silent => 0,
             Wire::Http1(_) | Wire::WebSocket(_) => u32::MAX,
@@ -173,7 +178,7 @@ impl Wire {
 
     /// Begins an exchange, to be called `place`. There must be room.
     #[inline]
-    pub(crate) fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, place: u32, out: &mut Vec<u8>) {
         match self {
             Wire::Silent => {}
             Wire::Http1(wire) => wire.begin(out),
@@ -184,7 +189,7 @@ impl Wire {
 
     /// The same where requests differ: this is the one that it says.
     #[inline]
-    pub(crate) fn say(&mut self, place: u32, said: Said<'_>, out: &mut Vec<u8>) {
+    pub fn say(&mut self, place: u32, said: Said<'_>, out: &mut Vec<u8>) {
         match (self, said) {
             (Wire::Http1(wire), Said::Http1(request, answer)) => wire.say(request, answer, out),
             (Wire::Http2(wire), Said::Http2(request)) => wire.say(request, place, out),
@@ -209,7 +214,7 @@ impl Wire {
     /// # Errors
     /// The peer broke the protocol: the connection is of no use any more.
     #[inline]
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         input: &[u8],
         memory: &mut Memory,
@@ -225,7 +230,7 @@ impl Wire {
     }
 
     /// The peer sends no more, which may end an answer rightly.
-    pub(crate) fn ended(
+    pub fn ended(
         &mut self,
         memory: &mut Memory,
         tell: &mut impl FnMut(Happening),
@@ -241,7 +246,7 @@ impl Wire {
     /// Whether no exchange can begin on this connection any more and none that is `unanswered` will
     /// be answered.
     #[inline]
-    pub(crate) fn is_over(&self, unanswered: u32) -> bool {
+    pub fn is_over(&self, unanswered: u32) -> bool {
         match self {
             Wire::Silent => false,
             Wire::Http1(wire) => wire.is_leaving(),
@@ -252,7 +257,7 @@ impl Wire {
 
     /// Asks for a sign of life: [`Happening::Pong`] brings `payload` back. False where the protocol
     /// has none.
-    pub(crate) fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) -> bool {
+    pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) -> bool {
         match self {
             Wire::Silent | Wire::Http1(_) => false,
             Wire::Http2(wire) => {
@@ -268,14 +273,14 @@ impl Wire {
 
     /// Its owner is about to send all of `out`, which may have to be added to before.
     #[inline]
-    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
         if let Wire::WebSocket(wire) = self {
             wire.flush(out);
         }
     }
 
     /// Says that this side is done, where the protocol has a word for it.
-    pub(crate) fn leave(&mut self, out: &mut Vec<u8>) {
+    pub fn leave(&mut self, out: &mut Vec<u8>) {
         match self {
             Wire::Silent | Wire::Http1(_) => {}
             Wire::Http2(wire) => wire.leave(out),
@@ -286,7 +291,7 @@ impl Wire {
     /// Whether the peer is the one to end a connection that has been left: the server of HTTP/1.1
     /// that was asked to (RFC 9112 §9.6), and that of a WebSocket (RFC 6455 §7.1.1). In HTTP/2
     /// whoever has said GOAWAY ends it when the last stream is closed (RFC 9113 §6.8).
-    pub(crate) fn peer_ends(&self) -> bool {
+    pub fn peer_ends(&self) -> bool {
         match self {
             Wire::Silent | Wire::Http1(_) | Wire::WebSocket(_) => true,
             Wire::Http2(_) => false,
@@ -294,7 +299,7 @@ impl Wire {
     }
 
     /// Gives the exchange at `place` up, alone. False where the protocol cannot do that.
-    pub(crate) fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> bool {
+    pub fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> bool {
         match self {
             Wire::Silent | Wire::Http1(_) | Wire::WebSocket(_) => false,
             Wire::Http2(wire) => {

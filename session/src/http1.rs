@@ -16,7 +16,7 @@ use workload::visit::{Errand, Habits, Turn, Visitor};
 
 /// The protocol state of one connection.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub struct Wire {
     machine: Client,
     answer: Answer,
     /// Status of the answer whose body is being read.
@@ -47,7 +47,7 @@ struct Visit {
 
 impl Wire {
     /// Requests of which each has such an `answer`.
-    pub(crate) fn new(answer: Answer) -> Wire {
+    pub fn new(answer: Answer) -> Wire {
         Wire {
             machine: Client::new(Limits::default()),
             answer,
@@ -58,7 +58,7 @@ impl Wire {
     }
 
     /// Holds answers against the rules that its owner's memory has, and has these `habits`.
-    pub(crate) fn look(&mut self, habits: Option<&Arc<Habits>>) {
+    pub fn look(&mut self, habits: Option<&Arc<Habits>>) {
         let visit = habits.map(|habits| Visit {
             visitor: Visitor::new(habits),
             errand: Errand::default(),
@@ -70,7 +70,7 @@ impl Wire {
     }
 
     /// The request that is said next is one of this step.
-    pub(crate) fn of_step(&mut self, step: u16) {
+    pub fn of_step(&mut self, step: u16) {
         if let Some(looking) = &mut self.looking {
             looking.steps.push_back(step);
         }
@@ -78,7 +78,7 @@ impl Wire {
 
     /// A request was, or will be, sent.
     #[inline]
-    pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.looking.is_some() {
             self.visit(out, |errand, visitor| visitor.begin(errand));
         }
@@ -89,7 +89,7 @@ impl Wire {
 
     /// Says this request, which has such an `answer`.
     #[inline]
-    pub(crate) fn say(&mut self, request: &[u8], answer: Answer, out: &mut Vec<u8>) {
+    pub fn say(&mut self, request: &[u8], answer: Answer, out: &mut Vec<u8>) {
         let is_visit =
             self.looking.is_some() && self.visit(out, |errand, _| errand.begin_with(request));
         if !is_visit {
@@ -113,13 +113,13 @@ impl Wire {
 
     /// Whether the server has announced that it closes.
     #[inline]
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
     /// Reads what came, and tells each answer that is whole.
     #[inline]
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
@@ -187,7 +187,7 @@ impl Wire {
     }
 
     /// The peer sends no more, which may end an answer rightly (RFC 9112 §6.3, rule 8).
-    pub(crate) fn ended(
+    pub fn ended(
         &mut self,
         memory: &mut Memory,
         tell: &mut impl FnMut(Happening),

@@ -31,7 +31,7 @@ const USUAL: RangeInclusive<u16> = 200..=399;
 
 /// What is expected of the answers of a plan, ready to be held against them.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     all: Vec<One>,
     /// Which of them apply together; the first ones where a step has none of its own.
     sets: Vec<Set>,
@@ -66,7 +66,7 @@ struct Set {
 
 /// What was found of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It is as it should be.
     #[default]
     Met,
@@ -80,7 +80,7 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// What is wrong with the answer; none if it is as it should be.
-    pub(crate) fn error(self) -> Option<ErrorKind> {
+    pub fn error(self) -> Option<ErrorKind> {
         match self {
             Verdict::Met => None,
             Verdict::Strange => Some(ErrorKind::UnexpectedStatus),
@@ -92,7 +92,7 @@ impl Verdict {
 
 /// What was seen of one answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(crate) struct Look {
     set: u32,
     status: u16,
     verdict: Verdict,
@@ -108,7 +108,7 @@ pub(super) struct Look {
 
 /// What the owner of sessions has for what they expect.
 #[derive(Debug)]
-pub(crate) struct Expecting {
+pub struct Expecting {
     rules: Arc<Rules>,
     examples: Vec<Example>,
     /// Buffers that nobody uses.
@@ -150,7 +150,7 @@ enum Came {
 
 impl Rules {
     /// None but that a status is a usual one.
-    pub(crate) fn usual() -> Arc<Rules> {
+    pub fn usual() -> Arc<Rules> {
         Arc::new(Rules {
             all: Vec::new(),
             sets: vec![Set::default()],
@@ -163,7 +163,7 @@ impl Rules {
     ///
     /// # Errors
     /// A rule that isn't one.
-    pub(crate) fn of(plan: &Plan) -> Result<Option<Arc<Rules>>, Invalid> {
+    pub fn of(plan: &Plan) -> Result<Option<Arc<Rules>>, Invalid> {
         let steps = plan.workload.iter().flat_map(|workload| &workload.steps);
         if plan.expect.is_empty() && steps.clone().all(|step| step.expect.is_empty()) {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Rules {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.all.len()
     }
 
@@ -249,7 +249,7 @@ impl Rules {
 
 impl Expecting {
     /// Nothing was seen yet.
-    pub(crate) fn new(rules: Arc<Rules>) -> Expecting {
+    pub fn new(rules: Arc<Rules>) -> Expecting {
         let examples = (0..rules.count().min(TOLD_MAX)).map(|_| Example {
             rule: None,
             came: Came::NoBody,
@@ -265,7 +265,7 @@ impl Expecting {
     }
 
     /// Hides secrets in the examples that were kept since this was called last.
-    pub(super) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
+    pub(crate) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
         if std::mem::take(&mut self.has_news) {
             for example in &mut self.examples {
                 secrets.clone().for_each(|secret| example.text.hide(secret));
@@ -274,17 +274,17 @@ impl Expecting {
     }
 
     /// Keeps answers whole as well.
-    pub(crate) fn hear(&mut self) {
+    pub fn hear(&mut self) {
         self.heard = Some(Heard::default());
     }
 
     /// What is kept whole.
-    pub(crate) fn kept(&self) -> Option<&Heard> {
+    pub fn kept(&self) -> Option<&Heard> {
         self.heard.as_ref()
     }
 
     /// The same, to tell of it.
-    pub(crate) fn heard(&mut self) -> Option<&mut Heard> {
+    pub fn heard(&mut self) -> Option<&mut Heard> {
         self.heard.as_mut()
     }
 
@@ -430,7 +430,7 @@ fn holds(is: &Is, text: &[u8]) -> bool {
 
 impl Look {
     /// The head of an answer to a request of `step` came.
-    pub(super) fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
+    pub(crate) fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
         &mut self,
         (step, status): (u16, u16),
         expecting: &mut Expecting,
@@ -456,7 +456,7 @@ impl Look {
 
     /// A piece of its body came. The status, if that is what is wrong with the answer: then the
     /// body may say why.
-    pub(super) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> Option<u16> {
+    pub(crate) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> Option<u16> {
         if let Some(whole) = &mut self.whole {
             whole.body(bytes);
         }
@@ -477,7 +477,7 @@ impl Look {
     }
 
     /// It is whole: its status, and what was found of it.
-    pub(super) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
+    pub(crate) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
         if let (Some(whole), Some(heard)) = (self.whole.take(), &mut expecting.heard) {
             heard.end(whole);
         }
@@ -497,7 +497,7 @@ impl Look {
 
 /// What is told of all workers' rules: how many requests failed by each, which the workers counted
 /// as `unmet`, and what came instead. `said`: how bodies began, by a status that wasn't expected.
-pub(crate) fn told<'a>(
+pub fn told<'a>(
     redaction: &Redaction,
     workers: impl Iterator<Item = (&'a Expecting, &'a [u64])>,
     said: &BTreeMap<String, String>,

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use crate::driver::{Close as Closing, Config};
-use crate::sim::{Connection, Faults, Network, Peer, Replies};
+use engine::sim::{Connection, Faults, Network, Peer, Replies};
+use engine::{Close as Closing, Config};
 
 const MS: u64 = 1_000_000;
 const SAID: &[u8] = b"lead me on\n";

@@ -8,11 +8,11 @@ use super::coding::gunzipped;
 /// So much of a text is kept.
 const BYTES_MAX: usize = 1024;
 /// So much of its first line is told.
-pub(super) const CHARACTERS_MAX: usize = 160;
+pub(crate) const CHARACTERS_MAX: usize = 160;
 
 /// How a text of a peer's begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     bytes: [u8; BYTES_MAX],
     length: usize,
     /// There is more of it.
@@ -21,14 +21,14 @@ pub(super) struct Beginning {
 
 impl Beginning {
     /// Nothing was kept.
-    pub(super) const NOTHING: Beginning = Beginning {
+    pub(crate) const NOTHING: Beginning = Beginning {
         bytes: [0; BYTES_MAX],
         length: 0,
         is_cut: false,
     };
 
     /// Keeps how `bytes` begin, which may be gzipped: then what they become.
-    pub(super) fn set(&mut self, bytes: &[u8]) {
+    pub(crate) fn set(&mut self, bytes: &[u8]) {
         if let Some((length, is_all)) = gunzipped(bytes, &mut self.bytes) {
             (self.length, self.is_cut) = (length, !is_all);
             return;
@@ -39,7 +39,7 @@ impl Beginning {
     }
 
     /// Hides a secret wherever it stands.
-    pub(super) fn hide(&mut self, secret: &[u8]) {
+    pub(crate) fn hide(&mut self, secret: &[u8]) {
         let bytes = &mut self.bytes[..self.length];
         while let Some(at) = memmem::find(bytes, secret).filter(|_| !secret.is_empty()) {
             bytes[at..at + secret.len()].fill(b'*');
@@ -47,7 +47,7 @@ impl Beginning {
     }
 
     /// The first line of it with something to read, which may have secrets in it.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         first_line(&self.bytes[..self.length], self.is_cut)
     }
 }
@@ -82,7 +82,7 @@ fn without_tags(line: &str) -> String {
 }
 
 /// A line as it may be shown.
-pub(super) fn shortened(line: &str) -> String {
+pub(crate) fn shortened(line: &str) -> String {
     let shown: String = line.chars().take(CHARACTERS_MAX).collect();
     let more = if shown.len() < line.len() { "…" } else { "" };
     format!("{}{more}", Foreign::new(shown))

@@ -43,12 +43,13 @@ pub(crate) struct Targets {
         help_heading = TARGETS)]
     pub(crate) data_order: Option<Order>,
 
-    /// Run FILE, a Lua script written for wrk, which says what is sent
+    /// Run FILE, a Lua script written for wrk, which says what is sent; the words behind -- are for
+    /// its init
     #[arg(short, long, value_name = "FILE", help_heading = TARGETS)]
     pub(crate) script: Option<PathBuf>,
 
     /// What the script's init is given
-    #[arg(last = true, value_name = "ARGS", requires = "script")]
+    #[arg(last = true, value_name = "ARGS", requires = "script", hide = true)]
     pub(crate) script_args: Vec<String>,
 }
 

@@ -645,7 +645,7 @@ pub(super) mod tests {
         let first = "\n\nNo answers from 0.1 s to 0.2 s, from 0.3 s to 1.0 s, from 1.3 s to 1.5 s, \
                      and 1 more times: the server was available 50.000 % of the time\n";
         assert!(text.contains(first), "{text}");
-        record.errors.insert("refused".to_owned(), 5);
+        record.errors.insert("refused".to_owned(), 9);
         let gaps = &mut record.availability.as_mut().unwrap().gaps;
         gaps.truncate(2);
         gaps[1].unreachable = true;

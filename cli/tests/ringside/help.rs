@@ -56,10 +56,3 @@ fn the_version_is_data() {
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     }
 }
-
-#[test]
-fn no_help_offers_what_is_refused() {
-    for line in ringside(&["run", "--help"]).stdout.lines() {
-        assert!(!line.contains("--script"), "{line}");
-    }
-}

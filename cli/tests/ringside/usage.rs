@@ -92,7 +92,7 @@ fn values_out_of_range_are_refused() {
     refused("run --threshold p99~5ms http://127.0.0.1/", "p99<5ms");
     refused("run --threshold p99<50 http://127.0.0.1/", "`p99<50ms`");
     refused(
-        "run -s no-such.lua --targets a.http",
+        "run -s no-such.lua --template http://127.0.0.1/",
         "use only one of them",
     );
     refused("run -b @/dev/null http://127.0.0.1/", "drop -b");

@@ -26,6 +26,7 @@ mod script;
 mod stalls;
 mod surroundings;
 mod waits;
+mod watchdog;
 mod worker;
 
 #[cfg(test)]

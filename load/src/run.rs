@@ -8,10 +8,11 @@ use std::time::Duration;
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::{Address, Broken, Config, Driver, SocketOptions};
+use measure::foreign::screened;
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts};
-use measure::tally::Tally;
+use measure::tally::{Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
 
@@ -24,6 +25,7 @@ use crate::limit;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
+use crate::watchdog::Watchdog;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
@@ -45,10 +47,17 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Record, LoadError> {
-    run_for_script(plan, stop, progress).map(|(record, _)| record)
+    let hung = |record: Record| {
+        let told = record.warnings.join("; ");
+        eprintln!("ringside: {}", screened(&told));
+        std::process::exit(1);
+    };
+    run_for_script(plan, stop, progress, hung).map(|(record, _)| record)
 }
 
-/// The same, and what calls `done` of the plan's script, if it has one.
+/// The same, and what calls `done` of the plan's script, if it has one. A script that doesn't come
+/// back can't be stopped: `hung` is given what is known then, and should end the process, as
+/// [`run`] does.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -56,6 +65,7 @@ pub fn run_for_script(
     plan: &Plan,
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),
+    hung: impl FnOnce(Record) + Send + 'static,
 ) -> Result<(Record, Option<Finish>), LoadError> {
     plan.validate()?;
     let workload = Source::of(plan)?;
@@ -72,8 +82,12 @@ pub fn run_for_script(
     };
     let plan: &Plan = &plan;
     let mut surroundings = Surroundings::new();
+    let watchdog = watchdog(plan, &ground, &jobs, hung);
     let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
+        if let Some(watchdog) = &watchdog {
+            watchdog.see(now);
+        }
         progress(now);
     };
     let outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut watch, |all| all)?;
@@ -87,6 +101,59 @@ pub fn run_for_script(
     let record = assemble(plan, kind, engine_reason, outcomes, disturbance);
     let finish = main.map(|main| Finish::new(main, &record, rates));
     Ok((record, finish))
+}
+
+/// What looks after the calls of a script, if there are any; `hung` is told of one that doesn't
+/// come back.
+fn watchdog(
+    plan: &Plan,
+    ground: &Ground,
+    jobs: &[Assignment],
+    hung: impl FnOnce(Record) + Send + 'static,
+) -> Option<Watchdog> {
+    let beats = jobs.iter().filter_map(|job| match &job.maker {
+        Some(Requests::Script(script)) => Some(script.beat()),
+        _ => None,
+    });
+    let beats: Vec<_> = beats.collect();
+    let file = &plan.script.as_ref()?.file;
+    let what = format!(
+        "-s {}: a call of the script hasn't come back for 10 s, so the run was broken off: only \
+         the counts until then are known. Look for a loop without an end in it",
+        file.display()
+    );
+    let (plan, kind, reason) = (plan.clone(), ground.kind, ground.engine_reason.clone());
+    (!beats.is_empty()).then(|| {
+        Watchdog::new(beats, move |seen| {
+            let kind_of_loop = match plan.schedule.is_open() {
+                true => Loop::Open,
+                false => Loop::Closed,
+            };
+            let mut record = Record::assemble(
+                &Tally::new(kind_of_loop),
+                Facts {
+                    generator: Generator {
+                        version: env!("CARGO_PKG_VERSION").into(),
+                        engine: kind.name().into(),
+                        engine_reason: reason,
+                        threads: plan.threads,
+                        memory_peak_bytes: process::own_peak_bytes(),
+                        ..Generator::default()
+                    },
+                    duration_s: seen.map_or(0.0, |seen| seen.elapsed_s),
+                    valid: false,
+                    warnings: vec![what],
+                    ended_by: Ended::Script,
+                    ..Facts::of(plan.recorded())
+                },
+            );
+            if let Some(seen) = seen {
+                record.exchanges.completed = seen.completed;
+                record.exchanges.failed = seen.failed;
+            }
+            hung(record);
+        })
+    })
 }
 
 /// The jobs of a plan with a script, and the plan as the script has it: one that returns several

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Address;
@@ -19,6 +20,7 @@ use script::{Broken, Distribution, Main, Needs, Network, Source, Summary, Thread
 use workload::Said;
 
 use crate::Record;
+use crate::watchdog::Beat;
 use session::Fields;
 
 /// So many requests are made ahead at most…
@@ -145,6 +147,7 @@ pub(crate) struct Scripted {
     broken: Option<String>,
     calls: u64,
     timed_ns: u64,
+    beat: Beat,
 }
 
 impl std::fmt::Debug for Scripted {
@@ -171,7 +174,13 @@ impl Scripted {
             broken: None,
             calls: 0,
             timed_ns: 0,
+            beat: Beat::default(),
         }
+    }
+
+    /// What says whether a call comes back.
+    pub(crate) fn beat(&self) -> Beat {
+        Arc::clone(&self.beat)
     }
 
     /// What the script wants of the run.
@@ -322,12 +331,17 @@ impl Scripted {
     #[inline]
     fn timed<R>(&mut self, call: impl FnOnce(&mut Thread) -> R) -> R {
         self.calls += 1;
-        if !self.calls.is_multiple_of(TIMED_EACH) {
-            return call(&mut self.thread);
-        }
-        let start = Time::now();
-        let done = call(&mut self.thread);
-        self.timed_ns += Time::now().since(start);
+        self.beat.store(self.calls * 2 - 1, Ordering::Relaxed);
+        let done = match self.calls.is_multiple_of(TIMED_EACH) {
+            false => call(&mut self.thread),
+            true => {
+                let start = Time::now();
+                let done = call(&mut self.thread);
+                self.timed_ns += Time::now().since(start);
+                done
+            }
+        };
+        self.beat.store(self.calls * 2, Ordering::Relaxed);
         done
     }
 

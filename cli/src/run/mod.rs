@@ -9,9 +9,11 @@ pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use engine::signal::{Signal, Stop};
 use load::check;
-use load::{Finish, Progress, Record};
+use load::{Finish, Plan, Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
@@ -20,7 +22,7 @@ use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::Line;
-use crate::output::terminal::Paint;
+use crate::output::terminal::{self, Paint};
 use crate::output::{csv, text, thresholds};
 
 /// Loads, and reports.
@@ -31,21 +33,27 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     }
     let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
     known.map_err(Failure::usage)?;
-    let is_data = arguments.format != Format::Text && arguments.output.is_none();
-    let destination = match plan.script.is_some() && is_data {
-        true => Destination::apart(),
-        false => Destination::open(arguments.output.as_deref()),
-    };
+    let destination = place(arguments, &plan);
     let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
     let mut line = Line::new();
     let mut before = None;
-    let ran = load::run_for_script(&plan, &stop, &mut |now| {
-        line.show(&progress_text(now, before));
-        before = Some(*now);
-    });
+    let destination = Arc::new(Mutex::new(Some(destination)));
+    let hung = broken_off(Arc::clone(&destination), arguments.format);
+    let ran = load::run_for_script(
+        &plan,
+        &stop,
+        &mut |now| {
+            line.show(&progress_text(now, before));
+            before = Some(*now);
+        },
+        hung,
+    );
     let (mut record, finish) = ran?;
+    let Some(destination) = taken(&destination) else {
+        return Err(Failure::running("the script didn't come back"));
+    };
     let mut interrupted = None;
     if arguments.control && stop.requested().is_none() {
         let mut before = None;
@@ -71,11 +79,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     } else {
         Paint::PLAIN
     };
-    let data = match arguments.format {
-        Format::Text => text::text(&record, arguments.latency, paint),
-        Format::Json => record.to_json().map_err(Failure::running)?,
-        Format::Csv => csv::csv(&record),
-    };
+    let data = data(&record, arguments.format, arguments.latency, paint);
+    let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
@@ -87,6 +92,51 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     }
+}
+
+/// Where the report goes; what a script prints is no part of data.
+fn place(arguments: &Run, plan: &Plan) -> Result<Destination, String> {
+    let is_data = arguments.format != Format::Text && arguments.output.is_none();
+    match plan.script.is_some() && is_data {
+        true => Destination::apart(),
+        false => Destination::open(arguments.output.as_deref()),
+    }
+}
+
+/// What is done where a script doesn't come back: the record of what is known is written, and the
+/// process ends.
+fn broken_off(
+    destination: Arc<Mutex<Option<Destination>>>,
+    format: Format,
+) -> impl FnOnce(Record) + Send {
+    move |record| {
+        let told = record.warnings.join("; ");
+        let data = match format {
+            Format::Text => String::new(),
+            _ => data(&record, format, false, Paint::PLAIN).unwrap_or_default(),
+        };
+        if let Some(destination) = taken(&destination).filter(|_| !data.is_empty())
+            && let Err(why) = destination.write(&data)
+        {
+            terminal::say(&why);
+        }
+        terminal::say(&told);
+        std::process::exit(Exit::Failed.code().into());
+    }
+}
+
+/// A record in a format.
+fn data(record: &Record, format: Format, latency: bool, paint: Paint) -> Result<String, String> {
+    Ok(match format {
+        Format::Text => text::text(record, latency, paint),
+        Format::Json => record.to_json()?,
+        Format::Csv => csv::csv(record),
+    })
+}
+
+/// What is there, for whoever comes first.
+fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// A signal says more than a threshold, a threshold more than an empty run, and that more than a

@@ -657,6 +657,16 @@ fn unreadable(outcomes: &[Outcome]) -> Option<String> {
         .map(|what| format!("the run ended early: {what}"))
 }
 
+/// What a script that stops threads means for a schedule.
+fn stopped(outcomes: &[Outcome]) -> Option<String> {
+    let mut ended = outcomes.iter().map(|one| one.ended_by);
+    ended.any(|by| by == EndedBy::Script).then(|| {
+        "the script stopped a thread before its schedule was over, so requests that were due \
+         weren't sent and are in no figure: drop -R, or thread:stop()"
+            .to_owned()
+    })
+}
+
 fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room: Room) {
     let fate = Fate::of(outcomes);
     let completed = fate.completed;
@@ -688,6 +698,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
         void.push(cut.to_owned());
     }
     void.extend(unreadable(outcomes));
+    void.extend(stopped(outcomes).filter(|_| open));
     verdict.valid = void.is_empty();
     verdict.warnings.extend(void);
     if let Some(breach) = outcomes.iter().find_map(|outcome| outcome.breach.as_ref()) {

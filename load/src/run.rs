@@ -11,7 +11,7 @@ use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
 use measure::host::Host;
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts};
+use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts, Unmet};
 use measure::tally::{Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
@@ -29,8 +29,8 @@ use crate::watchdog::Watchdog;
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
-use plan::Plan;
 use plan::schedule::Marks;
+use plan::{Invalid, Plan};
 use probe::LoadError;
 use session::{Rules, Speech, expect, memory};
 use workload::visit::Habits;
@@ -170,9 +170,14 @@ fn scripted<'a>(
         needs,
     } = prepared;
     let mut plan = Cow::Borrowed(plan);
-    if needs.per_call > plan.pipeline {
+    if needs.per_call > 1 {
         plan.to_mut().pipeline = needs.per_call;
-        plan.validate()?;
+        plan.validate().map_err(|Invalid(why)| {
+            let many = needs.per_call;
+            Invalid(format!(
+                "the script's request() returns {many} requests at once: {why}"
+            ))
+        })?;
     }
     let mut jobs = Vec::with_capacity(threads.len());
     for (worker, thread) in (0..).zip(threads) {
@@ -344,12 +349,7 @@ pub(crate) fn assemble(
         counters: counters(&outcomes),
     };
     let ended_by = ended_by(&outcomes);
-    let said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
-    let unmet = outcomes.iter().filter_map(|outcome| {
-        let expected = outcome.memory.expected()?;
-        Some((expected, &*outcome.recorder.unmet))
-    });
-    let unmet = expect::told(&plan.redaction, unmet, &said);
+    let (said, unmet) = said(plan, &outcomes);
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -374,6 +374,23 @@ pub(crate) fn assemble(
             ended_by,
         },
     )
+}
+
+/// What answers said: how those began that had a status which nobody expects, and what came where
+/// something else was expected.
+fn said(plan: &Plan, outcomes: &[Outcome]) -> (BTreeMap<String, String>, Vec<Unmet>) {
+    let mut said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
+    let unmet = outcomes.iter().filter_map(|outcome| {
+        let expected = outcome.memory.expected()?;
+        Some((expected, &*outcome.recorder.unmet))
+    });
+    let mut unmet = expect::told(&plan.redaction, unmet, &said);
+    if plan.cookies {
+        // Whatever an answer says may repeat a cookie, also one that has been replaced since.
+        said.clear();
+        unmet.iter_mut().for_each(|unmet| unmet.came = None);
+    }
+    (said, unmet)
 }
 
 /// From when the first worker began to when the last one ended.
@@ -429,7 +446,8 @@ fn ended_by(outcomes: &[Outcome]) -> Ended {
             None => Ended::Rows,
         };
     }
-    match all().next() {
+    // One thread of a script may have stopped before the others.
+    match all().find(|by| *by != EndedBy::Script).or(all().next()) {
         Some(EndedBy::Count) => Ended::Count,
         Some(EndedBy::Rows) => Ended::Rows,
         Some(EndedBy::Script) => Ended::Script,

@@ -13,6 +13,7 @@ use measure::histogram::Histogram;
 use measure::record;
 use measure::tally::Tally;
 use measure::time::Time;
+use memchr::memmem;
 use plan::{Family, Plan};
 use probe::{LoadError, look_up};
 use proto::http1::client::Answer;
@@ -53,6 +54,11 @@ impl Prepared {
         };
         let refused = LoadError::Invalid;
         let file = wanted.file.display();
+        if plan.target.unix_socket.is_some() {
+            return Err(refused(format!(
+                "-s {file}: scripts connect to addresses: drop --unix-socket"
+            )));
+        }
         let text = fs::read(&wanted.file)
             .map_err(|why| refused(format!("-s {file}: the script can't be read: {why}")))?;
         let target = &plan.target;
@@ -74,6 +80,7 @@ impl Prepared {
             family: plan.family,
             addresses: addresses.to_vec(),
             host: target.host.clone(),
+            port: target.port,
         };
         let threads = plan.threads as usize;
         let (main, threads) = Main::load(Arc::new(source), Arc::new(network), threads)
@@ -100,6 +107,7 @@ struct Names {
     /// Those of the target.
     addresses: Vec<Address>,
     host: String,
+    port: u16,
 }
 
 impl Network for Names {
@@ -111,11 +119,12 @@ impl Network for Names {
                 .parse()
                 .map_err(|_| format!("{other:?} is no port, nor http or https"))?,
         };
+        // Those of the target, which may be elsewhere.
         let of_target = self.addresses.iter().filter_map(|address| match address {
-            Address::Tcp(address) if host == self.host => Some(*address),
+            Address::Tcp(address) if host == self.host && port == self.port => Some(*address),
             _ => None,
         });
-        let mut found: Vec<SocketAddr> = of_target.filter(|at| at.port() == port).collect();
+        let mut found: Vec<SocketAddr> = of_target.collect();
         if found.is_empty() {
             let deadline = Time::now() + NETWORK_MAX;
             found = look_up(host, port, self.family, deadline).map_err(|why| why.to_string())?;
@@ -144,7 +153,9 @@ pub(crate) struct Scripted {
     /// What one call returned.
     call: Vec<u8>,
     is_over: bool,
+    /// How it failed; and how a call did that was made ahead, which nobody may have needed.
     broken: Option<String>,
+    unseen: Option<String>,
     calls: u64,
     timed_ns: u64,
     beat: Beat,
@@ -172,6 +183,7 @@ impl Scripted {
             call: Vec::new(),
             is_over: false,
             broken: None,
+            unseen: None,
             calls: 0,
             timed_ns: 0,
             beat: Beat::default(),
@@ -209,6 +221,9 @@ impl Scripted {
 
     pub(crate) fn ready(&mut self, count: u32) -> u32 {
         while self.made.len() < count as usize && self.make() {}
+        if self.made.len() < count as usize {
+            self.own_up();
+        }
         count.min(self.made.len() as u32)
     }
 
@@ -278,15 +293,17 @@ impl Scripted {
         let asked = self.timed(|thread| thread.request(&mut call));
         self.call = call;
         if let Err(broken) = asked {
-            self.fail(&broken);
+            self.is_over = true;
+            self.unseen = Some(broken.to_string());
             return false;
         }
         let before = self.made.len();
         let mut rest = 0;
         while rest < self.call.len() {
-            let length = match self.needs.per_call {
-                1 => self.call.len() - rest,
-                _ => script::first_request(&self.call[rest..]),
+            let text = &self.call[rest..];
+            let length = match memmem::find(text, b"\r\n\r\n") {
+                Some(end) if end + 4 == text.len() => text.len(),
+                _ => script::first_request(text),
             };
             let mut bytes = self.pool.pop().unwrap_or_default();
             bytes.extend_from_slice(&self.call[rest..rest + length]);
@@ -332,7 +349,9 @@ impl Scripted {
     fn timed<R>(&mut self, call: impl FnOnce(&mut Thread) -> R) -> R {
         self.calls += 1;
         self.beat.store(self.calls * 2 - 1, Ordering::Relaxed);
-        let done = match self.calls.is_multiple_of(TIMED_EACH) {
+        // By chance, since calls of one kind may come at every second place.
+        let is_timed = self.calls.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0;
+        let done = match is_timed {
             false => call(&mut self.thread),
             true => {
                 let start = Time::now();
@@ -343,6 +362,13 @@ impl Scripted {
         };
         self.beat.store(self.calls * 2, Ordering::Relaxed);
         done
+    }
+
+    /// A call was needed that has failed.
+    #[cold]
+    pub(crate) fn own_up(&mut self) {
+        let unseen = self.unseen.take();
+        self.broken = self.broken.take().or(unseen);
     }
 
     #[cold]
@@ -375,6 +401,11 @@ impl Finish {
                 .filter_map(|kind| record.errors.get(kind.name()));
             counts.sum::<u64>()
         };
+        let statuses_from = |least: u16| {
+            let statuses = record.status.iter();
+            let bad = statuses.filter(|(status, _)| status.parse().is_ok_and(|s: u16| s >= least));
+            bad.map(|(_, count)| count).sum()
+        };
         let text = &record.histograms.response_time;
         Finish {
             main,
@@ -389,7 +420,7 @@ impl Finish {
                     ErrorKind::ProtocolViolation,
                 ]),
                 write: of(&[ErrorKind::BrokenPipe]),
-                status: of(&[ErrorKind::UnexpectedStatus]),
+                status: statuses_from(400),
                 timeout: of(&[ErrorKind::Timeout]),
             },
             latency: Spread {

@@ -41,8 +41,11 @@ impl Beginning {
     /// Hides a secret wherever it stands.
     pub(crate) fn hide(&mut self, secret: &[u8]) {
         let bytes = &mut self.bytes[..self.length];
-        while let Some(at) = memmem::find(bytes, secret).filter(|_| !secret.is_empty()) {
-            bytes[at..at + secret.len()].fill(b'*');
+        let mut from = 0;
+        while let Some(at) = memmem::find(&bytes[from..], secret).filter(|_| !secret.is_empty()) {
+            let end = from + at + secret.len();
+            bytes[from + at..end].fill(b'*');
+            from = end;
         }
     }
 
@@ -86,4 +89,19 @@ pub(crate) fn shortened(line: &str) -> String {
     let shown: String = line.chars().take(CHARACTERS_MAX).collect();
     let more = if shown.len() < line.len() { "…" } else { "" };
     format!("{}{more}", Foreign::new(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_looks_like_what_hides_it_is_hidden_once() {
+        let mut text = Beginning::NOTHING;
+        text.set(b"a ****** and abcabc abc");
+        text.hide(b"******");
+        text.hide(b"abc");
+        text.hide(b"");
+        assert_eq!(text.line(), "a ****** and ****** ***");
+    }
 }

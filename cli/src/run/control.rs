@@ -22,10 +22,14 @@ const BODY_BYTES_MORE: usize = 1 << 20;
 
 /// Why a plan has no control; none where it has one. Asked before anything is measured.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
-    let is_grpc = matches!(plan.protocol, Protocol::Grpc { .. });
-    is_grpc.then(|| {
-        "--control: our own server doesn't have your gRPC service; drop --control".to_owned()
-    })
+    let why = if matches!(plan.protocol, Protocol::Grpc { .. }) {
+        "our own server doesn't have your gRPC service"
+    } else if plan.script.is_some() {
+        "a script chooses paths and addresses, which our own server doesn't have"
+    } else {
+        return None;
+    };
+    Some(format!("--control: {why}; drop --control"))
 }
 
 /// Carries `plan` out against our own server.

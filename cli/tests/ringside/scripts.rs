@@ -199,6 +199,9 @@ fn a_script_that_cannot_run_is_refused_before_the_load() {
     refused("function request() return 1 end", &[], "returned a number");
     refused("function delay() return 1 end", &["-R", "5"], "drop -R");
     refused("", &["--http2"], "scripts send HTTP/1.1");
+    refused("", &["--control"], "a script chooses paths and addresses");
+    let call = "function request() return wrk.format() .. wrk.format() end";
+    refused(call, &["--no-keepalive"], "returns 2 requests at once: ");
     let ended = ringside(&["run", "-s", "/no/such.lua", &url]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert_says(&ended.stderr, "/no/such.lua: the script can't be read: ");
@@ -226,4 +229,48 @@ fn a_script_that_does_not_come_back_leaves_a_record_of_what_is_known() {
         (&record["valid"], &record["ended_by"]),
         (&false.into(), &"script".into())
     );
+}
+
+#[test]
+fn a_call_that_nobody_needed_fails_nothing_and_one_that_was_needed_ends_the_run() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let url = server.at("/");
+    let text = "local n = 0\nfunction request()\n  n = n + 1\n\
+                if n > 30 then error('used up') end\n  return wrk.format()\nend\n";
+    fs::write(&script, text).unwrap();
+    let run = |count: &str, more: &[&str]| {
+        let words = ["run", count, "-c1", "--format", "json", "-s", &script, &url];
+        let ended = ringside(&[&words, more].concat());
+        let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
+        (ended.code, record)
+    };
+    for more in [&[][..], &["-R", "200"]] {
+        let (code, record) = run("-n20", more);
+        assert_eq!(
+            (code, &record["valid"]),
+            (Some(0), &true.into()),
+            "{record}"
+        );
+        let (code, record) = run("-n50", more);
+        // The first call was the one that counts what it returns.
+        assert_eq!(
+            (code, &record["exchanges"]["completed"]),
+            (Some(4), &29.into())
+        );
+        assert_eq!(record["errors"]["script_failed"], 1, "{record}");
+    }
+}
+
+#[test]
+fn requests_of_later_calls_are_told_apart_as_well() {
+    let (server, folder) = (Counting::start(), Folder::new());
+    let script = folder.path("a.lua");
+    let text = "local n = 0\nfunction request()\n  n = n + 1\n  local one = wrk.format()\n\
+                if n > 5 then return one .. one end\n  return one\nend\n";
+    fs::write(&script, text).unwrap();
+    let ended = ringside(&["run", "-n100", "-c1", "-s", &script, &server.url]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(server.asked().len(), 100);
+    assert!(!ended.stdout.contains("violated"), "{}", ended.stdout);
 }

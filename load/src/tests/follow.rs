@@ -554,7 +554,7 @@ fn what_a_server_set_is_told_to_nobody() {
             });
             assert_eq!(record.exchanges.failed, 3);
             let text = serde_json::to_string(&record).unwrap();
-            assert!(text.contains("it was ****"), "{text}");
+            assert!(!text.contains("it was"), "{text}");
             assert!(!text.contains("canary"), "{text}");
         }
     }

@@ -668,6 +668,11 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn finish(mut self) -> Result<Outcome, Broken> {
         let now = self.core.driver.now();
         self.tell_script();
+        if let Some(Requests::Script(script)) = &self.maker
+            && script.broken().is_some()
+        {
+            self.recorder.tally.error(ErrorKind::ScriptFailed);
+        }
         self.check_places();
         for index in 0..self.core.sessions.len() {
             let session = &mut self.core.sessions[index];

@@ -92,14 +92,15 @@ pub fn run_for_script(
     };
     let outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut watch, |all| all)?;
     let disturbance = surroundings.disturbance();
-    let rates = script::rates(outcomes.iter().map(|outcome| &outcome.recorder.tally));
+    let tallies = outcomes.iter().map(|outcome| &outcome.recorder.tally);
+    let finish = main.map(|main| (main, script::rates(tallies)));
     let Ground {
         kind,
         engine_reason,
         ..
     } = ground;
     let record = assemble(plan, kind, engine_reason, outcomes, disturbance);
-    let finish = main.map(|main| Finish::new(main, &record, rates));
+    let finish = finish.map(|(main, rates)| Finish::new(main, &record, rates));
     Ok((record, finish))
 }
 

@@ -72,6 +72,8 @@ pub struct SocketOptions {
     pub send_buffer_bytes: Option<usize>,
     /// Close with a reset and without `TIME_WAIT` (`SO_LINGER` of zero, socket(7)).
     pub reset_on_close: bool,
+    /// Which of its peers it is, for drivers that tell them apart (by the name that TLS asks for).
+    pub peer: u16,
 }
 
 /// Which of several listeners that share a port, one a thread (`SO_REUSEPORT`, socket(7)).

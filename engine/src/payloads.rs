@@ -146,6 +146,7 @@ impl Payloads {
     }
 
     /// Ends a send; its buffer may be used again.
+    #[inline]
     pub(crate) fn finish(&mut self, outgoing: Outgoing) {
         debug_assert!(
             outgoing.start <= outgoing.end,

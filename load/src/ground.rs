@@ -24,40 +24,61 @@ pub(crate) const DESCRIPTORS_SPARE: u64 = 64;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    pub contact: Contact,
+    /// One for each origin that the load goes to.
+    pub contacts: Vec<Contact>,
     pub kind: Kind,
     pub engine_reason: String,
-    pub addresses: Vec<Address>,
+    /// Those of each origin.
+    pub addresses: Vec<Vec<Address>>,
     pub tls: Option<ClientTls>,
     /// How a proxy is asked for a tunnel, where there must be one.
     pub tunnel: Option<Opening>,
 }
 
 impl Ground {
-    /// Finds engine and target unless `stop` asks for the end before, or says what is missing.
-    pub(crate) fn find(contact: Contact, stop: &Stop) -> Result<Ground, LoadError> {
-        unless_stopped(stop, move || Ground::look(contact))
+    /// Finds the engine and every target unless `stop` asks for the end before, or says what is
+    /// missing.
+    pub(crate) fn find(contacts: Vec<Contact>, stop: &Stop) -> Result<Ground, LoadError> {
+        unless_stopped(stop, move || Ground::look(contacts))
     }
 
-    fn look(contact: Contact) -> Result<Ground, LoadError> {
+    fn look(contacts: Vec<Contact>) -> Result<Ground, LoadError> {
+        // They differ in their targets alone.
+        let Some(contact) = contacts.first() else {
+            unreachable!("a load goes somewhere")
+        };
         target::check_sources(&contact.source_addresses)?;
         target::check_interface(contact.interface.as_deref())?;
         let choice: EngineChoice = contact.engine.parse().map_err(LoadError::Invalid)?;
         let (kind, engine_reason) =
             choice::decide(choice).map_err(|error| LoadError::Engine(error.to_string()))?;
         let deadline = Time::now() + contact.timeout();
-        let addresses = target::resolve(&contact, deadline)?;
-        let tls = tls::client(&contact)?;
-        let tunnel = proxy::opening(&contact)?;
-        reach(&contact, &addresses, tls.as_ref(), deadline)?;
+        let tunnel = proxy::opening(&contacts)?;
+        let mut all_tls: Option<ClientTls> = None;
+        let mut all_addresses = Vec::with_capacity(contacts.len());
+        for contact in &contacts {
+            let addresses = target::resolve(contact, deadline)?;
+            let tls = tls::client(contact)?;
+            reach(contact, &addresses, tls.as_ref(), deadline)?;
+            all_addresses.push(addresses);
+            all_tls = match (all_tls, tls) {
+                (Some(before), Some(tls)) => Some(before.and(&tls)),
+                (before, tls) => before.or(tls),
+            };
+        }
         Ok(Ground {
-            contact,
+            contacts,
             kind,
             engine_reason,
-            addresses,
-            tls,
+            addresses: all_addresses,
+            tls: all_tls,
             tunnel,
         })
+    }
+
+    /// The addresses of the one origin of a load that has no others.
+    pub(crate) fn only(&self) -> &[Address] {
+        self.addresses.first().map_or(&[], Vec::as_slice)
     }
 
     /// Starts a worker for each job, on these CPUs in turn, and makes a `report` of what all of
@@ -72,11 +93,11 @@ impl Ground {
         report: impl FnOnce(Vec<J::Outcome>) -> R,
     ) -> Result<R, LoadError> {
         // Others are found out at the first contact, where HTTP/1.1 in plain text says nothing.
-        let says_nothing = self.contact.protocol == Protocol::Http1 && self.tls.is_none();
+        let protocol = self.contacts.first().map(|contact| &contact.protocol);
+        let says_nothing = protocol == Some(&Protocol::Http1) && self.tls.is_none();
         let doubt = || {
-            self.addresses
-                .iter()
-                .find_map(|at| mistaken(&self.contact, at))
+            let mut origins = self.contacts.iter().zip(&self.addresses);
+            origins.find_map(|(contact, at)| at.iter().find_map(|at| mistaken(contact, at)))
         };
         let crew = Crew {
             doubt: says_nothing.then_some(&doubt),

@@ -26,6 +26,9 @@ pub(crate) struct Recorder {
     unsampled_ns: u64,
     start: Time,
     end: Time,
+    /// The same where exchanges are all alike, and else empty: whatever was intended in it is
+    /// counted by the shortest way.
+    alike: (Time, Time),
     /// Whether the window is open now, and whether it has been.
     is_open: bool,
     was_open: bool,
@@ -51,6 +54,7 @@ impl Recorder {
             unsampled_ns: 0,
             start: Time::NEVER,
             end: Time::NEVER,
+            alike: (Time::NEVER, Time(0)),
             is_open: false,
             was_open: false,
             last_end: Time(0),
@@ -75,6 +79,7 @@ impl Recorder {
     /// The measured window is from `start` to `end`; [`Time::NEVER`] where a count ends it.
     pub(crate) fn set_window(&mut self, start: Time, end: Time) {
         (self.start, self.end) = (start, end);
+        self.set_alike();
         self.last_end = start;
         self.tally.start(start);
     }
@@ -93,6 +98,13 @@ impl Recorder {
     /// The window ends sooner than planned.
     pub(crate) fn cut(&mut self, end: Time) {
         self.end = self.end.min(end);
+        self.set_alike();
+    }
+
+    fn set_alike(&mut self) {
+        if !self.counts_steps() {
+            self.alike = (self.start, self.end);
+        }
     }
 
     /// The measured window.
@@ -129,20 +141,6 @@ impl Recorder {
         let measured = u64::from(self.measured(exchange));
         if let Some(step) = self.step_of(exchange) {
             step.intended += measured;
-        }
-    }
-
-    /// The same as [`Recorder::answered`].
-    pub(crate) fn step_answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
-        self.answered(exchange, done, outcome);
-        if !self.measured(exchange) {
-            return;
-        }
-        let Exchange { intended, sent, .. } = *exchange;
-        let late = sent >= self.end;
-        if let Some(step) = self.step_of(exchange) {
-            let times = (intended, sent, done);
-            step.answered(times, outcome.http_status(), outcome.error(), late);
         }
     }
 
@@ -191,6 +189,16 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         self.ended += 1;
+        let (start, end) = self.alike;
+        if exchange.intended < start || exchange.intended >= end {
+            return self.answered_otherwise(exchange, done, outcome);
+        }
+        self.count(exchange, done, outcome);
+    }
+
+    /// The same where steps are counted, or the exchange belongs to no window.
+    #[inline(never)]
+    fn answered_otherwise(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         if !self.measured(exchange) {
             // The answer cost processor time and bytes of the window, though its times are not.
             if self.is_open {
@@ -201,6 +209,18 @@ impl Recorder {
             }
             return;
         }
+        self.count(exchange, done, outcome);
+        let Exchange { intended, sent, .. } = *exchange;
+        let late = sent >= self.end;
+        if let Some(step) = self.step_of(exchange) {
+            let times = (intended, sent, done);
+            step.answered(times, outcome.http_status(), outcome.error(), late);
+        }
+    }
+
+    /// Enters an answer to an exchange of the window.
+    #[inline(always)]
+    fn count(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         self.last_end = done;
         let Exchange { intended, sent, .. } = *exchange;
         let tally = &mut self.tally;
@@ -234,8 +254,7 @@ impl Recorder {
         }
     }
 
-    /// The same as [`Recorder::answered`] and [`Recorder::step_answered`] where answers have to
-    /// meet rules, which is kept apart from the path of all others.
+    /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart from the path of all others.
     #[inline(never)]
     pub(crate) fn judged(
         &mut self,

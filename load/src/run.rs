@@ -11,7 +11,7 @@ use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
 use measure::host::Host;
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator, StepFacts, Unmet};
+use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
 use measure::tally::{Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
@@ -69,9 +69,9 @@ pub fn run_for_script(
 ) -> Result<(Record, Option<Finish>), LoadError> {
     plan.validate()?;
     let workload = Source::of(plan)?;
-    let ground = Ground::find(plan.contact(), stop)?;
+    let ground = Ground::find(plan.contacts(), stop)?;
     check_limits(plan, ground.kind)?;
-    let prepared = Prepared::of(plan, &ground.addresses)?;
+    let prepared = Prepared::of(plan, ground.only())?;
     let (main, plan, jobs) = match prepared {
         Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
         None => {
@@ -163,7 +163,7 @@ fn watchdog(
 fn scripted<'a>(
     plan: &'a Plan,
     prepared: Prepared,
-    addresses: &[Address],
+    addresses: &[Vec<Address>],
 ) -> Result<(Option<Main>, Cow<'a, Plan>, Vec<Assignment>), LoadError> {
     let Prepared {
         main,
@@ -182,7 +182,9 @@ fn scripted<'a>(
     }
     let mut jobs = Vec::with_capacity(threads.len());
     for (worker, thread) in (0..).zip(threads) {
-        let own = thread.address().map(|address| [Address::Tcp(address)]);
+        let own = thread
+            .address()
+            .map(|address| [vec![Address::Tcp(address)]]);
         let addresses = own.as_ref().map_or(addresses, |own| &own[..]);
         let mut job = assign(&plan, worker, addresses, None)?;
         if needs.response {
@@ -233,7 +235,7 @@ impl Job for Assignment {
 pub(crate) fn assign(
     plan: &Plan,
     worker: u32,
-    addresses: &[Address],
+    addresses: &[Vec<Address>],
     workload: Option<Arc<Source>>,
 ) -> Result<Assignment, LoadError> {
     let share = |whole: u64| {
@@ -270,7 +272,7 @@ pub(crate) fn assign(
     };
     Ok(Assignment {
         worker,
-        sessions: share(plan.connections.into()) as usize,
+        sessions: share(plan.connections.into()) as usize * addresses.len(),
         route,
         maker,
         depth: plan.depth(),
@@ -292,10 +294,11 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let Some(limit) = Host::read().descriptor_limit else {
         return Ok(());
     };
+    let connections = u64::from(plan.connections) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = match kind {
-        Kind::Uring => sockets_for(plan.connections.div_ceil(plan.threads) as usize) as u64,
-        Kind::Epoll => u64::from(plan.connections) + DESCRIPTORS_SPARE,
+        Kind::Uring => sockets_for(connections.div_ceil(plan.threads.into()) as usize) as u64,
+        Kind::Epoll => connections + DESCRIPTORS_SPARE,
     };
     if wanted <= limit {
         return Ok(());
@@ -305,10 +308,9 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
         Kind::Epoll => "",
     };
     Err(LoadError::Limits(format!(
-        "{} connections need {wanted} file descriptors, but the limit is {limit}{more_threads}: \
-         raise it with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), or use fewer \
-         connections (-c)",
-        plan.connections
+        "{connections} connections need {wanted} file descriptors, but the limit is \
+         {limit}{more_threads}: raise it with `ulimit -n {wanted}` (as root: \
+         `prlimit --nofile={wanted}`), or use fewer connections (-c)"
     )))
 }
 
@@ -351,6 +353,7 @@ pub(crate) fn assemble(
     };
     let ended_by = ended_by(&outcomes);
     let (said, unmet) = said(plan, &outcomes);
+    let origins = origins(plan, &outcomes);
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -366,6 +369,7 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             steps: steps(plan, &tally),
+            origins,
             grpc_status: grpc_status(&tally),
             unexpected_bodies: said,
             unexpected_answers: unmet,
@@ -413,6 +417,27 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         }
     });
     facts.collect()
+}
+
+/// The connections to each of several origins.
+fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
+    let firsts = plan.workload.as_ref().map(|workload| workload.origins().0);
+    let counted = |origin: usize| {
+        outcomes
+            .iter()
+            .filter_map(move |one| one.origins.get(origin))
+    };
+    let firsts = firsts.unwrap_or_default().into_iter().enumerate();
+    let origins = firsts.map(|(index, step)| Origin {
+        origin: plan.redaction.scrub(&step.target.origin()).into_owned(),
+        asked: plan.connections.into(),
+        opened: counted(index).map(|counted| counted.opened).sum(),
+        failed_attempts: counted(index).map(|counted| counted.failed_attempts).sum(),
+    });
+    match plan.origins() {
+        1 => Vec::new(),
+        _ => origins.collect(),
+    }
 }
 
 /// The calls by the names of their statuses.

@@ -27,6 +27,7 @@ mod expect;
 mod follow;
 mod greetings;
 mod http2;
+mod origins;
 mod proxy;
 pub(crate) mod rogue;
 mod rows;
@@ -134,7 +135,7 @@ fn run_on(
     plan.validate().unwrap();
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     network.serve(&address, server);
-    let mut assignment = assign(plan, worker, &[address], Source::of(plan).unwrap()).unwrap();
+    let mut assignment = assign(plan, worker, &[vec![address]], Source::of(plan).unwrap()).unwrap();
     // Alone at its gate.
     assignment.worker = 0;
     work(network.driver(config), assignment)

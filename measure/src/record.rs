@@ -378,6 +378,23 @@ pub struct Connections {
     /// TLS; null where it was not used.
     #[serde(default)]
     pub tls: Option<Tls>,
+    /// Where requests go to several origins, each has connections of its own; empty where they go
+    /// to one.
+    #[serde(default)]
+    pub origins: Vec<Origin>,
+}
+
+/// The connections to one of several origins, over the whole run with its warm-up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Connections that were asked for.
+    pub asked: u64,
+    /// Connections that were set up.
+    pub opened: u64,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
 }
 
 /// The TLS handshakes of a run.
@@ -449,6 +466,8 @@ pub struct Facts<P> {
     pub offered_rate: Option<f64>,
     /// The steps in the tally's order; none where all exchanges are alike.
     pub steps: Vec<StepFacts>,
+    /// The connections to each of several origins.
+    pub origins: Vec<Origin>,
     /// gRPC calls by the name of their status, which only their protocol knows.
     pub grpc_status: BTreeMap<String, u64>,
     /// How bodies began, by a status that wasn't expected.
@@ -476,6 +495,7 @@ impl<P> Facts<P> {
             duration_s: 0.0,
             offered_rate: None,
             steps: Vec::new(),
+            origins: Vec::new(),
             grpc_status: BTreeMap::new(),
             unexpected_bodies: BTreeMap::new(),
             unexpected_answers: Vec::new(),
@@ -543,7 +563,10 @@ impl<P> Record<P> {
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),
-            connections: Connections::of(tally),
+            connections: Connections {
+                origins: facts.origins,
+                ..Connections::of(tally)
+            },
             steps: steps
                 .map(|(step, of_step)| Step::of(step, of_step, facts.duration_s))
                 .collect(),
@@ -661,6 +684,7 @@ impl Connections {
             alpn: handshakes.terms.alpn.map(str::to_owned),
         });
         Connections {
+            origins: Vec::new(),
             opened: tally.connections_opened,
             reconnects: tally.reconnects,
             reopened: tally.reopened,

@@ -41,7 +41,8 @@ pub struct Plan {
     /// What is sent.
     #[serde(with = "Request")]
     pub request: Request,
-    /// What is sent where requests differ; then `target` says which server, and `request` nothing.
+    /// What is sent where requests differ; then `target` says which server is the first, and
+    /// `request` nothing.
     /// Null: every request is `request`.
     #[serde(default, with = "workload::shown::option")]
     #[schemars(with = "Option<Workload>")]
@@ -70,7 +71,7 @@ pub struct Plan {
     pub tls: Option<Tls>,
     /// When it is sent.
     pub schedule: Schedule,
-    /// Connections over all workers.
+    /// Connections over all workers, to each origin that a workload goes to.
     pub connections: u32,
     /// Worker threads, each pinned and with a driver of its own.
     pub threads: u32,
@@ -349,13 +350,29 @@ impl Plan {
             return Ok(());
         };
         let spoken = match &self.protocol {
-            Protocol::Http1 | Protocol::Http2 { .. } => return workload.validate(),
+            Protocol::Http1 | Protocol::Http2 { .. } => {
+                workload.validate()?;
+                return self.validate_origins();
+            }
             Protocol::Grpc { .. } => "gRPC calls",
             Protocol::WebSocket { .. } => "WebSocket messages",
         };
         Err(Invalid(format!(
             "a file of targets can't hold {spoken}: give the URL of one instead"
         )))
+    }
+
+    fn validate_origins(&self) -> Result<(), Invalid> {
+        let origins = self.origins();
+        let all = u64::from(self.connections) * origins as u64;
+        if origins > 1 && all > u64::from(CONNECTIONS_MAX) {
+            return Err(Invalid(format!(
+                "-c {} to each of {origins} servers makes {all} connections: at most \
+                 {CONNECTIONS_MAX} are possible",
+                self.connections
+            )));
+        }
+        Ok(())
     }
 
     fn validate_script(&self) -> Result<(), Invalid> {
@@ -457,6 +474,27 @@ impl Plan {
         Err(Invalid(format!(
             "{flag} applies to HTTP/1.1 and HTTP/2, and {spoken} {done}: drop it"
         )))
+    }
+
+    /// How many origins its requests go to.
+    pub fn origins(&self) -> usize {
+        let workload = self.workload.as_ref();
+        workload.map_or(1, |workload| workload.origins().0.len().max(1))
+    }
+
+    /// Whom it contacts, one for each origin that its requests go to, the target's first.
+    pub fn contacts(&self) -> Vec<Contact> {
+        let origins = self.workload.as_ref().map(|workload| workload.origins().0);
+        let others = origins.iter().flatten().skip(1).map(|step| Contact {
+            target: Target {
+                scheme: step.target.scheme.clone(),
+                host: step.target.host.clone(),
+                port: step.target.port,
+                ..self.target.clone()
+            },
+            ..self.contact()
+        });
+        std::iter::once(self.contact()).chain(others).collect()
     }
 
     /// Whom it contacts, and what it says first.

@@ -120,6 +120,11 @@ impl Target {
         }
     }
 
+    /// Scheme, host and port (RFC 6454 §6.2).
+    pub fn origin(&self) -> String {
+        format!("{}://{}", self.scheme, self.authority())
+    }
+
     /// Whether the scheme asks for TLS.
     pub fn is_secure(&self) -> bool {
         is_secure(&self.scheme)

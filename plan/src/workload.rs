@@ -17,6 +17,8 @@ use crate::target::Target;
 pub const STEPS_MAX: usize = 65_535;
 /// So many names have figures of their own; what has other names is counted together.
 pub const NAMES_MAX: usize = 64;
+/// The most servers that one workload goes to.
+pub const ORIGINS_MAX: usize = 64;
 /// What the others are called together.
 pub const OTHERS: &str = "(others)";
 /// The highest weight.
@@ -165,6 +167,25 @@ impl Workload {
         (names, of_steps)
     }
 
+    /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to, in the
+    /// order in which they first stand; and for each step which of them is its own.
+    pub fn origins(&self) -> (Vec<&Step>, Vec<u16>) {
+        let mut firsts: Vec<&Step> = Vec::new();
+        let mut known: BTreeMap<(&str, &str, u16), u16> = BTreeMap::new();
+        let mut of_steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let Target {
+                scheme, host, port, ..
+            } = &step.target;
+            let index = known.entry((scheme, host, *port)).or_insert_with(|| {
+                firsts.push(step);
+                (firsts.len() - 1) as u16
+            });
+            of_steps.push(*index);
+        }
+        (firsts, of_steps)
+    }
+
     /// Whether a step, which is one of it, is ever picked.
     pub fn sends(&self, step: &Step) -> bool {
         self.weight_of(step) > 0
@@ -215,7 +236,7 @@ impl Workload {
         }
     }
 
-    /// Whether every step goes where the first does, speaks what it speaks, and can be picked.
+    /// Whether every step speaks what the first does, and can be picked.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let Some(first) = self.steps.first() else {
             return Err(Invalid("the targets hold no request: add one".into()));
@@ -229,6 +250,15 @@ impl Workload {
         }
         for step in &self.steps {
             step.validate(first)?;
+        }
+        let (origins, _) = self.origins();
+        if let Some(beyond) = origins.get(ORIGINS_MAX) {
+            return Err(Invalid(format!(
+                "{}{} is a server too many: a run loads at most {ORIGINS_MAX}, so make several \
+                 runs of it",
+                beyond.place(),
+                beyond.target.origin()
+            )));
         }
         if self.pick == Pick::Weighted && self.steps.iter().all(|step| step.weight == 0) {
             return Err(Invalid(
@@ -262,18 +292,11 @@ impl Step {
 
     fn validate(&self, first: &Step) -> Result<(), Invalid> {
         let place = self.place();
-        let origin = |step: &Step| {
-            let Target { scheme, host, .. } = &step.target;
-            (scheme.clone(), host.clone(), step.target.port)
-        };
-        if origin(self) != origin(first) {
-            let [mine, of_first] = [self, first].map(|step| {
-                let (scheme, authority) = (&step.target.scheme, step.target.authority());
-                format!("{scheme}://{authority}")
-            });
+        let [mine, of_first] = [self, first].map(|step| &step.target.scheme);
+        if mine != of_first {
             return Err(Invalid(format!(
-                "{place}{mine} isn't where the first request goes, {of_first}: a run loads one \
-                 server, so give each its own run"
+                "{place}{mine}:// is another protocol than that of the first request, \
+                 {of_first}://: a run speaks one, so give each its own run"
             )));
         }
         expect::validate(&self.expect, &place)?;

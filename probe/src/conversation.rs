@@ -171,7 +171,7 @@ impl Clear {
             .map_err(|why| target::unreachable(contact, address, &why))?;
         let ahead = Vec::new();
         let mut clear = Clear { socket, ahead };
-        if let Some(opening) = proxy::opening(contact)? {
+        if let Some(opening) = proxy::opening(std::slice::from_ref(contact))? {
             clear.ahead = clear.lead_on(contact, &opening, deadline)?;
         }
         Ok(clear)
@@ -190,7 +190,7 @@ impl Clear {
         };
         let asked = self
             .limit(deadline)
-            .and_then(|()| self.write_all(&opening.said));
+            .and_then(|()| self.write_all(opening.said_to(0)));
         asked.map_err(|why| failed(&why))?;
         let mut received = Vec::new();
         let mut buffer = [0; 4096];

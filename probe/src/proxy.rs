@@ -7,16 +7,19 @@ use proto::http1::connect;
 use crate::LoadError;
 use plan::{Contact, Invalid};
 
-/// What is said on each connection before it leads to the target; none where it does by itself.
+/// What is said on each connection before it leads to one of these targets; none where it does by
+/// itself.
 ///
 /// # Errors
 /// It can't be said.
-pub fn opening(contact: &Contact) -> Result<Option<Opening>, Invalid> {
-    let said = contact.tunnel()?;
-    Ok(said.map(|said| Opening {
-        said: said.into(),
-        read,
-    }))
+pub fn opening(contacts: &[Contact]) -> Result<Option<Opening>, Invalid> {
+    let said = contacts
+        .iter()
+        .filter_map(|contact| contact.tunnel().transpose());
+    let said: Vec<_> = said
+        .map(|said| said.map(Into::into))
+        .collect::<Result<_, _>>()?;
+    Ok((!said.is_empty()).then_some(Opening { said, read }))
 }
 
 /// What all that has come so far from a proxy means.

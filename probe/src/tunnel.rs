@@ -21,10 +21,18 @@ use engine::{
 /// How a tunnel is asked for.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// What is said on each connection, not empty.
-    pub said: Arc<[u8]>,
+    /// What is said on each connection, by [`SocketOptions::peer`]; none of it is empty.
+    pub said: Vec<Arc<[u8]>>,
     /// What all of that means which has come so far.
     pub read: fn(&[u8]) -> Answered,
+}
+
+impl Opening {
+    /// What is said on a connection to this one of the peers.
+    pub(crate) fn said_to(&self, peer: u16) -> &[u8] {
+        let said = &self.said;
+        &said[usize::from(peer) % said.len()]
+    }
 }
 
 /// What an answer means.
@@ -54,6 +62,8 @@ pub struct Tunnel {
 struct Pending {
     token: Token,
     stage: Stage,
+    /// Which of the peers it is to lead to.
+    peer: u16,
     received: Vec<u8>,
     /// The inner driver has taken what is said.
     sent: bool,
@@ -124,11 +134,13 @@ impl Tunnel {
     }
 
     fn ask(&mut self, socket: Token) {
-        if let Some(found) = self.find(socket) {
-            found.stage = Stage::Asking;
-        }
+        let Some(found) = self.find(socket) else {
+            return;
+        };
+        found.stage = Stage::Asking;
+        let peer = found.peer;
         let mut said = self.inner.buffer();
-        said.extend_from_slice(&self.opening.said);
+        said.extend_from_slice(self.opening.said_to(peer));
         // It refuses only sockets that have failed, which it has reported or will.
         let _ = self.inner.send(socket, Payload::Buffer(said));
     }
@@ -210,6 +222,7 @@ impl Driver for Tunnel {
         let before = self.pending[slot].replace(Box::new(Pending {
             token,
             stage: Stage::Connecting,
+            peer: options.peer,
             received: Vec::new(),
             sent: false,
             answer_bytes: None,

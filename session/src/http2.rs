@@ -296,6 +296,23 @@ impl Wire {
     /// The answer at `place` is whole, and so is its exchange, unless it is redirected.
     #[inline]
     fn answered(&mut self, place: u32, memory: &mut Memory, out: &mut Vec<u8>) -> Happening {
+        let outcome = match &mut self.answers {
+            Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
+            Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
+            Answers::Looks(_) | Answers::Visits(_) => {
+                return self.answered_looking(place, memory, out);
+            }
+        };
+        Happening::Answered { place, outcome }
+    }
+
+    #[inline(never)]
+    fn answered_looking(
+        &mut self,
+        place: u32,
+        memory: &mut Memory,
+        out: &mut Vec<u8>,
+    ) -> Happening {
         match self.answers.answered(place, memory) {
             Happening::Followed { .. } => self.follow(place, out),
             happening => happening,
@@ -398,7 +415,6 @@ impl Answers {
     }
 
     /// The answer at `place` is whole. [`Happening::Followed`]: another request is to follow it.
-    #[inline]
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),

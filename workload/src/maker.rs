@@ -35,6 +35,8 @@ pub struct Source {
     steps: Vec<Ready>,
     /// For each step, where its figures are.
     figures: Vec<u16>,
+    /// For each step, to which origin it goes.
+    origins: Vec<u16>,
     picking: Picking,
     data: Option<Arc<Data>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
@@ -194,6 +196,7 @@ impl Source {
             is_timely: steps.iter().any(is_timely),
             steps,
             figures: workload.names().1,
+            origins: workload.origins().1,
             picking: Picking::of(workload),
             is_open: plan.schedule.is_open(),
             data,
@@ -205,6 +208,11 @@ impl Source {
     /// For each step, where its figures are among those of [`Workload::names`].
     pub fn figures(&self) -> &[u16] {
         &self.figures
+    }
+
+    /// For each step, to which of [`Workload::origins`] it goes.
+    pub fn origins(&self) -> &[u16] {
+        &self.origins
     }
 
     /// What `made` says.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use load::Record;
 use load::plan::Proxy;
 use measure::counters::ErrorKind;
-use measure::foreign::Foreign;
+use measure::foreign::{Foreign, screened};
 use measure::record::{
-    Availability, Drain, EndedBy, Gap, Generator, Lost, Script, Times, Tls, Unmet, Waits,
+    Availability, Drain, EndedBy, Gap, Generator, Lost, Origin, Script, Times, Tls, Unmet, Waits,
 };
 use measure::units::{wrk_bytes, wrk_time_us};
 
@@ -307,6 +307,28 @@ fn calls(record: &Record) -> String {
     text
 }
 
+/// The connections to each of several origins, a line for each.
+fn origins(origins: &[Origin]) -> String {
+    let rows = origins.iter().map(|of| {
+        let failed = match of.failed_attempts {
+            0 => String::new(),
+            1 => ", 1 attempt failed".to_owned(),
+            count => format!(", {count} attempts failed"),
+        };
+        let Origin {
+            origin,
+            opened,
+            asked,
+            ..
+        } = of;
+        format!(
+            "  {}: {opened} opened for {asked}{failed}\n",
+            screened(origin)
+        )
+    });
+    rows.collect()
+}
+
 fn connections(record: &Record) -> String {
     let connections = &record.connections;
     let mut text = String::new();
@@ -331,6 +353,7 @@ fn connections(record: &Record) -> String {
         }
     }
     text.push('\n');
+    text.push_str(&origins(&connections.origins));
     let is_tunnelled = record.plan.proxy.is_some() && !record.plan.contact().is_forwarded();
     let tcp = match is_tunnelled {
         true => "TCP and CONNECT",

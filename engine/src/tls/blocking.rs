@@ -43,7 +43,7 @@ impl<S: Read + Write> Blocking<S> {
     /// What is wrong with the peer, its certificate or the connection.
     pub fn connect(mut stream: S, tls: &ClientTls) -> Result<Blocking<S>, HandshakeError> {
         let began = Time::now();
-        let mut connection = ClientConnection::new(tls.config.clone(), tls.server_name.clone())
+        let mut connection = ClientConnection::new(tls.config.clone(), tls.server_name(0))
             .map_err(|error| of_tls(&error))?;
         while connection.is_handshaking() {
             let moved = connection.complete_io(&mut stream);

@@ -107,7 +107,7 @@ impl<D: Driver> Driver for Tls<D> {
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
         let tls = self.client.as_ref().ok_or(NO_SETTINGS)?;
-        let machine = Machine::client(tls)
+        let machine = Machine::client(tls, options.peer)
             .map_err(|error| Refused::Kernel(Fault::Tls(TlsFault::of(&error, true))))?;
         let needs_alpn = tls.needs_alpn();
         let token = self.inner.connect(to, options)?;

@@ -50,8 +50,8 @@ enum Step {
 }
 
 impl Machine {
-    pub(super) fn client(tls: &ClientTls) -> Result<Machine, Error> {
-        let name = tls.server_name.clone();
+    pub(super) fn client(tls: &ClientTls, peer: u16) -> Result<Machine, Error> {
+        let name = tls.server_name(peer);
         UnbufferedClientConnection::new(tls.config.clone(), name).map(Machine::Client)
     }
 

@@ -65,7 +65,8 @@ pub enum Certificate {
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     pub(super) config: Arc<ClientConfig>,
-    pub(super) server_name: ServerName<'static>,
+    /// What the peers are called, in the order of [`crate::SocketOptions::peer`].
+    server_names: Vec<ServerName<'static>>,
     resumption: bool,
 }
 
@@ -106,7 +107,7 @@ impl ClientSettings {
         config.resumption = resumption(self.resumption);
         Ok(ClientTls {
             config: Arc::new(config),
-            server_name,
+            server_names: vec![server_name],
             resumption: self.resumption,
         })
     }
@@ -121,6 +122,18 @@ impl ClientTls {
             config: Arc::new(config),
             ..self.clone()
         }
+    }
+
+    /// The same settings for the peers of `next` as well, behind its own.
+    pub fn and(mut self, next: &ClientTls) -> ClientTls {
+        self.server_names.extend_from_slice(&next.server_names);
+        self
+    }
+
+    /// What a peer is called; the first one's name where it has none of its own.
+    pub(super) fn server_name(&self, peer: u16) -> ServerName<'static> {
+        let names = &self.server_names;
+        names[usize::from(peer) % names.len()].clone()
     }
 
     /// Whether a connection for which ALPN chose nothing is of no use: what is taken for granted

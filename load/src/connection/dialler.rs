@@ -17,8 +17,8 @@ use session::{Rules, Speech, Wire};
 /// Where connections go, from where, and what is said on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// Connections take these in turn.
-    pub addresses: Vec<Address>,
+    /// Those of each origin: connections take the origins in turn, and of each its addresses.
+    pub addresses: Vec<Vec<Address>>,
     /// And these; where there are none the kernel chooses.
     pub sources: Vec<IpAddr>,
     pub options: SocketOptions,
@@ -31,13 +31,13 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// To these `addresses`, over the device and with what `contact` says.
+    /// To these `addresses` of each origin, over the device and with what `contact` says.
     ///
     /// # Errors
     /// What is to be said cannot be encoded.
     pub(crate) fn of(
         contact: &Contact,
-        addresses: &[Address],
+        addresses: &[Vec<Address>],
         options: SocketOptions,
     ) -> Result<Route, Invalid> {
         let options = SocketOptions {
@@ -109,7 +109,10 @@ impl<D: Driver, X> Core<D, X> {
         if !route.sources.is_empty() {
             options.source = Some(route.sources[number % route.sources.len()]);
         }
-        let address = &route.addresses[number % route.addresses.len()];
+        let origins = route.addresses.len();
+        let (peer, number) = (index % origins, number / origins);
+        options.peer = peer as u16;
+        let address = &route.addresses[peer][number % route.addresses[peer].len()];
         let session = &mut self.sessions[index];
         debug_assert_eq!((session.state, session.socket), (State::Down, None));
         match self.driver.connect(address, &options) {
@@ -119,6 +122,7 @@ impl<D: Driver, X> Core<D, X> {
                 session.state = State::Connecting(now);
                 session.has_place = true;
                 self.counts.connecting += 1;
+                self.changes += 1;
                 let wait_ns = dialling.place_ns.unwrap_or(u64::MAX);
                 self.set_timer(index, now.plus(wait_ns.min(self.dialling.timeout_ns)));
                 Attempt::Begun
@@ -142,6 +146,7 @@ impl<D: Driver, X> Core<D, X> {
         debug_assert_eq!((session.state, session.socket), (State::Down, None));
         session.state = State::Waiting(since);
         self.counts.waiting += 1;
+        self.changes += 1;
         let deadline = since.plus(self.dialling.timeout_ns);
         let look_again = now.plus(self.dialling.socket_wait_ns);
         self.set_timer(index, look_again.min(deadline));
@@ -154,6 +159,7 @@ impl<D: Driver, X> Core<D, X> {
             return false;
         }
         self.counts.waiting -= 1;
+        self.changes += 1;
         self.sessions[index].state = State::Down;
         true
     }
@@ -226,6 +232,7 @@ impl<D: Driver, X> Core<D, X> {
         };
         session.state = State::Open;
         self.counts.connected += 1;
+        self.changes += 1;
         self.leave_place(index);
         Some(since)
     }

@@ -129,6 +129,8 @@ pub(crate) struct Core<D: Driver, X> {
     appends: bool,
     /// Connections that may have something to send at the end of this turn.
     listed: Vec<u32>,
+    /// How often the state of a connection has changed.
+    changes: u64,
 }
 
 impl<D: Driver, X: Default> Core<D, X> {
@@ -155,6 +157,7 @@ impl<D: Driver, X: Default> Core<D, X> {
             expired: Vec::with_capacity(sessions),
             appends,
             listed: Vec::with_capacity(sessions),
+            changes: 0,
         }
     }
 }
@@ -172,11 +175,17 @@ impl<D: Driver, X> Core<D, X> {
         self.counts
     }
 
+    /// How often the state of a connection has changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// The last answer of an open connection has come: from now on it waits to be closed.
     pub(crate) fn close_soon(&mut self, index: usize) {
         let session = &mut self.sessions[index];
         debug_assert_eq!(session.state, State::Open);
         session.state = State::Closing;
+        self.changes += 1;
         self.counts.closing += 1;
     }
 
@@ -184,6 +193,7 @@ impl<D: Driver, X> Core<D, X> {
     /// nothing will bring it back but its owner.
     pub(crate) fn drop(&mut self, index: usize, how: Close) {
         self.leave_place(index);
+        self.changes += 1;
         let session = &mut self.sessions[index];
         match std::mem::replace(&mut session.state, State::Down) {
             State::Down | State::Connecting(_) | State::Greeting(_) => {}

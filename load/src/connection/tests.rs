@@ -34,7 +34,7 @@ fn core(connections: usize, sockets: usize, peer: impl Peer + 'static) -> Core<S
         http2: Http2::default(),
     };
     let dialling = Dialling {
-        route: Route::of(&plan.contact(), &[address], SocketOptions::default()).unwrap(),
+        route: Route::of(&plan.contact(), &[vec![address]], SocketOptions::default()).unwrap(),
         first: 0,
         stride: 1,
         places: 2,

@@ -48,11 +48,11 @@ pub struct Hold {
 /// says what to do.
 pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
     plan.validate()?;
-    let ground = Ground::find(plan.contact(), stop)?;
+    let ground = Ground::find(vec![plan.contact()], stop)?;
     let host = Host::read();
     let mut says = Vec::new();
     let mut plan = plan.clone();
-    if let Some(loopback) = loopback_sources(&plan, &ground.addresses, &host) {
+    if let Some(loopback) = loopback_sources(&plan, ground.only(), &host) {
         if let (Some(first), Some(last)) = (loopback.first(), loopback.last()) {
             says.push(format!(
                 "{} connections use {} source addresses, {first} to {last}, so that each gets a \
@@ -224,7 +224,7 @@ pub(super) struct Place {
 pub(super) fn assign(
     plan: &Plan,
     place: Place,
-    addresses: &[Address],
+    addresses: &[Vec<Address>],
 ) -> Result<Assignment, LoadError> {
     let options = SocketOptions {
         receive_buffer_bytes: plan.receive_buffer_bytes,

@@ -101,7 +101,7 @@ fn assignment(plan: &Plan, origin: Time) -> Assignment {
         origin,
         sockets_max: 19_999,
     };
-    assign(plan, place, &[address()]).unwrap()
+    assign(plan, place, &[vec![address()]]).unwrap()
 }
 
 fn hold_on(plan: &Plan, network: &Network) -> Record {
@@ -121,10 +121,10 @@ fn brought<D: Driver>(worker: Worker<'_, D>) -> Outcome {
 
 fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
     let ground = Ground {
-        contact: plan.contact(),
+        contacts: vec![plan.contact()],
         kind: Kind::Epoll,
         engine_reason: "simulated".into(),
-        addresses: vec![address()],
+        addresses: vec![vec![address()]],
         tls: None,
         tunnel: None,
     };
@@ -505,7 +505,7 @@ fn a_hold_that_not_every_worker_began_held_nothing() {
             well(MS)
         });
         let other = Address::Tcp("127.0.0.1:81".parse().unwrap());
-        assignment.route.addresses = vec![other.clone()];
+        assignment.route.addresses = vec![vec![other.clone()]];
         let again = network.clone();
         if begins {
             again.serve(&other, peer);

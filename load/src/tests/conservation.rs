@@ -257,7 +257,8 @@ impl Case {
         let stop = Stop::new();
         network.serve(&clock, Clock(stop.clone()));
         network.dial(&clock, Silent);
-        let mut assignment = assign(plan, worker, &[address], Source::of(plan).unwrap()).unwrap();
+        let mut assignment =
+            assign(plan, worker, &[vec![address]], Source::of(plan).unwrap()).unwrap();
         // Alone at its gate.
         assignment.worker = 0;
         // A run by time ends by itself; where only answers end it, it may be long.

@@ -73,11 +73,11 @@ fn through(plan: &Plan, faults: Faults, middle: Middle) -> Outcome {
     let http2 = Http2::default();
     asking.protocol = Protocol::Http2 { http2 };
     asking.proxy = Some(Proxy::parse("http://me:x@127.0.0.1:80", &plan.redaction).unwrap());
-    let opening = probe::proxy::opening(&asking.contact()).unwrap().unwrap();
+    let opening = probe::proxy::opening(&asking.contacts()).unwrap().unwrap();
     let address = Address::Tcp("127.0.0.1:80".parse().unwrap());
     let network = Network::new(3, faults);
     network.serve(&address, middle);
-    let assignment = assign(plan, 0, &[address], None).unwrap();
+    let assignment = assign(plan, 0, &[vec![address]], None).unwrap();
     let driver = network.driver(&Config {
         sockets: sockets_for(plan.connections as usize),
         ..Config::default()

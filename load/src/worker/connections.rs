@@ -146,6 +146,9 @@ impl<D: Driver> Worker<'_, D> {
         };
         self.recorder.tally.connected(now.since(since), why);
         self.failing_since = Time::NEVER;
+        if let Some(pools) = &mut self.pools {
+            pools.stands(index);
+        }
         self.core.tried(index, now);
         self.go_on(index, now);
     }
@@ -249,10 +252,11 @@ impl<D: Driver> Worker<'_, D> {
         );
         let is_away = !is_ours && (was_tried || session.failures > 0);
         if is_away {
-            self.recorder.away(was_tried, now);
+            self.away(index, was_tried, now);
         }
         if was_tried {
-            if session.own.ring.unanswered() == 0 {
+            let failed = self.fail_parked(index, kind, now);
+            if !failed && self.core.sessions[index].own.ring.unanswered() == 0 {
                 self.recorder.attempt_failed(kind);
             }
             self.failing_since = self.failing_since.min(now);
@@ -304,7 +308,10 @@ impl<D: Driver> Worker<'_, D> {
     fn may_begin(&self) -> bool {
         match self.phase {
             Phase::Connecting { .. } | Phase::Loading => true,
-            Phase::Draining { .. } => self.due.is_some() || !self.again.is_empty(),
+            Phase::Draining { .. } => {
+                let parked = self.pools.as_ref().map_or(0, |pools| pools.parked());
+                self.due.is_some() || !self.again.is_empty() || parked > 0
+            }
             Phase::Done => false,
         }
     }

@@ -11,7 +11,8 @@
 //!   its own has begun and lies at that connection's place.)
 //! - The same holds for each step of a workload, and the steps add up to the whole.
 //! - No connection has more exchanges than it has places.
-//! - While an exchange waits to be sent, some connection stands, or is to be opened.
+//! - While an exchange waits to be sent, some connection stands, or is to be opened; where there are
+//!   several origins, one to its own.
 //!
 //! A broken law is a bug of ours, never the peer's doing. The run goes on to its end, because what
 //! it has measured may tell what went wrong, and its record is invalid and names the law. Tests on
@@ -138,7 +139,12 @@ impl<D: Driver> Worker<'_, D> {
     fn is_stranded(&self) -> bool {
         let waits = self.due.is_some() || !self.again.is_empty();
         let is_idle = |session: &Session| session.state() == State::Down && !session.has_timer();
-        waits && self.assignment.keep_alive && self.core.sessions.iter().all(is_idle)
+        let sessions = &self.core.sessions;
+        let is_stranded = match &self.pools {
+            None => waits && sessions.iter().all(is_idle),
+            Some(pools) => pools.is_stranded(|index| is_idle(&sessions[index]), sessions.len()),
+        };
+        is_stranded && self.assignment.keep_alive
     }
 
     /// At the very end: nothing is left, and the tally says the same.
@@ -163,7 +169,7 @@ impl<D: Driver> Worker<'_, D> {
             given_up: self.dropped + self.passed_over,
             ended: self.recorder.ended,
             under_way: self.flights.total(),
-            again: self.again.len() as u64,
+            again: self.under_way() - self.flights.total(),
             overrun: self.flights.overrun(),
         }
     }

@@ -12,7 +12,7 @@ use crate::connection::State;
 use crate::recorder::Recorder;
 use crate::requests::Requests;
 use session::wire::{BURST_BYTES_MAX, Wire};
-use session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
+use session::{Exchange, Flights, Happening, Memory, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u32 = 5;
@@ -44,23 +44,12 @@ impl Taking<'_> {
     fn take(&mut self, happening: Happening) {
         match happening {
             Happening::Answered { place, outcome } => {
-                if self.recorder.counts_steps() {
-                    return self.take_of_step(place, outcome);
-                }
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
                     self.recorder.answered(&exchange, self.now, outcome);
                     self.took.answered += 1;
                 }
             }
             other => self.take_other(other),
-        }
-    }
-
-    #[inline(never)]
-    fn take_of_step(&mut self, place: u32, outcome: Outcome) {
-        if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
-            self.recorder.step_answered(&exchange, self.now, outcome);
-            self.took.answered += 1;
         }
     }
 
@@ -307,22 +296,50 @@ impl<D: Driver> Worker<'_, D> {
         let most = self.left_to_send(now);
         count = u64::from(count).min(most) as u32;
         if self.maker.is_some() {
-            count = self.ready(index, count, now);
+            return self.refill_differing(index, count, now);
         }
         if count == 0 {
             return;
         }
-        if self.core.sessions[index].state() == State::Open {
-            self.send(index, count, now);
-        } else {
+        if self.core.sessions[index].state() != State::Open {
             let exchange = self.next_now(now);
-            self.send_anew(index, exchange, now);
+            return self.send_anew(index, exchange, now);
         }
+        self.core.append(index);
+        for _ in 0..count {
+            let exchange = match self.again.pop_front() {
+                Some(refused) => self.take_again(refused, now),
+                None => self.new_alike(now),
+            };
+            self.begin_alike(index, exchange, now);
+        }
+        self.transmit(index, count, now);
+    }
+
+    /// The same where requests differ.
+    #[inline(never)]
+    fn refill_differing(&mut self, index: usize, count: u32, now: Time) {
+        if self.pools.is_some() {
+            return self.offer(index);
+        }
+        let count = self.ready(index, count, now);
+        if count == 0 {
+            return;
+        }
+        if self.core.sessions[index].state() != State::Open {
+            let exchange = self.next_now(now);
+            return self.send_anew(index, exchange, now);
+        }
+        self.core.append(index);
+        for _ in 0..count {
+            let exchange = self.next_now(now);
+            self.begin_of_step(index, exchange, now);
+        }
+        self.transmit(index, count, now);
     }
 
     /// Where requests differ: of `count` that may be sent, how many there are. Rows may be used up
     /// in the middle of what one connection has room for.
-    #[inline(never)]
     fn ready(&mut self, index: usize, count: u32, now: Time) -> u32 {
         let refused = (self.again.len() as u32).min(count);
         self.tell_script();
@@ -376,7 +393,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Closed loop: how many exchanges may be sent, the refused ones among them.
     #[inline]
-    fn left_to_send(&self, now: Time) -> u64 {
+    pub(super) fn left_to_send(&self, now: Time) -> u64 {
         let refused = self.again.len() as u64;
         match (self.phase, self.left_of_quota()) {
             (Phase::Loading, None) => u64::MAX,
@@ -392,13 +409,16 @@ impl<D: Driver> Worker<'_, D> {
     pub(super) fn offer(&mut self, index: usize) {
         if self.is_usable(index) && !self.core.sessions[index].own.queued {
             self.core.sessions[index].own.queued = true;
-            self.free.push_back(index as u32);
+            match &mut self.pools {
+                None => self.free.push_back(index as u32),
+                Some(pools) => pools.offer(index, self.core.driver.now()),
+            }
         }
     }
 
     /// Whether a connection stands and has room, or is one that is opened for each exchange.
     #[inline]
-    fn is_usable(&self, index: usize) -> bool {
+    pub(super) fn is_usable(&self, index: usize) -> bool {
         let session = &self.core.sessions[index];
         match session.state() {
             State::Open => self.room(session) > 0,
@@ -482,7 +502,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Where requests differ: whether there is one to send. A script may have failed.
     #[inline(never)]
-    fn has_request(&mut self) -> bool {
+    pub(super) fn has_request(&mut self) -> bool {
         self.tell_script();
         let has = self.maker.as_mut().is_none_or(|maker| maker.ready(1) > 0);
         if !has {
@@ -509,31 +529,21 @@ impl<D: Driver> Worker<'_, D> {
         self.handed_out += u64::from(self.due.is_some());
     }
 
-    /// Closed loop: sends `count` requests on an open connection.
-    #[inline]
-    fn send(&mut self, index: usize, count: u32, now: Time) {
-        self.core.append(index);
-        for _ in 0..count {
-            let exchange = self.next_now(now);
-            self.begin_exchange(index, exchange, now);
-        }
-        self.transmit(index, count, now);
-    }
-
     /// Closed loop: the exchange that is sent next. One that was refused comes first.
-    #[inline]
     fn next_now(&mut self, now: Time) -> Exchange {
         match self.again.pop_front() {
-            Some(refused) => {
-                self.recorder.taken_again(&refused, now);
-                refused
-            }
+            Some(refused) => self.take_again(refused, now),
             None => self.new_exchange(now),
         }
     }
 
+    fn take_again(&mut self, refused: Exchange, now: Time) -> Exchange {
+        self.recorder.taken_again(&refused, now);
+        refused
+    }
+
     #[inline]
-    fn new_exchange(&mut self, intended: Time) -> Exchange {
+    pub(super) fn new_exchange(&mut self, intended: Time) -> Exchange {
         debug_assert!(
             !self.opened || self.left_of_quota() != Some(0),
             "none begins beyond the quota"
@@ -541,6 +551,11 @@ impl<D: Driver> Worker<'_, D> {
         if self.maker.is_some() {
             return self.new_of_step(intended);
         }
+        self.new_alike(intended)
+    }
+
+    #[inline]
+    fn new_alike(&mut self, intended: Time) -> Exchange {
         let exchange = Exchange::new(intended, Time::NEVER);
         self.recorder.begun(&exchange);
         self.begun += 1;
@@ -575,7 +590,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// There is no request beyond those that have begun and `more` of them.
-    fn no_more(&mut self, more: u64) {
+    pub(super) fn no_more(&mut self, more: u64) {
         let begun = match self.opened {
             true => self.begun + more - self.begun_before,
             false => 0,
@@ -590,10 +605,15 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Begins an exchange on an open connection, to be handed over by [`Worker::transmit`].
     #[inline]
-    fn begin_exchange(&mut self, index: usize, mut exchange: Exchange, now: Time) {
-        if self.maker.is_some() {
-            return self.begin_of_step(index, exchange, now);
+    fn begin_exchange(&mut self, index: usize, exchange: Exchange, now: Time) {
+        match self.maker {
+            None => self.begin_alike(index, exchange, now),
+            Some(_) => self.begin_of_step(index, exchange, now),
         }
+    }
+
+    #[inline]
+    fn begin_alike(&mut self, index: usize, mut exchange: Exchange, now: Time) {
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
@@ -606,7 +626,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The same where requests differ.
     #[inline(never)]
-    fn begin_of_step(&mut self, index: usize, mut exchange: Exchange, now: Time) {
+    pub(super) fn begin_of_step(&mut self, index: usize, mut exchange: Exchange, now: Time) {
         exchange.sent = now;
         let session = &mut self.core.sessions[index];
         let place = self.flights.begin(index, &mut session.own.ring, exchange);
@@ -622,7 +642,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Hands `count` requests over, whose exchanges have begun. Those that were appended leave at
     /// the end of the turn, with all others of their connection.
     #[inline]
-    fn transmit(&mut self, index: usize, count: u32, now: Time) {
+    pub(super) fn transmit(&mut self, index: usize, count: u32, now: Time) {
         if !self.core.sessions[index].has_timer() {
             self.core
                 .set_timer(index, now.plus(self.assignment.timeout_ns));
@@ -644,7 +664,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// Opens a connection for one exchange, which waits for it.
-    fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
+    pub(super) fn send_anew(&mut self, index: usize, exchange: Exchange, now: Time) {
         let session = &mut self.core.sessions[index];
         session.own.taken = now;
         if let Some(maker) = &mut self.maker {
@@ -752,7 +772,7 @@ impl<D: Driver> Worker<'_, D> {
         while let Some(intended) = self.due {
             self.recorder.fell_due(intended);
             let exchange = self.unsent(intended);
-            self.recorder.left(&exchange, now);
+            self.left(&exchange, now);
             entered += 1;
             if entered == BACKLOG_ENTRIES_MAX {
                 self.backlog_cut = true;

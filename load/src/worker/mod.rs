@@ -13,6 +13,7 @@ pub(crate) mod conservation;
 mod exchanges;
 mod frozen;
 mod pings;
+pub(crate) mod pools;
 mod window;
 
 use std::collections::VecDeque;
@@ -29,6 +30,7 @@ use script::Needs;
 
 use self::frozen::{Frozen, freeze, remember};
 use self::pings::Pings;
+use self::pools::Pools;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::{self, Gate};
@@ -132,6 +134,8 @@ pub(crate) struct Outcome {
     pub depth_allowed: u32,
     /// What of the data file could not be read, or how the script failed.
     pub unreadable: Option<String>,
+    /// What was counted of each origin, where there are several.
+    pub origins: Vec<pools::Counted>,
     /// What a script wanted of the run, and how long it ran in the window, in nanoseconds.
     pub script: Option<(Needs, u64)>,
     /// How an exchange was lost, or counted twice: a bug of ours.
@@ -215,6 +219,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     quiet: bool,
     /// Open loop: connections that can take an exchange, longest free first.
     free: VecDeque<u32>,
+    /// Where the load goes to several origins: the connections of each, in the place of `free`.
+    pools: Option<Box<Pools>>,
     /// Exchanges that a peer has refused, to be sent again before any other.
     again: VecDeque<Exchange>,
     /// How long a retired connection waits for its peer to close first.
@@ -299,6 +305,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             copies,
             quiet,
             free: VecDeque::with_capacity(sessions),
+            pools: Pools::of(&assignment, maker.as_ref(), now),
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
@@ -382,7 +389,9 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.timer_fired(index, now);
             }
             self.step_phase(now);
-            if self.due.is_some_and(|due| due <= now) || !self.again.is_empty() {
+            if self.pools.is_some() {
+                self.dispatch_pooled(now);
+            } else if self.due.is_some_and(|due| due <= now) || !self.again.is_empty() {
                 self.dispatch(now);
             }
             self.ping(now);
@@ -390,8 +399,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.lose(dead, ErrorKind::BrokenPipe, now);
             }
             if self.assignment.marks.is_some() {
-                let doing = self.doing();
-                self.recorder.watch.note(now, doing, self.due);
+                self.watch(now);
             }
             (until, self.spin.quiet_until) = self.next_wait(now);
         }
@@ -408,6 +416,16 @@ impl<'a, D: Driver> Worker<'a, D> {
     #[inline]
     fn is_quiet(&self, now: Time) -> bool {
         now < self.spin.quiet_until && self.stop.requested().is_none()
+    }
+
+    /// Open loop, each turn: whose the waits are from now on.
+    #[inline]
+    fn watch(&mut self, now: Time) {
+        if self.pools.is_some() {
+            return self.watch_pools(now);
+        }
+        let doing = self.doing();
+        self.recorder.watch.note(now, doing, self.due);
     }
 
     /// Open loop: what the connections do until the next turn, as far as a wait can be owed to it.
@@ -534,7 +552,8 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// Exchanges that have begun and not ended.
     fn under_way(&self) -> u64 {
-        self.flights.total() + self.again.len() as u64
+        let parked = self.pools.as_ref().map_or(0, |pools| pools.parked());
+        self.flights.total() + self.again.len() as u64 + parked
     }
 
     /// What of the quota has not begun; none where no count ends the run.
@@ -606,7 +625,10 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         if self.assignment.marks.is_some() {
             // What is due while every connection is busy can't be sent either.
-            let blocked = self.free.is_empty();
+            let blocked = match &self.pools {
+                None => self.free.is_empty(),
+                Some(pools) => pools.is_full(),
+            };
             let due = self.due.filter(|_| !blocked).unwrap_or(Time::NEVER);
             let spins_until = if !blocked && now.plus(self.wake_early_ns) >= due {
                 Time::NEVER
@@ -646,6 +668,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 ..Doing::default()
             };
             self.recorder.watch.note(wanted, doing, self.due);
+            self.watch_pools_late(wanted);
         }
     }
 
@@ -689,6 +712,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.recorder.taken_again(&exchange, now);
             self.recorder.unfinished(&exchange, now);
         }
+        self.enter_parked(now);
         self.enter_backlog(now);
         self.check_end();
         if let Some(broken) = self.recorder.check_waits() {
@@ -730,6 +754,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             dropped: self.dropped,
             depth_allowed: self.depth_allowed,
             unreadable: unreadable.map(str::to_owned),
+            origins: self.pools.map_or(Vec::new(), |pools| pools.counted()),
             script,
             breach: self.breach,
             recorder: self.recorder,

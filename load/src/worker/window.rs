@@ -75,10 +75,11 @@ impl<D: Driver> Worker<'_, D> {
     /// counted and nobody has looked at. In an open loop the first exchange is known already.
     pub(super) fn open_window(&mut self, unread: u64, now: Time) {
         self.opened = true;
+        let (start, _) = self.recorder.window();
+        self.drop_debts(start);
         // All until now were intended before now.
         self.begun_before = self.begun;
         self.recorder.open();
-        let (start, _) = self.recorder.window();
         self.cpu_at_start = own_time();
         if let Some(Requests::Script(script)) = &mut self.maker {
             script.begin_window();

@@ -70,7 +70,7 @@ impl Scene {
         };
         network.serve(&address, peer);
         let opening = Opening {
-            said: SAID.into(),
+            said: vec![SAID.into()],
             read,
         };
         let sim = network.driver(&Config::default());

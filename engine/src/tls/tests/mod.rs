@@ -502,7 +502,7 @@ fn records_may_come_byte_by_byte() {
     let server = server_settings().build().unwrap();
     let token = Token::new(0, 0);
     let mut ends = [
-        Connection::outgoing(token, Machine::client(&client).unwrap(), false),
+        Connection::outgoing(token, Machine::client(&client, 0).unwrap(), false),
         Connection::outgoing(token, Machine::server(&server).unwrap(), false),
     ];
     let mut plain = [Vec::new(), Vec::new()];
@@ -691,7 +691,11 @@ fn bytes_that_were_changed_anywhere_never_do_worse_than_end_the_connection() {
         let mut numbers = Random::seeded(seed);
         let mut random = move |bound: usize| numbers.index(bound);
         let mut ends = [
-            Connection::outgoing(token, Machine::client(&client.separate()).unwrap(), false),
+            Connection::outgoing(
+                token,
+                Machine::client(&client.separate(), 0).unwrap(),
+                false,
+            ),
             Connection::outgoing(token, Machine::server(&server).unwrap(), false),
         ];
         let hello = &mut ends[0];

@@ -1,0 +1,479 @@
+//! Loads that go to several origins: which connection takes which exchange.
+//!
+//! Each origin has a *pool* of connections of its own, and all of them are as large. An exchange
+//! goes where its step does: it takes the connection of that pool which has been free for longest,
+//! and where none is free it waits for that pool alone, so that an origin which is slow or away
+//! holds up nobody else. In a closed loop the pools share one bound: as many exchanges are under
+//! way in all as the connections of one origin can take.
+//!
+//! What waits for an origin that is away has waited for nothing. In a closed loop it fails with the
+//! next attempt to connect that does; in an open loop it waits for the origin to come back, as it
+//! does where there is one origin alone, and fails once that has been away for too long.
+//!
+//! Everything is sent at the end of a turn, by [`Worker::dispatch_pooled`].
+
+use std::collections::VecDeque;
+
+use engine::Driver;
+use measure::counters::ErrorKind;
+use measure::time::Time;
+use session::Exchange;
+
+use super::{Assignment, GIVE_UP_S, Phase, Worker};
+use crate::connection::{Core, State};
+use crate::recorder::Recorder;
+use crate::requests::{Made, Requests};
+use crate::waits::{Doing, Watch};
+
+/// The most exchanges of one worker that wait for their origins. Past it everybody waits: what is
+/// due is handed out no further.
+const PARKED_MAX: usize = 100_000;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pools {
+    pools: Vec<Pool>,
+    /// For each step, which pool is its own.
+    of_step: Vec<u16>,
+    /// Closed loop: the most exchanges that are under way.
+    most: u64,
+    /// Exchanges that wait in all pools.
+    parked: usize,
+}
+
+/// The connections of one origin: those whose number leaves the pool's own as the rest when it's
+/// divided by the number of pools.
+#[derive(Debug)]
+struct Pool {
+    /// Connections that can take an exchange, longest free first.
+    free: VecDeque<u32>,
+    /// Exchanges that wait for one, longest waiting first.
+    parked: VecDeque<Parked>,
+    /// An exchange was due at this time and no connection was free.
+    blocked_at: Time,
+    /// Since when attempts to connect fail, without one between that did not.
+    away_since: Time,
+    /// Open loop: whose the waits of its exchanges are, and what its connections did when that was
+    /// looked at last.
+    watch: Watch,
+    doing: Doing,
+    changes: u64,
+    counted: Counted,
+}
+
+/// What is counted of an origin over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub opened: u64,
+    pub failed_attempts: u64,
+}
+
+#[derive(Debug)]
+struct Parked {
+    exchange: Exchange,
+    /// What it says; none where it is made when it's sent, because a peer has refused it before.
+    made: Option<Made>,
+}
+
+impl Pools {
+    /// Those of a worker with this share; none where there is one origin.
+    pub(super) fn of(
+        share: &Assignment,
+        maker: Option<&Requests>,
+        now: Time,
+    ) -> Option<Box<Pools>> {
+        let count = share.route.addresses.len();
+        let Some(Requests::Mix(maker)) = maker.filter(|_| count > 1) else {
+            return None;
+        };
+        let each = share.sessions / count;
+        let depth = if share.keep_alive { share.depth } else { 1 };
+        let pool = |_| Pool {
+            free: VecDeque::with_capacity(each),
+            parked: VecDeque::new(),
+            blocked_at: Time(0),
+            away_since: Time::NEVER,
+            watch: Watch::new(each, now),
+            doing: Doing::default(),
+            changes: 0,
+            counted: Counted::default(),
+        };
+        Some(Box::new(Pools {
+            pools: (0..count).map(pool).collect(),
+            of_step: maker.source().origins().to_vec(),
+            most: each as u64 * u64::from(depth),
+            parked: 0,
+        }))
+    }
+
+    /// Exchanges that wait for a connection.
+    pub(super) fn parked(&self) -> u64 {
+        self.parked as u64
+    }
+
+    /// Whether so many wait that what is due waits as well.
+    pub(super) fn is_full(&self) -> bool {
+        self.parked >= PARKED_MAX
+    }
+
+    /// What was counted of each.
+    pub(super) fn counted(&self) -> Vec<Counted> {
+        self.pools.iter().map(|pool| pool.counted).collect()
+    }
+
+    fn pool_of(&self, session: usize) -> usize {
+        session % self.pools.len()
+    }
+
+    fn of_exchange(&self, exchange: &Exchange) -> usize {
+        usize::from(self.of_step[usize::from(exchange.step())])
+    }
+
+    /// A connection that can take an exchange waits its turn.
+    pub(super) fn offer(&mut self, session: usize, now: Time) {
+        let pool = self.pool_of(session);
+        let pool = &mut self.pools[pool];
+        if pool.free.is_empty() {
+            pool.blocked_at = now;
+        }
+        pool.free.push_back(session as u32);
+    }
+
+    /// The first exchange of a connection can begin.
+    pub(super) fn stands(&mut self, session: usize) {
+        let pool = self.pool_of(session);
+        let pool = &mut self.pools[pool];
+        pool.away_since = Time::NEVER;
+        pool.counted.opened += 1;
+    }
+
+    /// Has `note` book something on the waits of one pool.
+    fn with_watch<R>(
+        &mut self,
+        pool: usize,
+        recorder: &mut Recorder,
+        note: impl FnOnce(&mut Recorder) -> R,
+    ) -> R {
+        let watch = &mut self.pools[pool].watch;
+        std::mem::swap(&mut recorder.watch, watch);
+        let noted = note(recorder);
+        std::mem::swap(&mut recorder.watch, watch);
+        noted
+    }
+
+    fn park(&mut self, pool: usize, parked: Parked) {
+        self.pools[pool].parked.push_back(parked);
+        self.parked += 1;
+    }
+
+    fn unpark(&mut self, pool: usize) -> Option<Parked> {
+        let parked = self.pools[pool].parked.pop_front();
+        self.parked -= usize::from(parked.is_some());
+        parked
+    }
+
+    /// Whether an exchange waits for an origin none of whose connections stands or ever will.
+    pub(super) fn is_stranded(&self, mut is_idle: impl FnMut(usize) -> bool, all: usize) -> bool {
+        let count = self.pools.len();
+        let waiting = self.pools.iter().enumerate();
+        let mut waiting = waiting.filter(|(_, pool)| !pool.parked.is_empty());
+        waiting.any(|(pool, _)| (pool..all).step_by(count).all(&mut is_idle))
+    }
+}
+
+impl Pool {
+    /// What its connections do, as far as a wait can be owed to it. Their states are looked at
+    /// again only where somebody waits, and one of them has changed.
+    fn doing<D: Driver, X>(&mut self, own: usize, count: usize, core: &Core<D, X>) -> Doing {
+        if !self.free.is_empty() {
+            return Doing {
+                free: true,
+                ..Doing::default()
+            };
+        }
+        if !self.doing.free && (self.changes == core.changes() || self.parked.is_empty()) {
+            return self.doing;
+        }
+        self.changes = core.changes();
+        let mut doing = Doing::default();
+        for session in core.sessions.iter().skip(own).step_by(count) {
+            match session.state() {
+                State::Down => doing.back_off += u32::from(session.has_timer()),
+                State::Waiting(_) | State::Connecting(_) | State::Greeting(_) => {
+                    doing.connecting += 1;
+                }
+                State::Open => {}
+                State::Closing => doing.closing += 1,
+            }
+        }
+        doing
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// Sends everything that is due and has a connection, and parks the rest.
+    pub(super) fn dispatch_pooled(&mut self, now: Time) {
+        let Some(mut pools) = self.pools.take() else {
+            return;
+        };
+        self.park_refused(&mut pools);
+        for pool in 0..pools.pools.len() {
+            while !pools.pools[pool].parked.is_empty()
+                && let Some(index) = self.free_of(&mut pools, pool)
+                && let Some(parked) = pools.unpark(pool)
+            {
+                self.send_parked(&mut pools, index, parked, now);
+            }
+        }
+        while let Some(intended) = self.next_of_any(&pools, now) {
+            self.last_activity = now;
+            let exchange = self.new_exchange(intended);
+            let pool = pools.of_exchange(&exchange);
+            let is_open_loop = self.assignment.marks.is_some();
+            if is_open_loop {
+                self.look_ahead();
+            }
+            let Some(index) = self.free_of(&mut pools, pool) else {
+                pools.pools[pool].blocked_at = now;
+                let maker = self.maker.as_mut();
+                let made = maker.map(|maker| maker.take(exchange.step()));
+                pools.park(pool, Parked { exchange, made });
+                continue;
+            };
+            if is_open_loop {
+                let was_blocked = intended <= pools.pools[pool].blocked_at;
+                pools.with_watch(pool, &mut self.recorder, |recorder| {
+                    recorder.dispatched(&exchange, now, was_blocked);
+                });
+            }
+            if self.core.sessions[index].state() == State::Open {
+                self.core.append(index);
+                self.begin_of_step(index, exchange, now);
+                self.transmit(index, 1, now);
+            } else {
+                self.send_anew(index, exchange, now);
+            }
+            self.offer_to(&mut pools, index, now);
+        }
+        self.pools = Some(pools);
+    }
+
+    /// When the exchange that is begun next was intended, if one is to begin now.
+    fn next_of_any(&mut self, pools: &Pools, now: Time) -> Option<Time> {
+        if self.assignment.marks.is_some() {
+            let intended = self.due.filter(|due| *due <= now)?;
+            if pools.is_full() || !self.has_request() {
+                return None;
+            }
+            self.recorder.fell_due(intended);
+            return Some(intended);
+        }
+        let under_way = self.flights.total() + pools.parked();
+        if self.phase != Phase::Loading || under_way >= pools.most || self.left_to_send(now) == 0 {
+            return None;
+        }
+        let maker = self.maker.as_mut()?;
+        if maker.ready(1) == 0 {
+            if maker.is_over() {
+                self.no_more(0);
+            }
+            return None;
+        }
+        Some(now)
+    }
+
+    /// The connection of a pool that has been free for longest, and still is.
+    fn free_of(&mut self, pools: &mut Pools, pool: usize) -> Option<usize> {
+        while let Some(index) = pools.pools[pool].free.pop_front() {
+            let index = index as usize;
+            self.core.sessions[index].own.queued = false;
+            if self.is_usable(index) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// The connection waits its turn again, if it has room left.
+    fn offer_to(&mut self, pools: &mut Pools, index: usize, now: Time) {
+        if self.is_usable(index) && !self.core.sessions[index].own.queued {
+            self.core.sessions[index].own.queued = true;
+            pools.offer(index, now);
+        }
+    }
+
+    /// What peers have refused waits for its own origin, before all others.
+    fn park_refused(&mut self, pools: &mut Pools) {
+        while let Some(exchange) = self.again.pop_back() {
+            let pool = pools.of_exchange(&exchange);
+            let made = None;
+            pools.pools[pool]
+                .parked
+                .push_front(Parked { exchange, made });
+            pools.parked += 1;
+        }
+    }
+
+    /// Sends what has waited for a connection.
+    fn send_parked(&mut self, pools: &mut Pools, index: usize, parked: Parked, now: Time) {
+        let Parked { mut exchange, made } = parked;
+        self.last_activity = now;
+        self.taken_up(pools, &exchange, now);
+        let Some(maker) = &mut self.maker else {
+            return;
+        };
+        let made = made.unwrap_or_else(|| maker.take(exchange.step()));
+        let session = &mut self.core.sessions[index];
+        if session.state() != State::Open {
+            session.own.taken = now;
+            self.waiting[index] = Some(made);
+            self.flights.begin(index, &mut session.own.ring, exchange);
+            self.open(index, now);
+            return;
+        }
+        self.core.append(index);
+        exchange.sent = now;
+        let session = &mut self.core.sessions[index];
+        let place = self.flights.begin(index, &mut session.own.ring, exchange);
+        if self.memory.expects() {
+            session.wire.of_step(place, exchange.step());
+        }
+        maker.say_made(made, |said| session.wire.say(place, said, &mut session.out));
+        self.transmit(index, 1, now);
+        self.offer_to(pools, index, now);
+    }
+
+    /// The wait of an exchange for a connection of its origin is over, in whatever way.
+    fn taken_up(&mut self, pools: &mut Pools, exchange: &Exchange, now: Time) {
+        if exchange.refusals() > 0 {
+            self.recorder.taken_again(exchange, now);
+        } else if self.assignment.marks.is_some() {
+            let pool = pools.of_exchange(exchange);
+            pools.with_watch(pool, &mut self.recorder, |recorder| {
+                recorder.dispatched(exchange, now, true);
+            });
+        }
+    }
+
+    /// Open loop, each turn: what the connections of each origin do from now on.
+    pub(super) fn watch_pools(&mut self, now: Time) {
+        let Some(pools) = &mut self.pools else {
+            return;
+        };
+        let count = pools.pools.len();
+        for (own, pool) in pools.pools.iter_mut().enumerate() {
+            pool.doing = pool.doing(own, count, &self.core);
+            let oldest = pool.parked.front().map(|parked| parked.exchange.intended);
+            pool.watch.note(now, pool.doing, oldest.or(self.due));
+        }
+    }
+
+    /// From `since` on whoever waited waited for the worker.
+    pub(super) fn watch_pools_late(&mut self, since: Time) {
+        let doing = Doing {
+            free: true,
+            ..Doing::default()
+        };
+        for pool in self.pools.iter_mut().flat_map(|pools| &mut pools.pools) {
+            let oldest = pool.parked.front().map(|parked| parked.exchange.intended);
+            pool.doing = doing;
+            pool.watch.note(since, doing, oldest.or(self.due));
+        }
+    }
+
+    /// The origin of a connection was away until now.
+    pub(super) fn away(&mut self, index: usize, was_tried: bool, now: Time) {
+        match &mut self.pools {
+            None => self.recorder.away(was_tried, now),
+            Some(pools) => {
+                let pool = pools.pool_of(index);
+                pools.with_watch(pool, &mut self.recorder, |recorder| {
+                    recorder.away(was_tried, now);
+                });
+            }
+        }
+    }
+
+    /// An attempt to connect has failed. Where that is the end of what waits for this origin, it
+    /// fails now; whether any did.
+    pub(super) fn fail_parked(&mut self, index: usize, kind: ErrorKind, now: Time) -> bool {
+        let Some(mut pools) = self.pools.take() else {
+            return false;
+        };
+        let (own, count) = (pools.pool_of(index), pools.pools.len());
+        let pool = &mut pools.pools[own];
+        pool.counted.failed_attempts += 1;
+        pool.away_since = pool.away_since.min(now);
+        let patience_ns = match self.assignment.marks {
+            None => 0,
+            Some(_) => GIVE_UP_S * 1_000_000_000,
+        };
+        let sessions = self.core.sessions.iter().skip(own).step_by(count);
+        let mut stand = sessions.filter(|session| session.state() == State::Open);
+        let mut failed = false;
+        if now.since(pool.away_since) >= patience_ns && stand.next().is_none() {
+            while let Some(parked) = pools.unpark(own) {
+                self.taken_up(&mut pools, &parked.exchange, now);
+                self.recorder.failed(&parked.exchange, kind, now);
+                failed = true;
+            }
+        }
+        self.pools = Some(pools);
+        failed
+    }
+
+    /// The window opens: what the warm-up owes an origin is not sent any more.
+    pub(super) fn drop_debts(&mut self, start: Time) {
+        if self.assignment.marks.is_none() {
+            return;
+        }
+        for pool in 0..self.pools.as_ref().map_or(0, |pools| pools.pools.len()) {
+            let Some(pools) = &mut self.pools else {
+                return;
+            };
+            let owed = |parked: &Parked| {
+                parked.exchange.refusals() == 0 && parked.exchange.intended < start
+            };
+            let all = &mut pools.pools[pool].parked;
+            let before = all.len();
+            all.retain(|parked| !owed(parked));
+            let dropped = before - all.len();
+            pools.parked -= dropped;
+            self.begun -= dropped as u64;
+            self.dropped += dropped as u64;
+        }
+    }
+
+    /// At the end: enters what has waited for a connection until now.
+    pub(super) fn enter_parked(&mut self, now: Time) {
+        let Some(mut pools) = self.pools.take() else {
+            return;
+        };
+        for pool in 0..pools.pools.len() {
+            while let Some(Parked { exchange, .. }) = pools.unpark(pool) {
+                if exchange.refusals() > 0 {
+                    self.recorder.taken_again(&exchange, now);
+                    self.recorder.unfinished(&exchange, now);
+                } else if self.assignment.marks.is_some() {
+                    let left = |recorder: &mut Recorder| recorder.left(&exchange, now);
+                    pools.with_watch(pool, &mut self.recorder, left);
+                } else {
+                    self.recorder.unfinished(&exchange, now);
+                }
+            }
+        }
+        self.pools = Some(pools);
+    }
+
+    /// At the end: an exchange was due and never taken up.
+    pub(super) fn left(&mut self, exchange: &Exchange, now: Time) {
+        match &mut self.pools {
+            None => self.recorder.left(exchange, now),
+            Some(pools) => {
+                let pool = pools.of_exchange(exchange);
+                let left = |recorder: &mut Recorder| recorder.left(exchange, now);
+                pools.with_watch(pool, &mut self.recorder, left);
+            }
+        }
+    }
+}

@@ -528,7 +528,8 @@ fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[O
 /// Closed loop: that connections waited for their peers to close them, which these did not.
 fn lingered(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
     let waited_ns: u64 = outcomes.iter().map(|outcome| outcome.lingered_ns).sum();
-    let share = waited_ns as f64 / 1e9 / (duration_s * f64::from(plan.connections));
+    let connections = f64::from(plan.connections) * plan.origins() as f64;
+    let share = waited_ns as f64 / 1e9 / (duration_s * connections);
     (duration_s > 0.0 && share > LINGERED_SHARE_MAX).then(|| {
         format!(
             "connections waited {:.1} % of the time for the server to close them, which it didn't",

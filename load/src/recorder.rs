@@ -167,7 +167,7 @@ impl Recorder {
     }
 
     /// An exchange of an open loop was sent at once, or only after a connection became free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dispatched(&mut self, exchange: &Exchange, now: Time, was_blocked: bool) {
         if !self.measured(exchange) {
             return;
@@ -190,15 +190,23 @@ impl Recorder {
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         self.ended += 1;
         let (start, end) = self.alike;
-        if exchange.intended < start || exchange.intended >= end {
-            return self.answered_otherwise(exchange, done, outcome);
+        let Exchange { intended, sent, .. } = *exchange;
+        if intended < start || intended >= end {
+            return self.answered_otherwise((intended, sent, done), exchange.step(), outcome);
         }
         self.count(exchange, done, outcome);
     }
 
     /// The same where steps are counted, or the exchange belongs to no window.
     #[inline(never)]
-    fn answered_otherwise(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
+    fn answered_otherwise(
+        &mut self,
+        (intended, sent, done): (Time, Time, Time),
+        step: u16,
+        outcome: Outcome,
+    ) {
+        // Whole exchanges would be put together for this call on the path of all others, too.
+        let exchange = &Exchange::new(intended, sent).of_step(step);
         if !self.measured(exchange) {
             // The answer cost processor time and bytes of the window, though its times are not.
             if self.is_open {
@@ -210,7 +218,6 @@ impl Recorder {
             return;
         }
         self.count(exchange, done, outcome);
-        let Exchange { intended, sent, .. } = *exchange;
         let late = sent >= self.end;
         if let Some(step) = self.step_of(exchange) {
             let times = (intended, sent, done);
@@ -254,7 +261,8 @@ impl Recorder {
         }
     }
 
-    /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart from the path of all others.
+    /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart from
+    /// the path of all others.
     #[inline(never)]
     pub(crate) fn judged(
         &mut self,

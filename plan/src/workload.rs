@@ -426,9 +426,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_says_where_it_stands() {
-        let mut elsewhere = Workload::new(vec![step("a", "http://x/"), step("bc", "http://y/")]);
+        let mut elsewhere = Workload::new(vec![step("a", "http://x/"), step("bc", "https://y/")]);
         let Invalid(text) = elsewhere.validate().unwrap_err();
-        assert!(text.starts_with("a.http:2: http://y isn't where"), "{text}");
+        assert!(text.starts_with("a.http:2: https:// is another"), "{text}");
         elsewhere.steps.clear();
         assert!(elsewhere.validate().is_err());
         let mut unweighted = Workload::new(vec![step("a", "http://x/")]);

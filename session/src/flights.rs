@@ -112,23 +112,20 @@ impl Flights {
             return None;
         }
         debug_assert!(place < self.depth, "a place that was given out");
+        debug_assert!(self.total >= u64::from(ring.unanswered), "a part of all");
         let base = self.base(session);
-        let place = if self.stack.is_empty() {
+        let exchange = if self.stack.is_empty() {
             let oldest = ring.head;
             ring.head = self.wrapped(oldest + 1);
-            oldest
+            self.places[base + oldest as usize]
         } else {
-            place
-        };
-        let exchange = self.places[base + place as usize];
-        if !self.stack.is_empty() {
-            if exchange == VACANT {
+            let taken = &mut self.places[base + place as usize];
+            if taken.intended == VACANT.intended {
                 return None;
             }
-            self.places[base + place as usize] = VACANT;
             self.stack[base + ring.unanswered as usize - 1] = place as u16;
-        }
-        debug_assert!(self.total >= u64::from(ring.unanswered), "a part of all");
+            std::mem::replace(taken, VACANT)
+        };
         ring.unanswered -= 1;
         self.total -= 1;
         Some(exchange)

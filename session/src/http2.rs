@@ -294,7 +294,7 @@ impl Wire {
     }
 
     /// The answer at `place` is whole, and so is its exchange, unless it is redirected.
-    #[inline]
+    #[inline(always)]
     fn answered(&mut self, place: u32, memory: &mut Memory, out: &mut Vec<u8>) -> Happening {
         let outcome = match &mut self.answers {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),

@@ -336,7 +336,7 @@ fn connections(record: &Record) -> String {
         text.push_str(&format!(
             "HTTP/2: {} connections × {} streams; flow-control windows: {} per stream, {} per \
              connection\n",
-            record.plan.connections,
+            record.plan.connections as usize * connections.origins.len().max(1),
             http2.streams,
             wrk_bytes(http2.stream_window_bytes.into()),
             wrk_bytes(http2.connection_window_bytes.into()),

@@ -24,7 +24,7 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
         asked(record),
         plan.url(),
         plan.threads,
-        plan.connections,
+        plan.connections as usize * record.connections.origins.len().max(1),
     );
     let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time)
         .unwrap_or_else(|_| Histogram::new());

@@ -20,6 +20,7 @@ mod hold;
 mod http2;
 mod interop;
 mod network;
+mod origins;
 mod output;
 mod pack;
 mod peers;

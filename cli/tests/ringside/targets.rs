@@ -310,7 +310,7 @@ fn mistakes_end_with_code_2_and_say_where() {
     let elsewhere = write(
         &folder,
         "b.http",
-        &format!("GET {url}/\n###\nGET http://127.0.0.2/\n"),
+        &format!("GET {url}/\n###\nGET https://127.0.0.2/\n"),
     );
     let script = write(&folder, "c.http", &format!("GET {url}/\n\n> {{% x %}}\n"));
     let nameless = write(&folder, "targets", "GET http://x/\n");
@@ -328,7 +328,7 @@ fn mistakes_end_with_code_2_and_say_where() {
         ),
         (
             &["--targets", &elsewhere],
-            "b.http:3: http://127.0.0.2 isn't where the first",
+            "b.http:3: https:// is another protocol than",
         ),
         (
             &["--targets", &script],

@@ -347,7 +347,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut until = Until::Now;
         // Since when it spins and nothing comes.
         let mut spinning_from = Time::NEVER;
-        while self.phase != Phase::Done {
+        loop {
             let now = self.core.driver.wait(until, &mut completions)?;
             let (measured_from, _) = self.recorder.window();
             let was_held_up = self.core.stalls.turn(until, now, measured_from);
@@ -401,9 +401,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             if self.assignment.marks.is_some() {
                 self.watch(now);
             }
+            if self.phase == Phase::Done {
+                return self.finish();
+            }
             (until, self.spin.quiet_until) = self.next_wait(now);
         }
-        self.finish()
     }
 
     /// It has spun between these times, and nothing came.

@@ -120,6 +120,11 @@ impl Target {
         }
     }
 
+    /// Whether its path is a method of gRPC.
+    pub fn is_grpc(&self) -> bool {
+        matches!(&*self.scheme, "grpc" | "grpcs")
+    }
+
     /// Whether the scheme asks for TLS.
     pub fn is_secure(&self) -> bool {
         is_secure(&self.scheme)

@@ -1,5 +1,6 @@
 //! What became of the exchanges of one step, where a load has several.
 
+use super::{GRPC_CODES, grpc_code};
 use crate::counters::{ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
 use crate::time::Time;
@@ -28,6 +29,8 @@ pub struct StepTally {
     pub censored: u64,
     /// Answers by status.
     pub statuses: Statuses,
+    /// gRPC calls by the code of their status.
+    pub grpc_statuses: [u64; GRPC_CODES],
     /// Failed exchanges by kind.
     pub errors: Errors,
 }
@@ -57,6 +60,12 @@ impl StepTally {
         }
     }
 
+    /// It was a gRPC call, which ended with this code.
+    #[inline]
+    pub fn called(&mut self, code: u8) {
+        self.grpc_statuses[grpc_code(code)] += 1;
+    }
+
     /// An exchange failed. If it had waited for its answer, [`StepTally::censored`] says how long.
     #[inline]
     pub fn failed(&mut self, kind: ErrorKind) {
@@ -83,7 +92,10 @@ impl StepTally {
     fn merge(&mut self, other: &StepTally) {
         merge_fields!(StepTally, self, other,
             merge [response, service, own_lateness, statuses, errors],
-            add [intended, completed, completed_late, failed, unfinished, censored], apart []);
+            add [intended, completed, completed_late, failed, unfinished, censored], apart [grpc_statuses]);
+        for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
+            *mine += theirs;
+        }
     }
 }
 

@@ -26,7 +26,10 @@ pub struct Said {
 }
 
 /// A call that is the same each time, encoded.
-pub(crate) fn constant(plan: &Plan, step: &Step) -> Result<(http2::client::Request, Said), Invalid> {
+pub(crate) fn constant(
+    plan: &Plan,
+    step: &Step,
+) -> Result<(http2::client::Request, Said), Invalid> {
     let call = call(plan, step)?;
     let said = Said {
         messages: call.messages.len() as u32,

@@ -57,10 +57,16 @@ impl Reflection {
         )))
     }
 
-    /// All files that describe `service`.
-    pub(super) fn describe(&self, service: &str) -> Result<DescriptorPool, LoadError> {
+    /// All files that describe `services`.
+    pub(super) fn describe<'s>(
+        &self,
+        services: impl IntoIterator<Item = &'s str>,
+    ) -> Result<DescriptorPool, LoadError> {
         let mut files = BTreeMap::new();
-        let mut questions = vec![Question::FileContainingSymbol(service.to_owned())];
+        let names: Vec<&str> = services.into_iter().collect();
+        let service = names.join(" and ");
+        let symbols = names.iter().map(|name| (*name).to_owned());
+        let mut questions: Vec<Question> = symbols.map(Question::FileContainingSymbol).collect();
         for _ in 0..ROUNDS_MAX {
             self.gather(questions, &mut files)?;
             descriptors::add_built_in(&mut files);
@@ -274,7 +280,7 @@ mod tests {
     fn a_server_that_brings_one_file_at_a_time_is_asked_for_the_imports() {
         let mut files = chain(3);
         files[3].dependency = vec!["google/protobuf/timestamp.proto".into()];
-        let pool = server(&files).describe("p0").unwrap();
+        let pool = server(&files).describe(["p0"]).unwrap();
         let names = pool.files().map(|file| file.name().to_owned());
         let names: Vec<String> = names.collect();
         for name in ["0.proto", "3.proto", "google/protobuf/timestamp.proto"] {

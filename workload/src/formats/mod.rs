@@ -103,7 +103,10 @@ pub struct Defaults {
 /// A URL that cannot be loaded.
 pub fn of_url(url: &str, request: &Defaults) -> Result<Step, Invalid> {
     let body = request.body.clone();
-    let of_calls = |start: &str| url.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    let of_calls = |start: &str| {
+        url.get(..start.len())
+            .is_some_and(|it| it.eq_ignore_ascii_case(start))
+    };
     let method = match (&request.method, &body) {
         _ if of_calls("grpc://") || of_calls("grpcs://") => "GRPC",
         (Some(method), _) => method,

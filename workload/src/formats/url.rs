@@ -90,18 +90,18 @@ fn check_method(path: &str) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let names = path.strip_prefix('/').and_then(|path| path.rsplit_once('/'));
+    let names = path
+        .strip_prefix('/')
+        .and_then(|path| path.rsplit_once('/'));
     match names {
         Some((service, method))
             if !service.is_empty() && !method.is_empty() && !path.contains(['?', '#']) =>
         {
             Ok(())
         }
-        _ => Err(
-            "the path of a call is /package.Service/Method: write GRPC \
+        _ => Err("the path of a call is /package.Service/Method: write GRPC \
                   HOST[:PORT]/package.Service/Method"
-                .to_owned(),
-        ),
+            .to_owned()),
     }
 }
 

@@ -43,10 +43,7 @@ fn given_as(name: &str) -> &str {
 }
 
 /// The fields of a call with sample values, held to what any other call is held to.
-fn check(
-    parts: &Parts<'_>,
-    timeout: Option<Duration>,
-) -> Result<Vec<(String, Vec<u8>)>, Invalid> {
+fn check(parts: &Parts<'_>, timeout: Option<Duration>) -> Result<Vec<(String, Vec<u8>)>, Invalid> {
     let given = parts.sample_fields().into_iter();
     let given = given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
     let values = given.map(|(name, value)| Ok((name, metadata_value(name, &value)?)));

@@ -109,7 +109,9 @@ impl Recipe {
             Encoding::Http1 {
                 keep_alive,
                 absolute,
-            } => http1::head(&parts, (keep_alive, absolute), body_bytes).map_err(|bad| invalid(&bad)),
+            } => {
+                http1::head(&parts, (keep_alive, absolute), body_bytes).map_err(|bad| invalid(&bad))
+            }
             Encoding::Http2 => http2::head(&parts, body_bytes).map_err(|bad| invalid(&bad)),
             Encoding::Grpc { timeout } => grpc::head(&parts, timeout).map_err(|bad| invalid(&bad)),
         };

@@ -215,3 +215,6 @@ fn frame(messages: &[Vec<u8>], out: &mut Vec<u8>) -> Result<u32, String> {
     }
     Ok(messages.len() as u32)
 }
+
+#[cfg(test)]
+mod tests;

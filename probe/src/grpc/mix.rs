@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plan::method::{Encoder, Methods};
 use plan::protocol::CallKind;
-use plan::{Contact, Plan, Step};
+use plan::{Contact, Invalid, Plan, Step};
 use prost::Message as _;
 use prost_reflect::DynamicMessage;
 use serde_json::Value;
@@ -24,6 +24,7 @@ pub fn describe(plan: &Plan, source: &Source) -> Result<Methods, LoadError> {
     let steps = plan.workload.as_ref().map(|workload| &*workload.steps);
     let steps = steps.unwrap_or_default();
     let mut contact = plan.contact();
+    steps.iter().try_for_each(|step| sayable(&contact, step))?;
     contact.request.headers.extend(common(steps));
     let wanted = steps.iter().map(|step| wanted(&contact, step));
     let wanted: Vec<Wanted<'_>> = wanted.collect();
@@ -35,6 +36,19 @@ pub fn describe(plan: &Plan, source: &Source) -> Result<Methods, LoadError> {
         }
     }
     Ok(methods)
+}
+
+/// Whether what a step says of itself can be said, as far as it is no template.
+fn sayable(contact: &Contact, step: &Step) -> Result<(), Invalid> {
+    let mut contact = Contact {
+        target: step.target.clone(),
+        ..contact.clone()
+    };
+    let headers = step.request.headers.iter();
+    let fixed = headers.filter(|(_, value)| !value.contains("{{"));
+    contact.request.headers = fixed.cloned().collect();
+    let said = contact.http2().map(drop);
+    said.map_err(|Invalid(what)| Invalid(format!("{}{what}", step.place())))
 }
 
 fn wanted<'w>(contact: &'w Contact, step: &'w Step) -> Wanted<'w> {

@@ -253,6 +253,24 @@ mod tests {
         answering(move |questions| questions.into_iter().map(&answer).collect())
     }
 
+    #[test]
+    fn all_services_are_asked_for_in_one_call() {
+        let calls = std::rc::Rc::new(std::cell::Cell::new(0));
+        let counted = std::rc::Rc::clone(&calls);
+        let files = [file(0, &[]), file(1, &[])];
+        let one = answering(move |questions| {
+            counted.set(counted.get() + 1);
+            let found = questions.iter().zip(&files).map(|(_, file)| {
+                Answer::Files(Files {
+                    file_descriptor_proto: vec![file.encode_to_vec()],
+                })
+            });
+            found.collect()
+        });
+        let pool = one.describe(["p0", "p1"]).unwrap();
+        assert_eq!((pool.files().count(), calls.get()), (2, 1));
+    }
+
     fn answering(answers: impl Fn(Vec<Question>) -> Vec<Answer> + 'static) -> Reflection {
         Reflection {
             ask: Box::new(move |questions| Ok(Some(answers(questions)))),
@@ -320,7 +338,7 @@ mod tests {
             (answering(|_| Vec::new()), "p0", "left a request unanswered"),
         ];
         for (server, service, part) in table {
-            let text = server.describe(service).unwrap_err().to_string();
+            let text = server.describe([service]).unwrap_err().to_string();
             assert!(text.contains(part), "{text}");
             assert!(
                 text.starts_with("grpc://x:1/: ") && text.contains("--proto"),

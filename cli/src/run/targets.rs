@@ -52,7 +52,11 @@ pub(crate) fn plan(
         true => &first.target.path,
         false => "/",
     };
-    let origin = format!("{}://{}{path}", first.target.scheme, first.target.authority());
+    let origin = format!(
+        "{}://{}{path}",
+        first.target.scheme,
+        first.target.authority()
+    );
     let mut plan = base(&origin)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {
         *call = Call::of_workload(call.deadline_s);

@@ -474,6 +474,88 @@ mod tests {
     }
 
     #[test]
+    fn calls_go_to_the_rows_server_with_what_describes_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "a.proto",
+            "syntax = \"proto3\"; package a; message M { string text = 1; } \
+             service S { rpc Get(M) returns (M); rpc Watch(M) returns (stream M); }",
+        );
+        write(
+            "mix.http",
+            "GRPC elsewhere:9/a.S/Get\n\n{\"text\": \"{{newUuid}}\"}\n###\n\
+             GRPC elsewhere:9/a.S/Watch\n",
+        );
+        let words = "targets = 'mix.http'\nprotocol = 'grpc'\nproto = 'a.proto'\n";
+        let question = |words: &str| {
+            let workload: crate::workload::Workload = toml::from_str(words).unwrap();
+            workload.question(folder.path())
+        };
+        let asked = question(words).unwrap();
+        let words_of = asked.words();
+        assert!(
+            words_of.starts_with("2 requests of mix.http in turn over gRPC (red"),
+            "{words_of}"
+        );
+        let at = crate::workload::At {
+            host: None,
+            port: 1234,
+            tls: false,
+            trust: None,
+        };
+        let plan = asked.plan(at).unwrap();
+        plan.validate().unwrap();
+        ::workload::Source::of(&plan).unwrap();
+        let workload = plan.workload.unwrap();
+        let urls = workload
+            .steps
+            .iter()
+            .map(|step| step.target.url(&Redaction::default()));
+        let urls: Vec<String> = urls.collect();
+        let server = "grpc://127.0.0.1:1234/a.S";
+        assert_eq!(urls, [format!("{server}/Get"), format!("{server}/Watch")]);
+        assert!(workload.methods.of("/a.S/Watch").is_some());
+        write("other.http", "GRPC x/a.S/Gut\n");
+        write("none.http", "http://x/\n");
+        for (words, part) in [
+            (
+                "targets = 'mix.http'",
+                "mix.http has gRPC calls: add `protocol = \"grpc\"`",
+            ),
+            ("targets = 'mix.http'\nprotocol = 'grpc'", "add `proto`"),
+            (
+                "targets = 'none.http'\nprotocol = 'grpc'\nproto = 'a.proto'",
+                "none.http has requests of HTTP: write `GRPC` as their method",
+            ),
+            (
+                "targets = 'other.http'\nprotocol = 'grpc'\nproto = 'a.proto'",
+                "other.http:1: a.S has no method Gut; it has Get, Watch",
+            ),
+            (
+                "targets = 'mix.http'\nprotocol = 'grpc'\nproto = 'a.proto'\nrepeat = 2",
+                "`repeat` is about one `message`",
+            ),
+            (
+                "path = '/a.S/Get'\nmessage = '4'\ntemplate = true\nprotocol = 'grpc'\n\
+                 proto = 'a.proto'",
+                "the message must be an object of a.M",
+            ),
+        ] {
+            let what = question(words).expect_err(words);
+            assert!(what.contains(part), "{words}: {what}");
+        }
+        let one = "path = '/a.S/Get'\nmessage = '{\"text\": \"{{seq}}\"}'\ntemplate = true\n\
+                   protocol = 'grpc'\nproto = 'a.proto'";
+        let asked = question(one).unwrap();
+        assert!(
+            asked.words().starts_with("/a.S/Get over gRPC (red"),
+            "{}",
+            asked.words()
+        );
+    }
+
+    #[test]
     fn every_request_is_answered_before_the_load_and_safe_ones_alike() {
         let text = "### a\nGET http://x/a\n### made\nGET http://x/{{seq}}\n\
                     ### b\nPOST http://x/b\n\nbody\n### c\nGET http://x/c\n";

@@ -122,6 +122,10 @@ mod tests {
         two[0].answered(times, Some(500), Some(ErrorKind::UnexpectedStatus), false);
         two[1].censored(times.0, None, times.2);
         two[1].failed(ErrorKind::Timeout);
+        for step in [&mut one[0], &mut two[0]] {
+            step.called(5);
+        }
+        two[0].called(200);
         merge(&mut one, &two);
         assert_eq!((one[0].completed, one[0].failed, one[0].ended()), (1, 1, 2));
         assert_eq!((one[0].response.count(), one[0].service.max()), (2, 4_000));
@@ -129,5 +133,6 @@ mod tests {
         assert_eq!((one[1].failed, one[1].censored), (1, 1));
         assert_eq!(one[1].errors.count(ErrorKind::Timeout), 1);
         assert_eq!(one[0].statuses.total(), 2);
+        assert_eq!((one[0].grpc_statuses[5], one[0].grpc_statuses[2]), (2, 1));
     }
 }

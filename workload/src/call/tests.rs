@@ -94,8 +94,11 @@ fn words(mut body: &[u8]) -> Vec<String> {
     words
 }
 
+/// The block of a call, and its messages.
+type Made = (Vec<u8>, Vec<String>);
+
 /// What the next call says: that of a constant one is left out.
-fn next(maker: &mut Maker) -> (Said, Option<(Vec<u8>, Vec<String>)>) {
+fn next(maker: &mut Maker) -> (Said, Option<Made>) {
     let step = maker.next_step();
     match maker.say(step) {
         Sent::Call(said, _) => (said, None),

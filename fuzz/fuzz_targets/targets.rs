@@ -23,6 +23,9 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         Ok(targets) => {
             assert!(!targets.steps.is_empty());
             targets.steps.iter().for_each(check);
+            // All are calls, or none.
+            let calls = targets.steps.iter().filter(|step| step.target.is_grpc());
+            assert!([0, targets.steps.len()].contains(&calls.count()));
         }
         Err(Invalid(what)) => assert!(what.starts_with("a:"), "{what}"),
     }
@@ -61,7 +64,13 @@ fn check(step: &Step) {
     assert!(step.at.as_deref().is_some_and(|at| at.starts_with("a:")));
     assert!(step.name.chars().all(|c| !c.is_control()));
     let Target { scheme, path, .. } = &step.target;
-    assert!(scheme == "http" || scheme == "https");
+    assert!(["http", "https", "grpc", "grpcs"].contains(&&**scheme));
+    if step.target.is_grpc() {
+        assert!(step.request.method == "POST" && step.expect.is_empty());
+        assert!(!path.contains("{{") && !path.contains('?'), "{path}");
+        let method = path.rsplit('/').next();
+        assert!(method.is_some_and(|name| !name.is_empty()), "{path}");
+    }
     assert!(path.starts_with('/'));
     // Without templates it's the target that its URL is otherwise.
     if !path.contains("{{") {

@@ -222,6 +222,9 @@ impl Recorder {
         if let Some(step) = self.step_of(exchange) {
             let times = (intended, sent, done);
             step.answered(times, outcome.http_status(), outcome.error(), late);
+            if let Outcome::Call { status, .. } = outcome {
+                step.called(status as u8);
+            }
         }
     }
 
@@ -327,6 +330,7 @@ impl Recorder {
         };
         self.tally.call_reset(status as u8);
         if let Some(step) = self.step_of(exchange) {
+            step.called(status as u8);
             step.failed(ErrorKind::GrpcStatus);
         }
         if status == Status::DeadlineExceeded {

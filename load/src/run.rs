@@ -370,7 +370,7 @@ pub(crate) fn assemble(
             offered_rate,
             steps: steps(plan, &tally),
             origins,
-            grpc_status: grpc_status(&tally),
+            grpc_status: grpc_status(tally.grpc_statuses),
             unexpected_bodies: said,
             unexpected_answers: unmet,
             valid: verdict.valid,
@@ -414,6 +414,7 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         StepFacts {
             name: plan.redaction.scrub(&name).into_owned(),
             void: Seen::new(times, &step.own_lateness, tally.waits).moved(),
+            grpc_status: grpc_status(step.grpc_statuses),
         }
     });
     facts.collect()
@@ -441,8 +442,8 @@ fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
 }
 
 /// The calls by the names of their statuses.
-fn grpc_status(tally: &Tally) -> BTreeMap<String, u64> {
-    let counts = Status::ALL.into_iter().zip(tally.grpc_statuses);
+fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
+    let counts = Status::ALL.into_iter().zip(counts);
     counts
         .filter(|(_, count)| *count > 0)
         .map(|(status, count)| (status.name().to_owned(), count))

@@ -20,6 +20,7 @@ use plan::Plan;
 use plan::schedule::Schedule;
 use workload::Source;
 
+mod calls;
 mod connections;
 mod conservation;
 mod cost;

@@ -42,6 +42,13 @@ pub enum Opened {
 /// How many codes a gRPC call can end with: 0, which is OK, to 16.
 pub const GRPC_CODES: usize = 17;
 
+/// Where a code is counted: one that gRPC does not know as UNKNOWN.
+fn grpc_code(code: u8) -> usize {
+    const UNKNOWN: usize = 2;
+    let code = usize::from(code);
+    if code < GRPC_CODES { code } else { UNKNOWN }
+}
+
 /// The TLS handshakes of a run, and what was agreed in them.
 #[derive(Clone, Debug)]
 pub struct Handshakes {
@@ -274,9 +281,7 @@ impl Tally {
 
     /// A gRPC call failed with the `code` that the end of its stream stands for, without an answer.
     pub fn call_reset(&mut self, code: u8) {
-        const UNKNOWN: usize = 2;
-        let code = usize::from(code);
-        self.grpc_statuses[if code < GRPC_CODES { code } else { UNKNOWN }] += 1;
+        self.grpc_statuses[grpc_code(code)] += 1;
         self.failed(ErrorKind::GrpcStatus);
     }
 

@@ -242,7 +242,10 @@ impl Contact {
 }
 
 /// The bytes of metadata: where the name ends in `-bin` they are given in base64, as they are sent.
-fn metadata_value(name: &str, value: &str) -> Result<Vec<u8>, Invalid> {
+///
+/// # Errors
+/// What is given so is no base64.
+pub fn metadata_value(name: &str, value: &str) -> Result<Vec<u8>, Invalid> {
     if !name.to_ascii_lowercase().ends_with("-bin") {
         return Ok(value.as_bytes().to_vec());
     }

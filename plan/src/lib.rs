@@ -15,6 +15,7 @@ mod family;
 pub mod hold;
 mod interface;
 mod invalid;
+pub mod method;
 pub mod protocol;
 mod proxy;
 pub mod redaction;
@@ -25,7 +26,7 @@ mod script;
 mod target;
 pub mod workload;
 
-pub use contact::Contact;
+pub use contact::{Contact, metadata_value};
 pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;

@@ -87,7 +87,8 @@ pub struct Call {
     /// Which side streams.
     pub kind: CallKind,
     /// The messages of each call, encoded; base64 in JSON, or `redacted:HASH, N bytes`. All
-    /// but the streams have exactly one.
+    /// but the streams have exactly one, and where the steps of a workload are called there are
+    /// none.
     #[serde(with = "crate::bytes::base64_list")]
     #[schemars(with = "Vec<String>")]
     pub messages: Vec<Vec<u8>>,
@@ -95,7 +96,7 @@ pub struct Call {
     pub deadline_s: Option<f64>,
 }
 
-/// The four kinds of calls.
+/// The four kinds of calls, and what stands for several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
@@ -107,6 +108,8 @@ pub enum CallKind {
     ServerStream,
     /// Many messages each way.
     Bidirectional,
+    /// Each step of a workload is a call of its own kind.
+    Mixed,
 }
 
 impl CallKind {
@@ -299,9 +302,19 @@ impl Protocol {
 }
 
 impl Call {
+    /// What stands in a plan whose workload says what is called.
+    pub fn of_workload(deadline_s: Option<f64>) -> Call {
+        Call {
+            kind: CallKind::Mixed,
+            messages: Vec::new(),
+            deadline_s,
+        }
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         let streams = matches!(self.kind, CallKind::ClientStream | CallKind::Bidirectional);
-        if !streams && self.messages.len() != 1 {
+        let is_mixed = self.kind == CallKind::Mixed;
+        if !streams && !is_mixed && self.messages.len() != 1 {
             return Err(Invalid(format!(
                 "this method takes one message, not {}: give -b one JSON object",
                 self.messages.len()

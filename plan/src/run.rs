@@ -13,7 +13,7 @@ use crate::contact::Contact;
 use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
-use crate::protocol::{Protocol, Tls};
+use crate::protocol::{CallKind, Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -346,20 +346,27 @@ impl Plan {
     }
 
     fn validate_workload(&self) -> Result<(), Invalid> {
-        let Some(workload) = &self.workload else {
-            return Ok(());
-        };
-        let spoken = match &self.protocol {
-            Protocol::Http1 | Protocol::Http2 { .. } => {
+        let is_mixed = matches!(&self.protocol, Protocol::Grpc { call, .. }
+            if call.kind == CallKind::Mixed);
+        match (&self.workload, &self.protocol) {
+            (None, _) if is_mixed => Err(Invalid(
+                "the plan calls the steps of a workload and has none: add `workload`".into(),
+            )),
+            (None, _) => Ok(()),
+            (Some(_), Protocol::WebSocket { .. }) => Err(Invalid(
+                "a file of targets can't hold WebSocket messages: give the URL of one instead"
+                    .into(),
+            )),
+            (Some(_), Protocol::Grpc { .. }) if !is_mixed => Err(Invalid(
+                "a plan whose workload says what is called has `mixed` as the kind of its calls, \
+                 and no messages of its own"
+                    .into(),
+            )),
+            (Some(workload), _) => {
                 workload.validate()?;
-                return self.validate_origins();
+                self.validate_origins()
             }
-            Protocol::Grpc { .. } => "gRPC calls",
-            Protocol::WebSocket { .. } => "WebSocket messages",
-        };
-        Err(Invalid(format!(
-            "a file of targets can't hold {spoken}: give the URL of one instead"
-        )))
+        }
     }
 
     fn validate_origins(&self) -> Result<(), Invalid> {

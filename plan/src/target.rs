@@ -125,6 +125,11 @@ impl Target {
         format!("{}://{}", self.scheme, self.authority())
     }
 
+    /// Whether its path is a method of gRPC.
+    pub fn is_grpc(&self) -> bool {
+        matches!(&*self.scheme, "grpc" | "grpcs")
+    }
+
     /// Whether the scheme asks for TLS.
     pub fn is_secure(&self) -> bool {
         is_secure(&self.scheme)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expect::{self, Expect};
 use crate::invalid::Invalid;
+use crate::method::Methods;
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::target::Target;
@@ -41,6 +42,9 @@ pub struct Workload {
     pub pick: Pick,
     /// Rows for the variables of templates; null: none.
     pub data: Option<Data>,
+    /// What the steps call, where they are gRPC calls.
+    #[serde(skip)]
+    pub methods: Methods,
 }
 
 /// A request among others.
@@ -136,6 +140,7 @@ impl Workload {
                 false => Pick::InTurn,
             },
             data: None,
+            methods: Methods::default(),
         }
     }
 

@@ -9,7 +9,6 @@ use proto::grpc::{Event, Messages, Status};
 use proto::http2::Fields;
 
 use super::happening::Outcome;
-use plan::protocol::CallKind;
 
 /// Messages are counted and not kept, so they may be as long as their length can say.
 const MESSAGE_BYTES_MAX: u32 = u32::MAX;
@@ -76,11 +75,11 @@ impl Answer {
         self.decided.get_or_insert_with(told);
     }
 
-    /// How a call of this `kind` was answered, now that nothing more comes.
+    /// How a call was answered, now that nothing more comes; whether `many` messages may have.
     #[inline]
-    pub(crate) fn outcome(&mut self, kind: CallKind) -> Outcome {
+    pub(crate) fn outcome(&mut self, many: bool) -> Outcome {
         let told = self.decided.unwrap_or_else(|| Status::of_trailers(None));
-        let whole = self.reader.ended().is_ok() && (self.messages == 1 || kind.answers_many());
+        let whole = self.reader.ended().is_ok() && (self.messages == 1 || many);
         let status = match told {
             Status::Ok if !whole => Status::Internal,
             told => told,

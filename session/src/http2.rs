@@ -59,6 +59,8 @@ enum Answers {
     Statuses(Box<[u16]>),
     /// The answer to a call of this kind.
     Calls(CallKind, Box<[grpc::Answer]>),
+    /// The answer to a call of any kind, and whether that may have many messages.
+    Mixed(Box<[(bool, grpc::Answer)]>),
     /// What was seen of it and the step of its request, where it is held against rules.
     Looks(Box<[(u16, Look)]>),
     /// The same where answers lead to other requests.
@@ -92,6 +94,10 @@ impl Wire {
         let places = speech.config.streams as usize;
         let answers = match speech.call {
             None => Answers::Statuses(vec![0; places].into_boxed_slice()),
+            Some(CallKind::Mixed) => {
+                let answers = vec![(false, grpc::Answer::new()); places];
+                Answers::Mixed(answers.into_boxed_slice())
+            }
             Some(kind) => {
                 let answers = vec![grpc::Answer::new(); places];
                 Answers::Calls(kind, answers.into_boxed_slice())
@@ -124,7 +130,15 @@ impl Wire {
         match &mut self.answers {
             Answers::Looks(looks) => looks[place as usize].0 = step,
             Answers::Visits(visits) => visits.places[place as usize].step = step,
-            Answers::Statuses(_) | Answers::Calls(..) => {}
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) => {}
+        }
+    }
+
+    /// The call at `place`, which is said next, may be answered with `many` messages.
+    #[inline]
+    pub fn of_call(&mut self, place: u32, many: bool) {
+        if let Answers::Mixed(answers) = &mut self.answers {
+            answers[place as usize].0 = many;
         }
     }
 
@@ -370,6 +384,7 @@ impl Answers {
         match self {
             Answers::Statuses(statuses) => statuses[place as usize] = status,
             Answers::Calls(_, answers) => answers[place as usize].head(status, fields, end),
+            Answers::Mixed(answers) => answers[place as usize].1.head(status, fields, end),
             Answers::Looks(looks) => head(&mut looks[place as usize], status, fields, memory),
             Answers::Visits(visits) => visits.head(place, status, fields, memory),
         }
@@ -386,6 +401,7 @@ impl Answers {
                 Ok(())
             }
             Answers::Calls(_, answers) => answers[place as usize].data(bytes),
+            Answers::Mixed(answers) => answers[place as usize].1.data(bytes),
             Answers::Looks(looks) => {
                 memory.see_body(&mut looks[place as usize].1, bytes);
                 Ok(())
@@ -402,6 +418,7 @@ impl Answers {
         match self {
             Answers::Statuses(_) | Answers::Looks(_) | Answers::Visits(_) => {}
             Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
+            Answers::Mixed(answers) => answers[place as usize].1.trailers(fields),
         }
     }
 
@@ -410,7 +427,10 @@ impl Answers {
     fn is_redirected(&self, place: u32) -> bool {
         match self {
             Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
-            Answers::Statuses(_) | Answers::Calls(..) | Answers::Looks(_) => false,
+            Answers::Statuses(_)
+            | Answers::Calls(..)
+            | Answers::Mixed(_)
+            | Answers::Looks(_) => false,
         }
     }
 
@@ -418,7 +438,13 @@ impl Answers {
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
-            Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
+            Answers::Calls(kind, answers) => {
+                answers[place as usize].outcome(kind.answers_many())
+            }
+            Answers::Mixed(answers) => {
+                let (many, answer) = &mut answers[place as usize];
+                answer.outcome(*many)
+            }
             Answers::Looks(looks) => {
                 let (status, verdict) = memory.see_end(&mut looks[place as usize].1);
                 return Happening::Judged {

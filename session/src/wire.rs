@@ -201,8 +201,19 @@ impl Wire {
                     is_head,
                 },
             ) => wire.say_block((block, body, is_head), place, out),
+            (Wire::Http2(wire), Said::Call(call, request)) => {
+                wire.of_call(place, call.answers_many);
+                wire.say(request, place, out);
+            }
+            (Wire::Http2(wire), Said::CallBlock(call, block, body)) => {
+                wire.of_call(place, call.answers_many);
+                wire.say_block((block, body, false), place, out);
+            }
             (Wire::Silent | Wire::WebSocket(_), _)
-            | (Wire::Http1(_), Said::Http2(_) | Said::Http2Block { .. })
+            | (
+                Wire::Http1(_),
+                Said::Http2(_) | Said::Http2Block { .. } | Said::Call(..) | Said::CallBlock(..),
+            )
             | (Wire::Http2(_), Said::Http1(..)) => {
                 debug_assert!(false, "a workload speaks what its plan speaks");
             }

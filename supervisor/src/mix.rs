@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use load::grpc::{self, Source};
 use load::plan::workload::{Data, Order, Pick};
-use load::plan::{Step, Target};
-use load::protocol::{Http2, Protocol as Spoken};
+use load::plan::{Invalid, Step, Target};
+use load::protocol::{Call, Http2, Protocol as Spoken};
 use load::{Answer, Plan, Redaction};
 use sha2::{Digest, Sha256};
 use workload::formats::{self, Defaults, Format};
@@ -40,6 +41,8 @@ pub(crate) struct Wanted<'a> {
     pub data_order: Option<Order>,
     /// What is spoken.
     pub protocol: Protocol,
+    /// What describes the methods of gRPC calls.
+    pub proto: Option<PathBuf>,
 }
 
 /// Requests that differ, and what of them is told.
@@ -70,13 +73,18 @@ impl Mix {
         let (mut made, notes) = match wanted.targets {
             Some(file) => of_file(&folder.join(file), &defaults)?,
             None => {
+                let scheme = match wanted.protocol {
+                    Protocol::Grpc => "grpc",
+                    _ => "http",
+                };
                 // As where every request is the same.
                 let typed = |(name, _): &(String, String)| name.eq_ignore_ascii_case(CONTENT_TYPE);
-                if wanted.message.is_some() && !defaults.headers.iter().any(typed) {
+                let is_typed = defaults.headers.iter().any(typed) || scheme == "grpc";
+                if wanted.message.is_some() && !is_typed {
                     let field = (CONTENT_TYPE.to_owned(), "application/json".to_owned());
                     defaults.headers.push(field);
                 }
-                let url = format!("http://localhost{}", wanted.path);
+                let url = format!("{scheme}://localhost{}", wanted.path);
                 let step = formats::of_url(&url, &defaults).map_err(|bad| bad.to_string())?;
                 (load::plan::Workload::new(vec![step]), Vec::new())
             }
@@ -86,7 +94,8 @@ impl Mix {
             file: folder.join(file),
             order: wanted.data_order.unwrap_or_default(),
         });
-        sendable(&made, wanted.protocol)?;
+        alike(&made, wanted)?;
+        sendable(&mut made, wanted)?;
         let contents = contents(&made)?;
         Ok(Mix {
             workload: made,
@@ -213,7 +222,10 @@ fn is_safe(method: &str) -> bool {
 
 fn of_step(step: &Step, redaction: &Redaction) -> String {
     let path = redaction.path(&step.target.path);
-    format!("{} {path}", step.request.method)
+    match step.target.is_grpc() {
+        true => path,
+        false => format!("{} {path}", step.request.method),
+    }
 }
 
 fn of_file(
@@ -232,14 +244,41 @@ fn of_file(
     Ok((workload, read.notes))
 }
 
+/// Whether the requests are what is spoken.
+fn alike(made: &load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), String> {
+    let of_calls = made.steps.iter().any(|step| step.target.is_grpc());
+    let file = wanted.targets.map(|file| file.display().to_string());
+    let file = file.as_deref().unwrap_or("the workload");
+    match (of_calls, wanted.protocol == Protocol::Grpc) {
+        (true, false) => Err(format!(
+            "{file} has gRPC calls: add `protocol = \"grpc\"` and `proto`"
+        )),
+        (false, true) => Err(format!(
+            "`protocol = \"grpc\"`, but {file} has requests of HTTP: write `GRPC` as their method, \
+             or drop `protocol`"
+        )),
+        (true, true) if wanted.proto.is_none() => {
+            Err("gRPC calls that differ need the file that describes them: add `proto`".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes all that is sent once, for nobody: what is wrong is found before anything is started.
-fn sendable(made: &load::plan::Workload, protocol: Protocol) -> Result<(), String> {
-    let nowhere = || {
+fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), String> {
+    let mut nowhere = || {
         let mut plan = Plan::new("http://localhost/")?;
-        if protocol == Protocol::Http2 {
-            plan.protocol = Spoken::Http2 {
-                http2: Http2::default(),
-            };
+        match (wanted.protocol, made.steps.first()) {
+            (Protocol::Http2, _) => {
+                plan.protocol = Spoken::Http2 {
+                    http2: Http2::default(),
+                };
+            }
+            (Protocol::Grpc, Some(first)) => {
+                plan = Plan::new(&format!("grpc://localhost{}", first.target.path))?;
+                calls(&mut plan);
+            }
+            _ => {}
         }
         let mut workload = made.clone();
         for step in &mut workload.steps {
@@ -251,9 +290,27 @@ fn sendable(made: &load::plan::Workload, protocol: Protocol) -> Result<(), Strin
         }
         plan.workload = Some(workload);
         plan.validate()?;
+        if let (Protocol::Grpc, Some(proto)) = (wanted.protocol, &wanted.proto) {
+            let source = Source::Proto {
+                files: vec![proto.clone()],
+                import_paths: Vec::new(),
+            };
+            let found = grpc::describe(&plan, &source);
+            made.methods = found.map_err(|error| Invalid(error.to_string()))?;
+            if let Some(workload) = &mut plan.workload {
+                workload.methods.clone_from(&made.methods);
+            }
+        }
         ::workload::Source::of(&plan).map(drop)
     };
-    nowhere().map_err(|invalid: load::plan::Invalid| invalid.to_string())
+    nowhere().map_err(|invalid: Invalid| invalid.to_string())
+}
+
+/// Has a plan of gRPC call what its workload says.
+pub(crate) fn calls(plan: &mut Plan) {
+    if let Spoken::Grpc { call, .. } = &mut plan.protocol {
+        *call = Call::of_workload(call.deadline_s);
+    }
 }
 
 /// A hash of the steps, with what is in the files that they name, and of the rows.
@@ -264,6 +321,8 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         left_out: _,
         pick,
         data,
+        // A hash of what describes them is among those of the files that are named.
+        methods: _,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {
@@ -406,12 +465,94 @@ mod tests {
             ("path = '/a b'", "have no spaces"),
             (
                 "template = true\nprotocol = 'websocket'",
-                "for http1 and http2",
+                "for http1, http2 and grpc",
             ),
         ] {
             let what = read(words, MIX, ROWS).expect_err(words);
             assert!(what.contains(part), "{words}: {what}");
         }
+    }
+
+    #[test]
+    fn calls_go_to_the_rows_server_with_what_describes_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "a.proto",
+            "syntax = \"proto3\"; package a; message M { string text = 1; } \
+             service S { rpc Get(M) returns (M); rpc Watch(M) returns (stream M); }",
+        );
+        write(
+            "mix.http",
+            "GRPC elsewhere:9/a.S/Get\n\n{\"text\": \"{{newUuid}}\"}\n###\n\
+             GRPC elsewhere:9/a.S/Watch\n",
+        );
+        let words = "targets = 'mix.http'\nprotocol = 'grpc'\nproto = 'a.proto'\n";
+        let question = |words: &str| {
+            let workload: crate::workload::Workload = toml::from_str(words).unwrap();
+            workload.question(folder.path())
+        };
+        let asked = question(words).unwrap();
+        let words_of = asked.words();
+        assert!(
+            words_of.starts_with("2 requests of mix.http in turn over gRPC (red"),
+            "{words_of}"
+        );
+        let at = crate::workload::At {
+            host: None,
+            port: 1234,
+            tls: false,
+            trust: None,
+        };
+        let plan = asked.plan(at).unwrap();
+        plan.validate().unwrap();
+        ::workload::Source::of(&plan).unwrap();
+        let workload = plan.workload.unwrap();
+        let urls = workload
+            .steps
+            .iter()
+            .map(|step| step.target.url(&Redaction::default()));
+        let urls: Vec<String> = urls.collect();
+        let server = "grpc://127.0.0.1:1234/a.S";
+        assert_eq!(urls, [format!("{server}/Get"), format!("{server}/Watch")]);
+        assert!(workload.methods.of("/a.S/Watch").is_some());
+        write("other.http", "GRPC x/a.S/Gut\n");
+        write("none.http", "http://x/\n");
+        for (words, part) in [
+            (
+                "targets = 'mix.http'",
+                "mix.http has gRPC calls: add `protocol = \"grpc\"`",
+            ),
+            ("targets = 'mix.http'\nprotocol = 'grpc'", "add `proto`"),
+            (
+                "targets = 'none.http'\nprotocol = 'grpc'\nproto = 'a.proto'",
+                "none.http has requests of HTTP: write `GRPC` as their method",
+            ),
+            (
+                "targets = 'other.http'\nprotocol = 'grpc'\nproto = 'a.proto'",
+                "other.http:1: a.S has no method Gut; it has Get, Watch",
+            ),
+            (
+                "targets = 'mix.http'\nprotocol = 'grpc'\nproto = 'a.proto'\nrepeat = 2",
+                "`repeat` is about one `message`",
+            ),
+            (
+                "path = '/a.S/Get'\nmessage = '4'\ntemplate = true\nprotocol = 'grpc'\n\
+                 proto = 'a.proto'",
+                "the message must be an object of a.M",
+            ),
+        ] {
+            let what = question(words).expect_err(words);
+            assert!(what.contains(part), "{words}: {what}");
+        }
+        let one = "path = '/a.S/Get'\nmessage = '{\"text\": \"{{seq}}\"}'\ntemplate = true\n\
+                   protocol = 'grpc'\nproto = 'a.proto'";
+        let asked = question(one).unwrap();
+        assert!(
+            asked.words().starts_with("/a.S/Get over gRPC (red"),
+            "{}",
+            asked.words()
+        );
     }
 
     #[test]

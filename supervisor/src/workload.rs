@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use crate::document;
-use crate::mix::{Mix, Wanted, of_contents};
+use crate::mix::{Mix, Wanted, calls, of_contents};
 pub use crate::spoken::Protocol;
 
 /// The largest payload: a message is kept whole, several times.
@@ -147,7 +147,8 @@ impl Question {
     /// A method of gRPC with what describes its messages; none for other protocols, and for calls
     /// with an empty message.
     pub(crate) fn grpc_method(&self, plan: &Plan) -> Result<Option<Method>, String> {
-        let (Protocol::Grpc, Some(proto)) = (self.protocol, &self.proto) else {
+        let proto = self.proto.as_ref().filter(|_| self.mix.is_none());
+        let (Protocol::Grpc, Some(proto)) = (self.protocol, proto) else {
             return Ok(None);
         };
         let source = Source::Proto {
@@ -168,8 +169,10 @@ impl Question {
             (Protocol::WebSocket, false) => "ws",
             (Protocol::WebSocket, true) => "wss",
         };
-        // Requests that differ have paths of their own.
-        let path = match self.mix {
+        // Requests that differ have paths of their own, and a call has one from the beginning.
+        let first = self.mix.as_ref().map(|mix| mix.workload.steps.first());
+        let path = match first {
+            Some(Some(first)) if self.protocol == Protocol::Grpc => &first.target.path,
             Some(_) => "/",
             None => &self.path,
         };
@@ -219,6 +222,7 @@ impl Question {
         plan.expect.clone_from(&self.expect);
         plan.script.clone_from(&self.script);
         if let Some(mix) = &self.mix {
+            calls(&mut plan);
             plan.workload = Some(mix.sent_to(&plan.target));
             plan.request = Request {
                 method: "GET".to_owned(),
@@ -481,6 +485,7 @@ impl Workload {
             data: self.data.as_deref(),
             data_order: self.data_order,
             protocol: self.protocol,
+            proto: self.proto.as_ref().map(|file| folder.join(file)),
         };
         let mix = self.is_mixed().then(|| Mix::read(&wanted, folder));
         let mix = mix.transpose()?;
@@ -525,11 +530,15 @@ impl Workload {
              \"in-turn\", \"random\" or \"zipf:1.1\""
         } else {
             let is_http = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
-            match is_http {
-                false if self.is_mixed() => {
-                    "requests that differ (`targets`, `template`, `data`) are for http1 and http2"
+            match self.protocol {
+                Protocol::WebSocket if self.is_mixed() => {
+                    "requests that differ (`targets`, `template`, `data`) are for http1, http2 and \
+                     grpc"
                 }
-                false if !self.expect.is_empty() => "`expect` is for http1 and http2",
+                Protocol::Grpc if self.is_mixed() && self.repeat > NonZeroU32::MIN => {
+                    "`repeat` is about one `message`: where calls differ, write an array of messages"
+                }
+                _ if !is_http && !self.expect.is_empty() => "`expect` is for http1 and http2",
                 _ => return Ok(()),
             }
         };

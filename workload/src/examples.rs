@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use measure::time::unix_nanoseconds;
+use plan::protocol::{Call, Protocol};
 use plan::{Invalid, Plan, Request, Step, Target};
 
+use crate::call;
 use crate::data::Data;
 use crate::recipe::{Chance, Encoding, Recipe};
 
@@ -43,13 +45,10 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
     for (at, step) in sent.take(most) {
         let recipe = Recipe::of(step, encoding, columns)?;
         let varies = recipe.is_some();
-        let (path, request) = match recipe {
+        let (path, mut request) = match recipe {
             None => (step.target.path.clone(), step.request.clone()),
             Some(recipe) => {
-                let hidden = recipe
-                    .environment()
-                    .map(|(_, value)| ("authorization", value));
-                plan.redaction.learn(hidden, "");
+                recipe.tell_secrets(&plan.redaction);
                 let mut bytes = Vec::new();
                 match rows.as_mut().filter(|_| recipe.uses_data()) {
                     None => recipe.make(&(), &mut chance, &mut bytes),
@@ -62,6 +61,10 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
                 read(&bytes, &step.target).ok_or_else(|| no_row(step))?
             }
         };
+        let protocol = match step.target.is_grpc() {
+            true => called(plan, step, &mut request, varies)?,
+            false => plan.protocol.clone(),
+        };
         made.push(Example {
             step: at,
             plan: Plan {
@@ -70,6 +73,7 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
                     ..plan.target.clone()
                 },
                 request,
+                protocol,
                 workload: None,
                 ..plan.clone()
             },
@@ -77,6 +81,25 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
         });
     }
     Ok(made)
+}
+
+/// The call that a request of a step is, whose body becomes its messages.
+fn called(
+    plan: &Plan,
+    step: &Step,
+    request: &mut Request,
+    varies: bool,
+) -> Result<Protocol, Invalid> {
+    let method = call::method(plan, step)?;
+    let body = std::mem::take(&mut request.body);
+    Ok(Protocol::Grpc {
+        http2: plan.protocol.http2().copied().unwrap_or_default(),
+        call: Call {
+            kind: method.kind(),
+            messages: call::messages(&**method, &body, step, !varies)?,
+            deadline_s: plan.protocol.deadline_s(),
+        },
+    })
 }
 
 fn no_row(step: &Step) -> Invalid {

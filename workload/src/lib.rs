@@ -3,10 +3,11 @@
 //! [`formats`] reads files of targets into the steps of a [`plan::Workload`], [`data`] deals rows
 //! of a data file out, [`recipe`] makes requests of steps with templates, and a [`Maker`] says for
 //! one worker which step is next and what it sends; [`examples`] has one request of each step.
-//! [`visit`] makes the requests that answers lead to.
+//! [`visit`] makes the requests that answers lead to; [`call`] has what gRPC calls differ in.
 //! Knows neither sockets nor connections; only templates ask for the time.
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod data;
 mod examples;
 pub mod formats;

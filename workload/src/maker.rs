@@ -18,6 +18,7 @@ use plan::{Contact, Invalid, Plan, Step, Workload};
 use proto::http1::client::Answer;
 use proto::http2;
 
+use crate::call::{self, Calls};
 use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
 
@@ -55,6 +56,21 @@ enum Ready {
     Http2(http2::client::Request),
     /// It is another each time.
     Made(Recipe),
+    /// A gRPC call, and what is said of it.
+    Call(http2::client::Request, call::Said),
+    /// Calls that differ.
+    Calls(Box<Calls>),
+}
+
+impl Ready {
+    /// What it is made by, if it is another each time.
+    fn recipe(&self) -> Option<&Recipe> {
+        match self {
+            Ready::Made(recipe) => Some(recipe),
+            Ready::Calls(calls) => Some(calls.recipe()),
+            Ready::Http1(..) | Ready::Http2(_) | Ready::Call(..) => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Ready {
@@ -63,6 +79,8 @@ impl std::fmt::Debug for Ready {
             Ready::Http1(..) => "Http1",
             Ready::Http2(_) => "Http2",
             Ready::Made(_) => "Made",
+            Ready::Call(..) => "Call",
+            Ready::Calls(_) => "Calls",
         })
     }
 }
@@ -83,6 +101,21 @@ pub enum Said<'a> {
         /// Whether it is a HEAD request.
         is_head: bool,
     },
+    /// A gRPC call that each connection writes in its own way.
+    Call(call::Said, &'a http2::client::Request),
+    /// A gRPC call: a block of fields that any connection can send, and its messages.
+    CallBlock(call::Said, &'a [u8], &'a [u8]),
+}
+
+impl Said<'_> {
+    /// How many messages of its own it has; none of HTTP.
+    #[inline]
+    pub fn messages(&self) -> u64 {
+        match self {
+            Said::Call(call, _) | Said::CallBlock(call, ..) => call.messages.into(),
+            Said::Http1(..) | Said::Http2(_) | Said::Http2Block { .. } => 0,
+        }
+    }
 }
 
 /// A request of a step. Of one that never changes there are no bytes.
@@ -92,6 +125,8 @@ pub struct Made {
     bytes: Vec<u8>,
     /// Where its body begins, over HTTP/2.
     body_at: usize,
+    /// How many messages it has, of gRPC.
+    messages: u32,
 }
 
 /// How the next step is found.
@@ -178,10 +213,10 @@ impl Source {
         let open = |data| Data::open(data, plan.threads, plan.seed).map(Arc::new);
         let data = workload.data.as_ref().map(open).transpose()?;
         let columns = data.as_ref().map_or(&[][..], |data| data.columns());
-        let ready = |step| ready(plan, step, columns);
+        let ready = |step| ready(plan, step, data.as_ref());
         let steps = workload.steps.iter().map(ready);
         let steps: Vec<Ready> = steps.collect::<Result<_, _>>()?;
-        let uses_data = |step: &Ready| matches!(step, Ready::Made(recipe) if recipe.uses_data());
+        let uses_data = |step: &Ready| step.recipe().is_some_and(Recipe::uses_data);
         if let Some(data) = &workload.data
             && !steps.iter().any(uses_data)
         {
@@ -191,7 +226,7 @@ impl Source {
                 columns.join("}}, {{")
             )));
         }
-        let is_timely = |step: &Ready| matches!(step, Ready::Made(one) if one.uses_clock());
+        let is_timely = |step: &Ready| step.recipe().is_some_and(Recipe::uses_clock);
         Ok(Some(Arc::new(Source {
             is_timely: steps.iter().any(is_timely),
             steps,
@@ -224,6 +259,11 @@ impl Source {
         match &self.steps[usize::from(made.step)] {
             Ready::Http1(bytes, answer) => Said::Http1(bytes, *answer),
             Ready::Http2(request) => Said::Http2(request),
+            Ready::Call(request, said) => Said::Call(*said, request),
+            Ready::Calls(calls) => {
+                let (block, body) = made.bytes.split_at(made.body_at);
+                Said::CallBlock(calls.said(made.messages), block, body)
+            }
             Ready::Made(recipe) if made.body_at == 0 => {
                 let answer = match recipe.is_head() {
                     true => Answer::HeadOnly,
@@ -244,7 +284,11 @@ impl Source {
     }
 }
 
-fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid> {
+fn ready(plan: &Plan, step: &Step, data: Option<&Arc<Data>>) -> Result<Ready, Invalid> {
+    if step.target.is_grpc() {
+        return ready_call(plan, step, data);
+    }
+    let columns = data.map_or(&[][..], |data| data.columns());
     let contact = Contact {
         target: step.target.clone(),
         request: step.request.clone(),
@@ -261,11 +305,7 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
     let proxied = proxied(step, &contact);
     let step = proxied.as_ref().unwrap_or(step);
     if let Some(recipe) = Recipe::of(step, encoding, columns)? {
-        // Whatever a variable of the environment is called, it may be a secret.
-        let hidden = recipe
-            .environment()
-            .map(|(_, value)| ("authorization", value));
-        plan.redaction.learn(hidden, "");
+        recipe.tell_secrets(&plan.redaction);
         return Ok(Ready::Made(recipe));
     }
     let ready = match is_http2 {
@@ -276,6 +316,15 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         }
     };
     ready.map_err(|Invalid(what)| Invalid(format!("{}{what}", step.place())))
+}
+
+fn ready_call(plan: &Plan, step: &Step, data: Option<&Arc<Data>>) -> Result<Ready, Invalid> {
+    let Some(calls) = Calls::of(plan, step, data)? else {
+        let (request, said) = call::constant(plan, step)?;
+        return Ok(Ready::Call(request, said));
+    };
+    calls.recipe().tell_secrets(&plan.redaction);
+    Ok(Ready::Calls(Box::new(calls)))
 }
 
 /// The step as a proxy gets it, where that is told who asks. (No templates are in base64.)
@@ -414,7 +463,8 @@ impl Maker {
                 if let Some(unsaid) = other {
                     recycle(&mut self.pool, unsaid);
                 }
-                self.make(step)
+                let made = self.make(step);
+                made.unwrap_or_else(|| self.tried(step))
             }
         }
     }
@@ -437,7 +487,9 @@ impl Maker {
             return false;
         }
         let step = self.pick();
-        let made = self.make(step);
+        let Some(made) = self.make(step) else {
+            return false;
+        };
         self.ahead_bytes += made.bytes.len();
         self.ahead.push_back(made);
         true
@@ -461,14 +513,18 @@ impl Maker {
     }
 
     /// A request of `step`. Where rows are used up it takes the last once more: that is for one
-    /// that a server didn't take.
+    /// that a server didn't take. None: it can't be made, and there is no further request.
     #[inline]
-    fn make(&mut self, step: u16) -> Made {
-        let Ready::Made(recipe) = &self.source.steps[usize::from(step)] else {
-            return Made {
-                step,
-                ..Made::default()
-            };
+    fn make(&mut self, step: u16) -> Option<Made> {
+        let recipe = match &self.source.steps[usize::from(step)] {
+            Ready::Made(recipe) => recipe,
+            Ready::Calls(_) => return self.make_call(step),
+            Ready::Http1(..) | Ready::Http2(_) | Ready::Call(..) => {
+                return Some(Made {
+                    step,
+                    ..Made::default()
+                });
+            }
         };
         let mut bytes = self.pool.pop().unwrap_or_default();
         let row = match self.exhausted {
@@ -479,10 +535,58 @@ impl Maker {
         if recipe.uses_data() && !self.exhausted {
             self.read_row();
         }
-        Made {
+        Some(Made {
             step,
             bytes,
             body_at,
+            messages: 0,
+        })
+    }
+
+    /// The same of a gRPC call.
+    #[inline(never)]
+    fn make_call(&mut self, step: u16) -> Option<Made> {
+        let Ready::Calls(calls) = &self.source.steps[usize::from(step)] else {
+            return None;
+        };
+        let uses_data = calls.recipe().uses_data();
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        let row = match self.exhausted {
+            true => &self.row_before,
+            false => &self.row,
+        };
+        let (body_at, messages) = match calls.make(row, &mut self.chance, &mut bytes) {
+            Ok(made) => made,
+            Err(broken) => {
+                self.exhausted = true;
+                self.broken.get_or_insert(broken);
+                return None;
+            }
+        };
+        if uses_data && !self.exhausted {
+            self.read_row();
+        }
+        Some(Made {
+            step,
+            bytes,
+            body_at,
+            messages,
+        })
+    }
+
+    /// For a call that a server didn't take, and that can't be made again: the one that was made
+    /// before the load. The load ends with it.
+    #[cold]
+    fn tried(&self, step: u16) -> Made {
+        let Ready::Calls(calls) = &self.source.steps[usize::from(step)] else {
+            return Made::default();
+        };
+        let (body_at, messages) = calls.tried_at;
+        Made {
+            step,
+            bytes: calls.tried.clone(),
+            body_at,
+            messages,
         }
     }
 

@@ -34,7 +34,20 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
     if rows.iter().flatten().any(|cell| cell.ends_with('*')) {
         text.push_str("  *: the generator was late, which could have moved it\n");
     }
+    text.extend(record.steps.iter().filter_map(statuses));
     text
+}
+
+/// How the gRPC calls of a step ended, if not all of them well.
+fn statuses(step: &Step) -> Option<String> {
+    let counts: Vec<String> = step
+        .grpc_status
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let all_well = step.grpc_status.keys().all(|name| name == "OK");
+    let name = shortened(&step.name);
+    (!all_well).then(|| format!("  gRPC statuses of {name}: {}\n", counts.join(", ")))
 }
 
 /// Where the requests came from, and which was next.

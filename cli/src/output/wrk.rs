@@ -5,6 +5,7 @@
 //! it. What was answered after the window's end is told apart, further down.
 
 use load::Record;
+use load::plan::{Recorded, Target};
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::record::Times;
@@ -22,7 +23,7 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
     let mut text = format!(
         "Running {} @ {}\n  {} threads and {} connections\n",
         asked(record),
-        plan.url(),
+        place(plan),
         plan.threads,
         plan.connections as usize * record.connections.origins.len().max(1),
     );
@@ -47,6 +48,18 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
     let transfer = wrk_bytes(per_second(record.bytes.received as f64));
     text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
     text
+}
+
+/// Where it goes: without a path where requests have paths of their own.
+fn place(plan: &Recorded) -> String {
+    let origin = |target: &Target| Target {
+        path: "/".to_owned(),
+        ..target.clone()
+    };
+    match plan.workload {
+        Some(_) => origin(&plan.target).url(&plan.redaction),
+        None => plan.url(),
+    }
 }
 
 /// What ends the run: wrk's words for a time, and our own for a count, which wrk doesn't know.

@@ -2,7 +2,7 @@
 //! opened, and answered with a sentence that says what to do.
 
 use engine::signal::Stop;
-use load::grpc::{Method, Source};
+use load::grpc::{self, Method, Source};
 use load::plan::workload::Order;
 use load::plan::{Expect, Invalid, accept_compressed};
 use load::protocol::{Call, Protocol};
@@ -201,14 +201,12 @@ fn is_grpc(plan: &Plan) -> bool {
     matches!(plan.protocol, Protocol::Grpc { .. })
 }
 
-/// Puts the messages of a gRPC call into a plan that is whole besides. Only reflection talks to the
+/// Puts the messages of a gRPC call into a plan that is whole besides; of a mix what describes them. Only reflection talks to the
 /// target, and that ends where `stop` asks for the end.
 pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(), Failure> {
     if !is_grpc(plan) {
         return Ok(());
     }
-    let json = arguments.body.as_deref().map(read_json).transpose();
-    let json = json.map_err(Failure::usage)?;
     let source = match &arguments.protoset {
         Some(file) => Source::Protoset(file.clone()),
         None if arguments.proto.is_empty() => Source::Reflection,
@@ -218,6 +216,12 @@ pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(),
         },
     };
     let asked = plan.clone();
+    if let Some(workload) = &mut plan.workload {
+        workload.methods = load::unless_stopped(stop, move || grpc::describe(&asked, &source))?;
+        return plan.validate().map_err(Failure::usage);
+    }
+    let json = arguments.body.as_deref().map(read_json).transpose();
+    let json = json.map_err(Failure::usage)?;
     let method = load::unless_stopped(stop, move || Method::find(&asked, &source))?;
     let messages = method.call(json.as_deref()).map_err(Failure::usage)?;
     if let Protocol::Grpc { call, .. } = &mut plan.protocol {

@@ -5,6 +5,7 @@ use std::path::Path;
 use load::check::Threshold;
 use load::plan::workload::Data;
 use load::plan::{Request, Workload, accept_compressed, authenticate};
+use load::protocol::{Call, Protocol};
 use load::{Plan, Redaction};
 use measure::foreign::screened;
 use workload::data::Kind;
@@ -46,8 +47,20 @@ pub(crate) fn plan(
     let Some(first) = workload.steps.first() else {
         return Err("there is no request to send".to_owned());
     };
-    let origin = format!("{}://{}/", first.target.scheme, first.target.authority());
+    // What is called is known from the beginning, which a path alone doesn't say.
+    let path = match first.target.is_grpc() {
+        true => &first.target.path,
+        false => "/",
+    };
+    let origin = format!(
+        "{}://{}{path}",
+        first.target.scheme,
+        first.target.authority()
+    );
     let mut plan = base(&origin)?;
+    if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+        *call = Call::of_workload(call.deadline_s);
+    }
     plan.request = Request {
         method: "GET".to_owned(),
         headers: Vec::new(),
@@ -111,6 +124,7 @@ fn defaults(load: &Load) -> Result<Defaults, String> {
         );
     }
     let mut headers = values::fields("-H", &load.headers)?;
+    headers.extend(values::fields("--metadata", &load.metadata)?);
     if let Some(who) = &load.user {
         // What is secret of it, the plan learns by itself.
         let added = authenticate(&mut headers, who, &Redaction::default());

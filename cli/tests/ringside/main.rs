@@ -3,6 +3,7 @@
 
 // Its longest test takes half as long as all others: tests begin in the order of their names.
 mod built_subjects;
+mod calls;
 mod capacity;
 mod child;
 mod claims;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use engine::signal::{Signal, Stop};
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
@@ -21,6 +22,7 @@ use crate::run::assign;
 use crate::worker::conservation::CHECKED;
 use crate::worker::{EndedBy, Outcome, Worker, sockets_for};
 use measure::random::Random;
+use plan::method::Encoder;
 use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
 use plan::schedule::{Arrivals, Schedule, Stage};
 use plan::workload::Pick;
@@ -122,6 +124,51 @@ fn mix(plan: &mut Plan, pick: Pick) {
     plan.workload = Some(workload);
 }
 
+/// The same of calls: the one of a plan beside others, of which those past `most` can't be made.
+fn mix_of_calls(plan: &mut Plan, pick: Pick, most: u64) {
+    let Protocol::Grpc { call, .. } = &mut plan.protocol else {
+        return;
+    };
+    let body = call.messages.concat();
+    *call = Call::of_workload(call.deadline_s);
+    plan.target.scheme = "grpc".to_owned();
+    plan.request.body = body;
+    mix(plan, pick);
+    let Some(workload) = &mut plan.workload else {
+        return;
+    };
+    let numbered = &mut workload.steps[1];
+    numbered.target.path.clone_from(&plan.target.path);
+    numbered.request.headers = vec![("x-id".to_owned(), "{{newUuid}}".to_owned())];
+    (numbered.request.body, numbered.body_is_template) = (b"{{seq}}".to_vec(), true);
+    let up_to = UpTo(CallKind::Unary, most);
+    workload.methods.add(&plan.target.path, Arc::new(up_to));
+    plan.request.body.clear();
+}
+
+/// A method whose messages are what a step says, up to this number.
+#[derive(Debug)]
+pub(super) struct UpTo(pub(super) CallKind, pub(super) u64);
+
+impl Encoder for UpTo {
+    fn kind(&self) -> CallKind {
+        self.0
+    }
+
+    fn messages(&self, json: &[u8], _: bool) -> Result<Vec<Vec<u8>>, String> {
+        let number = std::str::from_utf8(json)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok());
+        match number.is_some_and(|number| number > self.1) {
+            true => Err("it is too many".to_owned()),
+            false => Ok(json
+                .split(|byte| *byte == b',')
+                .map(<[u8]>::to_vec)
+                .collect()),
+        }
+    }
+}
+
 /// Has a plan follow redirects, if it can; the share of answers that are some.
 fn move_on(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) -> f64 {
     let may = spoken == Spoken::Http2 || spoken == Spoken::Http1 && plan.pipeline == 1;
@@ -191,6 +238,10 @@ impl Case {
                 &mut plan,
                 draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
             );
+        }
+        if spoken == Spoken::Grpc && draw.coin() {
+            let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
+            mix_of_calls(&mut plan, pick, draw.one_of(&[u64::MAX, u64::MAX, 1, 9]));
         }
         troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {

@@ -635,7 +635,11 @@ impl<D: Driver> Worker<'_, D> {
         }
         if let Some(maker) = &mut self.maker {
             let said = maker.say(exchange.step());
+            let messages = said.messages();
             session.wire.say(place, said, &mut session.out);
+            if messages > 0 {
+                self.recorder.sent_messages(&exchange, messages);
+            }
         }
     }
 
@@ -698,7 +702,14 @@ impl<D: Driver> Worker<'_, D> {
             None => session.wire.begin(0, &mut session.out),
             Some(maker) => {
                 if let Some(made) = self.waiting[index].take() {
-                    maker.say_made(made, |said| session.wire.say(0, said, &mut session.out));
+                    let mut messages = 0;
+                    maker.say_made(made, |said| {
+                        messages = said.messages();
+                        session.wire.say(0, said, &mut session.out);
+                    });
+                    if let Some(exchange) = self.flights.at(index, session.own.ring, 0) {
+                        self.recorder.sent_messages(&exchange, messages);
+                    }
                 }
             }
         }

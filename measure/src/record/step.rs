@@ -37,6 +37,9 @@ pub struct Step {
     pub void: Vec<Moved>,
     /// Answers by status.
     pub status: BTreeMap<String, u64>,
+    /// gRPC calls by the name of their status; empty where nothing was called.
+    #[serde(default)]
+    pub grpc_status: BTreeMap<String, u64>,
     /// Failed exchanges by kind.
     pub errors: BTreeMap<String, u64>,
 }
@@ -48,6 +51,8 @@ pub struct StepFacts {
     pub name: String,
     /// Figures of its response time that lateness could have moved.
     pub void: Vec<Moved>,
+    /// Its gRPC calls by the name of their status.
+    pub grpc_status: BTreeMap<String, u64>,
 }
 
 impl Step {
@@ -67,6 +72,7 @@ impl Step {
             service_time_us: Times::of(&tally.service),
             response_time: tally.response.to_hdr_v2_base64(),
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),
+            grpc_status: facts.grpc_status,
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),

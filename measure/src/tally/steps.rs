@@ -1,5 +1,6 @@
 //! What became of the exchanges of one step, where a load has several.
 
+use super::{GRPC_CODES, grpc_code};
 use crate::counters::{ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
 use crate::time::Time;
@@ -28,6 +29,8 @@ pub struct StepTally {
     pub censored: u64,
     /// Answers by status.
     pub statuses: Statuses,
+    /// gRPC calls by the code of their status.
+    pub grpc_statuses: [u64; GRPC_CODES],
     /// Failed exchanges by kind.
     pub errors: Errors,
 }
@@ -57,6 +60,12 @@ impl StepTally {
         }
     }
 
+    /// It was a gRPC call, which ended with this code.
+    #[inline]
+    pub fn called(&mut self, code: u8) {
+        self.grpc_statuses[grpc_code(code)] += 1;
+    }
+
     /// An exchange failed. If it had waited for its answer, [`StepTally::censored`] says how long.
     #[inline]
     pub fn failed(&mut self, kind: ErrorKind) {
@@ -83,7 +92,10 @@ impl StepTally {
     fn merge(&mut self, other: &StepTally) {
         merge_fields!(StepTally, self, other,
             merge [response, service, own_lateness, statuses, errors],
-            add [intended, completed, completed_late, failed, unfinished, censored], apart []);
+            add [intended, completed, completed_late, failed, unfinished, censored], apart [grpc_statuses]);
+        for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
+            *mine += theirs;
+        }
     }
 }
 
@@ -110,6 +122,10 @@ mod tests {
         two[0].answered(times, Some(500), Some(ErrorKind::UnexpectedStatus), false);
         two[1].censored(times.0, None, times.2);
         two[1].failed(ErrorKind::Timeout);
+        for step in [&mut one[0], &mut two[0]] {
+            step.called(5);
+        }
+        two[0].called(200);
         merge(&mut one, &two);
         assert_eq!((one[0].completed, one[0].failed, one[0].ended()), (1, 1, 2));
         assert_eq!((one[0].response.count(), one[0].service.max()), (2, 4_000));
@@ -117,5 +133,6 @@ mod tests {
         assert_eq!((one[1].failed, one[1].censored), (1, 1));
         assert_eq!(one[1].errors.count(ErrorKind::Timeout), 1);
         assert_eq!(one[0].statuses.total(), 2);
+        assert_eq!((one[0].grpc_statuses[5], one[0].grpc_statuses[2]), (2, 1));
     }
 }

@@ -2,69 +2,187 @@
 
 use prost::Message as _;
 use prost_reflect::{DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
+use serde::Deserializer;
 use serde_json::{Value, json};
 
 use super::nearest_first;
-use plan::Invalid;
 
 /// The message whose JSON form is an array.
 pub(super) const LIST_VALUE: &str = "google.protobuf.ListValue";
 /// How much of a wrong value is shown.
 const SHOWN_CHARACTERS: usize = 60;
 
+/// What is said of values that don't fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quoting {
+    /// How they begin.
+    Values,
+    /// Only what kind they are of: they may be secrets.
+    Kinds,
+}
+
 /// The bytes of the message that `value` says. `place` is where it stands in what was given.
+///
+/// # Errors
+/// What doesn't fit, and where.
 pub(super) fn encode(
     message: &MessageDescriptor,
     value: &Value,
     place: &str,
-) -> Result<Vec<u8>, Invalid> {
+    quoting: Quoting,
+) -> Result<Vec<u8>, String> {
     match read(message, value) {
         Ok(read) => Ok(read.encode_to_vec()),
         Err(why) => {
-            let misfit = misfit(message, value, place);
-            let text = misfit.unwrap_or_else(|| format!("{}: {why}", shown_place(place)));
-            Err(Invalid(format!(
-                "-b doesn't match the request message: {text}"
-            )))
+            let misfit = quoting.misfit(message, value, place);
+            Err(misfit.unwrap_or_else(|| {
+                format!("{}{}", shown_place(place), quoting.because(": ", &why, ""))
+            }))
         }
     }
 }
 
-fn read(message: &MessageDescriptor, value: &Value) -> serde_json::Result<DynamicMessage> {
+/// A message out of what is JSON.
+pub(super) fn read<'de, D: Deserializer<'de>>(
+    message: &MessageDescriptor,
+    json: D,
+) -> Result<DynamicMessage, D::Error> {
     let options = DeserializeOptions::new().deny_unknown_fields(true);
-    DynamicMessage::deserialize_with_options(message.clone(), value, &options)
+    DynamicMessage::deserialize_with_options(message.clone(), json, &options)
 }
 
-/// Looks for the innermost place that does not fit; `None` where the message fits.
-fn misfit(message: &MessageDescriptor, value: &Value, place: &str) -> Option<String> {
-    let why = read(message, value).err()?;
-    let name = message.full_name();
-    let wrong = |expected: &str| {
-        format!(
-            "{} must be {expected}, not {}",
-            shown_place(place),
-            shown(value)
-        )
-    };
-    if let Some(expected) = well_known(name) {
-        return Some(format!("{} ({why})", wrong(expected)));
-    }
-    let Value::Object(members) = value else {
-        return Some(wrong(&format!("an object of {name}")));
-    };
-    for (key, value) in members {
-        let by_name = || message.get_field_by_name(key);
-        let inner = match message.get_field_by_json_name(key).or_else(by_name) {
-            Some(field) => misfit_in_field(message, &field, value, &joined(place, key)),
-            // Extensions are not followed: what is wrong about one is said by the last sentence.
-            None if key.starts_with('[') => None,
-            None => Some(unknown_field(message, key, place)),
-        };
-        if inner.is_some() {
-            return inner;
+impl Quoting {
+    /// Why the library refused a value, if that may be told: it quotes it.
+    fn because(self, before: &str, why: &serde_json::Error, behind: &str) -> String {
+        match self {
+            Quoting::Values => format!("{before}{why}{behind}"),
+            Quoting::Kinds => String::new(),
         }
     }
-    Some(format!("{}: {why}", shown_place(place)))
+
+    /// Looks for the innermost place that does not fit; `None` where the message fits.
+    fn misfit(self, message: &MessageDescriptor, value: &Value, place: &str) -> Option<String> {
+        let why = read(message, value).err()?;
+        let name = message.full_name();
+        let wrong = |expected: &str| {
+            format!(
+                "{} must be {expected}, not {}",
+                shown_place(place),
+                self.shown(value)
+            )
+        };
+        if let Some(expected) = well_known(name) {
+            return Some(wrong(expected) + &self.because(" (", &why, ")"));
+        }
+        let Value::Object(members) = value else {
+            return Some(wrong(&format!("an object of {name}")));
+        };
+        for (key, value) in members {
+            let by_name = || message.get_field_by_name(key);
+            let inner = match message.get_field_by_json_name(key).or_else(by_name) {
+                Some(field) => self.misfit_in_field(message, &field, value, &joined(place, key)),
+                // Extensions are not followed: what is wrong about one is said by the last sentence.
+                None if key.starts_with('[') => None,
+                None => Some(unknown_field(message, key, place)),
+            };
+            if inner.is_some() {
+                return inner;
+            }
+        }
+        Some(format!(
+            "{}{}",
+            shown_place(place),
+            self.because(": ", &why, "")
+        ))
+    }
+
+    /// The same for one field of `message`; `None` where the value fits.
+    fn misfit_in_field(
+        self,
+        message: &MessageDescriptor,
+        field: &FieldDescriptor,
+        value: &Value,
+        place: &str,
+    ) -> Option<String> {
+        let alone = |value: Value| read(message, &json!({ field.name(): value })).err();
+        alone(value.clone())?;
+        let kind = field.kind();
+        let wrong = |expected: &str| {
+            Some(format!(
+                "{place} must be {expected}, not {}",
+                self.shown(value)
+            ))
+        };
+        if field.is_map() {
+            let Kind::Message(entry) = kind else {
+                unreachable!("the entries of a map are messages")
+            };
+            let Value::Object(members) = value else {
+                return wrong("an object, because the field is a map");
+            };
+            let (key, inner) = (entry.map_entry_key_field(), entry.map_entry_value_field());
+            return members.iter().find_map(|(name, value)| {
+                alone(json!({ name.as_str(): value }))?;
+                let place = format!("{place}[{name:?}]");
+                let deeper = match inner.kind() {
+                    Kind::Message(inner) => self.misfit(&inner, value, &place),
+                    kind => read(&entry, &json!({ "value": value })).err().map(|_| {
+                        format!(
+                            "{place} must be {}, not {}",
+                            noun(&kind, value),
+                            self.shown(value)
+                        )
+                    }),
+                };
+                let key = noun(&key.kind(), value);
+                deeper.or_else(|| Some(format!("the key of {place} must be {key}")))
+            });
+        }
+        if field.is_list() {
+            let Value::Array(items) = value else {
+                return wrong(&format!(
+                    "an array, because the field is repeated, of {}",
+                    noun(&kind, value)
+                ));
+            };
+            return items.iter().enumerate().find_map(|(at, item)| {
+                alone(json!([item]))?;
+                self.misfit_in_value(&kind, item, &format!("{place}[{at}]"))
+            });
+        }
+        self.misfit_in_value(&kind, value, place)
+    }
+
+    /// The same for a value that is known not to fit, and stands alone.
+    fn misfit_in_value(self, kind: &Kind, value: &Value, place: &str) -> Option<String> {
+        let simple = || {
+            format!(
+                "{place} must be {}, not {}",
+                noun(kind, value),
+                self.shown(value)
+            )
+        };
+        match kind {
+            Kind::Message(message) => self
+                .misfit(message, value, place)
+                .or_else(|| Some(simple())),
+            _ => Some(simple()),
+        }
+    }
+
+    /// A value, fit for a sentence.
+    fn shown(self, value: &Value) -> String {
+        let kind = match (self, value) {
+            (Quoting::Values, _) => return beginning(value),
+            (Quoting::Kinds, Value::Null) => "null",
+            (Quoting::Kinds, Value::Bool(_)) => "true or false",
+            (Quoting::Kinds, Value::Number(_)) => "that number",
+            (Quoting::Kinds, Value::String(_)) => "that text",
+            (Quoting::Kinds, Value::Array(_)) => "an array",
+            (Quoting::Kinds, Value::Object(_)) => "an object",
+        };
+        kind.to_owned()
+    }
 }
 
 fn unknown_field(message: &MessageDescriptor, key: &str, place: &str) -> String {
@@ -79,72 +197,6 @@ fn unknown_field(message: &MessageDescriptor, key: &str, place: &str) -> String 
     };
     let name = message.full_name();
     format!("{} isn't a field of {name}; {has}", joined(place, key))
-}
-
-/// The same for one field of `message`; `None` where the value fits.
-fn misfit_in_field(
-    message: &MessageDescriptor,
-    field: &FieldDescriptor,
-    value: &Value,
-    place: &str,
-) -> Option<String> {
-    let alone = |value: Value| read(message, &json!({ field.name(): value })).err();
-    alone(value.clone())?;
-    let kind = field.kind();
-    let wrong = |expected: &str| Some(format!("{place} must be {expected}, not {}", shown(value)));
-    if field.is_map() {
-        let Kind::Message(entry) = kind else {
-            unreachable!("the entries of a map are messages")
-        };
-        let Value::Object(members) = value else {
-            return wrong("an object, because the field is a map");
-        };
-        let (key, inner) = (entry.map_entry_key_field(), entry.map_entry_value_field());
-        return members.iter().find_map(|(name, value)| {
-            alone(json!({ name.as_str(): value }))?;
-            let place = format!("{place}[{name:?}]");
-            let deeper = match inner.kind() {
-                Kind::Message(inner) => misfit(&inner, value, &place),
-                kind => read(&entry, &json!({ "value": value })).err().map(|_| {
-                    format!(
-                        "{place} must be {}, not {}",
-                        noun(&kind, value),
-                        shown(value)
-                    )
-                }),
-            };
-            let key = noun(&key.kind(), value);
-            deeper.or_else(|| Some(format!("the key of {place} must be {key}")))
-        });
-    }
-    if field.is_list() {
-        let Value::Array(items) = value else {
-            return wrong(&format!(
-                "an array, because the field is repeated, of {}",
-                noun(&kind, value)
-            ));
-        };
-        return items.iter().enumerate().find_map(|(at, item)| {
-            alone(json!([item]))?;
-            misfit_in_value(&kind, item, &format!("{place}[{at}]"))
-        });
-    }
-    misfit_in_value(&kind, value, place)
-}
-
-/// The same for a value that is known not to fit, and stands alone.
-fn misfit_in_value(kind: &Kind, value: &Value, place: &str) -> Option<String> {
-    let simple = || {
-        format!(
-            "{place} must be {}, not {}",
-            noun(kind, value),
-            shown(value)
-        )
-    };
-    match kind {
-        Kind::Message(message) => misfit(message, value, place).or_else(|| Some(simple())),
-        _ => Some(simple()),
-    }
 }
 
 /// What a value of this kind looks like in JSON. Of names the ones like `found` come first.
@@ -210,8 +262,8 @@ fn shown_place(place: &str) -> &str {
     }
 }
 
-/// The beginning of a value, fit for a sentence.
-fn shown(value: &Value) -> String {
+/// The beginning of a value.
+fn beginning(value: &Value) -> String {
     let text = value.to_string();
     let mut shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
     if shown.len() < text.len() {

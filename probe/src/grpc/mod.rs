@@ -2,19 +2,24 @@
 //! of a call.
 //!
 //! Services and messages are described by `.proto` files, by a set of descriptors that `protoc`
-//! made, or by the server itself, which is asked by reflection. Everything here happens once,
-//! before the load begins: the load itself sends encoded messages and knows none of it.
+//! made, or by the server itself, which is asked by reflection: once, before the load begins. The
+//! load itself sends encoded messages; where a mix has templates in them, its workers have what is
+//! described here make them ([`describe`]).
 
 mod descriptors;
 mod json;
+mod mix;
 mod reflection;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use measure::foreign::Foreign;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 use serde_json::Value;
 
+use self::json::Quoting;
+pub use self::mix::describe;
 use self::reflection::Reflection;
 use crate::LoadError;
 use plan::protocol::{Call, CallKind};
@@ -54,24 +59,13 @@ impl Method {
     /// target could not be asked.
     pub fn find(plan: &Plan, source: &Source) -> Result<Method, LoadError> {
         let contact = &plan.contact();
-        let wanted = split(&contact.target.path);
-        let pool = match source {
-            Source::Proto {
-                files,
-                import_paths,
-            } => descriptors::compile(files, import_paths)?,
-            Source::Protoset(file) => descriptors::read_set(file)?,
-            Source::Reflection => {
-                let server =
-                    Reflection::new(contact).map_err(|error| crate::corrected(contact, error))?;
-                let service = wanted.map_or("", |(service, _)| service);
-                if !server.services.iter().any(|name| name == service) {
-                    return Err(no_service(contact, server.services).into());
-                }
-                server.describe(service)?
-            }
+        let wanted = Wanted {
+            contact,
+            path: &contact.target.path,
+            place: String::new(),
         };
-        Ok(Method(find(contact, &pool)?))
+        let pool = pool(contact, source, &[&wanted])?;
+        Ok(Method(wanted.find(&pool)?))
     }
 
     /// Which side streams.
@@ -90,31 +84,45 @@ impl Method {
     /// # Errors
     /// Names the place in the JSON that does not fit, and what is expected there.
     pub fn call(&self, json: Option<&str>) -> Result<Call, Invalid> {
-        let input = self.0.input();
         let messages = match json.map(parse).transpose()? {
             None => vec![Vec::new()],
-            Some(Value::Array(items)) if self.0.is_client_streaming() => {
-                let place = |at: usize| format!("[{at}]");
-                let encoded = items.iter().enumerate();
-                encoded
-                    .map(|(at, item)| json::encode(&input, item, &place(at)))
-                    .collect::<Result<_, _>>()?
-            }
-            Some(Value::Array(items)) if input.full_name() != json::LIST_VALUE => {
-                return Err(Invalid(format!(
-                    "{} takes one message, not a stream: give -b one JSON object, not an array of \
-                     {}",
-                    self.0.full_name(),
-                    items.len()
-                )));
-            }
-            Some(value) => vec![json::encode(&input, &value, "")?],
+            Some(value) => self.encode(&value, Quoting::Values).map_err(|misfit| {
+                let name = self.0.full_name();
+                Invalid(match misfit {
+                    Misfit::Many(count) => format!(
+                        "{name} takes one message, not a stream: give -b one JSON object, not an \
+                         array of {count}"
+                    ),
+                    Misfit::There(text) => format!("-b doesn't match the request message: {text}"),
+                })
+            })?,
         };
         Ok(Call {
             kind: self.kind(),
             messages,
             deadline_s: None,
         })
+    }
+
+    /// The messages that a value says.
+    fn encode(&self, value: &Value, quoting: Quoting) -> Result<Vec<Vec<u8>>, Misfit> {
+        let input = self.0.input();
+        match value {
+            Value::Array(items) if self.0.is_client_streaming() => {
+                let place = |at: usize| format!("[{at}]");
+                let encoded = items.iter().enumerate();
+                let encoded =
+                    encoded.map(|(at, item)| json::encode(&input, item, &place(at), quoting));
+                encoded.collect::<Result<_, _>>().map_err(Misfit::There)
+            }
+            Value::Array(items) if input.full_name() != json::LIST_VALUE => {
+                Err(Misfit::Many(items.len()))
+            }
+            value => match json::encode(&input, value, "", quoting) {
+                Ok(message) => Ok(vec![message]),
+                Err(text) => Err(Misfit::There(text)),
+            },
+        }
     }
 
     /// A message that the method answered with, as JSON.
@@ -145,46 +153,99 @@ fn split(path: &str) -> Option<(&str, &str)> {
     (!service.is_empty() && !method.is_empty()).then_some((service, method))
 }
 
-fn find(contact: &Contact, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {
-    let known = || {
-        let services = pool.services();
-        services.map(|service| service.full_name().to_owned())
-    };
-    let Some((service, method)) = split(&contact.target.path) else {
-        return Err(no_service(contact, known().collect()));
-    };
-    let Some(described) = pool.get_service_by_name(service) else {
-        return Err(no_service(contact, known().collect()));
-    };
-    let mut methods = described.methods();
-    methods.find(|found| found.name() == method).ok_or_else(|| {
-        let names = described.methods().map(|method| method.name().to_owned());
-        Invalid(format!(
-            "{service} has no method {method}; it has {}",
-            nearest_first(method, names.collect())
-        ))
-    })
+/// How JSON doesn't fit a method.
+enum Misfit {
+    /// So many messages where there may be one.
+    Many(usize),
+    /// What is wrong in a message, and where.
+    There(String),
 }
 
-/// The sentence for a path that names no service that there is.
-fn no_service(contact: &Contact, known: Vec<String>) -> Invalid {
-    let path = contact.target.path.trim_start_matches('/');
-    if known.is_empty() {
-        return Invalid("it doesn't define any services: give another file with --proto".into());
+/// A method that is looked for.
+struct Wanted<'w> {
+    contact: &'w Contact,
+    path: &'w str,
+    /// Where it is asked for, in front of messages.
+    place: String,
+}
+
+/// All that describes what is `wanted`. Only reflection talks to the target, once for all.
+fn pool(
+    contact: &Contact,
+    source: &Source,
+    wanted: &[&Wanted<'_>],
+) -> Result<DescriptorPool, LoadError> {
+    match source {
+        Source::Proto {
+            files,
+            import_paths,
+        } => Ok(descriptors::compile(files, import_paths)?),
+        Source::Protoset(file) => Ok(descriptors::read_set(file)?),
+        Source::Reflection => {
+            let server =
+                Reflection::new(contact).map_err(|error| crate::corrected(contact, error))?;
+            let mut services = BTreeSet::new();
+            for one in wanted {
+                let service = split(one.path).map_or("", |(service, _)| service);
+                if !server.services.iter().any(|name| name == service) {
+                    return Err(one.no_service(server.services).into());
+                }
+                services.insert(service);
+            }
+            server.describe(services)
+        }
     }
-    Invalid(match split(&contact.target.path) {
-        Some((service, _)) => format!(
-            "there's no service {service}; there is {}",
-            nearest_first(service, known)
-        ),
-        None => format!(
-            "{} doesn't name a method: write {}://HOST:PORT/package.Service/Method, with one of \
-             these services: {}",
-            contact.url(),
-            contact.target.scheme,
-            nearest_first(path, known)
-        ),
-    })
+}
+
+impl Wanted<'_> {
+    fn find(&self, pool: &DescriptorPool) -> Result<MethodDescriptor, Invalid> {
+        let known = || {
+            let services = pool.services();
+            services.map(|service| service.full_name().to_owned())
+        };
+        let Some((service, method)) = split(self.path) else {
+            return Err(self.no_service(known().collect()));
+        };
+        let Some(described) = pool.get_service_by_name(service) else {
+            return Err(self.no_service(known().collect()));
+        };
+        let mut methods = described.methods();
+        methods.find(|found| found.name() == method).ok_or_else(|| {
+            let names = described.methods().map(|method| method.name().to_owned());
+            Invalid(format!(
+                "{}{service} has no method {method}; it has {}",
+                self.place,
+                nearest_first(method, names.collect())
+            ))
+        })
+    }
+
+    /// The sentence for a path that names no service that there is.
+    fn no_service(&self, known: Vec<String>) -> Invalid {
+        let Wanted {
+            contact,
+            path,
+            place,
+        } = self;
+        if known.is_empty() {
+            return Invalid(
+                "it doesn't define any services: give another file with --proto".into(),
+            );
+        }
+        Invalid(match split(path) {
+            Some((service, _)) => format!(
+                "{place}there's no service {service}; there is {}",
+                nearest_first(service, known)
+            ),
+            None => format!(
+                "{place}{} doesn't name a method: write {}://HOST:PORT/package.Service/Method, \
+                 with one of these services: {}",
+                contact.url(),
+                contact.target.scheme,
+                nearest_first(path.trim_start_matches('/'), known)
+            ),
+        })
+    }
 }
 
 /// A list for a sentence, with what is most like `wanted` in front.

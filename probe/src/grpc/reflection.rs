@@ -57,10 +57,16 @@ impl Reflection {
         )))
     }
 
-    /// All files that describe `service`.
-    pub(super) fn describe(&self, service: &str) -> Result<DescriptorPool, LoadError> {
+    /// All files that describe `services`.
+    pub(super) fn describe<'s>(
+        &self,
+        services: impl IntoIterator<Item = &'s str>,
+    ) -> Result<DescriptorPool, LoadError> {
         let mut files = BTreeMap::new();
-        let mut questions = vec![Question::FileContainingSymbol(service.to_owned())];
+        let names: Vec<&str> = services.into_iter().collect();
+        let service = names.join(" and ");
+        let symbols = names.iter().map(|name| (*name).to_owned());
+        let mut questions: Vec<Question> = symbols.map(Question::FileContainingSymbol).collect();
         for _ in 0..ROUNDS_MAX {
             self.gather(questions, &mut files)?;
             descriptors::add_built_in(&mut files);
@@ -247,6 +253,24 @@ mod tests {
         answering(move |questions| questions.into_iter().map(&answer).collect())
     }
 
+    #[test]
+    fn all_services_are_asked_for_in_one_call() {
+        let calls = std::rc::Rc::new(std::cell::Cell::new(0));
+        let counted = std::rc::Rc::clone(&calls);
+        let files = [file(0, &[]), file(1, &[])];
+        let one = answering(move |questions| {
+            counted.set(counted.get() + 1);
+            let found = questions.iter().zip(&files).map(|(_, file)| {
+                Answer::Files(Files {
+                    file_descriptor_proto: vec![file.encode_to_vec()],
+                })
+            });
+            found.collect()
+        });
+        let pool = one.describe(["p0", "p1"]).unwrap();
+        assert_eq!((pool.files().count(), calls.get()), (2, 1));
+    }
+
     fn answering(answers: impl Fn(Vec<Question>) -> Vec<Answer> + 'static) -> Reflection {
         Reflection {
             ask: Box::new(move |questions| Ok(Some(answers(questions)))),
@@ -274,7 +298,7 @@ mod tests {
     fn a_server_that_brings_one_file_at_a_time_is_asked_for_the_imports() {
         let mut files = chain(3);
         files[3].dependency = vec!["google/protobuf/timestamp.proto".into()];
-        let pool = server(&files).describe("p0").unwrap();
+        let pool = server(&files).describe(["p0"]).unwrap();
         let names = pool.files().map(|file| file.name().to_owned());
         let names: Vec<String> = names.collect();
         for name in ["0.proto", "3.proto", "google/protobuf/timestamp.proto"] {
@@ -314,7 +338,7 @@ mod tests {
             (answering(|_| Vec::new()), "p0", "left a request unanswered"),
         ];
         for (server, service, part) in table {
-            let text = server.describe(service).unwrap_err().to_string();
+            let text = server.describe([service]).unwrap_err().to_string();
             assert!(text.contains(part), "{text}");
             assert!(
                 text.starts_with("grpc://x:1/: ") && text.contains("--proto"),

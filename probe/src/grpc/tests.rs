@@ -4,6 +4,7 @@ use prost::Message as _;
 use tempfile::TempDir;
 
 use super::*;
+use plan::method::Encoder as _;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proto");
 
@@ -205,6 +206,110 @@ fn json_that_does_not_fit_is_told_its_place_and_what_is_expected() {
     for (json, part) in MISFITS {
         let Invalid(text) = method.call(Some(json)).unwrap_err();
         assert!(text.contains(part), "{json}: {text}");
+    }
+}
+
+#[test]
+fn a_body_of_a_mix_is_told_its_place_and_its_values_only_where_nobody_filled_them_in() {
+    let method = zoo("Feed");
+    for (json, part) in MISFITS {
+        let text = method.messages(json.as_bytes(), true).unwrap_err();
+        assert!(
+            text.contains(&part.replace("-b isn", "the body isn")),
+            "{json}: {text}"
+        );
+    }
+    let table = [
+        (
+            r#"{"small": "canary"}"#,
+            "the body doesn't match the request message: small must be a 32-bit integer, not that \
+             text",
+        ),
+        (
+            r#"{"at": "canary"}"#,
+            "the body doesn't match the request message: at must be a time such as \
+             \"2026-01-31T12:00:00Z\", not that text",
+        ),
+        (
+            "{\n\"small\": canary}",
+            "the body isn't valid JSON in line 2, column 10: put {{values}} that are text in quotes",
+        ),
+        (
+            "[{}, {}]",
+            "zoo.v1.Zoo.Feed takes one message, not a stream: write one JSON object, not an array of 2",
+        ),
+    ];
+    for (json, expected) in table {
+        assert_eq!(
+            method.messages(json.as_bytes(), false).unwrap_err(),
+            expected
+        );
+    }
+    let count = |name: &str, json: &[u8]| {
+        let method = zoo(name);
+        let messages = method.messages(json, false).unwrap();
+        let same = std::str::from_utf8(json).unwrap();
+        let same = Some(same).filter(|text| !text.trim().is_empty());
+        assert_eq!(messages, method.call(same).unwrap().messages);
+        messages.len()
+    };
+    assert_eq!(count("Feed", b" \n"), 1);
+    assert_eq!(
+        count("Feed", br#"{"small": 3, "animal": {"kind": "KIND_LION"}}"#),
+        1
+    );
+    assert_eq!(count("FeedAll", br#"[{"small": 1}, {}]"#), 2);
+    assert_eq!(count("Talk", b"[]"), 0);
+    assert_eq!(count("List", b"[1, 2]"), 1);
+}
+
+#[test]
+fn the_methods_of_a_mix_are_found_and_what_is_not_there_says_where_it_is_called() {
+    let describe = |paths: &[&str], headers: &[(&str, &str)]| {
+        let mut plan = Plan::new("grpc://localhost:1/zoo.v1.Zoo/Feed").unwrap();
+        let steps = (1..).zip(paths).map(|(line, path)| plan::Step {
+            name: String::new(),
+            weight: 1,
+            target: plan::Target::parse(&format!("grpc://localhost:1/{path}")).unwrap(),
+            request: plan.request.clone(),
+            body_is_template: false,
+            expect: Vec::new(),
+            at: Some(format!("a.http:{line}")),
+        });
+        let mut workload = plan::Workload::new(steps.collect());
+        let fields = headers.iter();
+        workload.steps[0].request.headers = fields
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        plan.workload = Some(workload);
+        describe(&plan, &proto("zoo.proto")).map_err(|error| error.to_string())
+    };
+    let paths = ["zoo.v1.Zoo/Feed", "zoo.v1.Zoo/Talk", "zoo.v1.Zoo/Feed"];
+    let methods = describe(&paths, &[("a", "{{b}}")]).unwrap();
+    let kind = |path: &str| methods.of(path).map(|method| method.kind());
+    assert_eq!(kind("/zoo.v1.Zoo/Feed"), Some(CallKind::Unary));
+    assert_eq!(kind("/zoo.v1.Zoo/Talk"), Some(CallKind::Bidirectional));
+    assert_eq!(kind("/zoo.v1.Zoo/Close"), None);
+    let table = [
+        (
+            "zoo.v1.Zoo/Fed",
+            &[][..],
+            "a.http:2: zoo.v1.Zoo has no method Fed; it has Feed, ",
+        ),
+        (
+            "zoo.v1.Zo/Feed",
+            &[],
+            "a.http:2: there's no service zoo.v1.Zo; there is zoo.v1.Zoo",
+        ),
+        (
+            "zoo.v1.Zoo/Feed",
+            &[("a-bin", "!")],
+            "a.http:1: the name of the metadata a-bin ends in -bin, so its value must be base64",
+        ),
+    ];
+    for (path, headers, expected) in table {
+        let text = describe(&["zoo.v1.Zoo/Feed", path], headers).unwrap_err();
+        assert!(text.starts_with(expected), "{text}");
     }
 }
 

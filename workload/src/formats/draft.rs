@@ -4,14 +4,15 @@ use measure::foreign::Foreign;
 use plan::workload::{STEPS_MAX, WEIGHT_MAX};
 use plan::{Expect, Invalid, Request, Step};
 
-use super::{Defaults, Source, Targets, url};
+use super::url::{self, Asked};
+use super::{Defaults, Source, Targets};
 
 /// The most bytes that all requests of a file have together.
 const HELD_BYTES_MAX: usize = 256 << 20;
 /// So many kinds of notes are told.
 const NOTES_MAX: usize = 20;
 /// Methods that are recognised in small letters, too (RFC 9110 §9.3, RFC 5789, RFC 4918 §9).
-const METHODS: [&str; 16] = [
+const METHODS: [&str; 17] = [
     "GET",
     "HEAD",
     "POST",
@@ -28,7 +29,13 @@ const METHODS: [&str; 16] = [
     "MOVE",
     "LOCK",
     "UNLOCK",
+    CALL,
 ];
+/// What stands in the place of a method where a method of gRPC is called, as JetBrains' editor
+/// writes it.
+const CALL: &str = "GRPC";
+/// What HTTP/2 has in that place.
+const METHOD_OF_CALLS: &str = "POST";
 
 /// A request as a file gives it.
 #[derive(Debug, Default)]
@@ -172,6 +179,8 @@ pub(super) struct Collector<'s> {
     source: &'s Source<'s>,
     defaults: &'s Defaults,
     steps: Vec<Step>,
+    /// What the first of them asks for, and its line.
+    first: Option<(Asked, usize)>,
     /// Bytes that the steps have.
     held: usize,
     notes: Vec<Note>,
@@ -191,6 +200,7 @@ impl<'s> Collector<'s> {
             source,
             defaults,
             steps: Vec::new(),
+            first: None,
             held: 0,
             notes: Vec::new(),
         }
@@ -221,13 +231,16 @@ impl<'s> Collector<'s> {
             );
             return Err(source.mistake(line, what));
         }
-        let headers = self.headers(line, draft.headers);
+        let method = self.method(line, draft.method)?;
+        let asked = asked(&method);
+        self.check_alike(line, asked)?;
+        let headers = self.headers(line, draft.headers, asked);
         let host = headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let host = host.map(|(_, value)| &**value);
-        let place = url::place(&draft.url, host).map_err(|what| source.mistake(line, what))?;
-        let method = self.method(line, draft.method)?;
+        let place = url::place(&draft.url, host, asked);
+        let place = place.map_err(|what| source.mistake(line, what))?;
         let (body, body_is_template) = match (draft.body, &self.defaults.body) {
             (Some(body), _) => (body.bytes, body.is_template),
             (None, Some(body)) => (body.clone(), false),
@@ -243,28 +256,51 @@ impl<'s> Collector<'s> {
             );
             return Err(source.mistake(line, what));
         }
+        let expect = self.expected(draft.labels.expect, asked)?;
         let name = draft.labels.name;
-        let name = name.unwrap_or_else(|| format!("{method} {}", place.path));
+        let name = name.unwrap_or_else(|| called(&method, &place.path));
         self.steps.push(Step {
             // It is shown wherever there are figures.
             name: Foreign::new(name).to_string(),
             weight: draft.labels.weight.map_or(1, |(weight, _)| weight),
             target: place.target,
             request: Request {
-                method,
+                method: sent_as(method),
                 headers,
                 body,
             },
             body_is_template,
-            expect: draft
-                .labels
-                .expect
-                .into_iter()
-                .map(|(one, _)| one)
-                .collect(),
+            expect,
             at: Some(format!("{}:{line}", source.name)),
         });
         Ok(())
+    }
+
+    /// Refuses a call among requests of HTTP, and the other way round.
+    fn check_alike(&mut self, line: usize, asked: Asked) -> Result<(), Invalid> {
+        let (first, first_line) = *self.first.get_or_insert((asked, line));
+        let what = match (first, asked) {
+            (Asked::Http, Asked::Call) => "a gRPC call stands among requests of HTTP",
+            (Asked::Call, Asked::Http) => "a request of HTTP stands among gRPC calls",
+            _ => return Ok(()),
+        };
+        let what = format!(
+            "{what} (the first is in line {first_line}), and a run speaks one protocol: give each \
+             kind a file of its own"
+        );
+        Err(self.source.mistake(line, what))
+    }
+
+    /// What answers to a request must be. A call has nothing to be looked into.
+    fn expected(&self, given: Vec<(Expect, usize)>, asked: Asked) -> Result<Vec<Expect>, Invalid> {
+        match given.first().filter(|_| asked == Asked::Call) {
+            Some((_, line)) => Err(self.source.mistake(
+                *line,
+                "`@expect` is about answers of HTTP, and a gRPC call is judged by its own status: \
+                 remove it",
+            )),
+            None => Ok(given.into_iter().map(|(one, _)| one).collect()),
+        }
     }
 
     fn method(&self, line: usize, given: Option<String>) -> Result<String, Invalid> {
@@ -288,7 +324,12 @@ impl<'s> Collector<'s> {
     }
 
     /// The fields of a request, with those of the defaults that it doesn't set itself.
-    fn headers(&mut self, line: usize, own: Vec<(String, String)>) -> Vec<(String, String)> {
+    fn headers(
+        &mut self,
+        line: usize,
+        own: Vec<(String, String)>,
+        asked: Asked,
+    ) -> Vec<(String, String)> {
         let is_set = |name: &str| own.iter().any(|(set, _)| set.eq_ignore_ascii_case(name));
         let missing = self.defaults.headers.iter();
         let missing: Vec<_> = missing.filter(|(name, _)| !is_set(name)).cloned().collect();
@@ -298,6 +339,12 @@ impl<'s> Collector<'s> {
             headers.retain(|header| !is_length(header));
             let what = "`Content-Length` is ignored: it's computed from each body";
             self.note(line, "content-length", what);
+        }
+        let is_type = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+        if asked == Asked::Call && headers.iter().any(is_type) {
+            headers.retain(|header| !is_type(header));
+            let what = "`Content-Type` is ignored: that of a call is gRPC's";
+            self.note(line, "content-type", what);
         }
         headers
     }
@@ -316,6 +363,30 @@ impl<'s> Collector<'s> {
             steps: self.steps,
             notes: notes.collect(),
         })
+    }
+}
+
+/// What a method asks for.
+pub(super) fn asked(method: &str) -> Asked {
+    match method == CALL {
+        true => Asked::Call,
+        false => Asked::Http,
+    }
+}
+
+/// The method as HTTP has it.
+pub(super) fn sent_as(method: String) -> String {
+    match asked(&method) {
+        Asked::Call => METHOD_OF_CALLS.to_owned(),
+        Asked::Http => method,
+    }
+}
+
+/// What a request without a name is called.
+pub(super) fn called(method: &str, path: &str) -> String {
+    match asked(method) {
+        Asked::Call => path.trim_start_matches('/').to_owned(),
+        Asked::Http => format!("{method} {path}"),
     }
 }
 

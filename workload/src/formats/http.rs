@@ -273,7 +273,8 @@ fn begins_request(line: &[u8]) -> bool {
         .unwrap_or_default()
         .strip_prefix(b" ")
         .unwrap_or_default();
-    url.starts_with(b"http://") || url.starts_with(b"https://")
+    let schemes = [&b"http://"[..], b"https://", b"grpc://", b"grpcs://"];
+    line.starts_with(b"GRPC ") || schemes.iter().any(|scheme| url.starts_with(scheme))
 }
 
 /// The method of a request line, if it has one, and what follows it. A URL can't be taken for a

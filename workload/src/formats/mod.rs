@@ -97,23 +97,29 @@ pub struct Defaults {
 }
 
 /// A URL as the only request of a load: its path and query, the values of the fields and the body
-/// may have templates.
+/// may have templates. Of a gRPC call the path may not.
 ///
 /// # Errors
 /// A URL that cannot be loaded.
 pub fn of_url(url: &str, request: &Defaults) -> Result<Step, Invalid> {
-    let place = url::place(url, None).map_err(Invalid)?;
     let body = request.body.clone();
-    let method = request.method.clone().unwrap_or_else(|| {
-        let method = if body.is_some() { "POST" } else { "GET" };
-        method.to_owned()
-    });
+    let of_calls = |start: &str| {
+        url.get(..start.len())
+            .is_some_and(|it| it.eq_ignore_ascii_case(start))
+    };
+    let method = match (&request.method, &body) {
+        _ if of_calls("grpc://") || of_calls("grpcs://") => "GRPC",
+        (Some(method), _) => method,
+        (None, Some(_)) => "POST",
+        (None, None) => "GET",
+    };
+    let place = url::place(url, None, draft::asked(method)).map_err(Invalid)?;
     Ok(Step {
-        name: format!("{method} {}", place.path),
+        name: draft::called(method, &place.path),
         weight: 1,
         target: place.target,
         request: Request {
-            method,
+            method: draft::sent_as(method.to_owned()),
             headers: request.headers.clone(),
             body: body.unwrap_or_default(),
         },

@@ -12,12 +12,21 @@ pub(super) struct Place {
     pub(super) path: String,
 }
 
+/// What a request line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A request of HTTP.
+    Http,
+    /// A call of gRPC.
+    Call,
+}
+
 /// Takes a URL apart. `host` is the `Host` field of the request, for URLs that are only a path
 /// (RFC 9112 §3.2.1); with its port 443 or 8443 it is taken for one with TLS.
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
+pub(super) fn place(url: &str, host: Option<&str>, asked: Asked) -> Result<Place, String> {
     if url == "*" {
         return Err("`*` is no URL to load: write http://HOST[:PORT]/PATH".to_owned());
     }
@@ -43,11 +52,24 @@ pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
     if authority.contains(char::is_whitespace) {
         return Err("the host has a space in it: write http://HOST[:PORT]/PATH".to_owned());
     }
-    if ["ws", "wss", "grpc", "grpcs"].contains(&&*scheme.to_ascii_lowercase()) {
-        return Err(format!(
-            "targets are http:// or https://: give {scheme}:// a run of its own, with its URL as \
-             the argument"
-        ));
+    let scheme = match (&*scheme.to_ascii_lowercase(), asked) {
+        (ws @ ("ws" | "wss"), _) => {
+            return Err(format!(
+                "targets aren't {ws}://: give the WebSocket a run of its own, with its URL as the \
+                 argument"
+            ));
+        }
+        (grpc @ ("grpc" | "grpcs"), Asked::Http) => {
+            return Err(format!(
+                "a {grpc}:// URL is called: write `GRPC` as the method of the request"
+            ));
+        }
+        ("http" | "grpc", Asked::Call) => "grpc",
+        ("https" | "grpcs", Asked::Call) => "grpcs",
+        _ => scheme,
+    };
+    if asked == Asked::Call {
+        check_method(path)?;
     }
     let origin = format!("{scheme}://{authority}");
     let mut target = Target::parse(&origin).map_err(|Invalid(what)| what)?;
@@ -57,6 +79,30 @@ pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
         target,
         path: without_query,
     })
+}
+
+/// Complains of a path that names no method of gRPC.
+fn check_method(path: &str) -> Result<(), String> {
+    if has_braces(path.as_bytes()) {
+        return Err(
+            "a template can't be in the path of a call: the method can't change per request; \
+                    write a request for each method"
+                .to_owned(),
+        );
+    }
+    let names = path
+        .strip_prefix('/')
+        .and_then(|path| path.rsplit_once('/'));
+    match names {
+        Some((service, method))
+            if !service.is_empty() && !method.is_empty() && !path.contains(['?', '#']) =>
+        {
+            Ok(())
+        }
+        _ => Err("the path of a call is /package.Service/Method: write GRPC \
+                  HOST[:PORT]/package.Service/Method"
+            .to_owned()),
+    }
 }
 
 /// What VS Code's REST Client guesses from a port.
@@ -155,7 +201,7 @@ mod tests {
             ),
         ];
         for (url, host, origin, whole, path) in table {
-            let place = place(url, host).unwrap();
+            let place = place(url, host, Asked::Http).unwrap();
             let Target { scheme, .. } = &place.target;
             assert_eq!(
                 format!("{scheme}://{}", place.target.authority()),
@@ -186,14 +232,47 @@ mod tests {
             ("http://me:secret@x/", "credentials in URLs aren't sent"),
             ("http:///a", "host is missing"),
             ("ws://x/", "a run of its own"),
+            ("grpc://x/a.B/C", "write `GRPC` as the method"),
             ("ftp://x/", "doesn't know ftp"),
         ];
         for (url, part) in table {
-            let what = place(url, None).unwrap_err();
+            let what = place(url, None, Asked::Http).unwrap_err();
             assert!(
                 what.contains(part) && !what.contains("secret"),
                 "{url}: {what}"
             );
+        }
+    }
+
+    #[test]
+    fn a_call_names_a_method_and_speaks_grpc_whatever_its_scheme() {
+        let table = [
+            ("x:1/a.B/C", "grpc://x:1"),
+            ("http://x/a.B/C", "grpc://x"),
+            ("grpc://x/a.B/C", "grpc://x"),
+            ("HTTPS://x/a.B/C", "grpcs://x"),
+            ("grpcs://x:9/a.B/C", "grpcs://x:9"),
+        ];
+        for (url, origin) in table {
+            let Place { target, path } = place(url, None, Asked::Call).unwrap();
+            let found = format!("{}://{}", target.scheme, target.authority());
+            assert_eq!((&*found, &*target.path), (origin, "/a.B/C"), "{url}");
+            assert_eq!(path, target.path);
+        }
+        let table = [
+            ("x:1", "is /package.Service/Method"),
+            ("x:1/a.B", "is /package.Service/Method"),
+            ("x:1/a.B/", "is /package.Service/Method"),
+            ("x:1//C", "is /package.Service/Method"),
+            ("x:1/a.B/C?d=e", "is /package.Service/Method"),
+            ("x:1/a.B/{{c}}", "the method can't change per request"),
+            ("{{x}}/a.B/C", "the server can't change per request"),
+            ("ws://x/a.B/C", "a run of its own"),
+            ("ftp://x/a.B/C", "doesn't know ftp"),
+        ];
+        for (url, part) in table {
+            let what = place(url, None, Asked::Call).unwrap_err();
+            assert!(what.contains(part), "{url}: {what}");
         }
     }
 }

@@ -12,6 +12,8 @@ pub(super) enum Escape {
     Host,
     /// Control characters become spaces (RFC 9110 §5.5).
     Field,
+    /// The same, and what isn't ASCII becomes a question mark (gRPC over HTTP/2, ASCII-Value).
+    Metadata,
     /// What may not stand in a string of JSON is escaped (RFC 8259 §7).
     Json,
 }
@@ -24,6 +26,7 @@ impl Escape {
             Escape::Percent => &UNRESERVED,
             Escape::Host => &HOST,
             Escape::Field => &FIELD,
+            Escape::Metadata => &METADATA,
             Escape::Json => &JSON,
         };
         let mut rest = value;
@@ -45,7 +48,8 @@ impl Escape {
         let short = |letter: u8| [b'\\', letter];
         match (self, byte) {
             (Escape::Percent | Escape::Host, _) => out.extend_from_slice(&[b'%', high, low]),
-            (Escape::Field, _) => out.push(b' '),
+            (Escape::Metadata, 0x80..) => out.push(b'?'),
+            (Escape::Field | Escape::Metadata, _) => out.push(b' '),
             (Escape::Json, b'"' | b'\\') => out.extend_from_slice(&short(byte)),
             (Escape::Json, b'\n') => out.extend_from_slice(&short(b'n')),
             (Escape::Json, b'\r') => out.extend_from_slice(&short(b'r')),
@@ -61,6 +65,7 @@ impl Escape {
 static UNRESERVED: [bool; 256] = letters_digits_and(b"-._~");
 static HOST: [bool; 256] = letters_digits_and(b"-._~!$&'()*+,;=%:[]");
 static FIELD: [bool; 256] = all_but(b"\x7f", Some(b'\t'));
+static METADATA: [bool; 256] = printable();
 static JSON: [bool; 256] = all_but(b"\"\\", None);
 
 const fn letters_digits_and(marks: &[u8]) -> [bool; 256] {
@@ -74,6 +79,17 @@ const fn letters_digits_and(marks: &[u8]) -> [bool; 256] {
     while at < marks.len() {
         table[marks[at] as usize] = true;
         at += 1;
+    }
+    table
+}
+
+/// The printable characters of ASCII.
+const fn printable() -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = b' ';
+    while byte <= b'~' {
+        table[byte as usize] = true;
+        byte += 1;
     }
     table
 }
@@ -163,7 +179,7 @@ mod tests {
 
     #[test]
     fn values_are_escaped_as_their_place_demands() {
-        let table: [(Escape, &[u8], &[u8]); 12] = [
+        let table: [(Escape, &[u8], &[u8]); 13] = [
             (Escape::AsIs, b"a\r\n\0\xff", b"a\r\n\0\xff"),
             (Escape::Percent, b"", b""),
             (Escape::Percent, b"aZ09-._~", b"aZ09-._~"),
@@ -177,6 +193,7 @@ mod tests {
             (Escape::Host, b"[::1]/@ \n", b"[::1]%2F%40%20%0A"),
             (Escape::Field, b"a\tb c\x80\xff\"", b"a\tb c\x80\xff\""),
             (Escape::Field, b"\r\nX: y\0\x7f", b"  X: y  "),
+            (Escape::Metadata, "a ~\r\n\t\x7fü".as_bytes(), b"a ~    ??"),
             (Escape::Json, "ü/a b".as_bytes(), "ü/a b".as_bytes()),
             (Escape::Json, b"\"\\\n\r\t", b"\\\"\\\\\\n\\r\\t"),
             (Escape::Json, b"\0\x1f\x7f", b"\\u0000\\u001F\x7f"),

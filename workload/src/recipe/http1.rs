@@ -5,7 +5,7 @@ use proto::http1::request::RequestSpec;
 
 use super::escape::Escape;
 use super::ops::{Program, constant_value};
-use super::parts::{Parts, escape_of, sample};
+use super::parts::{Parts, sample};
 use super::template::Template;
 
 /// The head of a request up to its body. `body_bytes` is the length of the body if that is the same
@@ -29,10 +29,10 @@ pub(super) fn head(
     head.text(origin.as_bytes());
     head.template(&parts.path, Escape::Percent);
     head.text(b" HTTP/1.1\r\n");
-    field(&mut head, "Host", &parts.host());
+    field(&mut head, ("Host", &parts.host()), parts);
     for (name, template) in &parts.fields {
         if !name.eq_ignore_ascii_case("host") {
-            field(&mut head, name, template);
+            field(&mut head, (name, template), parts);
         }
     }
     let always = matches!(parts.method, "POST" | "PUT" | "PATCH");
@@ -50,8 +50,8 @@ pub(super) fn head(
     Ok(head.finished())
 }
 
-fn field(head: &mut Program, name: &str, template: &Template) {
-    let escape = escape_of(name);
+fn field(head: &mut Program, (name, template): (&str, &Template), parts: &Parts<'_>) {
+    let escape = parts.escape_of(name);
     head.text(name.as_bytes());
     head.text(b": ");
     match constant_value(template, escape) {

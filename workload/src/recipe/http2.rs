@@ -6,7 +6,7 @@ use proto::http2::hpack::block;
 
 use super::escape::Escape;
 use super::ops::{Program, constant_value};
-use super::parts::{Parts, escape_of, sample};
+use super::parts::{Parts, sample};
 use super::template::Template;
 
 /// The block of a request. `body_bytes` is the length of the body if that is the same every time.
@@ -26,7 +26,7 @@ pub(super) fn head(parts: &Parts<'_>, body_bytes: Option<usize>) -> Result<Progr
                 &mut head,
                 &name.to_ascii_lowercase(),
                 value,
-                escape_of(name),
+                parts.escape_of(name),
             );
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn head(parts: &Parts<'_>, body_bytes: Option<usize>) -> Result<Progr
     Ok(head.finished())
 }
 
-fn field(head: &mut Program, name: &str, template: &Template, escape: Escape) {
+pub(super) fn field(head: &mut Program, name: &str, template: &Template, escape: Escape) {
     match constant_value(template, escape) {
         Some(constant) => block::field(name.as_bytes(), &constant, head.text_mut()),
         None => {

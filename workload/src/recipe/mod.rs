@@ -10,6 +10,7 @@
 mod chance;
 mod escape;
 mod functions;
+mod grpc;
 mod http1;
 mod http2;
 mod ops;
@@ -20,8 +21,9 @@ mod template;
 mod tests;
 
 use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
 
-use plan::{Invalid, Step};
+use plan::{Invalid, Redaction, Step};
 
 pub use self::chance::{Chance, Clock};
 pub use self::ops::Values;
@@ -42,6 +44,11 @@ pub enum Encoding {
     },
     /// As a block of fields that any connection can send, and the body behind it.
     Http2,
+    /// The same of a gRPC call, with the JSON of its messages as the body.
+    Grpc {
+        /// Sent as `grpc-timeout`.
+        timeout: Option<Duration>,
+    },
 }
 
 /// A step with templates, ready to be made into requests. Workers share it.
@@ -52,6 +59,13 @@ pub struct Recipe {
     is_http2: bool,
     is_head: bool,
     environment: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Recipe {
+    /// What it is made of may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recipe")
+    }
 }
 
 impl Recipe {
@@ -95,10 +109,13 @@ impl Recipe {
             Encoding::Http1 {
                 keep_alive,
                 absolute,
-            } => http1::head(&parts, (keep_alive, absolute), body_bytes),
-            Encoding::Http2 => http2::head(&parts, body_bytes),
+            } => {
+                http1::head(&parts, (keep_alive, absolute), body_bytes).map_err(|bad| invalid(&bad))
+            }
+            Encoding::Http2 => http2::head(&parts, body_bytes).map_err(|bad| invalid(&bad)),
+            Encoding::Grpc { timeout } => grpc::head(&parts, timeout).map_err(|bad| invalid(&bad)),
         };
-        let head = head.map_err(|misuse| invalid(&misuse))?;
+        let head = head?;
         Ok(Some(Recipe {
             needs: Needs {
                 data: head.needs.data || body.needs.data,
@@ -107,10 +124,15 @@ impl Recipe {
             },
             head,
             body,
-            is_http2: encoding == Encoding::Http2,
+            is_http2: !matches!(encoding, Encoding::Http1 { .. }),
             is_head: step.request.method == "HEAD",
             environment: parts.environment(),
         }))
+    }
+
+    /// The body, if it is the same every time.
+    pub(crate) fn constant_body(&self) -> Option<&[u8]> {
+        self.body.constant()
     }
 
     /// Whether requests need a row of the data file.
@@ -135,8 +157,16 @@ impl Recipe {
         told.map(|(name, value)| (&**name, &**value))
     }
 
+    /// Has `redaction` know what of the environment is in the requests: whatever a variable is
+    /// called, it may be a secret.
+    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+        let hidden = self.environment();
+        redaction.learn(hidden.map(|(_, value)| ("authorization", value)), "");
+    }
+
     /// Appends a request. For HTTP/1.1 it is the whole request, and 0 is returned. For HTTP/2 it is
-    /// the block of its fields and then its body, and where in `out` the body begins is returned.
+    /// the block of its fields and then its body, and where in `out` the body begins is returned;
+    /// of a gRPC call the body is JSON, for the caller to encode.
     ///
     /// `row` has the values of the data row by column; it is asked for none if
     /// [`uses_data`](Recipe::uses_data) is false. Allocates nothing once `out` and `chance` have

@@ -15,6 +15,8 @@ pub(super) struct Parts<'s> {
     pub(super) fields: Vec<(&'s str, Template)>,
     pub(super) body: Template,
     pub(super) body_kind: BodyKind,
+    /// Whether it is a gRPC call, whose fields are metadata and whose body is JSON.
+    pub(super) is_call: bool,
 }
 
 /// Fields whose values decide where a message ends, or what becomes of its connection.
@@ -34,6 +36,7 @@ impl<'s> Parts<'s> {
     /// # Errors
     /// What is wrong, without where the step stands.
     pub(super) fn of(step: &'s Step, known: &Known<'_>) -> Result<Parts<'s>, String> {
+        let is_call = step.target.is_grpc();
         let path = Template::parse(step.target.path.as_bytes(), "the path", known)?;
         let mut fields = Vec::with_capacity(step.request.headers.len());
         for (name, value) in &step.request.headers {
@@ -48,6 +51,12 @@ impl<'s> Parts<'s> {
                      used: write it out, or drop it"
                 ));
             }
+            if is_call && is_binary(name) && !value.is_text() {
+                return Err(format!(
+                    "{place} can't have values put into it: a name that ends in -bin has base64, \
+                     which is checked before the load; write it out"
+                ));
+            }
             fields.push((&**name, value));
         }
         let body = &*step.request.body;
@@ -59,9 +68,13 @@ impl<'s> Parts<'s> {
             method: &step.request.method,
             target: &step.target,
             path,
-            body_kind: body_kind(&fields),
+            body_kind: match is_call {
+                true => BodyKind::Json,
+                false => body_kind(&fields),
+            },
             fields,
             body,
+            is_call,
         };
         match parts.field("content-length") {
             Some(_) if !parts.body.is_text() => Err(
@@ -106,15 +119,26 @@ impl<'s> Parts<'s> {
         let fields = self.fields.iter();
         fields.map(|(name, value)| (*name, sample(value))).collect()
     }
-}
 
-/// What a field does to the values in it.
-pub(super) fn escape_of(name: &str) -> Escape {
-    match name.eq_ignore_ascii_case("host") {
-        true => Escape::Host,
-        false => Escape::Field,
+    /// What a field does to the values in it.
+    pub(super) fn escape_of(&self, name: &str) -> Escape {
+        match name.eq_ignore_ascii_case("host") {
+            true => Escape::Host,
+            false if self.is_call => Escape::Metadata,
+            false => Escape::Field,
+        }
     }
 }
+
+/// Whether metadata of this name has bytes, in base64.
+fn is_binary(name: &str) -> bool {
+    let end = name.len().checked_sub(BINARY.len());
+    let end = end.and_then(|at| name.get(at..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(BINARY))
+}
+
+/// How names of metadata end that has bytes.
+const BINARY: &str = "-bin";
 
 /// A template of which everything was text once, so that its sample is, too.
 pub(super) fn sample(template: &Template) -> String {

@@ -226,9 +226,7 @@ fn the_environment_is_read_once_and_in_no_message() {
     assert!(scrubbed.starts_with("you sent redacted:"), "{scrubbed}");
     signed.request.headers.push(("b ad".into(), "x".into()));
     for encoding in [HTTP1, Encoding::Http2] {
-        let text = recipe(&signed, encoding)
-            .err()
-            .expect("a name with a space");
+        let text = recipe(&signed, encoding).expect_err("a name with a space");
         assert!(
             !text.contains("canary") && text.starts_with("a.http:3: "),
             "{text}"

@@ -369,7 +369,6 @@ const NOT_HONOURED: &[(&str, &str)] = &[
         "websocket ws://x/",
         "1: WEBSOCKET requests can't be in a mix",
     ),
-    ("GRPC x/p.S/M", "1: GRPC requests can't be in a mix"),
     (
         "POST http://x/\nX-REQUEST-TYPE: GraphQL",
         "2: `X-Request-Type: GraphQL`",
@@ -393,6 +392,83 @@ const NOT_HONOURED: &[(&str, &str)] = &[
 fn what_cannot_be_honoured_is_refused_by_name() {
     mistakes(NOT_HONOURED);
 }
+
+#[test]
+fn calls_are_read_as_jetbrains_editor_writes_them() {
+    check(&[
+        ("GRPC x:1/p.S/M", &["\"p.S/M\" 1 POST grpc://x:1/p.S/M"]),
+        (
+            "### get\n# @weight 3\nGRPC grpc://x:1/p.S/M\nA: {{b}}\nx-bin: AP8\n\n{\"c\": {{d}}}",
+            &["\"get\" 3 POST grpc://x:1/p.S/M [A: {{b}}] [x-bin: AP8] +\"{\\\"c\\\": {{d}}}\""],
+        ),
+        (
+            "@h = x:1\ngrpc http://{{h}}/p.S/M\n\n< bytes.bin\n###\nGRPC https://{{h}}\n    /p.S/N",
+            &[
+                "\"p.S/M\" 1 POST grpc://x:1/p.S/M \"\\0\u{fffd}\"",
+                "\"p.S/N\" 1 POST grpcs://x:1/p.S/N",
+            ],
+        ),
+        (
+            "GRPC /p.S/M\nHost: x:443",
+            &["\"p.S/M\" 1 POST grpcs://x/p.S/M [Host: x:443]"],
+        ),
+    ]);
+    let notes = read("GRPC x/p.S/M\nContent-Type: application/json\n\n{}").unwrap();
+    assert_eq!(notes.steps[0].request.headers, []);
+    let note = "a.http:1: `Content-Type` is ignored: that of a call is gRPC's";
+    assert_eq!(notes.notes, [note]);
+}
+
+#[test]
+fn what_is_no_call_is_refused_with_its_line() {
+    mistakes(NO_CALLS);
+}
+
+const NO_CALLS: &[(&str, &str)] = &[
+    (
+        "GRPC x:1/p.S",
+        "1: the path of a call is /package.Service/Method: write GRPC HOST",
+    ),
+    (
+        "GRPC x:1/p.S/M?a=b",
+        "1: the path of a call is /package.Service/Method",
+    ),
+    (
+        "\nGRPC x:1/p.S/{{m}}",
+        "2: a template can't be in the path of a call: the method can't change per request",
+    ),
+    (
+        "GRPC {{x}}/p.S/M",
+        "1: a template can't be the scheme, host or port",
+    ),
+    ("GRPC", "1: the URL is missing"),
+    (
+        "grpc://x/p.S/M",
+        "1: a grpc:// URL is called: write `GRPC` as the method",
+    ),
+    (
+        "POST grpcs://x/p.S/M",
+        "1: a grpcs:// URL is called: write `GRPC` as the method",
+    ),
+    (
+        "GRPC x/p.S/M\n###\n\nGET http://x/",
+        "4: a request of HTTP stands among gRPC calls (the first is in line 1), and a run speaks \
+         one protocol: give each kind a file of its own",
+    ),
+    (
+        "\nhttp://x/\n###\nGRPC x/p.S/M",
+        "4: a gRPC call stands among requests of HTTP (the first is in line 2)",
+    ),
+    (
+        "# @weight 2\n# @expect status=2xx\nGRPC x/p.S/M",
+        "2: `@expect` is about answers of HTTP, and a gRPC call is judged by its own status: \
+         remove it",
+    ),
+    (
+        "GRPC x/p.S/M\nGRPC x/p.S/N",
+        "2: a request begins among the headers of another",
+    ),
+];
 
 const MISTAKES: &[(&str, &str)] = &[
     (

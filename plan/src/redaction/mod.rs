@@ -203,6 +203,17 @@ impl Redaction {
         scrub::learn(&mut seen, value);
     }
 
+    /// Remembers what another one has seen.
+    pub fn learn_from(&self, other: &Redaction) {
+        if Arc::ptr_eq(&self.seen, &other.seen) {
+            return;
+        }
+        let learned = other.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let learned = learned.clone();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.extend(learned);
+    }
+
     /// Remembers the secrets in a word of a command, which are known by the names before them, for
     /// [`Redaction::scrub`].
     pub fn learn_word(&self, word: &str) {

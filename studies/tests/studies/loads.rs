@@ -116,9 +116,29 @@ fn sweeps_have_any_load() {
         let options = written(&arena, words, swept);
         let found = sweep(&options, &Stop::new(), &mut |_: &Event<'_>| {});
         let found = found.unwrap_or_else(|error| panic!("{words}: {error}"));
-        let points = found.expect("a sweep").sweep.points;
+        let found = found.expect("a sweep").sweep;
+        let points = &found.points;
         assert_eq!(points.len(), 2, "{words}");
         assert!(points.iter().all(|point| point.rows.len() == 2), "{words}");
+        let by_request = found.by_request();
+        let is_mix = words.contains("mix.http");
+        assert_eq!(by_request.len(), if is_mix { 8 } else { 0 }, "{words}");
+        let formats = [
+            studies::sweep::markdown(&found),
+            studies::sweep::page(&found),
+        ];
+        for text in formats {
+            assert_eq!(text.contains("By request"), is_mix, "{text}");
+        }
+        let table = studies::sweep::csv(&found);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), if is_mix { 13 } else { 5 }, "{table}");
+        assert_eq!(table.contains(",item\n"), is_mix, "{table}");
+        let columns = |line: &str| line.split(',').count();
+        assert!(
+            lines.iter().all(|line| columns(line) == columns(lines[0])),
+            "{table}"
+        );
     }
 }
 

@@ -139,8 +139,8 @@ fn beside(sweep: &Sweep, row: &RowFound) -> String {
 }
 
 /// Every row at every point as a line of CSV (RFC 4180 with plain line feeds), times in
-/// microseconds. Where requests differ there's a column more, `step`, and behind the rows a line for
-/// each request of each.
+/// microseconds. Where requests differ there's a column more, `step`, and behind the rows a line
+/// for each request of each.
 pub fn csv(sweep: &Sweep) -> String {
     let mut text = format!(
         "{},row,requests_per_second,lowest,highest,p50_us,p99_us,server_cpu_us_per_exchange,\

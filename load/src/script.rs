@@ -175,6 +175,8 @@ pub(crate) struct Scripted {
     /// Requests that are made and not sent, the next one first.
     made: VecDeque<Vec<u8>>,
     made_bytes: usize,
+    /// How many of them are left of each call, where calls return several.
+    batches: VecDeque<u32>,
     /// The one whose turn it is.
     current: Option<Vec<u8>>,
     /// The one that was said last.
@@ -208,6 +210,7 @@ impl Scripted {
             thread,
             made: VecDeque::with_capacity(AHEAD_MAX),
             made_bytes: 0,
+            batches: VecDeque::with_capacity(AHEAD_MAX),
             current: None,
             said: Vec::new(),
             pool: Vec::with_capacity(AHEAD_MAX + 2),
@@ -263,18 +266,37 @@ impl Scripted {
         if self.made.is_empty() {
             self.make();
         }
-        let next = self.made.pop_front();
-        self.made_bytes -= next.as_ref().map_or(0, Vec::len);
+        let next = self.pop();
         if let Some(unsaid) = std::mem::replace(&mut self.current, next) {
             self.give_back(unsaid);
         }
     }
 
     pub(crate) fn pass_over(&mut self) {
-        if let Some(bytes) = self.made.pop_front() {
-            self.made_bytes -= bytes.len();
+        if let Some(bytes) = self.pop() {
             self.give_back(bytes);
         }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.made.pop_front()?;
+        self.made_bytes -= bytes.len();
+        if let Some(left) = self.batches.front_mut() {
+            *left -= 1;
+            if *left == 0 {
+                self.batches.pop_front();
+            }
+        }
+        Some(bytes)
+    }
+
+    /// How many requests go out together next: those that are left of one call.
+    pub(crate) fn batch(&mut self) -> u32 {
+        if self.made.is_empty() {
+            self.make();
+        }
+        self.batches.front().copied().unwrap_or(1)
     }
 
     #[inline]
@@ -342,8 +364,12 @@ impl Scripted {
             self.made.push_back(bytes);
             rest += length;
         }
+        let count = (self.made.len() - before) as u32;
+        if self.needs.per_call > 1 && count > 0 {
+            self.batches.push_back(count);
+        }
         self.look_for_stop();
-        self.made.len() > before
+        count > 0
     }
 
     /// Tells the script of an answer.

@@ -145,6 +145,9 @@ impl Question {
             rule.tell_secrets(&self.redaction);
         }
         self.ways.tell_secrets(&self.redaction);
+        if let Some(script) = &self.script {
+            script.tell_secrets(&self.redaction);
+        }
     }
 
     /// A method of gRPC with what describes its messages; none for other protocols, and for calls

@@ -362,3 +362,19 @@ fn a_script_that_stops_in_the_warm_up_is_named_as_the_reason() {
     );
     assert_says(&ended.stderr, "nothing was measured; the warnings say why");
 }
+
+#[test]
+fn each_batch_is_answered_before_the_next_call_however_many_it_has() {
+    let (server, folder) = (Counting::start(), Folder::new());
+    let script = folder.path("a.lua");
+    // The first call is the one that counts what it returns.
+    let text = "local n, out, sizes = 0, 0, { 3, 2, 1, 4 }\nfunction request()\n  n = n + 1\n\
+                if out > 0 then error('a call before the answers') end\n\
+                local size = n == 1 and 3 or sizes[n % 4 + 1]\n  if n > 1 then out = size end\n\
+                return string.rep(wrk.format(), size)\nend\n\
+                function response()\n  out = out - 1\nend\n";
+    fs::write(&script, text).unwrap();
+    let ended = ringside(&["run", "-n100", "-c1", "-s", &script, &server.url]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(server.asked().len(), 100);
+}

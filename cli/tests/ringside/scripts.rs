@@ -42,8 +42,9 @@ impl Counting {
         Counting { url, seen }
     }
 
-    /// What it was asked since the last time.
+    /// What it was asked since the last time, once nobody asks any more.
     fn asked(&self) -> Vec<String> {
+        until("all connections are closed", || Arc::strong_count(&self.seen) == 2);
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 }

@@ -181,7 +181,8 @@ fn place<'a>(habits: &Habits, ask: &'a Ask) -> Place<'a> {
     let host = location::host(ask.authority());
     Place {
         host,
-        target: &ask.target,
+        // To a proxy it is in absolute form.
+        target: location::path_and_query(&ask.target),
         is_secure: habits.is_secure,
     }
 }

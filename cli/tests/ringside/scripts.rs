@@ -44,7 +44,9 @@ impl Counting {
 
     /// What it was asked since the last time, once nobody asks any more.
     fn asked(&self) -> Vec<String> {
-        until("all connections are closed", || Arc::strong_count(&self.seen) == 2);
+        until("all connections are closed", || {
+            Arc::strong_count(&self.seen) == 2
+        });
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 }

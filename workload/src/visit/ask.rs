@@ -214,7 +214,12 @@ mod tests {
 
     #[test]
     fn what_303_makes_of_a_request_has_no_body() {
-        for (method, then) in [("GET", "GET"), ("POST", "GET"), ("PUT", "GET"), ("HEAD", "HEAD")] {
+        for (method, then) in [
+            ("GET", "GET"),
+            ("POST", "GET"),
+            ("PUT", "GET"),
+            ("HEAD", "HEAD"),
+        ] {
             let request = format!(
                 "{method} / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n\
                  Content-Length: 2\r\nX: y\r\n\r\nab"
@@ -230,7 +235,14 @@ mod tests {
             let plain = format!("{then} / HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n");
             assert_eq!(written(303), plain, "{method}");
             assert_eq!(written(307), request);
-            assert_eq!(written(302), if method == "POST" { plain } else { request.clone() });
+            assert_eq!(
+                written(302),
+                if method == "POST" {
+                    plain
+                } else {
+                    request.clone()
+                }
+            );
         }
     }
 }

@@ -23,9 +23,6 @@ use ask::Ask;
 use jar::{Jar, Place};
 use location::{Base, resolve};
 
-/// Shorter values of cookies may stand in any text.
-const SECRET_BYTES_MIN: usize = 6;
-
 /// What a plan asks of its sessions.
 #[derive(Debug)]
 pub struct Habits {
@@ -161,13 +158,6 @@ impl Visitor {
     #[inline]
     pub fn adds_nothing(&self) -> bool {
         self.jar.is_empty()
-    }
-
-    /// The values of its cookies, which are a server's secrets; not those that are too short to be
-    /// any.
-    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        let is_secret = |value: &&[u8]| value.len() >= SECRET_BYTES_MIN;
-        self.jar.values().filter(is_secret)
     }
 
     fn cookie(&mut self, ask: &Ask) -> &[u8] {

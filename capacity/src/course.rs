@@ -175,6 +175,7 @@ impl Seeker {
             no_more_connections: no_more.map(|(_, why)| why),
             points: self.points,
             curve: Vec::new(),
+            steps: Vec::new(),
             knee: None,
             no_knee: None,
             scaling: self.scaling,

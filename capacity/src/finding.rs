@@ -15,6 +15,7 @@ use supervisor::document::{self, indented};
 use supervisor::network::Network;
 
 mod reach;
+mod steps;
 
 use super::connections::Limited;
 use super::scaling::Scaling;
@@ -24,6 +25,7 @@ use super::{Goal, host};
 
 pub use reach::Reach;
 use reach::generator_was_the_limit;
+pub use steps::StepFound;
 
 /// The version of `capacity.json` that is written and read here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -109,6 +111,9 @@ pub struct RowCapacity {
     pub points: Vec<Point>,
     /// The probes put together by rate.
     pub curve: Vec<CurvePoint>,
+    /// The requests of a mix at the highest rate that held; empty where all are alike.
+    #[serde(default)]
+    pub steps: Vec<StepFound>,
     /// Where the response time takes off below the edge: a heuristic.
     pub knee: Option<Knee>,
     /// Why no knee is named, in a few words.
@@ -151,6 +156,9 @@ pub struct Point {
     pub failed: u64,
     /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
+    /// The requests of a mix, each by itself; empty where all are alike.
+    #[serde(default)]
+    pub steps: Vec<StepFound>,
     /// Median response time in microseconds.
     pub p50_us: Option<f64>,
     /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
@@ -258,6 +266,7 @@ impl Capacities {
     pub fn conclude(&mut self) {
         for row in &mut self.rows {
             row.curve = curve(&row.points);
+            row.steps = row.steps_at_the_edge();
             (row.knee, row.no_knee) = row.bend();
         }
         self.ratios = self.ratios();
@@ -632,6 +641,7 @@ impl Point {
                 .filter(|e| *e.1 > 0)
                 .map(|(k, n)| (k.clone(), *n))
                 .collect(),
+            steps: StepFound::of_probe(record),
             p50_us: record.response_time_us.p50,
             p99_us: record
                 .response_time_us
@@ -659,6 +669,7 @@ impl Point {
             completed: 0,
             failed: 0,
             errors: BTreeMap::new(),
+            steps: Vec::new(),
             p50_us: None,
             p99_us: None,
             server_cpu_us_per_exchange: None,

@@ -43,6 +43,7 @@ use measure::time::unix_seconds;
 pub use connections::Limited;
 pub use finding::{
     Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, Reach, RowCapacity, SCHEMA_VERSION,
+    StepFound,
 };
 pub use scaling::{Scaling, ScalingPoint};
 

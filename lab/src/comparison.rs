@@ -347,6 +347,7 @@ impl Reader<'_> {
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
             self.check_steps(&question)?;
+            self.redaction.learn_from(&question.redaction);
             question.redaction = self.redaction.clone();
             question.tell_secrets();
             for answer in &subject.answers {
@@ -356,7 +357,11 @@ impl Reader<'_> {
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
             }
-            if of_generators && (question.is_mixed() || !question.expect.is_empty()) {
+            if of_generators
+                && (question.is_mixed()
+                    || !question.expect.is_empty()
+                    || !question.ways.are_usual())
+            {
                 let what = "generators are compared, and requests that differ or expect more are \
                             for servers: write them into the generators' commands";
                 return Err(self.document.fault(Some(wanted.name.span()), what));

@@ -42,6 +42,7 @@ pub use probe::{
 };
 pub use run::{run, run_for_script};
 pub use script::Finish;
+pub use watchdog::Hang;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::choice::Kind;
@@ -25,7 +25,7 @@ use crate::limit;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Hang, Watchdog};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
@@ -71,7 +71,21 @@ pub fn run_for_script(
     let workload = Source::of(plan)?;
     let ground = Ground::find(plan.contacts(), stop)?;
     check_limits(plan, ground.kind)?;
-    let prepared = Prepared::of(plan, ground.only())?;
+    let hung = once(hung);
+    let never = |what, hang| {
+        let ended_by = match hang {
+            Hang::TooLong => Ended::Script,
+            Hang::Stopped(signal) => by_signal(signal),
+        };
+        hung(unfinished(
+            plan,
+            generator(&ground, plan),
+            what,
+            None,
+            ended_by,
+        ));
+    };
+    let prepared = Prepared::of(plan, ground.only(), stop, never)?;
     let (main, plan, jobs) = match prepared {
         Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
         None => {
@@ -123,38 +137,67 @@ fn watchdog(
          the counts until then are known. Look for a loop without an end in it",
         file.display()
     );
-    let (plan, kind, reason) = (plan.clone(), ground.kind, ground.engine_reason.clone());
+    let (plan, generator) = (plan.clone(), generator(ground, plan));
     (!beats.is_empty()).then(|| {
         Watchdog::new(beats, move |seen| {
-            let kind_of_loop = match plan.schedule.is_open() {
-                true => Loop::Open,
-                false => Loop::Closed,
-            };
-            let mut record = Record::assemble(
-                &Tally::new(kind_of_loop),
-                Facts {
-                    generator: Generator {
-                        version: env!("CARGO_PKG_VERSION").into(),
-                        engine: kind.name().into(),
-                        engine_reason: reason,
-                        threads: plan.threads,
-                        memory_peak_bytes: process::own_peak_bytes(),
-                        ..Generator::default()
-                    },
-                    duration_s: seen.map_or(0.0, |seen| seen.elapsed_s),
-                    valid: false,
-                    warnings: vec![what],
-                    ended_by: Ended::Script,
-                    ..Facts::of(plan.recorded())
-                },
-            );
-            if let Some(seen) = seen {
-                record.exchanges.completed = seen.completed;
-                record.exchanges.failed = seen.failed;
-            }
-            hung(record);
+            hung(unfinished(&plan, generator, what, seen, Ended::Script));
         })
     })
+}
+
+/// What may be told once, by whoever comes first.
+fn once(hung: impl FnOnce(Record) + Send + 'static) -> impl Fn(Record) + Clone + Send + 'static {
+    let hung = Arc::new(Mutex::new(Some(hung)));
+    move |record| {
+        let first = hung.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(hung) = first {
+            hung(record);
+        }
+    }
+}
+
+/// What is known of the generator at any time.
+fn generator(ground: &Ground, plan: &Plan) -> Generator {
+    Generator {
+        version: env!("CARGO_PKG_VERSION").into(),
+        engine: ground.kind.name().into(),
+        engine_reason: ground.engine_reason.clone(),
+        threads: plan.threads,
+        ..Generator::default()
+    }
+}
+
+/// The record of a run that its script doesn't let end, from what was `seen` of it.
+fn unfinished(
+    plan: &Plan,
+    generator: Generator,
+    what: String,
+    seen: Option<Progress>,
+    ended_by: Ended,
+) -> Record {
+    let kind_of_loop = match plan.schedule.is_open() {
+        true => Loop::Open,
+        false => Loop::Closed,
+    };
+    let mut record = Record::assemble(
+        &Tally::new(kind_of_loop),
+        Facts {
+            generator: Generator {
+                memory_peak_bytes: process::own_peak_bytes(),
+                ..generator
+            },
+            duration_s: seen.map_or(0.0, |seen| seen.elapsed_s),
+            valid: false,
+            warnings: vec![what],
+            ended_by,
+            ..Facts::of(plan.recorded())
+        },
+    );
+    if let Some(seen) = seen {
+        record.exchanges.completed = seen.completed;
+        record.exchanges.failed = seen.failed;
+    }
+    record
 }
 
 /// The jobs of a plan with a script, and the plan as the script has it: one that returns several
@@ -354,6 +397,13 @@ pub(crate) fn assemble(
     let ended_by = ended_by(&outcomes);
     let (said, unmet) = said(plan, &outcomes);
     let origins = origins(plan, &outcomes);
+    let mut warnings = verdict.warnings;
+    let measured = outcomes.iter().any(|one| one.recorder.tally.intended > 0);
+    if ended_by == Ended::Script && !measured {
+        let why = "the script stopped its threads before anything was measured: have thread:stop() \
+                   come later, or drop --warmup";
+        warnings.push(why.to_owned());
+    }
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -375,7 +425,7 @@ pub(crate) fn assemble(
             unexpected_answers: unmet,
             valid: verdict.valid,
             void: verdict.void,
-            warnings: verdict.warnings,
+            warnings,
             ended_by,
         },
     )

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Address;
+use engine::signal::Stop;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::record;
@@ -21,7 +22,7 @@ use script::{Broken, Distribution, Main, Needs, Network, Source, Summary, Thread
 use workload::Said;
 
 use crate::Record;
-use crate::watchdog::Beat;
+use crate::watchdog::{Beat, Hang, outside_of_load};
 use session::Fields;
 
 /// So many requests are made ahead at most…
@@ -32,6 +33,10 @@ const AHEAD_BYTES_MAX: usize = 256 * 1024;
 const TIMED_EACH: u64 = 16;
 /// How long `wrk.lookup` and `wrk.connect` wait.
 const NETWORK_MAX: Duration = Duration::from_secs(5);
+/// The CPU time of a call before the load, which the script itself is to notice first; and of
+/// `done`.
+const BEFORE_MAX: Duration = Duration::from_secs(6);
+const DONE_MAX: Duration = Duration::from_secs(10);
 
 /// The script of a plan before the run.
 pub(crate) struct Prepared {
@@ -45,10 +50,16 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Loads the script of `plan`, if it has one, as wrk does it, for the first of its `addresses`.
+    /// `hung` is told of a call that doesn't come back, and should end the process.
     ///
     /// # Errors
     /// It can't be read, fails, or wants what this run can't do.
-    pub(crate) fn of(plan: &Plan, addresses: &[Address]) -> Result<Option<Prepared>, LoadError> {
+    pub(crate) fn of(
+        plan: &Plan,
+        addresses: &[Address],
+        stop: &Stop,
+        hung: impl FnOnce(String, Hang) + Send,
+    ) -> Result<Option<Prepared>, LoadError> {
         let Some(wanted) = &plan.script else {
             return Ok(None);
         };
@@ -83,8 +94,15 @@ impl Prepared {
             port: target.port,
         };
         let threads = plan.threads as usize;
-        let (main, threads) = Main::load(Arc::new(source), Arc::new(network), threads)
-            .map_err(|broken| refused(broken.to_string()))?;
+        let (source, network) = (Arc::new(source), Arc::new(network));
+        let calls = Beat::default();
+        let hung = |hang| {
+            let told = not_back(&file.to_string(), "a call before the load", "5 s", hang);
+            hung(told, hang);
+        };
+        let load = || Main::load_counted(source, network, threads, &calls);
+        let loaded = outside_of_load(BEFORE_MAX, stop, &calls, hung, load);
+        let (main, threads) = loaded.map_err(|broken| refused(broken.to_string()))?;
         let needs = threads.first().map(Thread::needs);
         let needs = needs.ok_or_else(|| refused("a script needs a thread".to_owned()))?;
         if needs.delay && plan.schedule.is_open() {
@@ -98,6 +116,19 @@ impl Prepared {
             threads,
             needs,
         }))
+    }
+}
+
+/// What is said of a call of a script that is given up.
+fn not_back(file: &str, call: &str, limit: &str, hang: Hang) -> String {
+    match hang {
+        Hang::TooLong => format!(
+            "-s {file}: {call} hasn't come back within {limit} of CPU time, so the program ends: \
+             look for a loop without an end in it"
+        ),
+        Hang::Stopped(signal) => format!(
+            "-s {file}: {call} hasn't come back since {signal}, so the program ends without it"
+        ),
     }
 }
 
@@ -144,6 +175,8 @@ pub(crate) struct Scripted {
     /// Requests that are made and not sent, the next one first.
     made: VecDeque<Vec<u8>>,
     made_bytes: usize,
+    /// How many of them are left of each call, where calls return several.
+    batches: VecDeque<u32>,
     /// The one whose turn it is.
     current: Option<Vec<u8>>,
     /// The one that was said last.
@@ -177,6 +210,7 @@ impl Scripted {
             thread,
             made: VecDeque::with_capacity(AHEAD_MAX),
             made_bytes: 0,
+            batches: VecDeque::with_capacity(AHEAD_MAX),
             current: None,
             said: Vec::new(),
             pool: Vec::with_capacity(AHEAD_MAX + 2),
@@ -232,18 +266,37 @@ impl Scripted {
         if self.made.is_empty() {
             self.make();
         }
-        let next = self.made.pop_front();
-        self.made_bytes -= next.as_ref().map_or(0, Vec::len);
+        let next = self.pop();
         if let Some(unsaid) = std::mem::replace(&mut self.current, next) {
             self.give_back(unsaid);
         }
     }
 
     pub(crate) fn pass_over(&mut self) {
-        if let Some(bytes) = self.made.pop_front() {
-            self.made_bytes -= bytes.len();
+        if let Some(bytes) = self.pop() {
             self.give_back(bytes);
         }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.made.pop_front()?;
+        self.made_bytes -= bytes.len();
+        if let Some(left) = self.batches.front_mut() {
+            *left -= 1;
+            if *left == 0 {
+                self.batches.pop_front();
+            }
+        }
+        Some(bytes)
+    }
+
+    /// How many requests go out together next: those that are left of one call.
+    pub(crate) fn batch(&mut self) -> u32 {
+        if self.made.is_empty() {
+            self.make();
+        }
+        self.batches.front().copied().unwrap_or(1)
     }
 
     #[inline]
@@ -311,8 +364,12 @@ impl Scripted {
             self.made.push_back(bytes);
             rest += length;
         }
+        let count = (self.made.len() - before) as u32;
+        if self.needs.per_call > 1 && count > 0 {
+            self.batches.push_back(count);
+        }
         self.look_for_stop();
-        self.made.len() > before
+        count > 0
     }
 
     /// Tells the script of an answer.
@@ -381,6 +438,7 @@ impl Scripted {
 /// What calls `done` of a script, when the report has been written.
 pub struct Finish {
     main: Main,
+    file: String,
     summary: Summary,
     latency: Spread,
     rates: Spread,
@@ -407,8 +465,11 @@ impl Finish {
             bad.map(|(_, count)| count).sum()
         };
         let text = &record.histograms.response_time;
+        let script = record.plan.script.as_ref();
+        let file = script.map(|script| script.file.display().to_string());
         Finish {
             main,
+            file: file.unwrap_or_default(),
             summary: Summary {
                 duration_us: (record.duration_s * 1e6) as u64,
                 requests: record.status.values().sum(),
@@ -434,12 +495,21 @@ impl Finish {
         }
     }
 
-    /// Calls it, if there is one; what it prints goes to standard output.
+    /// Calls it, if there is one; what it prints goes to standard output. `hung` is told what to
+    /// say where it takes more than 10 s of CPU time, or goes on after `stop`; it should end the
+    /// process.
     ///
     /// # Errors
     /// The script fails: where, and how.
-    pub fn done(mut self) -> Result<(), String> {
-        let done = self.main.done(&self.summary, &self.latency, &self.rates);
+    pub fn done(
+        mut self,
+        stop: &Stop,
+        hung: impl FnOnce(String, Hang) + Send,
+    ) -> Result<(), String> {
+        let file = std::mem::take(&mut self.file);
+        let hung = |hang| hung(not_back(&file, "done()", "10 s", hang), hang);
+        let done = || self.main.done(&self.summary, &self.latency, &self.rates);
+        let done = outside_of_load(DONE_MAX, stop, &Beat::default(), hung, done);
         done.map_err(|broken| broken.to_string())
     }
 }

@@ -13,7 +13,8 @@ pub enum ErrorKind {
     Unreachable,
     /// The peer reset the connection.
     Reset,
-    /// The peer closed the connection before the answer was complete.
+    /// The peer closed the connection before the answer was complete, or with a redirect that was to
+    /// be followed on it.
     EarlyClose,
     /// No complete answer before the timeout.
     Timeout,
@@ -184,8 +185,8 @@ const SENTENCES: [&str; KINDS] = [
     // Reset
     "The server reset the connection: look for a crash, a limit or a timeout in its log.",
     // EarlyClose
-    "The server closed the connection before its answer was complete: look for a crash or a \
-     keep-alive limit.",
+    "The server closed the connection before its answer was complete, or with a redirect that was \
+     to be followed on it (--follow): look for a crash or a keep-alive limit.",
     // Timeout
     "The answer wasn't complete before the timeout, and counts as a censored sample: lower the \
      load, or raise --timeout.",

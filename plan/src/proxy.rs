@@ -85,7 +85,7 @@ impl Proxy {
     }
 
     /// Has `redaction` know what it sends.
-    pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+    pub fn tell_secrets(&self, redaction: &Redaction) {
         let field = self.authorization.as_deref();
         redaction.learn(field.map(|value| (AUTHORIZATION, value)), "");
     }

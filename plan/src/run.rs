@@ -282,6 +282,9 @@ impl Plan {
         for rule in &self.expect {
             rule.tell_secrets(&self.redaction);
         }
+        if let Some(script) = &self.script {
+            script.tell_secrets(&self.redaction);
+        }
         if let Some(workload) = &self.workload {
             workload.tell_secrets(&self.redaction);
         }

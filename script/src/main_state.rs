@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use mlua::{Function, Lua, Scope, Table, Value};
 
@@ -32,7 +33,21 @@ impl Main {
         network: Arc<dyn Network>,
         threads: usize,
     ) -> Result<(Main, Vec<Thread>), Broken> {
-        load_within(LIMIT, &source, &network, threads)
+        Main::load_counted(source, network, threads, &Arc::default())
+    }
+
+    /// The same, and counts in `calls` the calls of the script that have begun, for whoever looks
+    /// after them: what LuaJIT does in one go, such as a search in a long text, looks for no limit.
+    ///
+    /// # Errors
+    /// Those of [`Main::load`].
+    pub fn load_counted(
+        source: Arc<Source>,
+        network: Arc<dyn Network>,
+        threads: usize,
+        calls: &Arc<AtomicU64>,
+    ) -> Result<(Main, Vec<Thread>), Broken> {
+        load_within(LIMIT, &source, &network, threads, calls)
     }
 
     /// Whether the script defines `done`.
@@ -66,14 +81,15 @@ pub(crate) fn load_within(
     source: &Source,
     network: &Arc<dyn Network>,
     threads: usize,
+    calls: &Arc<AtomicU64>,
 ) -> Result<(Main, Vec<Thread>), Broken> {
-    let main = State::new(source, network, limit)?;
+    let main = State::new(source, network, limit, calls)?;
     main.load(source)?;
     let first = resolve(&main, source)?;
     let mut made = Vec::with_capacity(threads);
     let mut needs = None;
     for _ in 0..threads {
-        let state = State::new(source, network, limit)?;
+        let state = State::new(source, network, limit, calls)?;
         state.load(source)?;
         let core = Arc::new(introduce(&main, first)?);
         let of_main = thread::parts(&main.lua, Some(&state.lua), &core);

@@ -359,7 +359,20 @@ local function to_statistics(parts)
     return stats
 end
 
+-- Until the report is there, nothing may end the process: what was measured would be lost.
+local exit, is_reported = os.exit, false
+
+function os.exit(code)
+    if not is_reported then
+        fail("os.exit() would end the run without a report; use wrk.thread:stop() or error()")
+    end
+    stdout:flush()
+    -- Without the state that is to be closed: that's ours.
+    exit(code)
+end
+
 function hooks.done(summary, latency, requests)
+    is_reported = true
     local done = defined("done")
     if done then
         done(summary, to_statistics(latency), to_statistics(requests))

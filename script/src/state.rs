@@ -1,6 +1,7 @@
 //! One Lua state: the libraries, the prelude, the script.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value, chunk::ChunkMode};
 
@@ -15,30 +16,41 @@ pub(crate) struct State {
     pub(crate) place: Place,
     hooks: Table,
     limit: Limit,
+    /// How many calls have begun, of all states.
+    calls: Arc<AtomicU64>,
+    /// LuaJIT's module, and its `on`.
+    jit: (Table, Function),
 }
 
 impl State {
-    /// A state in which nothing of the script has run. The JIT compiler is off.
+    /// A state in which nothing of the script has run. The JIT compiler is off, and the script
+    /// can't turn it on until [`State::compile`]: what it has compiled looks for no limit.
     pub(crate) fn new(
         source: &Source,
         network: &Arc<dyn Network>,
         limit: Limit,
+        calls: &Arc<AtomicU64>,
     ) -> Result<State, Broken> {
         let place = Place::new(source.path.display().to_string());
-        let made = || -> mlua::Result<(Lua, Table)> {
+        let made = || -> mlua::Result<(Lua, Table, (Table, Function))> {
             let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
-            compile(&lua, false)?;
+            let jit: Table = lua.globals().get("jit")?;
+            jit.get::<Function>("off")?.call::<()>(())?;
+            let on = jit.get("on")?;
+            jit.set("on", lua.create_function(|_, _: mlua::MultiValue| Ok(()))?)?;
             let native = native::table(&lua, source, network)?;
             let prelude = lua.load(include_str!("prelude.lua"));
             let hooks = prelude.set_name(format!("={PRELUDE}")).call(native)?;
-            Ok((lua, hooks))
+            Ok((lua, hooks, (jit, on)))
         };
-        let (lua, hooks) = made().map_err(|error| place.raised(&error, None))?;
+        let (lua, hooks, jit) = made().map_err(|error| place.raised(&error, None))?;
         Ok(State {
             lua,
             place,
             hooks,
             limit,
+            calls: Arc::clone(calls),
+            jit,
         })
     }
 
@@ -54,6 +66,7 @@ impl State {
             .set_name(name);
         let chunk = chunk.set_mode(ChunkMode::Text);
         let sentence = "the script didn't finish loading";
+        self.calls.fetch_add(1, Ordering::Relaxed);
         limit::within(&self.lua, self.limit, sentence, || chunk.exec())
             .map_err(|error| self.place.raised(&error, None))
     }
@@ -83,6 +96,7 @@ impl State {
         arguments: impl IntoLuaMulti,
     ) -> Result<R, Broken> {
         let function = self.hook(hook)?;
+        self.calls.fetch_add(1, Ordering::Relaxed);
         limit::within(&self.lua, self.limit, sentence, || function.call(arguments))
             .map_err(|error| self.place.raised(&error, of_script))
     }
@@ -95,7 +109,12 @@ impl State {
 
     /// Lets the JIT compiler work from now on.
     pub(crate) fn compile(&self) -> Result<(), Broken> {
-        compile(&self.lua, true).map_err(|error| self.place.raised(&error, None))
+        let compile = || -> mlua::Result<()> {
+            let (jit, on) = &self.jit;
+            jit.raw_set("on", on)?;
+            on.call(())
+        };
+        compile().map_err(|error| self.place.raised(&error, None))
     }
 
     /// Shows what the script printed.
@@ -105,12 +124,6 @@ impl State {
             let _: mlua::Result<()> = flush.call(());
         }
     }
-}
-
-fn compile(lua: &Lua, on: bool) -> mlua::Result<()> {
-    let jit: Table = lua.globals().get("jit")?;
-    let switch: Function = jit.get(if on { "on" } else { "off" })?;
-    switch.call(())
 }
 
 /// As loadfile does: a first line that begins with # is no Lua, but it counts.

@@ -1,7 +1,6 @@
 //! How a text of a peer's begins, and what of that is told.
 
 use measure::foreign::Foreign;
-use memchr::memmem;
 
 use super::coding::gunzipped;
 
@@ -36,17 +35,6 @@ impl Beginning {
         self.length = bytes.len().min(BYTES_MAX);
         self.bytes[..self.length].copy_from_slice(&bytes[..self.length]);
         self.is_cut = bytes.len() > BYTES_MAX;
-    }
-
-    /// Hides a secret wherever it stands.
-    pub(crate) fn hide(&mut self, secret: &[u8]) {
-        let bytes = &mut self.bytes[..self.length];
-        let mut from = 0;
-        while let Some(at) = memmem::find(&bytes[from..], secret).filter(|_| !secret.is_empty()) {
-            let end = from + at + secret.len();
-            bytes[from + at..end].fill(b'*');
-            from = end;
-        }
     }
 
     /// The first line of it with something to read, which may have secrets in it.
@@ -89,19 +77,4 @@ pub(crate) fn shortened(line: &str) -> String {
     let shown: String = line.chars().take(CHARACTERS_MAX).collect();
     let more = if shown.len() < line.len() { "…" } else { "" };
     format!("{}{more}", Foreign::new(shown))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_that_looks_like_what_hides_it_is_hidden_once() {
-        let mut text = Beginning::NOTHING;
-        text.set(b"a ****** and abcabc abc");
-        text.hide(b"******");
-        text.hide(b"abc");
-        text.hide(b"");
-        assert_eq!(text.line(), "a ****** and ****** ***");
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 
 /// How a body is coded.
@@ -59,10 +59,7 @@ impl Coding {
     ) -> Result<(), Undecoded> {
         match self {
             Coding::None => to.extend_from_slice(body),
-            Coding::Gzip => {
-                let mut reader = MultiGzDecoder::new(body).take(most as u64 + 1);
-                reader.read_to_end(to).map_err(|_| Undecoded::Broken)?;
-            }
+            Coding::Gzip => gunzip(body, most, to)?,
             Coding::Deflate => inflate(body, most, to)?,
             Coding::Other => return Err(Undecoded::Unknown),
         }
@@ -80,15 +77,39 @@ pub(crate) fn gunzipped(bytes: &[u8], to: &mut [u8]) -> Option<(usize, bool)> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return None;
     }
-    let (mut reader, mut length) = (MultiGzDecoder::new(bytes), 0);
+    let (mut reader, mut length) = (GzDecoder::new(bytes), 0);
     while length < to.len() {
         match reader.read(&mut to[length..]) {
-            Ok(0) => return Some((length, true)),
+            Ok(0) => match after_member(reader.into_inner()) {
+                None => return Some((length, true)),
+                Some(next) => reader = GzDecoder::new(next),
+            },
             Ok(more) => length += more,
             Err(_) => break,
         }
     }
     Some((length, false))
+}
+
+/// All members (RFC 1952 §2.2), up to so many bytes.
+fn gunzip(mut body: &[u8], most: usize, to: &mut Vec<u8>) -> Result<(), Undecoded> {
+    loop {
+        let room = (most + 1).saturating_sub(to.len());
+        let mut reader = GzDecoder::new(body).take(room as u64);
+        reader.read_to_end(to).map_err(|_| Undecoded::Broken)?;
+        if to.len() > most {
+            return Err(Undecoded::TooLong);
+        }
+        match after_member(reader.into_inner().into_inner()) {
+            None => return Ok(()),
+            Some(next) => body = next,
+        }
+    }
+}
+
+/// What follows a member: the next one, or nothing but zeros that pad it, as gzip(1) has it.
+fn after_member(rest: &[u8]) -> Option<&[u8]> {
+    rest.iter().any(|byte| *byte != 0).then_some(rest)
 }
 
 /// What `deflate` says is zlib's format, and from some servers without its wrapper (RFC 9110
@@ -177,6 +198,12 @@ mod tests {
             .collect();
         let two = [gzip(b"a"), gzip(b"b")].concat();
         assert_eq!(decoded(Coding::Gzip, &two).as_deref(), Ok(&b"ab"[..]));
+        let padded = [&two[..], &[0; 512]].concat();
+        assert_eq!(decoded(Coding::Gzip, &padded).as_deref(), Ok(&b"ab"[..]));
+        let mut to = [0; 16];
+        assert_eq!(gunzipped(&padded, &mut to), Some((2, true)));
+        let other = [&two[..], b"\0more"].concat();
+        assert_eq!(decoded(Coding::Gzip, &other), Err(Undecoded::Broken));
         for (coding, body) in [
             (Coding::None, text.clone()),
             (Coding::Gzip, gzip(&text)),

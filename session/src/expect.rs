@@ -400,15 +400,29 @@ impl One {
         match (is, found) {
             (Is::There, _) => true,
             (Is::Exactly(text), Value::String(found)) if text == found => true,
-            (Is::Exactly(_), found) => match (&self.value, found) {
-                (Some(Value::Number(value)), Value::Number(found)) => {
-                    let is_whole = !value.is_f64() && !found.is_f64();
-                    value == found || (!is_whole && value.as_f64() == found.as_f64())
-                }
-                (value, found) => value.as_ref() == Some(found),
-            },
+            (Is::Exactly(_), found) => self.value.as_ref().is_some_and(|one| equal(one, found)),
             (Is::With(part), found) => text_of(found).contains(part),
         }
+    }
+}
+
+/// Whether two values are equal, numbers as numbers at every depth (RFC 8259 §6): `1` and `1.0` are.
+/// Values are as deep as `serde_json` reads them, 128 levels.
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let is_whole = !one.is_f64() && !other.is_f64();
+            one == other || (!is_whole && one.as_f64() == other.as_f64())
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_in_other =
+                |(name, value): (&String, &Value)| other.get(name).is_some_and(|o| equal(value, o));
+            one.len() == other.len() && one.iter().all(is_in_other)
+        }
+        (one, other) => one == other,
     }
 }
 

@@ -167,7 +167,6 @@ impl Wire {
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
                     let ended = looking.end(self.status, memory);
-                    looking.hide(memory);
                     match ended {
                         Some(happening) => tell(happening),
                         // Where nothing is sent any more, the exchange ends with the connection.
@@ -194,11 +193,7 @@ impl Wire {
     ) -> Result<(), Violation> {
         if self.machine.ended()?.is_some() {
             let happening = match &mut self.looking {
-                Some(looking) => {
-                    let ended = looking.end(self.status, memory);
-                    looking.hide(memory);
-                    ended
-                }
+                Some(looking) => looking.end(self.status, memory),
                 None => Some(answered(self.status)),
             };
             happening.into_iter().for_each(tell);
@@ -232,13 +227,6 @@ impl Looking {
             memory.see_body(&mut self.look, bytes);
         } else if is_strange(status) {
             memory.keep(status, bytes);
-        }
-    }
-
-    /// Cookies are told to nobody.
-    fn hide(&self, memory: &mut Memory) {
-        if let Some(visit) = &self.visit {
-            memory.hide(visit.visitor.secrets());
         }
     }
 

@@ -312,8 +312,8 @@ impl Wire {
     fn answered(&mut self, place: u32, memory: &mut Memory, out: &mut Vec<u8>) -> Happening {
         let outcome = match &mut self.answers {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
-            Answers::Calls(kind, answers) => answers[place as usize].outcome(*kind),
-            Answers::Looks(_) | Answers::Visits(_) => {
+            Answers::Calls(kind, answers) => answers[place as usize].outcome(kind.answers_many()),
+            Answers::Mixed(_) | Answers::Looks(_) | Answers::Visits(_) => {
                 return self.answered_looking(place, memory, out);
             }
         };
@@ -427,10 +427,9 @@ impl Answers {
     fn is_redirected(&self, place: u32) -> bool {
         match self {
             Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
-            Answers::Statuses(_)
-            | Answers::Calls(..)
-            | Answers::Mixed(_)
-            | Answers::Looks(_) => false,
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) | Answers::Looks(_) => {
+                false
+            }
         }
     }
 
@@ -438,9 +437,7 @@ impl Answers {
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
-            Answers::Calls(kind, answers) => {
-                answers[place as usize].outcome(kind.answers_many())
-            }
+            Answers::Calls(kind, answers) => answers[place as usize].outcome(kind.answers_many()),
             Answers::Mixed(answers) => {
                 let (many, answer) = &mut answers[place as usize];
                 answer.outcome(*many)
@@ -472,10 +469,7 @@ impl Visits {
 
     #[inline(never)]
     fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
-        let happening = self.places[place as usize].end(place, memory);
-        // Cookies are told to nobody.
-        memory.hide(self.visitor.secrets());
-        happening
+        self.places[place as usize].end(place, memory)
     }
 }
 

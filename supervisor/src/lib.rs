@@ -35,7 +35,9 @@ pub mod setting;
 mod skip;
 mod spoken;
 pub mod subject;
+mod url_path;
 pub mod watch;
+pub mod ways;
 pub mod workload;
 
 pub use mix::Mix;

@@ -46,6 +46,7 @@ impl Setting<'_> {
         plan.timeout_s = workload.timeout.as_secs_f64();
         plan.engine = self.engine.to_owned();
         plan.seed = self.seed;
+        row.question.ways.load(&mut plan);
         if let Some(rate) = workload.rate {
             plan.schedule = Schedule::Poisson { rate };
         }

@@ -22,6 +22,7 @@ use crate::cores::{List, Placement};
 use crate::network::hint;
 use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
+use crate::ways::Ways;
 use crate::workload::{At, Protocol, Question, UrlPath};
 
 /// How long one question may take before the lab asks again.
@@ -161,6 +162,7 @@ pub fn ready_question(path: &UrlPath, protocol: Protocol) -> Question {
         proto: None,
         mix: None,
         expect: Vec::new(),
+        ways: Ways::default(),
         script: None,
         named: Vec::new(),
         redaction: Redaction::default(),

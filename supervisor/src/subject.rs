@@ -22,6 +22,7 @@ use crate::difference::{difference, difference_but_for};
 use crate::document::{self, BadFile, Document, nearest};
 use crate::running::Running;
 use crate::watch::Wanted;
+use crate::ways::Ways;
 use crate::workload::{self, At, Protocol, Question, UrlPath, Workload};
 
 /// What a `subject.toml` says, with the folder it was found in.
@@ -220,6 +221,7 @@ impl Answer {
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             mix: None,
             expect: Vec::new(),
+            ways: Ways::default(),
             script: None,
             named: Vec::new(),
             redaction: Redaction::default(),

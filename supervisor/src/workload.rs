@@ -2,7 +2,6 @@
 //! a run. Asks nothing itself.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Request, Script};
+use load::plan::{Expect, Invalid, Proxy, Request, Script, authenticate};
 use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
@@ -21,11 +20,12 @@ use toml::Spanned;
 use crate::document;
 use crate::mix::{Mix, Wanted, calls, of_contents};
 pub use crate::spoken::Protocol;
+pub(crate) use crate::url_path::PAYLOAD;
+pub use crate::url_path::UrlPath;
+use crate::ways::{Beside, Ways};
 
 /// The largest payload: a message is kept whole, several times.
 pub(crate) const PAYLOAD_MAX: u64 = 16 << 20;
-/// What stands for the payload: in a path its length, elsewhere so many bytes.
-pub(crate) const PAYLOAD: &str = "{payload}";
 
 /// The shortest window.
 pub const WINDOW_MIN: Duration = Duration::from_millis(10);
@@ -79,6 +79,8 @@ pub struct Question {
     pub script: Option<Script>,
     /// What answers must be, besides what single requests of a mix expect.
     pub expect: Vec<Expect>,
+    /// What else is so of each exchange.
+    pub ways: Ways,
     /// Hashes of what is in the files that were named for it; empty: none were.
     pub named: Vec<u8>,
     /// What is hidden when it is written or printed.
@@ -88,7 +90,7 @@ pub struct Question {
 impl Question {
     /// The question in words, for a report.
     pub fn words(&self) -> String {
-        let expected: String = self.expect.iter().fold(String::new(), |said, rule| {
+        let expected: String = self.expect.iter().fold(self.ways.words(), |said, rule| {
             format!("{said}, expecting {}", rule.shown(&self.redaction))
         });
         if let Some(mix) = &self.mix {
@@ -141,6 +143,10 @@ impl Question {
         }
         for rule in &self.expect {
             rule.tell_secrets(&self.redaction);
+        }
+        self.ways.tell_secrets(&self.redaction);
+        if let Some(script) = &self.script {
+            script.tell_secrets(&self.redaction);
         }
     }
 
@@ -221,6 +227,7 @@ impl Question {
         }
         plan.expect.clone_from(&self.expect);
         plan.script.clone_from(&self.script);
+        self.ways.plan(&mut plan);
         if let Some(mix) = &self.mix {
             calls(&mut plan);
             plan.workload = Some(mix.sent_to(&plan.target));
@@ -312,6 +319,27 @@ pub struct Workload {
     /// What answers must be; without it a status of 2xx or 3xx.
     #[serde(default, deserialize_with = "expect")]
     pub expect: Vec<Expect>,
+    /// The most redirects of the same server that one exchange follows.
+    #[serde(default)]
+    pub follow: u32,
+    /// Each connection sends the cookies back that it was given.
+    #[serde(default)]
+    pub cookies: bool,
+    /// The load asks for compressed answers, which `expect` looks into decompressed.
+    #[serde(default)]
+    pub compressed: bool,
+    /// The HTTP proxy that the load goes through: `http://[USER:PASSWORD@]HOST:PORT`.
+    #[serde(default)]
+    pub proxy: Option<String>,
+    /// `NAME:PASSWORD` of basic authentication.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Sent with each gRPC call.
+    #[serde(default, deserialize_with = "deadline")]
+    pub deadline: Option<Duration>,
+    /// WebSocket messages are binary.
+    #[serde(default)]
+    pub binary: bool,
     /// How many bytes `{payload}` stands for in the path, the message and declared answers.
     #[serde(default, deserialize_with = "payload")]
     pub payload: Option<u64>,
@@ -375,6 +403,14 @@ pub struct Difference {
     script_args: Option<Vec<String>>,
     #[serde(default, deserialize_with = "expect")]
     expect: Vec<Expect>,
+    follow: Option<u32>,
+    cookies: Option<bool>,
+    compressed: Option<bool>,
+    proxy: Option<String>,
+    user: Option<String>,
+    #[serde(default, deserialize_with = "deadline")]
+    deadline: Option<Duration>,
+    binary: Option<bool>,
     /// Connections of the load.
     pub connections: Option<NonZeroU32>,
     pipeline: Option<NonZeroU32>,
@@ -416,6 +452,13 @@ impl Workload {
             script: None,
             script_args: Vec::new(),
             expect: Vec::new(),
+            follow: 0,
+            cookies: false,
+            compressed: false,
+            proxy: None,
+            user: None,
+            deadline: None,
+            binary: false,
             payload: None,
             workers: None,
             connections: one(),
@@ -452,6 +495,13 @@ impl Workload {
                 true => base.expect,
                 false => difference.expect,
             },
+            follow: difference.follow.unwrap_or(base.follow),
+            cookies: difference.cookies.unwrap_or(base.cookies),
+            compressed: difference.compressed.unwrap_or(base.compressed),
+            proxy: difference.proxy.or(base.proxy),
+            user: difference.user.or(base.user),
+            deadline: difference.deadline.or(base.deadline),
+            binary: difference.binary.unwrap_or(base.binary),
             payload: difference.payload.or(base.payload),
             workers: difference.workers.or(base.workers),
             connections: difference.connections.unwrap_or(base.connections),
@@ -475,11 +525,13 @@ impl Workload {
         let message = message.map(|text| with_payload(&text, bytes));
         let path = path.replace(PAYLOAD, &bytes.to_string());
         self.check_mix()?;
+        let redaction = Redaction::default();
+        let headers = self.headers(&redaction)?;
         let wanted = Wanted {
             targets: self.targets.as_deref(),
             path: &path,
             method: self.method.as_deref(),
-            headers: self.headers.clone(),
+            headers: headers.clone(),
             message: message.as_deref(),
             pick: self.pick,
             data: self.data.as_deref(),
@@ -497,15 +549,47 @@ impl Workload {
                 args: self.script_args.clone(),
             }),
             expect: self.expect.clone(),
+            ways: self.ways(&redaction)?,
             path,
             protocol: self.protocol,
             method: self.method.clone(),
-            headers: self.headers.clone(),
+            headers,
             message,
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
-            redaction: Redaction::default(),
+            redaction,
         })
+    }
+
+    /// The fields of every request, with that of `user`, whose password `redaction` learns.
+    fn headers(&self, redaction: &Redaction) -> Result<BTreeMap<String, String>, String> {
+        let Some(who) = &self.user else {
+            return Ok(self.headers.clone());
+        };
+        let mut headers: Vec<(String, String)> = self.headers.clone().into_iter().collect();
+        authenticate(&mut headers, who, redaction).map_err(as_key)?;
+        Ok(headers.into_iter().collect())
+    }
+
+    /// What else is so of each exchange.
+    fn ways(&self, redaction: &Redaction) -> Result<Ways, String> {
+        let proxy = self.proxy.as_ref();
+        let proxy = proxy.map(|text| Proxy::parse(text, redaction).map_err(as_key));
+        let ways = Ways {
+            follow: self.follow,
+            cookies: self.cookies,
+            compressed: self.compressed,
+            proxy: proxy.transpose()?,
+            deadline: self.deadline,
+            binary: self.binary,
+        };
+        ways.check(&Beside {
+            protocol: self.protocol,
+            pipeline: self.pipeline.get(),
+            keep_alive: self.keep_alive,
+            script: self.script.is_some(),
+        })?;
+        Ok(ways)
     }
 
     /// Whether what is said of requests that differ goes together.
@@ -616,6 +700,22 @@ fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
     parse_payload(&text).map(Some).map_err(D::Error::custom)
 }
 
+/// What is said of a flag, of the key of the same name.
+fn as_key(invalid: Invalid) -> String {
+    let text = invalid.to_string();
+    match text
+        .strip_prefix("--")
+        .and_then(|text| text.split_once(": "))
+    {
+        Some((key, what)) => format!("`{key}`: {what}"),
+        None => text,
+    }
+}
+
+fn deadline<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    document::some_duration(from).map(Some)
+}
+
 fn order<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Order>, D::Error> {
     let text = String::deserialize(from)?;
     text.parse().map(Some).map_err(D::Error::custom)
@@ -681,47 +781,4 @@ fn warm_up() -> Duration {
 
 fn timeout() -> Duration {
     Duration::from_secs(2)
-}
-
-/// The path of a URL: begins with a slash and holds no blanks outside of `{{templates}}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlPath(String);
-
-impl UrlPath {
-    /// `/`.
-    pub(crate) fn root() -> UrlPath {
-        UrlPath("/".to_owned())
-    }
-
-    /// The same with `{payload}` filled in.
-    pub(crate) fn with_payload(&self, bytes: u64) -> UrlPath {
-        UrlPath(self.0.replace(PAYLOAD, &bytes.to_string()))
-    }
-
-    /// The path.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for UrlPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for UrlPath {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<UrlPath, D::Error> {
-        let text = String::deserialize(from)?;
-        let graphic = |part: &str| part.bytes().all(|byte| byte.is_ascii_graphic());
-        let (before, templates) = text.split_once("{{").unwrap_or((text.as_str(), ""));
-        // What stands before the end of a template is its own.
-        let behind = |part: &str| graphic(part.split_once("}}").map_or(part, |(_, rest)| rest));
-        if text.starts_with('/') && graphic(before) && templates.split("{{").all(behind) {
-            return Ok(UrlPath(text));
-        }
-        Err(D::Error::custom(format!(
-            "`{text}` isn't a path; it must start with `/` and have no spaces"
-        )))
-    }
 }

@@ -13,6 +13,7 @@ pub use page::html;
 pub use page::said;
 pub use text::{csv, markdown, terminal};
 
+use crate::StepFound;
 pub use crate::{Capacities, CurvePoint, Point, RowCapacity};
 use report::pages::{File, Page};
 use statistics::format::{digits, per_second, time_us};
@@ -121,6 +122,31 @@ fn connections(point: &Point) -> String {
         0 => "–".to_owned(),
         connections => connections.to_string(),
     }
+}
+
+/// The rows whose requests differ, where a rate held.
+fn mixed(found: &Capacities) -> Vec<&RowCapacity> {
+    let rows = found.rows.iter();
+    rows.filter(|row| !row.steps.is_empty()).collect()
+}
+
+/// The heading of what is shown of requests that differ.
+const BY_REQUEST: &str = "By request, at the highest rate that held";
+
+/// What is shown of them: see [`of_request`].
+const OF_REQUEST: [&str; 6] = ["request", "subject", "requests/s", "p50", "p99", "failed"];
+
+/// One request of a row, as it is shown.
+fn of_request(row: &RowCapacity, step: &StepFound) -> [String; 6] {
+    let all = (step.completed + step.failed).max(1) as f64;
+    [
+        step.name.clone(),
+        row.name.clone(),
+        per_second(step.achieved.round()),
+        or_dash(step.p50_us, time_us),
+        or_dash(step.p99_us, time_us),
+        failed_share(step.failed as f64 / all),
+    ]
 }
 
 /// In how many of its probes a rate held.

@@ -11,8 +11,8 @@ use report::html::swatch;
 use statistics::format::{count, per_second, percent, time_us};
 
 use super::{
-    capacity, conditions, connections, failing, knee, or_dash, scaling, share_failed, shown,
-    times_held,
+    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, failing, knee, mixed, of_request,
+    or_dash, scaling, share_failed, shown, times_held,
 };
 use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -34,6 +34,11 @@ pub fn html(found: &Capacities) -> String {
         conditions(found) + " Response times are shown at 80 % of the capacity.",
         capacities(found),
     )];
+    if !mixed(found).is_empty() {
+        let lead = "Medians of the probes in which that rate held; failed or unfinished ones are \
+                    a share of all of them.";
+        sections.push(Section::new(BY_REQUEST, lead, by_request(found)));
+    }
     let curves = curves(found);
     if !curves.0.is_empty() {
         let lead = "What happens as the offered rate grows. Vertical lines mark the last rate that \
@@ -117,6 +122,21 @@ fn capacities(found: &Capacities) -> Markup {
             (details(&format!("Output of {}", row.name), code(&row.log.join("\n"))))
         }
     }
+}
+
+/// The requests of each row whose requests differ.
+fn by_request(found: &Capacities) -> Markup {
+    let mut headings = OF_REQUEST.map(|heading| (heading, Column::Figures));
+    (headings[0].1, headings[1].1) = (Column::Wide, Column::Words);
+    let mut rows = Vec::new();
+    for (at, row) in found.rows.iter().enumerate() {
+        for step in &row.steps {
+            let mut cells: Vec<Cell> = of_request(row, step).map(Cell::text).into();
+            cells[1] = Cell::of(swatch(at, &row.name));
+            rows.push(cells);
+        }
+    }
+    table("", &headings, &rows)
 }
 
 /// The pictures over the offered rate, of what was measured, with the limits that were asked for.

@@ -156,3 +156,51 @@ fn a_page_fetches_nothing_and_shows_every_probe() {
     assert!(!page.contains("http://") || page.contains("http://www.w3.org/2000/svg"));
     assert!(page.contains("<svg") && page.contains("Every probe"));
 }
+
+#[test]
+fn requests_that_differ_are_told_at_the_highest_rate_that_held() {
+    let mut row = searched("shop", 10_000.0);
+    let edge = row.capacity().expect("found");
+    for point in &mut row.points {
+        let held = point.rate == edge && point.held() == Some(true);
+        let step = |name: &str, achieved: f64| StepFound {
+            name: name.to_owned(),
+            achieved: if held { achieved } else { 1.0 },
+            completed: 100,
+            failed: 0,
+            p50_us: Some(700.0),
+            p99_us: if held { Some(3_000.0) } else { Some(9e6) },
+        };
+        point.steps = vec![step("list", 900.0), step("=item", 333.0)];
+    }
+    let found = capacities(vec![row, searched("plain", 10_000.0)]);
+    assert_eq!(found.rows[0].steps.len(), 2);
+    assert!(found.rows[1].steps.is_empty());
+    let (text, written) = (terminal(&found, LOOK), markdown(&found));
+    for part in [
+        "By request, at the highest rate that held",
+        "333/s",
+        "3.00 ms",
+    ] {
+        for text in [&text, &written, &html(&found)] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    assert!(!written.contains("9.00 s"), "{written}");
+    let table = csv(&found);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].ends_with(",outcome,why,step"), "{table}");
+    let columns = |line: &str| line.split(',').count();
+    let item = lines.iter().find(|line| line.ends_with(",'=item"));
+    assert_eq!(columns(item.expect("a line for it")), columns(lines[0]));
+    let json: Capacities = Capacities::from_json(&found.json()).expect("it reads itself");
+    assert_eq!(json.rows[0].steps, found.rows[0].steps);
+    let alike = capacities(vec![searched("plain", 10_000.0)]);
+    assert!(!terminal(&alike, LOOK).contains("By request"));
+    assert!(
+        csv(&alike)
+            .lines()
+            .next()
+            .is_some_and(|line| line.ends_with(",why"))
+    );
+}

@@ -6,11 +6,11 @@ use report::terminal::{Look, aligned, logged, plain, under, wrap};
 use statistics::format::{per_second, percent, time_us};
 
 use super::{
-    capacity, conditions, connections, failed_share, failing, knee, or_dash, scaling, share_failed,
-    shown,
+    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, failed_share, failing, knee, mixed,
+    of_request, or_dash, scaling, share_failed, shown,
 };
 use crate::search::Kind;
-use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
+use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity, StepFound};
 
 const HEADINGS: [&str; 7] = [
     "subject",
@@ -61,6 +61,10 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
             lines.extend(listed(row, look));
         }
     }
+    if !mixed(found).is_empty() {
+        lines.extend([String::new(), BY_REQUEST.to_owned()]);
+        lines.extend(aligned(by_request(found), look));
+    }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     for (heading, sentences) in [
         ("Caution", &found.cautions),
@@ -92,6 +96,15 @@ fn table(found: &Capacities) -> Vec<Vec<String>> {
             knee(row),
         ]
     }));
+    lines
+}
+
+/// The requests of each row whose requests differ.
+fn by_request(found: &Capacities) -> Vec<Vec<String>> {
+    let mut lines = vec![OF_REQUEST.map(str::to_owned).to_vec()];
+    for row in mixed(found) {
+        lines.extend(row.steps.iter().map(|step| of_request(row, step).to_vec()));
+    }
     lines
 }
 
@@ -166,6 +179,10 @@ pub fn markdown(found: &Capacities) -> String {
     ));
     list(&mut text, "Caution", &found.cautions);
     rows(&mut text, &table(found));
+    if !mixed(found).is_empty() {
+        text.push_str(&format!("## {BY_REQUEST}\n\n"));
+        rows(&mut text, &by_request(found));
+    }
     list(&mut text, "What can be concluded", &concluded(found));
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     list(&mut text, "Scalability", &scalings);
@@ -189,19 +206,41 @@ pub fn markdown(found: &Capacities) -> String {
     text
 }
 
-/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds.
+/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds. Where
+/// requests differ there's a column more, `step`, and behind each probe a line for each request.
 pub fn csv(found: &Capacities) -> String {
     let mut text = String::from(
         "subject,probe,kind,rate,connections,offered,achieved,seconds,completed,failed,p50_us,\
-         p99_us,server_cpu_us_per_exchange,server_busy,outcome,why\n",
+         p99_us,server_cpu_us_per_exchange,server_busy,outcome,why",
     );
+    let points = || found.rows.iter().flat_map(|row| &row.points);
+    let is_mix = points().any(|point| !point.steps.is_empty());
+    let none = if is_mix { "," } else { "" };
+    text.push_str(if is_mix { ",step\n" } else { "\n" });
     for row in &found.rows {
         for point in &row.points {
-            text.push_str(&probe(&row.name, point).join(","));
-            text.push('\n');
+            text.push_str(&format!("{}{none}\n", probe(&row.name, point).join(",")));
+            for step in &point.steps {
+                text.push_str(&format!("{}\n", of_step(&row.name, point, step).join(",")));
+            }
         }
     }
     text
+}
+
+/// A request in a probe. What is known of the server and the search is of whole probes.
+fn of_step(name: &str, point: &Point, step: &StepFound) -> Vec<String> {
+    let mut fields = probe(name, point);
+    let none = String::new;
+    fields[5] = none();
+    fields[6] = step.achieved.to_string();
+    fields[8] = step.completed.to_string();
+    fields[9] = step.failed.to_string();
+    fields[10] = field(step.p50_us);
+    fields[11] = field(step.p99_us);
+    fields[12..].fill_with(none);
+    fields.push(quoted(&step.name));
+    fields
 }
 
 fn probe(name: &str, point: &Point) -> Vec<String> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::signal::{Signal, Stop};
 use load::check;
-use load::{Finish, Plan, Progress, Record};
+use load::{Finish, Hang, Plan, Progress, Record};
 use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
@@ -85,9 +85,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
     // It prints what it prints behind the report.
-    finish
-        .map_or(Ok(()), Finish::done)
-        .map_err(Failure::running)?;
+    let done = |finish: Finish| finish.done(&stop, given_up);
+    finish.map_or(Ok(()), done).map_err(Failure::running)?;
     match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
@@ -121,8 +120,23 @@ fn broken_off(
             terminal::say(&why);
         }
         terminal::say(&told);
-        std::process::exit(Exit::Failed.code().into());
+        let exit = match record.ended_by {
+            EndedBy::Interrupt => Exit::Stopped(Signal::Interrupt),
+            EndedBy::Terminate => Exit::Stopped(Signal::Terminate),
+            _ => Exit::Failed,
+        };
+        std::process::exit(exit.code().into());
     }
+}
+
+/// What is done where a script's `done` doesn't come back: the report is there.
+fn given_up(told: String, hang: Hang) {
+    terminal::say(&told);
+    let exit = match hang {
+        Hang::TooLong => Exit::Failed,
+        Hang::Stopped(signal) => Exit::Stopped(signal),
+    };
+    std::process::exit(exit.code().into());
 }
 
 /// A record in a format.
@@ -146,6 +160,9 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Interrupt => Ok(Exit::Stopped(Signal::Interrupt)),
         EndedBy::Terminate => Ok(Exit::Stopped(Signal::Terminate)),
         _ if crossed => Ok(Exit::Threshold),
+        EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
+            Failure::running("nothing was measured; the warnings say why"),
+        ),
         _ if record.exchanges.completed == 0 => Err(Failure::running(
             "no request got the expected answer; the errors say why",
         )),

@@ -1,12 +1,13 @@
 //! Redirects and cookies: `--follow` and `--cookies`, against a small server of our own.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::Value;
 
-use super::child::{Ended, assert_says, ringside};
+use super::child::{Ended, Folder, assert_says, ringside};
 
 /// Answers each request on a connection as `law` says: status line and fields, and the body. `law`
 /// is given the request's line and the value of its Cookie field.
@@ -150,4 +151,36 @@ fn cookies_are_sent_back_and_in_no_record() {
     let (_, record) = run(&login, &more[..3]);
     // One redirect for each connection: the others have the cookie already.
     assert_eq!(record["redirects"], 2);
+}
+
+#[test]
+fn through_a_proxy_cookies_have_the_paths_of_the_server() {
+    // To a proxy the path stands behind a whole URL.
+    let proxy = serve(|line, cookie| match line.split(' ').nth(1).unwrap() {
+        "http://shop.test/a/one" => {
+            let head = "200 OK\r\nSet-Cookie: id=1\r\nSet-Cookie: b=2; Path=/b";
+            (head.to_owned(), Vec::new())
+        }
+        "http://shop.test/a/two?x=/b/" if cookie == "id=1" => ("200 OK".to_owned(), Vec::new()),
+        "http://shop.test/b/" if cookie == "b=2" => ("200 OK".to_owned(), Vec::new()),
+        _ => ("401 Unauthorized".to_owned(), cookie.as_bytes().to_vec()),
+    });
+    let folder = Folder::new();
+    let file = folder.path("shop.http");
+    let text = "GET http://shop.test/a/one\n###\nGET http://shop.test/a/two?x=/b/\n###\n\
+                GET http://shop.test/b/\n";
+    fs::write(&file, text).unwrap();
+    let words = [
+        "run",
+        "-n9",
+        "-c1",
+        "--format",
+        "json",
+        "--cookies",
+        "--proxy",
+        &proxy,
+    ];
+    let ended = ringside(&[&words[..], &["--targets", &file]].concat());
+    let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
+    assert_eq!(record["exchanges"]["completed"], 9, "{ended:?}");
 }

@@ -9,9 +9,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Folder, Server, assert_says, ringside};
+use super::child::{Folder, Server, assert_says, command, ringside, start, until};
 use super::peers::answers;
 
 /// Where Debian's package of wrk has its scripts.
@@ -41,8 +42,11 @@ impl Counting {
         Counting { url, seen }
     }
 
-    /// What it was asked since the last time.
+    /// What it was asked since the last time, once nobody asks any more.
     fn asked(&self) -> Vec<String> {
+        until("all connections are closed", || {
+            Arc::strong_count(&self.seen) == 2
+        });
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 }
@@ -271,4 +275,109 @@ fn requests_of_later_calls_are_told_apart_as_well() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(server.asked().len(), 100);
     assert!(!ended.stdout.contains("violated"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_call_before_the_load_that_nothing_can_interrupt_is_given_up() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    // It takes as good as for ever, in one call of the library.
+    let text = "local a = string.rep('a', 60)\nfunction setup()\n\
+                a:find(string.rep('a?', 60) .. a)\nend\n";
+    fs::write(&script, text).unwrap();
+    let out = folder.path("out.json");
+    let url = server.at("/");
+    let words = [
+        "run", "-d1s", "--format", "json", "-o", &out, "-s", &script, &url,
+    ];
+    let ended = ringside(&words);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let part = "a.lua: a call before the load hasn't come back within 5 s of CPU time";
+    assert_says(&ended.stderr, part);
+    assert_eq!(folder.names().len(), 2, "{:?}", folder.names());
+}
+
+#[test]
+fn a_signal_ends_a_script_outside_of_the_load_and_the_report_is_there() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (script, begun) = (folder.path("a.lua"), folder.path("begun"));
+    let url = server.at("/");
+    for (text, call) in [
+        ("function done()", "done()"),
+        ("function setup()", "a call before the load"),
+    ] {
+        let mark = format!("io.open({begun:?}, 'w'):close()");
+        fs::write(&script, format!("{text}\n{mark}\nwhile true do end\nend\n")).unwrap();
+        let running = start(&mut command(&["run", "-n50", "-s", &script, &url]));
+        until("the call begins", || fs::metadata(&begun).is_ok());
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert_says(
+            &ended.stderr,
+            &format!("{call} hasn't come back since SIGINT"),
+        );
+        let is_reported = ended.stdout.contains("Requests/sec:");
+        assert_eq!(is_reported, call == "done()", "{ended:?}");
+        fs::remove_file(&begun).unwrap();
+    }
+}
+
+#[test]
+fn what_was_measured_outlives_the_wish_to_exit() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let url = server.at("/");
+    let text = "function response()\n  os.exit(7)\nend\n";
+    fs::write(&script, text).unwrap();
+    let ended = ringside(&["run", "-d5s", "-c2", "-s", &script, &url]);
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert_says(
+        &ended.stdout,
+        "a.lua:2: os.exit() would end the run without a report",
+    );
+    // Behind the report the script may have the last word, as under wrk.
+    fs::write(
+        &script,
+        "function done()\n  print('over')\n  os.exit(7)\nend\n",
+    )
+    .unwrap();
+    let ended = ringside(&["run", "-n50", "-c2", "-s", &script, &url]);
+    assert_eq!(ended.code, Some(7), "{ended:?}");
+    assert_says(&ended.stdout, "Requests/sec:");
+    assert!(ended.stdout.ends_with("over\n"), "{ended:?}");
+}
+
+#[test]
+fn a_script_that_stops_in_the_warm_up_is_named_as_the_reason() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let text = "local n = 0\nfunction response()\n  n = n + 1\n\
+                if n == 10 then wrk.thread:stop() end\nend\n";
+    fs::write(&script, text).unwrap();
+    let url = server.at("/");
+    let words = ["run", "-d5s", "--warmup", "30s", "-c2", "-s", &script, &url];
+    let ended = ringside(&words);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_says(
+        &ended.stdout,
+        "the script stopped its threads before anything was measured",
+    );
+    assert_says(&ended.stderr, "nothing was measured; the warnings say why");
+}
+
+#[test]
+fn each_batch_is_answered_before_the_next_call_however_many_it_has() {
+    let (server, folder) = (Counting::start(), Folder::new());
+    let script = folder.path("a.lua");
+    // The first call is the one that counts what it returns.
+    let text = "local n, out, sizes = 0, 0, { 3, 2, 1, 4 }\nfunction request()\n  n = n + 1\n\
+                if out > 0 then error('a call before the answers') end\n\
+                local size = n == 1 and 3 or sizes[n % 4 + 1]\n  if n > 1 then out = size end\n\
+                return string.rep(wrk.format(), size)\nend\n\
+                function response()\n  out = out - 1\nend\n";
+    fs::write(&script, text).unwrap();
+    let ended = ringside(&["run", "-n100", "-c1", "-s", &script, &server.url]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(server.asked().len(), 100);
 }

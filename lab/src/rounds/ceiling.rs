@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject};
+use supervisor::ways::Ways;
 use supervisor::workload::{Protocol, Question};
 
 use crate::comparison::Comparison;
@@ -91,6 +92,7 @@ fn question(baseline: &Row) -> Option<Question> {
         path: format!("/bytes/{bytes}"),
         headers: BTreeMap::new(),
         expect: Vec::new(),
+        ways: Ways::default(),
         ..question.clone()
     })
 }

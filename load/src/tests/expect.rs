@@ -116,7 +116,7 @@ fn came(expect: &[&str], answer: &[u8]) -> Option<String> {
 fn an_answer_meets_a_rule_or_it_is_told_what_came() {
     let json = r#"{"ok":true,"n":1.0,"big":9007199254740993,"list":[{"id":7},{"id":8}],"s":"a b"}"#;
     let usual = |fields: &str| usual(fields, json);
-    let table: [(&str, Option<&str>); 32] = [
+    let table: [(&str, Option<&str>); 35] = [
         ("status=200", None),
         ("status=2xx", None),
         ("header:content-TYPE", None),
@@ -143,6 +143,9 @@ fn an_answer_meets_a_rule_or_it_is_told_what_came() {
         ("json:$.list[*].id=9", Some("7")),
         ("json:$.list[?@.id == 8]", None),
         ("json:$.list[0]={\"id\":7}", None),
+        ("json:$.list[0]={\"id\":7.0}", None),
+        ("json:$.list=[{\"id\":7e0},{\"id\":8.0}]", None),
+        ("json:$.list[0]={\"id\":7.5}", Some("{\"id\":7}")),
         ("json:$.list~\"id\":8", None),
         ("json:$.s=a b", None),
         ("json:$.s=\"a b\"", None),

@@ -379,7 +379,10 @@ impl<D: Driver> Worker<'_, D> {
                 return 0;
             }
         }
-        count.min(needs.per_call)
+        match needs.per_call {
+            1 => 1,
+            _ => count.min(script.batch()),
+        }
     }
 
     /// A script that wants them is told of the answers that have come.

@@ -203,6 +203,17 @@ impl Redaction {
         scrub::learn(&mut seen, value);
     }
 
+    /// Remembers what another one has seen.
+    pub fn learn_from(&self, other: &Redaction) {
+        if Arc::ptr_eq(&self.seen, &other.seen) {
+            return;
+        }
+        let learned = other.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let learned = learned.clone();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.extend(learned);
+    }
+
     /// Remembers the secrets in a word of a command, which are known by the names before them, for
     /// [`Redaction::scrub`].
     pub fn learn_word(&self, word: &str) {
@@ -226,6 +237,58 @@ impl Redaction {
             false => self.hide(value),
         };
         guess::replaced(word, guess::named(word, &self.names), hide)
+    }
+
+    /// The words of a command as they may be shown. Besides what [`Redaction::word`] hides, a value
+    /// may be the word behind its name (`--token abc`), and what follows `Bearer` is one.
+    pub fn words(&self, words: &[String]) -> Vec<String> {
+        let all = words.iter().zip(self.are_values(words));
+        let shown = all.map(|(word, is_value)| match is_value && !is_hidden(word) {
+            true => self.hide(word),
+            false => match self.value_in(word) {
+                Some(at) => format!("{}{}", &word[..at], self.hide(&word[at..])),
+                None => self.word(word).into_owned(),
+            },
+        });
+        shown.collect()
+    }
+
+    /// Remembers the secrets among the words of a command, for [`Redaction::scrub`].
+    pub fn learn_words(&self, words: &[String]) {
+        for (word, is_value) in words.iter().zip(self.are_values(words)) {
+            match self.value_in(word) {
+                _ if is_value && !is_hidden(word) => self.learn_secret(word),
+                Some(at) => self.learn_secret(&word[at..]),
+                None => self.learn_word(word),
+            }
+        }
+    }
+
+    /// Where a secret begins that is the rest of a word: behind its name (`--token=`), or as a token
+    /// by itself (`Bearer TOKEN`, RFC 6750 §2.1).
+    fn value_in(&self, word: &str) -> Option<usize> {
+        let (name, value) = match word.trim_start().split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => ("token", token),
+            _ => word.trim_start_matches('-').split_once(['=', ':'])?,
+        };
+        let value = value.trim_start();
+        let is_secret = self.is_secret(name) && !value.is_empty() && !is_hidden(value);
+        is_secret.then(|| word.len() - value.len())
+    }
+
+    /// Which of the words stand behind the name of a secret.
+    fn are_values(&self, words: &[String]) -> Vec<bool> {
+        let names = |word: &String| {
+            let name = word.trim_start_matches('-');
+            word.eq_ignore_ascii_case("bearer")
+                || name.len() < word.len() && self.is_secret(name.trim_end_matches(':'))
+        };
+        let behind = words.iter().map(names);
+        let behind = std::iter::once(false).chain(behind);
+        let all = behind.zip(words);
+        // Another option is no value.
+        all.map(|(behind, word)| behind && !word.is_empty() && !word.starts_with("--"))
+            .collect()
     }
 
     /// A text without the secrets that this has seen. Of JSON only whole sentences are looked at,

@@ -32,7 +32,13 @@ fn load(text: &str) -> Result<(), String> {
         body: None,
     };
     let network: Arc<dyn Network> = Arc::new(Anywhere);
-    let loaded = load_within(Limit::Instructions(200_000), &source, &network, 2);
+    let loaded = load_within(
+        Limit::Instructions(200_000),
+        &source,
+        &network,
+        2,
+        &Arc::default(),
+    );
     loaded.map(|_| ()).map_err(|broken| broken.to_string())
 }
 
@@ -46,6 +52,10 @@ fn what_never_returns_is_ended_and_named() {
         (
             "function init()\nwhile true do end end",
             "s.lua:2: init() didn't return",
+        ),
+        (
+            "jit.on()\nrequire('jit').on()\nwhile true do end",
+            "s.lua:3: the script didn't finish loading",
         ),
         (
             "function setup()\n\nrepeat until false end",

@@ -23,6 +23,11 @@ fn a_script_that_fails_is_named_with_its_line() {
             "s.lua:2: raised a table as its error; raise a string",
         ),
         ("function init()\n error('oh') end", "s.lua:2: oh"),
+        (
+            "function request()\n\n os.exit(3) end",
+            "s.lua:3: os.exit() would end the run without a report; use wrk.thread:stop() or \
+             error()",
+        ),
         ("function setup(t)\n error('oh') end", "s.lua:2: oh"),
         (
             "\nfunction init() init() + 1 end",

@@ -11,7 +11,7 @@ mod text;
 
 pub use page::page;
 pub(crate) use page::said;
-pub use record::{Law, PointFound, RowFound, Sweep};
+pub use record::{Law, PointFound, RowFound, StepFound, Sweep};
 pub use run::{Swept, sweep};
 pub use text::{csv, markdown, terminal};
 

@@ -8,8 +8,7 @@ use report::html::swatch;
 use statistics::Spread;
 use statistics::format;
 
-use super::record::Sweep;
-use super::record::written;
+use super::record::{StepFound, Sweep, written};
 use super::{Key, RowFound};
 
 /// What a curve is drawn of.
@@ -58,6 +57,11 @@ pub fn page(sweep: &Sweep) -> String {
             table(sweep),
         ),
     ];
+    if !sweep.by_request().is_empty() {
+        let lead = "The median of the rounds; below it, half the range from the lowest to the \
+                    highest. Failed or unfinished exchanges are those of all rounds.";
+        sections.push(Section::new("By request", lead, by_request(sweep)));
+    }
     let refused = sweep.refused();
     if !refused.is_empty() {
         let body = page::sentences(&refused);
@@ -184,6 +188,37 @@ fn table(sweep: &Sweep) -> Markup {
             ]);
         }
     }
+    page::table("", &headings, &rows)
+}
+
+/// The requests of a mix in each row at each point.
+fn by_request(sweep: &Sweep) -> Markup {
+    let headings = [
+        ("request", Column::Wide),
+        ("subject", Column::Words),
+        (sweep.key.name(), Column::Figures),
+        ("requests/s", Column::Figures),
+        ("p50", Column::Figures),
+        ("p99", Column::Figures),
+        ("failed", Column::Figures),
+    ];
+    let names = sweep.names();
+    let one = |(value, row, step): (f64, &RowFound, &StepFound)| {
+        let style = names.iter().position(|name| *name == row.name);
+        let rate = step.requests_per_second;
+        vec![
+            Cell::text(&*step.name),
+            Cell::of(swatch(style.unwrap_or_default(), &row.name)),
+            Cell::text(written(sweep.key, value)),
+            rate.map_or_else(Cell::none, |rate| {
+                Cell::text(format::count(rate.median)).under(format::give_or_take(&rate))
+            }),
+            time(step.p50_us),
+            time(step.p99_us),
+            Cell::text(step.failed.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = sweep.by_request().into_iter().map(one).collect();
     page::table("", &headings, &rows)
 }
 

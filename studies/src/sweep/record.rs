@@ -3,11 +3,11 @@
 
 use lab::manifest::Role;
 use lab::verdict::{Kind, Metric};
-use report::{Figures, Report};
+use report::{Figures, Report, StepFigures};
 use serde::{Deserialize, Serialize};
-use statistics::Ratio;
 use statistics::format;
 use statistics::usl::{self, Usl};
+use statistics::{Ratio, Spread};
 use supervisor::document;
 
 use super::Key;
@@ -66,6 +66,9 @@ pub struct RowFound {
     pub role: Role,
     /// Its rounds put together.
     pub figures: Figures,
+    /// The requests of a mix, each by itself; empty where all are alike.
+    #[serde(default)]
+    pub steps: Vec<StepFound>,
     /// Its figure as a multiple of the baseline's.
     pub ratio: Option<Ratio>,
     /// What can be said about it beside the baseline, as a word for programs.
@@ -74,6 +77,36 @@ pub struct RowFound {
     pub verdict: String,
     /// Whether the rounds count for nothing, or are the generator's as much as the subject's.
     pub doubtful: bool,
+}
+
+/// One request of a mix in a row at one point, its rounds put together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepFound {
+    /// What the workload calls it; `(others)` for all beyond the first 64 names.
+    pub name: String,
+    /// Completed exchanges a second, in the rounds that count; null where none does.
+    pub requests_per_second: Option<Spread>,
+    /// Median response time in microseconds.
+    pub p50_us: Option<Spread>,
+    /// 99th percentile of the response time in microseconds.
+    pub p99_us: Option<Spread>,
+    /// Exchanges that completed, in all rounds, whether they count or not, and so is the next one.
+    pub completed: u64,
+    /// Exchanges that failed, or were due and not finished.
+    pub failed: u64,
+}
+
+impl StepFound {
+    fn of(step: &StepFigures) -> StepFound {
+        StepFound {
+            name: step.name.clone(),
+            requests_per_second: step.requests_per_second,
+            p50_us: step.p50_us,
+            p99_us: step.p99_us,
+            completed: step.completed,
+            failed: step.failed + step.unfinished,
+        }
+    }
 }
 
 /// How a row's throughput grows with the setting (the Universal Scalability Law).
@@ -103,6 +136,7 @@ impl Sweep {
                 name: row.facts.name.clone(),
                 role: role(kind),
                 figures: row.figures.clone()?,
+                steps: row.steps.iter().map(StepFound::of).collect(),
                 ratio: row.ratio,
                 kind,
                 verdict: row.verdict.sentence(),
@@ -146,6 +180,26 @@ impl Sweep {
             let row = point.rows.iter().find(|row| row.name == name)?;
             Some((point.value, row))
         })
+    }
+
+    /// Every request of a mix in the rows that are compared, by requests, then by values; nothing
+    /// where all are alike.
+    pub fn by_request(&self) -> Vec<(f64, &RowFound, &StepFound)> {
+        let mut names: Vec<&str> = Vec::new();
+        let steps = || {
+            let rows = self.points.iter().flat_map(|point| {
+                let rows = point.rows.iter().filter(|row| row.role == Role::Subject);
+                rows.map(|row| (point.value, row))
+            });
+            rows.flat_map(|(value, row)| row.steps.iter().map(move |step| (value, row, step)))
+        };
+        for (.., step) in steps() {
+            if !names.contains(&&*step.name) {
+                names.push(&step.name);
+            }
+        }
+        let of = |name| steps().filter(move |(.., step)| step.name == name);
+        names.into_iter().flat_map(of).collect()
     }
 
     fn law(&self, name: &str, seed: u64) -> Law {

@@ -11,6 +11,7 @@ mod equal;
 mod files;
 mod foreign;
 mod generators;
+mod loads;
 mod mix;
 mod real;
 mod reference;

@@ -117,8 +117,13 @@ fn burn() {
 fn answer(head: &[u8], fault: &str) -> String {
     let head = String::from_utf8_lossy(head);
     let allowed = head.contains("Authorization: Bearer key\r\n");
+    let known = head.contains("Cookie: id=canary-1") && head.contains("Basic YW5uOmNhbmFyeS0y");
     let status = match fault {
         "asks for a key" if !allowed => "401 Unauthorized",
+        "moves" if head.starts_with("GET /old ") => {
+            "302 Found\r\nLocation: /home\r\nSet-Cookie: id=canary-1; Path=/home"
+        }
+        "moves" if head.starts_with("GET /home ") && !known => "401 Unauthorized",
         _ => "200 OK",
     };
     let served = SERVED.fetch_add(1, Ordering::Relaxed);

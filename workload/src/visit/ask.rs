@@ -136,19 +136,22 @@ impl Ask {
     }
 
     /// What becomes of it by a redirect of this `status`: 303, and 301 and 302 to a POST, ask for
-    /// a GET without a body (RFC 9110 §15.4.2 to §15.4.4).
+    /// a GET without a body (RFC 9110 §15.4.2 to §15.4.4). A HEAD stays one, and a GET with a body
+    /// loses it.
     pub(super) fn redirect(&mut self, status: u16) {
         let is_post = self.method == b"POST";
         let changes = match status {
-            303 => self.method != b"GET" && !self.is_head(),
+            303 => true,
             301 | 302 => is_post,
             _ => false,
         };
         if !changes {
             return;
         }
-        self.method.clear();
-        self.method.extend_from_slice(b"GET");
+        if !self.is_head() {
+            self.method.clear();
+            self.method.extend_from_slice(b"GET");
+        }
         self.bytes.truncate(self.body_at);
         let bytes = &self.bytes;
         self.fields.retain(|[name_at, value_at, _]| {
@@ -203,4 +206,43 @@ impl Ask {
 
 fn is_cookie(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"cookie")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_303_makes_of_a_request_has_no_body() {
+        for (method, then) in [
+            ("GET", "GET"),
+            ("POST", "GET"),
+            ("PUT", "GET"),
+            ("HEAD", "HEAD"),
+        ] {
+            let request = format!(
+                "{method} / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n\
+                 Content-Length: 2\r\nX: y\r\n\r\nab"
+            );
+            let mut ask = Ask::default();
+            let mut written = |status| {
+                let mut out = Vec::new();
+                ask.read(request.as_bytes());
+                ask.redirect(status);
+                ask.write(b"", &mut out);
+                String::from_utf8(out).expect("text")
+            };
+            let plain = format!("{then} / HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n");
+            assert_eq!(written(303), plain, "{method}");
+            assert_eq!(written(307), request);
+            assert_eq!(
+                written(302),
+                if method == "POST" {
+                    plain
+                } else {
+                    request.clone()
+                }
+            );
+        }
+    }
 }

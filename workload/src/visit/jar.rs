@@ -85,11 +85,6 @@ impl Jar {
     pub(super) fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
-
-    /// The values, which are the server's secrets.
-    pub(super) fn values(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.cookies.iter().map(|cookie| &*cookie.value)
-    }
 }
 
 /// The cookie that a field sets, and whether it is over already, which deletes it. None if it sets

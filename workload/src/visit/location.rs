@@ -16,15 +16,19 @@ pub(super) struct Base<'a> {
 impl<'a> Base<'a> {
     /// Its path, and its query if there is one.
     fn parts(self) -> (&'a [u8], Option<&'a [u8]>) {
-        let path = match self.target {
-            [b'/', ..] => self.target,
-            other => match scheme(other) {
-                Some((_, rest)) => authority(rest).map_or(&b""[..], |(_, path)| path),
-                None => b"",
-            },
-        };
-        let (path, query) = cut(path, b'?');
+        let (path, query) = cut(path_and_query(self.target), b'?');
         (if path.is_empty() { b"/" } else { path }, query)
+    }
+}
+
+/// Path and query of a request's target, which may be in absolute form; empty where it has none.
+pub(super) fn path_and_query(target: &[u8]) -> &[u8] {
+    match target {
+        [b'/', ..] => target,
+        other => match scheme(other) {
+            Some((_, rest)) => authority(rest).map_or(&b""[..], |(_, path)| path),
+            None => b"",
+        },
     }
 }
 

@@ -23,9 +23,6 @@ use ask::Ask;
 use jar::{Jar, Place};
 use location::{Base, resolve};
 
-/// Shorter values of cookies may stand in any text.
-const SECRET_BYTES_MIN: usize = 6;
-
 /// What a plan asks of its sessions.
 #[derive(Debug)]
 pub struct Habits {
@@ -163,13 +160,6 @@ impl Visitor {
         self.jar.is_empty()
     }
 
-    /// The values of its cookies, which are a server's secrets; not those that are too short to be
-    /// any.
-    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        let is_secret = |value: &&[u8]| value.len() >= SECRET_BYTES_MIN;
-        self.jar.values().filter(is_secret)
-    }
-
     fn cookie(&mut self, ask: &Ask) -> &[u8] {
         self.jar.write(place(&self.habits, ask), &mut self.cookie);
         &self.cookie
@@ -181,7 +171,8 @@ fn place<'a>(habits: &Habits, ask: &'a Ask) -> Place<'a> {
     let host = location::host(ask.authority());
     Place {
         host,
-        target: &ask.target,
+        // To a proxy it is in absolute form.
+        target: location::path_and_query(&ask.target),
         is_secure: habits.is_secure,
     }
 }

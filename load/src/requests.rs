@@ -31,6 +31,14 @@ impl Requests {
         }
     }
 
+    /// Whether somebody is told of the answers.
+    pub(crate) fn hears(&self) -> bool {
+        match self {
+            Requests::Mix(_) => false,
+            Requests::Script(script) => script.needs().response,
+        }
+    }
+
     /// Whether there is no further request.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {

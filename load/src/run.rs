@@ -231,7 +231,7 @@ fn scripted<'a>(
         let addresses = own.as_ref().map_or(addresses, |own| &own[..]);
         let mut job = assign(&plan, worker, addresses, None)?;
         if needs.response {
-            job.route.rules.get_or_insert_with(Rules::usual);
+            job.route.hears = true;
         }
         let is_constant = !(needs.request || needs.response || needs.delay || needs.stop);
         match thread.frozen().filter(|_| is_constant) {
@@ -434,17 +434,12 @@ pub(crate) fn assemble(
 /// What answers said: how those began that had a status which nobody expects, and what came where
 /// something else was expected.
 fn said(plan: &Plan, outcomes: &[Outcome]) -> (BTreeMap<String, String>, Vec<Unmet>) {
-    let mut said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
+    let said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
     let unmet = outcomes.iter().filter_map(|outcome| {
         let expected = outcome.memory.expected()?;
         Some((expected, &*outcome.recorder.unmet))
     });
-    let mut unmet = expect::told(&plan.redaction, unmet, &said);
-    if plan.cookies {
-        // Whatever an answer says may repeat a cookie, also one that has been replaced since.
-        said.clear();
-        unmet.iter_mut().for_each(|unmet| unmet.came = None);
-    }
+    let unmet = expect::told(&plan.redaction, unmet, &said);
     (said, unmet)
 }
 

@@ -51,19 +51,8 @@ pub fn csv(report: &Report) -> String {
 
 /// A request in a round. What is known of the server is of whole rounds.
 fn of_step(row: &Row, step: &StepFigures, sample: &Sample, equal_rate: Option<f64>) -> String {
-    let lap = row.course.iter().find(|lap| lap.round == sample.round);
     let none = String::new;
     let fields = [
-        quoted(&row.facts.name),
-        row.facts.role.name().to_owned(),
-        sample.round.to_string(),
-        field(lap.map(|lap| lap.start)),
-        field(lap.map(|lap| lap.at_s)),
-        sample.void().is_none().to_string(),
-        sample.requests_per_second.to_string(),
-        field(sample.p50_us),
-        field(sample.p95_us),
-        field(sample.p99_us),
         none(),
         none(),
         none(),
@@ -81,17 +70,13 @@ fn of_step(row: &Row, step: &StepFigures, sample: &Sample, equal_rate: Option<f6
         field(equal_rate),
         sample.lost().unfinished.to_string(),
     ];
-    fields.join(",")
+    [&head(row, sample)[..], &fields].concat().join(",")
 }
 
-fn line(row: &Row, sample: &Sample) -> String {
+/// The first fields of a line, which are known of a request as of a whole round.
+fn head(row: &Row, sample: &Sample) -> [String; 10] {
     let lap = row.course.iter().find(|lap| lap.round == sample.round);
-    let findings: Vec<&str> = sample
-        .findings
-        .iter()
-        .map(|finding| finding.sentence.as_str())
-        .collect();
-    let fields = [
+    [
         quoted(&row.facts.name),
         row.facts.role.name().to_owned(),
         sample.round.to_string(),
@@ -102,6 +87,17 @@ fn line(row: &Row, sample: &Sample) -> String {
         field(sample.p50_us),
         field(sample.p95_us),
         field(sample.p99_us),
+    ]
+}
+
+fn line(row: &Row, sample: &Sample) -> String {
+    let lap = row.course.iter().find(|lap| lap.round == sample.round);
+    let findings: Vec<&str> = sample
+        .findings
+        .iter()
+        .map(|finding| finding.sentence.as_str())
+        .collect();
+    let fields = [
         field(sample.server_cpu_us_per_exchange),
         sample.server_busy.to_string(),
         sample.server_waited.to_string(),
@@ -116,7 +112,7 @@ fn line(row: &Row, sample: &Sample) -> String {
         sample.others_busy.to_string(),
         quoted(&findings.join("; ")),
     ];
-    fields.join(",")
+    [&head(row, sample)[..], &fields].concat().join(",")
 }
 
 /// A value as a field, which is empty where there is none.

@@ -3,6 +3,8 @@
 
 mod requests;
 
+pub use requests::shortened;
+
 use lab::finding::Check;
 use lab::manifest::{Outcome, RanBefore, Role};
 use lab::verdict::{Kind, Metric, Verdict};

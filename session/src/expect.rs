@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::beginning::{Beginning, shortened};
 use super::coding::{Coding, Undecoded};
-use super::heard::{Heard, Whole};
+use super::heard::Whole;
 
 /// So much of a body is kept for rules about it, as it came and decompressed.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -94,7 +94,7 @@ impl Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     set: u32,
-    status: u16,
+    pub(crate) status: u16,
     verdict: Verdict,
     /// The body is kept, in this.
     gathers: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Look {
     /// There was more of it than is kept.
     is_long: bool,
     /// The answer as it is kept for whoever asks for all of it.
-    whole: Option<Box<Whole>>,
+    pub(crate) whole: Option<Box<Whole>>,
 }
 
 /// What the owner of sessions has for what they expect.
@@ -113,10 +113,6 @@ pub struct Expecting {
     examples: Vec<Example>,
     /// Buffers that nobody uses.
     pool: Vec<Vec<u8>>,
-    /// Answers that are kept whole, where somebody asks for them.
-    heard: Option<Heard>,
-    /// There is an example in which nobody has hidden anything.
-    has_news: bool,
 }
 
 /// What came in one answer that didn't meet a rule.
@@ -149,16 +145,6 @@ enum Came {
 }
 
 impl Rules {
-    /// None but that a status is a usual one.
-    pub fn usual() -> Arc<Rules> {
-        Arc::new(Rules {
-            all: Vec::new(),
-            sets: vec![Set::default()],
-            of_steps: Vec::new(),
-            compressed: false,
-        })
-    }
-
     /// The rules of a plan and its steps; none where there aren't any.
     ///
     /// # Errors
@@ -248,9 +234,10 @@ impl Rules {
 }
 
 impl Expecting {
-    /// Nothing was seen yet.
-    pub fn new(rules: Arc<Rules>) -> Expecting {
-        let examples = (0..rules.count().min(TOLD_MAX)).map(|_| Example {
+    /// Nothing was seen yet. Unless it `quotes`, there'll be no examples.
+    pub fn new(rules: Arc<Rules>, quotes: bool) -> Expecting {
+        let most = if quotes { TOLD_MAX } else { 0 };
+        let examples = (0..rules.count().min(most)).map(|_| Example {
             rule: None,
             came: Came::NoBody,
             text: Beginning::NOTHING,
@@ -259,33 +246,7 @@ impl Expecting {
             examples: examples.collect(),
             rules,
             pool: Vec::new(),
-            heard: None,
-            has_news: false,
         }
-    }
-
-    /// Hides secrets in the examples that were kept since this was called last.
-    pub(crate) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
-        if std::mem::take(&mut self.has_news) {
-            for example in &mut self.examples {
-                secrets.clone().for_each(|secret| example.text.hide(secret));
-            }
-        }
-    }
-
-    /// Keeps answers whole as well.
-    pub fn hear(&mut self) {
-        self.heard = Some(Heard::default());
-    }
-
-    /// What is kept whole.
-    pub fn kept(&self) -> Option<&Heard> {
-        self.heard.as_ref()
-    }
-
-    /// The same, to tell of it.
-    pub fn heard(&mut self) -> Option<&mut Heard> {
-        self.heard.as_mut()
     }
 
     /// An answer didn't meet a rule: keeps what came, unless there is an example of that.
@@ -296,7 +257,6 @@ impl Expecting {
         {
             (free.rule, free.came) = (Some(rule), came);
             free.text.set(text);
-            self.has_news = true;
         }
         Verdict::Unmet(rule)
     }
@@ -446,21 +406,18 @@ impl Look {
     /// The head of an answer to a request of `step` came.
     pub(crate) fn head<'f, F: Iterator<Item = (&'f [u8], &'f [u8])>>(
         &mut self,
-        (step, status): (u16, u16),
+        step: u16,
         expecting: &mut Expecting,
         fields: impl Fn() -> F,
     ) {
         let rules = &expecting.rules;
-        (self.set, self.status, self.is_long) = (rules.set_of(step), status, false);
+        (self.set, self.is_long) = (rules.set_of(step), false);
         let asks = !rules.sets[self.set as usize].bodies.is_empty();
         self.coding = match asks && rules.compressed {
             true => Coding::of(fields()),
             false => Coding::None,
         };
-        self.verdict = expecting.head((self.set, status), &fields);
-        if let Some(heard) = &mut expecting.heard {
-            self.whole = Some(heard.begin(status, fields()));
-        }
+        self.verdict = expecting.head((self.set, self.status), &fields);
         self.gathers = asks && self.verdict == Verdict::Met;
         self.body.clear();
         if self.gathers && self.body.capacity() == 0 {
@@ -468,33 +425,26 @@ impl Look {
         }
     }
 
-    /// A piece of its body came. The status, if that is what is wrong with the answer: then the
-    /// body may say why.
-    pub(crate) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> Option<u16> {
-        if let Some(whole) = &mut self.whole {
-            whole.body(bytes);
-        }
+    /// A piece of its body came. Whether the status is what is wrong with the answer: then the body
+    /// may say why.
+    pub(crate) fn body(&mut self, bytes: &[u8], expecting: &Expecting) -> bool {
         if self.gathers {
             let room = BODY_BYTES_MAX - self.body.len();
             self.is_long |= bytes.len() > room;
             self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            return None;
+            return false;
         }
-        let is_about_status = match self.verdict {
+        match self.verdict {
             Verdict::Met | Verdict::Astray(_) => false,
             Verdict::Strange => true,
             Verdict::Unmet(rule) => {
                 matches!(expecting.rules.all[rule as usize].rule, Rule::Status(_))
             }
-        };
-        is_about_status.then_some(self.status)
+        }
     }
 
-    /// It is whole: its status, and what was found of it.
-    pub(crate) fn end(&mut self, expecting: &mut Expecting) -> (u16, Verdict) {
-        if let (Some(whole), Some(heard)) = (self.whole.take(), &mut expecting.heard) {
-            heard.end(whole);
-        }
+    /// It is whole: what was found of it.
+    pub(crate) fn end(&mut self, expecting: &mut Expecting) -> Verdict {
         if self.gathers {
             let is_plain = self.coding == Coding::None || self.is_long || self.body.is_empty();
             self.verdict = match is_plain {
@@ -505,7 +455,7 @@ impl Look {
             self.body.clear();
             expecting.pool.push(std::mem::take(&mut self.body));
         }
-        (self.status, self.verdict)
+        self.verdict
     }
 }
 

@@ -162,7 +162,7 @@ impl Wire {
                     self.status = status;
                     looking.head(status, head, memory);
                 }
-                Event::Body(bytes) => looking.body(self.status, bytes, memory),
+                Event::Body(bytes) => looking.body(bytes, memory),
                 Event::Informational { .. } => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
@@ -219,14 +219,9 @@ impl Looking {
         visit.map_or(Turn::End, |visit| visit.errand.turn())
     }
 
-    fn body(&mut self, status: u16, bytes: &[u8], memory: &mut Memory) {
-        if self.turn() != Turn::End {
-            return;
-        }
-        if memory.expects() {
+    fn body(&mut self, bytes: &[u8], memory: &mut Memory) {
+        if self.turn() == Turn::End {
             memory.see_body(&mut self.look, bytes);
-        } else if is_strange(status) {
-            memory.keep(status, bytes);
         }
     }
 
@@ -234,9 +229,11 @@ impl Looking {
     fn end(&mut self, status: u16, memory: &mut Memory) -> Option<Happening> {
         let happening = match self.turn() {
             Turn::Follow => return None,
-            Turn::Astray(kind) => judged((status, Verdict::Astray(kind))),
-            Turn::End if memory.expects() => judged(memory.see_end(&mut self.look)),
-            Turn::End => answered(status),
+            Turn::Astray(kind) => judged(status, Verdict::Astray(kind)),
+            Turn::End => match memory.see_end(&mut self.look) {
+                (status, Some(verdict)) => judged(status, verdict),
+                (status, None) => answered(status),
+            },
         };
         self.steps.pop_front();
         Some(happening)
@@ -253,7 +250,7 @@ fn answered(status: u16) -> Happening {
 }
 
 /// The oldest exchange was answered, and held against rules.
-fn judged((status, verdict): (u16, Verdict)) -> Happening {
+fn judged(status: u16, verdict: Verdict) -> Happening {
     Happening::Judged {
         place: 0,
         status,

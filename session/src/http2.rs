@@ -345,7 +345,8 @@ impl Wire {
                 true => ErrorKind::EarlyClose,
                 false => ErrorKind::StreamGivenUp,
             };
-            return visits.places[place as usize].judged(place, Verdict::Astray(kind));
+            let status = visits.places[place as usize].status;
+            return judged(place, (status, Some(Verdict::Astray(kind))));
         }
         self.send_next(place, out);
         Happening::Followed { place }
@@ -443,12 +444,7 @@ impl Answers {
                 answer.outcome(*many)
             }
             Answers::Looks(looks) => {
-                let (status, verdict) = memory.see_end(&mut looks[place as usize].1);
-                return Happening::Judged {
-                    place,
-                    status,
-                    verdict,
-                };
+                return judged(place, memory.see_end(&mut looks[place as usize].1));
             }
             Answers::Visits(visits) => return visits.end(place, memory),
         };
@@ -476,41 +472,32 @@ impl Visits {
 impl Visit {
     #[inline(never)]
     fn body(&mut self, bytes: &[u8], memory: &mut Memory) {
-        if self.errand.turn() != Turn::End {
-            return;
-        }
-        if memory.expects() {
+        if self.errand.turn() == Turn::End {
             memory.see_body(&mut self.look, bytes);
-        } else if is_strange(self.status) {
-            memory.keep(self.status, bytes);
         }
     }
 
     fn end(&mut self, place: u32, memory: &mut Memory) -> Happening {
         match self.errand.turn() {
             Turn::Follow => Happening::Followed { place },
-            Turn::Astray(kind) => self.judged(place, Verdict::Astray(kind)),
-            Turn::End if memory.expects() => {
-                let (status, verdict) = memory.see_end(&mut self.look);
-                Happening::Judged {
-                    place,
-                    status,
-                    verdict,
-                }
-            }
-            Turn::End => Happening::Answered {
-                place,
-                outcome: Outcome::Status(self.status),
-            },
+            Turn::Astray(kind) => judged(place, (self.status, Some(Verdict::Astray(kind)))),
+            Turn::End => judged(place, memory.see_end(&mut self.look)),
         }
     }
+}
 
-    fn judged(&self, place: u32, verdict: Verdict) -> Happening {
-        Happening::Judged {
+/// An exchange was answered, and what was found of that where there are rules.
+fn judged(place: u32, (status, verdict): (u16, Option<Verdict>)) -> Happening {
+    match verdict {
+        Some(verdict) => Happening::Judged {
             place,
-            status: self.status,
+            status,
             verdict,
-        }
+        },
+        None => Happening::Answered {
+            place,
+            outcome: Outcome::Status(status),
+        },
     }
 }
 

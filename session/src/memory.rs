@@ -24,8 +24,10 @@ pub struct Memory {
     strange: [Strange; STATUSES_MAX],
     /// What is expected of answers, if anything beyond a usual status.
     expecting: Option<Box<Expecting>>,
-    /// The beginning of a body was kept, in which nobody has hidden anything.
-    has_news: bool,
+    /// Answers that are kept whole, where somebody asks for them.
+    hearing: Option<Box<Heard>>,
+    /// What answers say may be told.
+    quotes: bool,
 }
 
 /// How the body of an answer begins that has a strange status.
@@ -42,15 +44,9 @@ pub(crate) fn is_strange(status: u16) -> bool {
     !(200..400).contains(&status)
 }
 
+/// One that remembers nothing.
 impl Default for Memory {
     fn default() -> Memory {
-        Memory::new()
-    }
-}
-
-impl Memory {
-    /// One that remembers nothing.
-    pub fn new() -> Memory {
         let nothing = Strange {
             status: None,
             text: Beginning::NOTHING,
@@ -59,15 +55,21 @@ impl Memory {
             heads: HeadMemo::new(),
             strange: [nothing; STATUSES_MAX],
             expecting: None,
-            has_news: false,
+            hearing: None,
+            quotes: true,
         }
     }
+}
 
-    /// The same for sessions whose answers must meet these rules, if any.
-    pub fn expecting(rules: Option<Arc<Rules>>) -> Memory {
+impl Memory {
+    /// One for sessions whose answers must meet these rules, if any. Where it `hears`, answers are
+    /// kept whole for [`Memory::heard`]; unless it `quotes`, nothing is kept of what they say.
+    pub fn new(rules: Option<Arc<Rules>>, hears: bool, quotes: bool) -> Memory {
         Memory {
-            expecting: rules.map(|rules| Box::new(Expecting::new(rules))),
-            ..Memory::new()
+            expecting: rules.map(|rules| Box::new(Expecting::new(rules, quotes))),
+            hearing: hears.then(Box::default),
+            quotes,
+            ..Memory::default()
         }
     }
 
@@ -77,25 +79,14 @@ impl Memory {
         self.expecting.is_some()
     }
 
-    /// Keeps answers whole, for [`Memory::heard`]. There must be rules for them.
-    pub fn hear(&mut self) {
-        if let Some(expecting) = &mut self.expecting {
-            expecting.hear();
-        }
-    }
-
-    /// How many of those had a longer body than is kept.
+    /// How many of the answers that are kept whole had a longer body than is kept.
     pub fn bodies_cut(&self) -> u64 {
-        let heard = self
-            .expecting
-            .as_ref()
-            .and_then(|expecting| expecting.kept());
-        heard.map_or(0, Heard::cut)
+        self.hearing.as_ref().map_or(0, |heard| heard.cut())
     }
 
     /// The answers that are kept whole; none where nobody asks for them.
     pub fn heard(&mut self) -> Option<&mut Heard> {
-        self.expecting.as_deref_mut()?.heard()
+        self.hearing.as_deref_mut()
     }
 
     /// What answers have to meet, and what came instead; none where that is nothing but a usual
@@ -111,28 +102,38 @@ impl Memory {
         (step, status): (u16, u16),
         fields: impl Fn() -> F,
     ) {
+        look.status = status;
+        if let Some(heard) = &mut self.hearing {
+            look.whole = Some(heard.begin(status, fields()));
+        }
         if let Some(expecting) = &mut self.expecting {
-            look.head((step, status), expecting, fields);
+            look.head(step, expecting, fields);
         }
     }
 
     /// A piece of its body came.
     #[inline(never)]
     pub(crate) fn see_body(&mut self, look: &mut Look, bytes: &[u8]) {
-        if let Some(expecting) = &mut self.expecting
-            && let Some(status) = look.body(bytes, expecting)
-        {
-            self.keep(status, bytes);
+        if let Some(whole) = &mut look.whole {
+            whole.body(bytes);
+        }
+        let is_about_status = match &self.expecting {
+            Some(expecting) => look.body(bytes, expecting),
+            None => is_strange(look.status),
+        };
+        if is_about_status {
+            self.keep(look.status, bytes);
         }
     }
 
-    /// It is whole: its status, and what was found of it.
+    /// It is whole: its status, and what was found of it where there are rules.
     #[inline(never)]
-    pub(crate) fn see_end(&mut self, look: &mut Look) -> (u16, Verdict) {
-        match &mut self.expecting {
-            Some(expecting) => look.end(expecting),
-            None => (0, Verdict::Met),
+    pub(crate) fn see_end(&mut self, look: &mut Look) -> (u16, Option<Verdict>) {
+        if let (Some(whole), Some(heard)) = (look.whole.take(), &mut self.hearing) {
+            heard.end(whole);
         }
+        let expecting = self.expecting.as_deref_mut();
+        (look.status, expecting.map(|expecting| look.end(expecting)))
     }
 
     /// Keeps how a body begins that came with `status`, unless one is known for it. What comes in
@@ -140,27 +141,12 @@ impl Memory {
     #[cold]
     pub(crate) fn keep(&mut self, status: u16, bytes: &[u8]) {
         let known = |kept: &Strange| kept.status == Some(status);
-        if bytes.is_empty() || self.strange.iter().any(known) {
+        if !self.quotes || bytes.is_empty() || self.strange.iter().any(known) {
             return;
         }
         if let Some(free) = self.strange.iter_mut().find(|kept| kept.status.is_none()) {
             free.status = Some(status);
             free.text.set(bytes);
-            self.has_news = true;
-        }
-    }
-
-    /// Hides what a server gave to one connection alone, in what was kept since this was called
-    /// last.
-    #[inline(never)]
-    pub(crate) fn hide<'s>(&mut self, secrets: impl Iterator<Item = &'s [u8]> + Clone) {
-        if std::mem::take(&mut self.has_news) {
-            for kept in &mut self.strange {
-                secrets.clone().for_each(|secret| kept.text.hide(secret));
-            }
-        }
-        if let Some(expecting) = &mut self.expecting {
-            expecting.hide(secrets);
         }
     }
 
@@ -190,7 +176,7 @@ mod tests {
     use super::*;
 
     fn told(bodies: &[(u16, &[u8])], redaction: &Redaction) -> BTreeMap<u16, String> {
-        let mut memory = Memory::new();
+        let mut memory = Memory::default();
         for (status, body) in bodies {
             memory.keep(*status, body);
         }
@@ -231,6 +217,13 @@ mod tests {
         assert_eq!(kept, BTreeMap::from(expected));
         let many: Vec<(u16, &[u8])> = (400..500).map(|status| (status, &b"x"[..])).collect();
         assert_eq!(told(&many, &Redaction::default()).len(), STATUSES_MAX);
+    }
+
+    #[test]
+    fn nothing_is_kept_where_nothing_may_be_told() {
+        let mut memory = Memory::new(None, false, false);
+        memory.keep(404, b"your cookie is canary");
+        assert_eq!(memory.told(&Redaction::default()), BTreeMap::new());
     }
 
     #[test]

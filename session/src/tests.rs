@@ -40,7 +40,7 @@ fn upgrade(head: &[u8], out: &mut Vec<u8>) {
 }
 
 fn hear(wire: &mut Wire, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
-    wire.receive(bytes, &mut Memory::new(), out, &mut |_| {})
+    wire.receive(bytes, &mut Memory::default(), out, &mut |_| {})
 }
 
 /// Says `frame` a hundred thousand times: how much is to be sent in the end, and what it was told.

@@ -5,12 +5,10 @@ use load::plan::workload::Pick;
 use measure::histogram::samples_for;
 use measure::record::Step;
 use measure::units::{wrk_metric, wrk_time_us};
+use report::terminal::shortened;
 
 use super::terminal::Paint;
 use super::times::{self, percentile};
-
-/// A name takes so many columns at most.
-const NAME_COLUMNS_MAX: usize = 40;
 
 /// What became of each step; nothing where there is one.
 pub(super) fn table(record: &Record, paint: Paint) -> String {
@@ -104,16 +102,4 @@ fn row(step: &Step, all: u64) -> Vec<String> {
         time("p99", 0.99, times.p99),
         time("max", 0.0, times.max),
     ]
-}
-
-/// A long name without its middle, which tells least of a path.
-fn shortened(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= NAME_COLUMNS_MAX {
-        return name.to_owned();
-    }
-    let half = (NAME_COLUMNS_MAX - 1) / 2;
-    let (head, tail) = (&letters[..half], &letters[letters.len() - half..]);
-    let [head, tail] = [head, tail].map(|part| part.iter().collect::<String>());
-    format!("{head}…{tail}")
 }

@@ -28,6 +28,8 @@ pub(crate) struct Route {
     pub rules: Option<Arc<Rules>>,
     /// What sessions do beyond asking and being answered, if anything.
     pub habits: Option<Arc<Habits>>,
+    /// Whether somebody is told of the answers.
+    pub hears: bool,
 }
 
 impl Route {
@@ -51,6 +53,7 @@ impl Route {
             speech: Speech::of(contact)?,
             rules: None,
             habits: None,
+            hears: false,
         })
     }
 }
@@ -214,7 +217,7 @@ impl<D: Driver, X> Core<D, X> {
         let (speech, random) = (&self.dialling.route.speech, &mut self.random);
         session.wire = Wire::open(speech, random, &mut session.out);
         let route = &self.dialling.route;
-        if route.rules.is_some() || route.habits.is_some() {
+        if route.rules.is_some() || route.habits.is_some() || route.hears {
             session.wire.look(route.habits.as_ref());
         }
         session.state = State::Greeting(since);

@@ -1,13 +1,12 @@
 //! What a worker has ready before it begins: requests that never change, and its memory.
 
-use std::sync::Arc;
-
 use engine::{Broken, Driver, Template};
 use measure::random::Random;
 
 use super::Assignment;
+use crate::connection::Route;
 use crate::requests::Requests;
-use session::{Memory, Rules};
+use session::Memory;
 
 /// Requests that lie with the driver, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +18,13 @@ pub(super) struct Frozen {
     pub starts: u32,
 }
 
-/// What is remembered of answers that must meet these rules, or that a script is told of.
-pub(super) fn remember(rules: Option<Arc<Rules>>, maker: Option<&Requests>) -> Memory {
-    let mut memory = Memory::expecting(rules);
-    if let Some(Requests::Script(script)) = maker
-        && script.needs().response
-    {
-        memory.hear();
-    }
-    memory
+/// What is remembered of answers that must meet rules, or that a script is told of. What cookies
+/// come with isn't quoted, since it may repeat one, also one that has been replaced since.
+pub(super) fn remember(route: &Route, maker: Option<&Requests>) -> Memory {
+    let hears = maker.is_some_and(Requests::hears);
+    let habits = route.habits.as_ref();
+    let quotes = !habits.is_some_and(|habits| habits.keeps_cookies());
+    Memory::new(route.rules.clone(), hears, quotes)
 }
 
 /// Registers the requests that can be encoded before the run: how many of them one send carries at

@@ -283,7 +283,8 @@ impl<'a, D: Driver> Worker<'a, D> {
         let is_open = assignment.marks.is_some();
         let kind = if is_open { Loop::Open } else { Loop::Closed };
         let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
-        let (maker, rules) = (assignment.maker.take(), assignment.route.rules.clone());
+        let maker = assignment.maker.take();
+        let memory = remember(&assignment.route, maker.as_ref());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
@@ -298,8 +299,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             gate,
             stop,
             flights: Flights::new(sessions, depth, assignment.route.speech.order()),
-            recorder: recorder.by_kind(maker.as_ref(), rules.as_deref()),
-            memory: remember(rules, maker.as_ref()),
+            recorder: recorder.by_kind(maker.as_ref(), assignment.route.rules.as_deref()),
+            memory,
             frozen,
             waiting: waiting.collect(),
             copies,

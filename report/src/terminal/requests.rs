@@ -93,7 +93,7 @@ fn cells(step: &StepFigures, is_baseline: bool) -> (Vec<String>, Vec<String>) {
 }
 
 /// A long name without its middle, which tells least of a path.
-fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME_COLUMNS_MAX {
         return name.to_owned();

@@ -104,6 +104,13 @@ impl Habits {
     }
 }
 
+impl Habits {
+    /// Whether connections have cookies, which answers may repeat.
+    pub fn keeps_cookies(&self) -> bool {
+        self.cookies
+    }
+}
+
 impl Visitor {
     /// A connection that begins.
     pub fn new(habits: &Arc<Habits>) -> Visitor {

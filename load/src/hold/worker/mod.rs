@@ -222,7 +222,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             core,
             gate,
             stop,
-            memory: Memory::new(),
+            memory: Memory::default(),
             template,
             tally,
             phase: Phase::Opening { announced: false },

@@ -111,7 +111,6 @@ fn a_server_that_is_killed_meanwhile_fails_its_own_requests_and_no_other() {
             let established = |line: &&str| line.contains(&port) && line.contains(" 01 ");
             sockets.lines().filter(established).count() >= 4
         });
-        std::thread::sleep(std::time::Duration::from_millis(500));
         drop(killed);
         let ended = running.end();
         // A busy machine may make the generator late.
@@ -124,11 +123,7 @@ fn a_server_that_is_killed_meanwhile_fails_its_own_requests_and_no_other() {
             assert!(figure(step, "completed") > 100, "{more:?}: {name}");
         }
         let lost = figure(1, "failed") + figure(1, "unfinished");
-        assert!(
-            lost > 0 && figure(1, "completed") > 0,
-            "{more:?}: {}",
-            steps[1]
-        );
+        assert!(lost > 0, "{more:?}: {}", steps[1]);
         let away = &record["connections"]["origins"][1];
         assert!(away["failed_attempts"].as_u64().unwrap() > 0, "{away}");
     }

@@ -13,26 +13,33 @@ use super::json::{self, Quoting};
 use super::{Method, Misfit, Source, Wanted, pool};
 use crate::LoadError;
 
-/// The methods that the steps of a plan's workload call. Only reflection talks to the target, once
-/// for all of them, with the metadata that all steps have in common, and gives each step the plan's
-/// timeout.
+/// The methods that the steps of a plan's workload call. Only reflection talks to a target, once for
+/// all of its methods, with the metadata that all steps have in common, and gives each step the
+/// plan's timeout. A method of several targets is described by the first of them.
 ///
 /// # Errors
 /// [`LoadError::Invalid`] where the descriptions are wrong or lack a method, with the place of its
-/// step; else why the target could not be asked.
+/// step; else why a target could not be asked.
 pub fn describe(plan: &Plan, source: &Source) -> Result<Methods, LoadError> {
-    let steps = plan.workload.as_ref().map(|workload| &*workload.steps);
-    let steps = steps.unwrap_or_default();
-    let mut contact = plan.contact();
-    steps.iter().try_for_each(|step| sayable(&contact, step))?;
-    contact.request.headers.extend(common(steps));
-    let wanted = steps.iter().map(|step| wanted(&contact, step));
-    let wanted: Vec<Wanted<'_>> = wanted.collect();
-    let pool = pool(&contact, source, &wanted.iter().collect::<Vec<_>>())?;
     let mut methods = Methods::default();
-    for one in &wanted {
-        if methods.of(one.path).is_none() {
-            methods.add(one.path, Arc::new(Method(one.find(&pool)?)));
+    let Some(workload) = &plan.workload else {
+        return Ok(methods);
+    };
+    let (steps, (_, origins)) = (&workload.steps, workload.origins());
+    let common = common(steps);
+    for (index, mut contact) in plan.contacts().into_iter().enumerate() {
+        contact.request.headers.extend(common.iter().cloned());
+        let own = steps.iter().zip(&origins);
+        let own = own.filter(|(_, origin)| usize::from(**origin) == index);
+        let own: Vec<&Step> = own.map(|(step, _)| step).collect();
+        own.iter().try_for_each(|step| sayable(&contact, step))?;
+        let wanted = own.iter().map(|step| wanted(&contact, step));
+        let wanted: Vec<Wanted<'_>> = wanted.collect();
+        let pool = pool(&contact, source, &wanted.iter().collect::<Vec<_>>())?;
+        for one in &wanted {
+            if methods.of(one.path).is_none() {
+                methods.add(one.path, Arc::new(Method(one.find(&pool)?)));
+            }
         }
     }
     Ok(methods)

@@ -410,10 +410,9 @@ impl Answers {
     fn is_redirected(&self, place: u32) -> bool {
         match self {
             Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
-            Answers::Statuses(_)
-            | Answers::Calls(..)
-            | Answers::Mixed(_)
-            | Answers::Looks(_) => false,
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) | Answers::Looks(_) => {
+                false
+            }
         }
     }
 
@@ -422,9 +421,7 @@ impl Answers {
     fn answered(&mut self, place: u32, memory: &mut Memory) -> Happening {
         let outcome = match self {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
-            Answers::Calls(kind, answers) => {
-                answers[place as usize].outcome(kind.answers_many())
-            }
+            Answers::Calls(kind, answers) => answers[place as usize].outcome(kind.answers_many()),
             Answers::Mixed(answers) => {
                 let (many, answer) = &mut answers[place as usize];
                 answer.outcome(*many)

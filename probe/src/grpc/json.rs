@@ -81,7 +81,7 @@ impl Quoting {
             let by_name = || message.get_field_by_name(key);
             let inner = match message.get_field_by_json_name(key).or_else(by_name) {
                 Some(field) => self.misfit_in_field(message, &field, value, &joined(place, key)),
-                // Extensions are not followed: what is wrong about one is said by the last sentence.
+                // Extensions are not followed: the last sentence says what is wrong about one.
                 None if key.starts_with('[') => None,
                 None => Some(unknown_field(message, key, place)),
             };

@@ -232,11 +232,13 @@ fn a_body_of_a_mix_is_told_its_place_and_its_values_only_where_nobody_filled_the
         ),
         (
             "{\n\"small\": canary}",
-            "the body isn't valid JSON in line 2, column 10: put {{values}} that are text in quotes",
+            "the body isn't valid JSON in line 2, column 10: put {{values}} that are text in \
+             quotes",
         ),
         (
             "[{}, {}]",
-            "zoo.v1.Zoo.Feed takes one message, not a stream: write one JSON object, not an array of 2",
+            "zoo.v1.Zoo.Feed takes one message, not a stream: write one JSON object, not an \
+             array of 2",
         ),
     ];
     for (json, expected) in table {

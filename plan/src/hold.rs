@@ -259,6 +259,12 @@ impl Plan {
                 self.retries
             )));
         }
+        if self.protocol.is_mixed() {
+            return Err(Invalid(
+                "a heartbeat is one call, and the plan has `mixed` as the kind of its calls: say which"
+                    .into(),
+            ));
+        }
         self.contact().validate()
     }
 
@@ -291,7 +297,7 @@ mod tests {
     #[test]
     fn plans_that_cannot_be_held_are_refused_with_the_flag() {
         type Spoil = fn(&mut Plan);
-        let table: [(Spoil, &str); 9] = [
+        let table: [(Spoil, &str); 10] = [
             (|plan| plan.connections = 0, "-c"),
             (
                 |plan| (plan.connections, plan.threads) = (2, Some(4)),
@@ -306,6 +312,15 @@ mod tests {
             (
                 |plan| plan.connect_timeout_s = f64::NAN,
                 "--connect-timeout",
+            ),
+            (
+                |plan| {
+                    plan.protocol = Protocol::Grpc {
+                        http2: Default::default(),
+                        call: crate::protocol::Call::of_workload(None),
+                    }
+                },
+                "a heartbeat is one call",
             ),
         ];
         for (spoil, flag) in table {

@@ -247,6 +247,11 @@ impl Protocol {
         }
     }
 
+    /// Whether the steps of a workload are called, each in its own way.
+    pub fn is_mixed(&self) -> bool {
+        matches!(self, Protocol::Grpc { call, .. } if call.kind == CallKind::Mixed)
+    }
+
     /// How many messages of its own an exchange sends; none of HTTP.
     pub fn messages(&self) -> u64 {
         match self {

@@ -13,7 +13,7 @@ use crate::contact::Contact;
 use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
-use crate::protocol::{CallKind, Protocol, Tls};
+use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -349,8 +349,7 @@ impl Plan {
     }
 
     fn validate_workload(&self) -> Result<(), Invalid> {
-        let is_mixed = matches!(&self.protocol, Protocol::Grpc { call, .. }
-            if call.kind == CallKind::Mixed);
+        let is_mixed = self.protocol.is_mixed();
         match (&self.workload, &self.protocol) {
             (None, _) if is_mixed => Err(Invalid(
                 "the plan calls the steps of a workload and has none: add `workload`".into(),
@@ -583,11 +582,21 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 18] = [
+        let table: [(&str, Spoil); 20] = [
             ("so --follow and --cookies don't go with it", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
                 plan.script = Some(Script { file, args });
                 plan.cookies = true;
+            }),
+            ("steps of a workload and has none", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+                    *call = crate::protocol::Call::of_workload(None);
+                }
+            }),
+            ("has `mixed` as the kind of its calls", |plan| {
+                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+                plan.workload = Some(Workload::new(Vec::new()));
             }),
             ("--follow and --proxy can't be combined", |plan| {
                 plan.follow = 1;

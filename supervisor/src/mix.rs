@@ -473,26 +473,34 @@ mod tests {
         }
     }
 
+    /// What is asked in a folder with a mix of calls and their description.
+    fn of_calls(words: &str) -> Result<crate::workload::Question, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            (
+                "a.proto",
+                "syntax = \"proto3\"; package a; message M { string text = 1; } \
+                 service S { rpc Get(M) returns (M); rpc Watch(M) returns (stream M); }",
+            ),
+            (
+                "mix.http",
+                "GRPC elsewhere:9/a.S/Get\n\n{\"text\": \"{{newUuid}}\"}\n###\n\
+                 GRPC elsewhere:9/a.S/Watch\n",
+            ),
+            ("other.http", "GRPC x/a.S/Gut\n"),
+            ("none.http", "http://x/\n"),
+        ];
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let workload: crate::workload::Workload = toml::from_str(words).unwrap();
+        workload.question(folder.path())
+    }
+
     #[test]
     fn calls_go_to_the_rows_server_with_what_describes_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write(
-            "a.proto",
-            "syntax = \"proto3\"; package a; message M { string text = 1; } \
-             service S { rpc Get(M) returns (M); rpc Watch(M) returns (stream M); }",
-        );
-        write(
-            "mix.http",
-            "GRPC elsewhere:9/a.S/Get\n\n{\"text\": \"{{newUuid}}\"}\n###\n\
-             GRPC elsewhere:9/a.S/Watch\n",
-        );
         let words = "targets = 'mix.http'\nprotocol = 'grpc'\nproto = 'a.proto'\n";
-        let question = |words: &str| {
-            let workload: crate::workload::Workload = toml::from_str(words).unwrap();
-            workload.question(folder.path())
-        };
-        let asked = question(words).unwrap();
+        let asked = of_calls(words).unwrap();
         let words_of = asked.words();
         assert!(
             words_of.starts_with("2 requests of mix.http in turn over gRPC (red"),
@@ -516,8 +524,10 @@ mod tests {
         let server = "grpc://127.0.0.1:1234/a.S";
         assert_eq!(urls, [format!("{server}/Get"), format!("{server}/Watch")]);
         assert!(workload.methods.of("/a.S/Watch").is_some());
-        write("other.http", "GRPC x/a.S/Gut\n");
-        write("none.http", "http://x/\n");
+    }
+
+    #[test]
+    fn calls_that_do_not_fit_are_refused_before_anything_is_started() {
         for (words, part) in [
             (
                 "targets = 'mix.http'",
@@ -542,12 +552,12 @@ mod tests {
                 "the message must be an object of a.M",
             ),
         ] {
-            let what = question(words).expect_err(words);
+            let what = of_calls(words).expect_err(words);
             assert!(what.contains(part), "{words}: {what}");
         }
         let one = "path = '/a.S/Get'\nmessage = '{\"text\": \"{{seq}}\"}'\ntemplate = true\n\
                    protocol = 'grpc'\nproto = 'a.proto'";
-        let asked = question(one).unwrap();
+        let asked = of_calls(one).unwrap();
         assert!(
             asked.words().starts_with("/a.S/Get over gRPC (red"),
             "{}",

@@ -175,14 +175,7 @@ impl Question {
             (Protocol::WebSocket, false) => "ws",
             (Protocol::WebSocket, true) => "wss",
         };
-        // Requests that differ have paths of their own, and a call has one from the beginning.
-        let first = self.mix.as_ref().map(|mix| mix.workload.steps.first());
-        let path = match first {
-            Some(Some(first)) if self.protocol == Protocol::Grpc => &first.target.path,
-            Some(_) => "/",
-            None => &self.path,
-        };
-        let url = format!("{scheme}://{}{path}", at.authority());
+        let url = format!("{scheme}://{}{}", at.authority(), self.first_path());
         let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
         plan.redaction = self.redaction.clone();
         if let Some(tls) = &mut plan.tls {
@@ -238,6 +231,17 @@ impl Question {
             };
         }
         Ok(plan)
+    }
+
+    /// The path that a plan has from the beginning. Requests that differ have their own; those of
+    /// calls name methods, and so does the first.
+    fn first_path(&self) -> &str {
+        let first = self.mix.as_ref().map(|mix| mix.workload.steps.first());
+        match first {
+            Some(Some(first)) if self.protocol == Protocol::Grpc => &first.target.path,
+            Some(_) => "/",
+            None => &self.path,
+        }
     }
 
     /// Whether it gives the field `name`, whose case does not matter (RFC 9110 §5.1).
@@ -620,7 +624,7 @@ impl Workload {
                      grpc"
                 }
                 Protocol::Grpc if self.is_mixed() && self.repeat > NonZeroU32::MIN => {
-                    "`repeat` is about one `message`: where calls differ, write an array of messages"
+                    "`repeat` is about one `message`: where calls differ, write arrays of messages"
                 }
                 _ if !is_http && !self.expect.is_empty() => "`expect` is for http1 and http2",
                 _ => return Ok(()),

@@ -201,8 +201,8 @@ fn is_grpc(plan: &Plan) -> bool {
     matches!(plan.protocol, Protocol::Grpc { .. })
 }
 
-/// Puts the messages of a gRPC call into a plan that is whole besides; of a mix what describes them. Only reflection talks to the
-/// target, and that ends where `stop` asks for the end.
+/// Puts the messages of a gRPC call into a plan that is whole besides; of a mix what describes
+/// them. Only reflection talks to the target, and that ends where `stop` asks for the end.
 pub(crate) fn call(arguments: &Load, plan: &mut Plan, stop: &Stop) -> Result<(), Failure> {
     if !is_grpc(plan) {
         return Ok(());

@@ -124,6 +124,18 @@ fn mix(plan: &mut Plan, pick: Pick) {
     plan.workload = Some(workload);
 }
 
+/// The requests or the calls of a plan as a mix, if that is drawn.
+fn mix_perhaps(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) {
+    if spoken == Spoken::WebSocket || !draw.coin() {
+        return;
+    }
+    let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
+    match spoken {
+        Spoken::Grpc => mix_of_calls(plan, pick, draw.one_of(&[u64::MAX, u64::MAX, 1, 9])),
+        _ => mix(plan, pick),
+    }
+}
+
 /// The same of calls: the one of a plan beside others, of which those past `most` can't be made.
 fn mix_of_calls(plan: &mut Plan, pick: Pick, most: u64) {
     let Protocol::Grpc { call, .. } = &mut plan.protocol else {
@@ -233,16 +245,7 @@ impl Case {
         }
         let faults = draw.faults();
         plan.threads = draw.one_of(&[1, 1, 1, 2, 3]).min(connections);
-        if matches!(spoken, Spoken::Http1 | Spoken::Http2) && draw.coin() {
-            mix(
-                &mut plan,
-                draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
-            );
-        }
-        if spoken == Spoken::Grpc && draw.coin() {
-            let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
-            mix_of_calls(&mut plan, pick, draw.one_of(&[u64::MAX, u64::MAX, 1, 9]));
-        }
+        mix_perhaps(&mut plan, spoken, &mut draw);
         troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {
             spoken,

@@ -113,6 +113,7 @@ const STEP: &[&str] = &[
     "response_time",
     "void",
     "status",
+    "grpc_status",
     "errors",
 ];
 

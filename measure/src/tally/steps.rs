@@ -92,7 +92,8 @@ impl StepTally {
     fn merge(&mut self, other: &StepTally) {
         merge_fields!(StepTally, self, other,
             merge [response, service, own_lateness, statuses, errors],
-            add [intended, completed, completed_late, failed, unfinished, censored], apart [grpc_statuses]);
+            add [intended, completed, completed_late, failed, unfinished, censored],
+            apart [grpc_statuses]);
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
             *mine += theirs;
         }

@@ -35,9 +35,7 @@ pub(super) fn encode(
         Ok(read) => Ok(read.encode_to_vec()),
         Err(why) => {
             let misfit = quoting.misfit(message, value, place);
-            Err(misfit.unwrap_or_else(|| {
-                format!("{}{}", shown_place(place), quoting.because(": ", &why, ""))
-            }))
+            Err(misfit.unwrap_or_else(|| quoting.unknown(place, &why)))
         }
     }
 }
@@ -52,11 +50,14 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
 }
 
 impl Quoting {
-    /// Why the library refused a value, if that may be told: it quotes it.
-    fn because(self, before: &str, why: &serde_json::Error, behind: &str) -> String {
+    /// That a place doesn't fit, with the library's reason if that may be told: it quotes values.
+    fn unknown(self, place: &str, why: &serde_json::Error) -> String {
+        let place = shown_place(place);
         match self {
-            Quoting::Values => format!("{before}{why}{behind}"),
-            Quoting::Kinds => String::new(),
+            Quoting::Values => format!("{place}: {why}"),
+            Quoting::Kinds => {
+                format!("{place} has a value that doesn't fit, or several of one `oneof`")
+            }
         }
     }
 
@@ -72,7 +73,10 @@ impl Quoting {
             )
         };
         if let Some(expected) = well_known(name) {
-            return Some(wrong(expected) + &self.because(" (", &why, ")"));
+            return Some(match self {
+                Quoting::Values => format!("{} ({why})", wrong(expected)),
+                Quoting::Kinds => wrong(expected),
+            });
         }
         let Value::Object(members) = value else {
             return Some(wrong(&format!("an object of {name}")));
@@ -81,7 +85,7 @@ impl Quoting {
             let by_name = || message.get_field_by_name(key);
             let inner = match message.get_field_by_json_name(key).or_else(by_name) {
                 Some(field) => self.misfit_in_field(message, &field, value, &joined(place, key)),
-                // Extensions are not followed: what is wrong about one is said by the last sentence.
+                // Extensions are not followed: the last sentence says what is wrong about one.
                 None if key.starts_with('[') => None,
                 None => Some(unknown_field(message, key, place)),
             };
@@ -89,11 +93,7 @@ impl Quoting {
                 return inner;
             }
         }
-        Some(format!(
-            "{}{}",
-            shown_place(place),
-            self.because(": ", &why, "")
-        ))
+        Some(self.unknown(place, &why))
     }
 
     /// The same for one field of `message`; `None` where the value fits.

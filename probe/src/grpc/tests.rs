@@ -231,12 +231,19 @@ fn a_body_of_a_mix_is_told_its_place_and_its_values_only_where_nobody_filled_the
              \"2026-01-31T12:00:00Z\", not that text",
         ),
         (
+            r#"{"code": "canary", "number": 1}"#,
+            "the body doesn't match the request message: the message has a value that doesn't fit, \
+             or several of one `oneof`",
+        ),
+        (
             "{\n\"small\": canary}",
-            "the body isn't valid JSON in line 2, column 10: put {{values}} that are text in quotes",
+            "the body isn't valid JSON in line 2, column 10: put {{values}} that are text in \
+             quotes",
         ),
         (
             "[{}, {}]",
-            "zoo.v1.Zoo.Feed takes one message, not a stream: write one JSON object, not an array of 2",
+            "zoo.v1.Zoo.Feed takes one message, not a stream: write one JSON object, not an \
+             array of 2",
         ),
     ];
     for (json, expected) in table {

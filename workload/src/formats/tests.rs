@@ -238,6 +238,8 @@ fn the_examples_of_the_reference_are_read_without_notes() {
         "http List 9",
         "http create 1",
         "http POST /upload 1",
+        "http Get 9",
+        "http Watch 1",
         "vegeta list 9",
         "vegeta POST /items 1",
         "vegeta-json GET /items 1",

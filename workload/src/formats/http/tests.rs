@@ -415,7 +415,7 @@ fn calls_are_read_as_jetbrains_editor_writes_them() {
     ]);
     let notes = read("GRPC x/p.S/M\nContent-Type: application/json\n\n{}").unwrap();
     assert_eq!(notes.steps[0].request.headers, []);
-    let note = "a.http:1: `Content-Type` is ignored: that of a call is gRPC's";
+    let note = "a.x:1: `Content-Type` is ignored: that of a call is gRPC's";
     assert_eq!(notes.notes, [note]);
 }
 

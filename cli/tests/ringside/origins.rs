@@ -37,7 +37,8 @@ fn each_server_has_connections_of_its_own_and_the_record_says_so() {
         let mut words = vec!["run", "-n300", "-c4", "--format", "json", "--targets", &mix];
         words.extend(more);
         let ended = ringside(&words);
-        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.stderr);
+        // At a fixed rate a busy machine may make the generator late.
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
         let record = record(&ended);
         assert_eq!(record["exchanges"]["completed"], 300, "{more:?}: {record}");
         for (step, name) in record["steps"]
@@ -151,4 +152,28 @@ fn each_server_behind_tls_is_asked_for_by_its_own_name() {
     ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(record(&ended)["exchanges"]["completed"], 40);
+}
+
+#[test]
+fn calls_of_grpc_go_to_several_servers_each_of_which_describes_its_own() {
+    let servers = [(); 2].map(|()| Server::start(&[]));
+    let folder = Folder::new();
+    let path = folder.path("calls.http");
+    let [first, second] = servers.each_ref().map(Server::authority);
+    let calls = format!(
+        "### echo\nGRPC {first}/ringside.Echo/Echo\n\n{{\"payload\": \"aGk=\"}}\n\n\
+         ### health\nGRPC {second}/grpc.health.v1.Health/Check\n"
+    );
+    fs::write(&path, calls).unwrap();
+    let ended = ringside(&["run", "-n40", "-c2", "--format", "json", "--targets", &path]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let record = record(&ended);
+    assert_eq!(record["grpc_status"]["OK"], 40, "{record}");
+    assert_eq!(record["steps"][0]["completed"], 20);
+    let origins = record["connections"]["origins"].as_array().unwrap();
+    assert_eq!(
+        origins[1]["origin"],
+        format!("grpc://{second}"),
+        "{origins:?}"
+    );
 }

@@ -34,12 +34,14 @@ pub(super) const LINGER_NS: std::ops::RangeInclusive<u64> = 50_000..=50_000_000;
 pub(super) fn dialling(share: &Assignment) -> Dialling {
     let least_ns = share.sessions as u64 * ATTEMPT_NS;
     let (low, high) = OPEN_LOOP_MOST_NS.into_inner();
-    let back_off = match share.marks {
-        Some(_) => BackOff {
+    // The requests to other origins wait for nobody's back-off either.
+    let goes_on = share.marks.is_some() || share.route.addresses.len() > 1;
+    let back_off = match goes_on {
+        true => BackOff {
             most_ns: least_ns.clamp(low, high),
             ..BACK_OFF
         },
-        None => BACK_OFF,
+        false => BACK_OFF,
     };
     Dialling {
         route: share.route.clone(),

@@ -227,6 +227,13 @@ fn of_file(
         )
     })?;
     let read = formats::read(file, format, defaults).map_err(|bad| bad.to_string())?;
+    if read.flow.is_some() {
+        return Err(format!(
+            "{}: the messages of a WebSocket can't be compared yet: send them with `ringside run \
+             --targets`, or compare one message with `protocol = \"websocket\"` and `message`",
+            file.display()
+        ));
+    }
     let mut workload = load::plan::Workload::new(read.steps);
     workload.file = Some(file.to_owned());
     Ok((workload, read.notes))
@@ -264,6 +271,7 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         left_out: _,
         pick,
         data,
+        flow: _,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {

@@ -7,6 +7,8 @@
 //! Requests with templates are made ahead, while the worker would wait, so that sending one is a
 //! copy. Those that never change aren't made at all.
 
+mod flows;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -20,6 +22,10 @@ use proto::http2;
 
 use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
+
+pub use self::flows::{Flows, Next};
+
+use self::flows::Turns;
 
 /// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
 /// from 2^33 on, and what templates ask for from 2^34 on.
@@ -37,6 +43,8 @@ pub struct Source {
     figures: Vec<u16>,
     picking: Picking,
     data: Option<Arc<Data>>,
+    /// Of steps that follow each other on a connection.
+    turns: Option<Arc<Turns>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
     is_timely: bool,
     /// Whether the schedule numbers the requests of all workers together.
@@ -51,6 +59,8 @@ enum Ready {
     Http1(Vec<u8>, Answer),
     /// A request over HTTP/2.
     Http2(http2::client::Request),
+    /// A message of a WebSocket.
+    Message(Vec<u8>),
     /// It is another each time.
     Made(Recipe),
 }
@@ -60,6 +70,7 @@ impl std::fmt::Debug for Ready {
         f.write_str(match self {
             Ready::Http1(..) => "Http1",
             Ready::Http2(_) => "Http2",
+            Ready::Message(_) => "Message",
             Ready::Made(_) => "Made",
         })
     }
@@ -80,6 +91,13 @@ pub enum Said<'a> {
         body: &'a [u8],
         /// Whether it is a HEAD request.
         is_head: bool,
+    },
+    /// A message of a WebSocket.
+    Message {
+        /// What it says.
+        payload: &'a [u8],
+        /// How many messages of the server answer it; 0: none.
+        answers: u32,
     },
 }
 
@@ -153,6 +171,19 @@ impl RowCopy {
             self.ends.push(self.bytes.len());
         }
     }
+
+    fn copy(&mut self, other: &RowCopy) {
+        self.bytes.clone_from(&other.bytes);
+        self.ends.clone_from(&other.ends);
+    }
+
+    /// Whether each value is UTF-8.
+    fn is_text(&self) -> bool {
+        let values = (0..self.ends.len()).map(|column| self.value(column));
+        values
+            .into_iter()
+            .all(|value| std::str::from_utf8(value).is_ok())
+    }
 }
 
 impl Values for RowCopy {
@@ -189,11 +220,16 @@ impl Source {
                 columns.join("}}, {{")
             )));
         }
+        let is_binary = match &plan.protocol {
+            Protocol::WebSocket { message } => message.binary,
+            _ => false,
+        };
         let is_timely = |step: &Ready| matches!(step, Ready::Made(one) if one.uses_clock());
         Ok(Some(Arc::new(Source {
             is_timely: steps.iter().any(is_timely),
             steps,
             figures: workload.names().1,
+            turns: Turns::of(workload, is_binary).map(Arc::new),
             picking: Picking::of(workload),
             is_open: plan.schedule.is_open(),
             data,
@@ -216,6 +252,10 @@ impl Source {
         match &self.steps[usize::from(made.step)] {
             Ready::Http1(bytes, answer) => Said::Http1(bytes, *answer),
             Ready::Http2(request) => Said::Http2(request),
+            Ready::Message(payload) => Said::Message {
+                payload,
+                answers: 1,
+            },
             Ready::Made(recipe) if made.body_at == 0 => {
                 let answer = match recipe.is_head() {
                     true => Answer::HeadOnly,
@@ -242,10 +282,10 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         request: step.request.clone(),
         ..plan.contact()
     };
-    let is_http2 = matches!(plan.protocol, Protocol::Http2 { .. });
-    let encoding = match is_http2 {
-        true => Encoding::Http2,
-        false => Encoding::Http1 {
+    let encoding = match plan.protocol {
+        Protocol::Http2 { .. } => Encoding::Http2,
+        Protocol::WebSocket { .. } => Encoding::Message,
+        _ => Encoding::Http1 {
             keep_alive: plan.keep_alive,
             absolute: contact.is_forwarded(),
         },
@@ -260,9 +300,10 @@ fn ready(plan: &Plan, step: &Step, columns: &[String]) -> Result<Ready, Invalid>
         plan.redaction.learn(hidden, "");
         return Ok(Ready::Made(recipe));
     }
-    let ready = match is_http2 {
-        true => contact.http2().map(Ready::Http2),
-        false => {
+    let ready = match encoding {
+        Encoding::Http2 => contact.http2().map(Ready::Http2),
+        Encoding::Message => Ok(Ready::Message(step.request.body.clone())),
+        Encoding::Http1 { .. } => {
             let answer = Answer::to(&step.request.method);
             contact.http1().map(|bytes| Ready::Http1(bytes, answer))
         }

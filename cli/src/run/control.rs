@@ -85,6 +85,14 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
 /// filled in anew for each of them still is, since that is the generator's work: the path stands as
 /// a query, and of the fields there are the ones with templates, under names that mean nothing.
 fn redirect_steps(workload: &mut Workload, own: &Target) {
+    if workload.flow.is_some() {
+        for step in &mut workload.steps {
+            step.target = own.clone();
+            step.request.headers.clear();
+            step.expect.clear();
+        }
+        return;
+    }
     for step in &mut workload.steps {
         let Step { request, .. } = step;
         let (route, methods): (&str, &[&str]) = match request.body.is_empty() {

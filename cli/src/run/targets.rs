@@ -5,6 +5,7 @@ use std::path::Path;
 use load::check::Threshold;
 use load::plan::workload::Data;
 use load::plan::{Request, Workload, accept_compressed, authenticate};
+use load::protocol::Protocol;
 use load::{Plan, Redaction};
 use measure::foreign::screened;
 use workload::data::Kind;
@@ -46,13 +47,29 @@ pub(crate) fn plan(
     let Some(first) = workload.steps.first() else {
         return Err("there is no request to send".to_owned());
     };
-    let origin = format!("{}://{}/", first.target.scheme, first.target.authority());
+    let is_flow = workload.flow.is_some();
+    if is_flow && load.message.is_some() {
+        return Err("--message: the messages are those of the --targets file; drop it".to_owned());
+    }
+    // Messages go where their connection was upgraded.
+    let path = if is_flow { &first.target.path } else { "/" };
+    let origin = format!(
+        "{}://{}{path}",
+        first.target.scheme,
+        first.target.authority()
+    );
     let mut plan = base(&origin)?;
     plan.request = Request {
         method: "GET".to_owned(),
-        headers: Vec::new(),
+        headers: match is_flow {
+            true => first.request.headers.clone(),
+            false => Vec::new(),
+        },
         body: Vec::new(),
     };
+    if let Protocol::WebSocket { message } = &mut plan.protocol {
+        message.payload.clear();
+    }
     plan.workload = Some(workload);
     plan.tell_secrets();
     Ok(plan)
@@ -91,6 +108,7 @@ fn of_file(file: &Path, given: &Targets, defaults: &Defaults) -> Result<Workload
     }
     let mut workload = Workload::new(read.steps);
     workload.file = Some(file.to_owned());
+    workload.flow = read.flow;
     workload.pick = given.pick.map_or(workload.pick, Into::into);
     Ok(workload)
 }

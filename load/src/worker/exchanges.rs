@@ -13,6 +13,7 @@ use crate::recorder::Recorder;
 use crate::requests::Requests;
 use session::wire::{BURST_BYTES_MAX, Wire};
 use session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
+use workload::Next;
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u32 = 5;
@@ -78,6 +79,13 @@ impl Taking<'_> {
                     self.took.answered += 1;
                 }
             }
+            Happening::MessageJudged { verdict } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, 0) {
+                    self.recorder.message_judged(&exchange, self.now, verdict);
+                    self.took.answered += 1;
+                }
+            }
+            Happening::Message => self.recorder.heard(self.now),
             Happening::Followed { place } => {
                 if let Some(exchange) = self.flights.at(self.index, *self.ring, place) {
                     self.recorder.followed(&exchange);
@@ -328,6 +336,7 @@ impl<D: Driver> Worker<'_, D> {
         self.tell_script();
         let wanted = match self.maker {
             Some(Requests::Script(_)) => self.of_script(index, count - refused, now),
+            Some(Requests::Flow(_)) => return self.of_flow(index, count, now),
             _ => count - refused,
         };
         let Some(maker) = self.maker.as_mut() else {
@@ -363,6 +372,49 @@ impl<D: Driver> Worker<'_, D> {
             }
         }
         count.min(needs.per_call)
+    }
+
+    /// Whether a connection of a flow sends an exchange now, where it may. What comes before that is
+    /// done: messages that nothing answers are sent, and it rests.
+    fn of_flow(&mut self, index: usize, count: u32, now: Time) -> u32 {
+        let own = &self.core.sessions[index].own;
+        if count == 0 || own.rests || own.ring.unanswered() > 0 {
+            return 0;
+        }
+        self.core.append(index);
+        let Some(Requests::Flow(flows)) = &mut self.maker else {
+            return count;
+        };
+        let session = &mut self.core.sessions[index];
+        loop {
+            match flows.next(index) {
+                Next::Exchange => return 1,
+                Next::Message(said) => {
+                    session.wire.say(0, said, &mut session.out);
+                    self.recorder.sent_messages(&Exchange::new(now, now), 1);
+                }
+                Next::Rest(rest_ns) => {
+                    session.own.rests = true;
+                    self.core.set_timer(index, now.plus(rest_ns));
+                    return 0;
+                }
+                Next::Over => break,
+            }
+        }
+        if flows.is_over() {
+            self.no_more(0);
+        }
+        0
+    }
+
+    /// A connection of a flow is lost: it begins with the first step when it's opened again.
+    pub(super) fn start_over(&mut self, index: usize) {
+        if let Some(Requests::Flow(flows)) = &mut self.maker {
+            flows.start_over(index);
+            if flows.is_over() {
+                self.no_more(0);
+            }
+        }
     }
 
     /// A script that wants them is told of the answers that have come.
@@ -617,6 +669,8 @@ impl<D: Driver> Worker<'_, D> {
             let said = maker.say(exchange.step());
             session.wire.say(place, said, &mut session.out);
         }
+        let messages = self.assignment.messages;
+        self.recorder.sent_messages(&exchange, messages);
     }
 
     /// Hands `count` requests over, whose exchanges have begun. Those that were appended leave at

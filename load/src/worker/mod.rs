@@ -740,6 +740,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         if std::mem::take(&mut self.core.sessions[index].own.rests) {
             self.core.sessions[index].own.rested = true;
             if self.core.sessions[index].state() == State::Open {
+                if self.core.sessions[index].is_sending() {
+                    // A peer that takes none of it is given up by then.
+                    let timeout_ns = self.assignment.timeout_ns;
+                    self.core.set_timer(index, now.plus(timeout_ns));
+                }
                 return self.more(index, now);
             }
         }

@@ -7,6 +7,7 @@
 //! the other; what takes a script, a person or an earlier answer is refused by name.
 
 mod body;
+mod messages;
 mod refused;
 mod variables;
 
@@ -115,6 +116,9 @@ impl<'r> Reader<'r> {
         };
         let below = self.request_line(*first, below, &mut draft)?;
         let below = self.headers(below, &mut draft)?;
+        if draft.is_websocket() {
+            return self.messages(below, draft);
+        }
         draft.body = self.body(below, &draft)?;
         self.collector.add(draft)
     }
@@ -226,6 +230,9 @@ impl<'r> Reader<'r> {
         draft: &mut Draft,
     ) -> Result<&'l [Line<'s>], Invalid> {
         while let Some((line, rest)) = below.split_first() {
+            if draft.is_websocket() && messages::is_mark(line.bytes) {
+                break;
+            }
             below = rest;
             if line.bytes.trim_ascii().is_empty() {
                 break;
@@ -273,7 +280,8 @@ fn begins_request(line: &[u8]) -> bool {
         .unwrap_or_default()
         .strip_prefix(b" ")
         .unwrap_or_default();
-    url.starts_with(b"http://") || url.starts_with(b"https://")
+    let schemes = [&b"http://"[..], b"https://", b"ws://", b"wss://"];
+    schemes.iter().any(|scheme| url.starts_with(scheme))
 }
 
 /// The method of a request line, if it has one, and what follows it. A URL can't be taken for a

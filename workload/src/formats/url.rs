@@ -1,5 +1,6 @@
 //! URLs whose path and query may have templates in them, with spaces and what else there is.
 
+use measure::foreign::Foreign;
 use plan::{Invalid, Target};
 
 use super::template::{Piece, has_braces, pieces};
@@ -43,7 +44,13 @@ pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
     if authority.contains(char::is_whitespace) {
         return Err("the host has a space in it: write http://HOST[:PORT]/PATH".to_owned());
     }
-    if ["ws", "wss", "grpc", "grpcs"].contains(&&*scheme.to_ascii_lowercase()) {
+    if ["ws", "wss"].contains(&&*scheme.to_ascii_lowercase()) {
+        return Err(format!(
+            "a WebSocket's messages stand below `WEBSOCKET {scheme}://HOST[:PORT]/PATH`, in a \
+             .http file"
+        ));
+    }
+    if ["grpc", "grpcs"].contains(&&*scheme.to_ascii_lowercase()) {
         return Err(format!(
             "targets are http:// or https://: give {scheme}:// a run of its own, with its URL as \
              the argument"
@@ -59,6 +66,30 @@ pub(super) fn place(url: &str, host: Option<&str>) -> Result<Place, String> {
     })
 }
 
+/// The same of a WebSocket. A missing scheme is `ws`.
+pub(super) fn place_of_websocket(url: &str, host: Option<&str>) -> Result<Place, String> {
+    let (scheme, rest) = scheme_and_rest(url).unwrap_or(("ws", url));
+    let like = match &*scheme.to_ascii_lowercase() {
+        "ws" => "http",
+        "wss" => "https",
+        _ => {
+            return Err(format!(
+                "a WebSocket's URL begins with ws:// or wss://, and this one with {}://",
+                Foreign::new(scheme)
+            ));
+        }
+    };
+    let mut place = match rest.starts_with('/') {
+        true => place(rest, host)?,
+        false => place(&format!("{like}://{rest}"), host)?,
+    };
+    place.target.scheme = match place.target.is_secure() {
+        true => "wss".to_owned(),
+        false => "ws".to_owned(),
+    };
+    Ok(place)
+}
+
 /// What VS Code's REST Client guesses from a port.
 fn scheme_of(host: &str) -> &'static str {
     match host.rsplit_once(':') {
@@ -69,16 +100,18 @@ fn scheme_of(host: &str) -> &'static str {
 
 /// Scheme, authority, and what follows. As for [`Target::parse`], a missing scheme is `http`.
 fn split(url: &str) -> (&str, &str, &str) {
-    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) if !scheme.is_empty() && scheme.bytes().all(is_of_it) => {
-            (scheme, rest)
-        }
-        _ => ("http", url),
-    };
+    let (scheme, rest) = scheme_and_rest(url).unwrap_or(("http", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     (scheme, authority, path)
+}
+
+/// What stands before `://` and behind it, if a URL has a scheme.
+fn scheme_and_rest(url: &str) -> Option<(&str, &str)> {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let (scheme, rest) = url.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(is_of_it);
+    is_scheme.then_some((scheme, rest))
 }
 
 /// The path with the query and without a fragment, and the path alone. Outside of templates they
@@ -185,7 +218,8 @@ mod tests {
             ("http://x/{{a}}\n", "percent-encoded"),
             ("http://me:secret@x/", "credentials in URLs aren't sent"),
             ("http:///a", "host is missing"),
-            ("ws://x/", "a run of its own"),
+            ("ws://x/", "stand below `WEBSOCKET ws://"),
+            ("grpc://x/a.B/c", "a run of its own"),
             ("ftp://x/", "doesn't know ftp"),
         ];
         for (url, part) in table {

@@ -42,6 +42,8 @@ pub enum Encoding {
     },
     /// As a block of fields that any connection can send, and the body behind it.
     Http2,
+    /// The body alone: a message of a WebSocket.
+    Message,
 }
 
 /// A step with templates, ready to be made into requests. Workers share it.
@@ -86,7 +88,10 @@ impl Recipe {
             return Ok(None);
         }
         let invalid = |what: &dyn std::fmt::Display| Invalid(format!("{}{what}", step.place()));
-        let parts = Parts::of(step, known).map_err(|what| invalid(&what))?;
+        let mut parts = Parts::of(step, known).map_err(|what| invalid(&what))?;
+        if encoding == Encoding::Message {
+            parts.guess_kind();
+        }
         let mut body = Program::new(false);
         body.body(&parts.body, parts.body_kind);
         let body = body.finished();
@@ -97,6 +102,7 @@ impl Recipe {
                 absolute,
             } => http1::head(&parts, (keep_alive, absolute), body_bytes),
             Encoding::Http2 => http2::head(&parts, body_bytes),
+            Encoding::Message => Ok(Program::new(false).finished()),
         };
         let head = head.map_err(|misuse| invalid(&misuse))?;
         Ok(Some(Recipe {
@@ -135,7 +141,8 @@ impl Recipe {
         told.map(|(name, value)| (&**name, &**value))
     }
 
-    /// Appends a request. For HTTP/1.1 it is the whole request, and 0 is returned. For HTTP/2 it is
+    /// Appends a request. For HTTP/1.1 it is the whole request, and 0 is returned, as it is for a
+    /// message. For HTTP/2 it is
     /// the block of its fields and then its body, and where in `out` the body begins is returned.
     ///
     /// `row` has the values of the data row by column; it is asked for none if

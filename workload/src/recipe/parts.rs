@@ -2,6 +2,7 @@
 
 use measure::foreign::Foreign;
 use plan::{Step, Target};
+use serde::de::IgnoredAny;
 
 use super::escape::{BodyKind, Escape};
 use super::functions::Known;
@@ -70,6 +71,18 @@ impl<'s> Parts<'s> {
                     .to_owned(),
             ),
             _ => Ok(parts),
+        }
+    }
+
+    /// Takes the body for JSON where it looks like it: the fields of a message are those of an
+    /// upgrade, and say nothing of it mostly.
+    pub(super) fn guess_kind(&mut self) {
+        let sample = self.body.sample();
+        let looks_so = sample.trim_ascii_start().starts_with(b"{")
+            || sample.trim_ascii_start().starts_with(b"[");
+        let is_json = |text: &[u8]| serde_json::from_slice::<IgnoredAny>(text).is_ok();
+        if self.body_kind == BodyKind::Other && looks_so && is_json(&sample) {
+            self.body_kind = BodyKind::Json;
         }
     }
 

@@ -13,7 +13,6 @@ use crate::recorder::Recorder;
 use crate::requests::Requests;
 use session::wire::{BURST_BYTES_MAX, Wire};
 use session::{Exchange, Flights, Happening, Memory, Outcome, Ring};
-use workload::Next;
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u32 = 5;
@@ -374,49 +373,6 @@ impl<D: Driver> Worker<'_, D> {
         count.min(needs.per_call)
     }
 
-    /// Whether a connection of a flow sends an exchange now, where it may. What comes before that is
-    /// done: messages that nothing answers are sent, and it rests.
-    fn of_flow(&mut self, index: usize, count: u32, now: Time) -> u32 {
-        let own = &self.core.sessions[index].own;
-        if count == 0 || own.rests || own.ring.unanswered() > 0 {
-            return 0;
-        }
-        self.core.append(index);
-        let Some(Requests::Flow(flows)) = &mut self.maker else {
-            return count;
-        };
-        let session = &mut self.core.sessions[index];
-        loop {
-            match flows.next(index) {
-                Next::Exchange => return 1,
-                Next::Message(said) => {
-                    session.wire.say(0, said, &mut session.out);
-                    self.recorder.sent_messages(&Exchange::new(now, now), 1);
-                }
-                Next::Rest(rest_ns) => {
-                    session.own.rests = true;
-                    self.core.set_timer(index, now.plus(rest_ns));
-                    return 0;
-                }
-                Next::Over => break,
-            }
-        }
-        if flows.is_over() {
-            self.no_more(0);
-        }
-        0
-    }
-
-    /// A connection of a flow is lost: it begins with the first step when it's opened again.
-    pub(super) fn start_over(&mut self, index: usize) {
-        if let Some(Requests::Flow(flows)) = &mut self.maker {
-            flows.start_over(index);
-            if flows.is_over() {
-                self.no_more(0);
-            }
-        }
-    }
-
     /// A script that wants them is told of the answers that have come.
     pub(super) fn tell_script(&mut self) {
         if let (Some(Requests::Script(script)), Some(heard)) =
@@ -627,7 +583,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// There is no request beyond those that have begun and `more` of them.
-    fn no_more(&mut self, more: u64) {
+    pub(super) fn no_more(&mut self, more: u64) {
         let begun = match self.opened {
             true => self.begun + more - self.begun_before,
             false => 0,

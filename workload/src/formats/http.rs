@@ -258,7 +258,13 @@ impl<'r> Reader<'r> {
                 return Err(self.source.mistake(line.number, what));
             }
             let added = draft.add_header(name, value);
-            added.map_err(|what| self.source.mistake(line.number, what))?;
+            added.map_err(|what| match draft.is_websocket() {
+                true => {
+                    let what = format!("{what}, and leave a line empty above the first message");
+                    self.source.mistake(line.number, what)
+                }
+                false => self.source.mistake(line.number, what),
+            })?;
         }
         Ok(below)
     }

@@ -225,3 +225,6 @@ impl Flows {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -365,10 +365,6 @@ const NOT_HONOURED: &[(&str, &str)] = &[
         "GRAPHQL http://x/",
         "1: GRAPHQL isn't a method of HTTP: write POST",
     ),
-    (
-        "websocket ws://x/",
-        "1: WEBSOCKET requests can't be in a mix",
-    ),
     ("GRPC x/p.S/M", "1: GRPC requests can't be in a mix"),
     (
         "POST http://x/\nX-REQUEST-TYPE: GraphQL",

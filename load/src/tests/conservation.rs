@@ -24,7 +24,7 @@ use measure::random::Random;
 use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
 use plan::schedule::{Arrivals, Schedule, Stage};
 use plan::workload::Pick;
-use plan::{Plan, Step, Workload};
+use plan::{Flow, Plan, Request, Step, Turn, Workload};
 use workload::Source;
 
 /// Seeds that every test run takes.
@@ -122,6 +122,37 @@ fn mix(plan: &mut Plan, pick: Pick) {
     plan.workload = Some(workload);
 }
 
+/// The message of a plan beside others, which follow each other on each connection.
+fn flow(plan: &mut Plan, draw: &mut Draw) {
+    plan.pipeline = 1;
+    let Protocol::WebSocket { message } = &plan.protocol else {
+        return;
+    };
+    let bodies = [message.payload.clone(), b"{{seq}}".to_vec(), Vec::new()];
+    let steps = bodies.into_iter().map(|body| Step {
+        name: format!("{} bytes", body.len()),
+        weight: 1,
+        target: plan.target.clone(),
+        request: Request {
+            body,
+            ..plan.request.clone()
+        },
+        body_is_template: true,
+        expect: Vec::new(),
+        at: None,
+    });
+    let mut workload = Workload::new(steps.collect());
+    let turns = (0..3).map(|at| Turn {
+        rest_s: draw.one_of(&[0.0, 0.0, 0.002, 0.05]),
+        answers: if at == 1 { 1 } else { draw.below(3) as u32 },
+    });
+    workload.flow = Some(Flow {
+        turns: turns.collect(),
+        rest_s: draw.one_of(&[0.0, 0.01]),
+    });
+    plan.workload = Some(workload);
+}
+
 /// Has a plan follow redirects, if it can; the share of answers that are some.
 fn move_on(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) -> f64 {
     let may = spoken == Spoken::Http2 || spoken == Spoken::Http1 && plan.pipeline == 1;
@@ -191,6 +222,10 @@ impl Case {
                 &mut plan,
                 draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
             );
+        }
+        let is_closed = plan.schedule == Schedule::Closed;
+        if spoken == Spoken::WebSocket && keep_alive && is_closed && draw.coin() {
+            flow(&mut plan, &mut draw);
         }
         troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {

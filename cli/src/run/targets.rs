@@ -48,8 +48,15 @@ pub(crate) fn plan(
         return Err("there is no request to send".to_owned());
     };
     let is_flow = workload.flow.is_some();
-    if is_flow && load.message.is_some() {
-        return Err("--message: the messages are those of the --targets file; drop it".to_owned());
+    let about_one = [
+        (load.message.is_some(), "--message"),
+        (load.body.is_some(), "-b"),
+        (load.method.is_some(), "-m"),
+    ];
+    if is_flow && let Some((_, flag)) = about_one.iter().find(|(given, _)| *given) {
+        return Err(format!(
+            "{flag}: the messages are those of the --targets file; drop {flag}"
+        ));
     }
     // Messages go where their connection was upgraded.
     let path = if is_flow { &first.target.path } else { "/" };

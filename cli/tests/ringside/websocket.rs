@@ -160,7 +160,7 @@ fn messages_follow_each_other_on_each_connection() {
 }
 
 #[test]
-fn a_flow_of_messages_ends_with_its_rows_and_refuses_what_it_cannot_do() {
+fn a_flow_of_messages_ends_with_its_rows() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
@@ -174,25 +174,23 @@ fn a_flow_of_messages_ends_with_its_rows_and_refuses_what_it_cannot_do() {
         .replace("json:$.type=heard", "body~by");
     let chat = file("chat.http", &text);
     let rows = file("rows.csv", "room,name\na,A\nb,B\nc,C\nd,D\n");
-    let run = |words: &[&str]| {
-        let all = [&["run", "--targets", &chat, "--data", &rows], words].concat();
-        ringside(&all)
-    };
-    let ended = run(&[
-        "--data-order",
-        "once",
-        "-c",
-        "3",
-        "--format",
-        "json",
-        "--no-color",
-    ]);
+    let words = ["--data-order", "once", "-c", "3", "--format", "json"];
+    let words = [&["run", "--targets", &chat, "--data", &rows], &words[..]].concat();
+    let ended = ringside(&words);
     assert!(took_place(ended.code), "{}", ended.stderr);
     let record: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(record["ended_by"], "rows", "{record}");
     assert_eq!(record["messages"]["sent"], 12, "{record}");
     assert_eq!(record["exchanges"]["completed"], 8, "{record}");
-    let refused = [
+}
+
+#[test]
+fn what_a_flow_of_messages_cannot_do_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.http");
+    let chat = path.to_str().unwrap();
+    std::fs::write(chat, "WEBSOCKET ws://127.0.0.1:9/\n\nhello\n").unwrap();
+    for (words, part) in [
         (&["-R", "10"][..], "so would a rate: drop -R or --stages"),
         (&["--pipeline", "2"], "--pipeline must be 1"),
         (
@@ -208,22 +206,29 @@ fn a_flow_of_messages_ends_with_its_rows_and_refuses_what_it_cannot_do() {
             &["--expect", "status=200"],
             "--expect: a message has no status",
         ),
-    ];
-    for (words, part) in refused {
-        let ended = run(words);
+        (
+            &["-b", "x"],
+            "-b: the messages are those of the --targets file; drop -b",
+        ),
+        (
+            &["capacity", "--slo", "p99<1s"],
+            "a search sets the rate, and the waits between the messages",
+        ),
+    ] {
+        let verb = if words[0] == "capacity" {
+            &[][..]
+        } else {
+            &["run"]
+        };
+        let ended = ringside(&[verb, words, &["--targets", chat]].concat());
         assert_eq!(ended.code, Some(2), "{words:?}");
         assert_says(&ended.stderr, part);
     }
-    let ended = ringside(&["capacity", "--targets", &chat, "--data", &rows]);
+    std::fs::write(chat, "WEBSOCKET ws://x/\n\na\n=== wait-for-client\n").unwrap();
+    let ended = ringside(&["run", "--targets", chat]);
     assert_eq!(ended.code, Some(2));
-    assert_says(&ended.stderr, "so would a rate");
-    std::fs::write(&chat, "WEBSOCKET ws://x/\n\na\n=== wait-for-client\n").unwrap();
-    let ended = run(&[]);
-    assert_eq!(ended.code, Some(2));
-    assert_says(
-        &ended.stderr,
-        &format!("{chat}:4: `=== wait-for-client` says nothing"),
-    );
+    let said = format!("{chat}:4: `=== wait-for-client` says nothing");
+    assert_says(&ended.stderr, &said);
 }
 
 #[test]

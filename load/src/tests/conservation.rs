@@ -153,6 +153,19 @@ fn flow(plan: &mut Plan, draw: &mut Draw) {
     plan.workload = Some(workload);
 }
 
+/// Has what a plan sends differ, now and then.
+fn differ(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) {
+    let is_closed = plan.schedule == Schedule::Closed;
+    match spoken {
+        Spoken::Http1 | Spoken::Http2 if draw.coin() => {
+            let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
+            mix(plan, pick);
+        }
+        Spoken::WebSocket if plan.keep_alive && is_closed && draw.coin() => flow(plan, draw),
+        _ => {}
+    }
+}
+
 /// Has a plan follow redirects, if it can; the share of answers that are some.
 fn move_on(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) -> f64 {
     let may = spoken == Spoken::Http2 || spoken == Spoken::Http1 && plan.pipeline == 1;
@@ -217,16 +230,7 @@ impl Case {
         }
         let faults = draw.faults();
         plan.threads = draw.one_of(&[1, 1, 1, 2, 3]).min(connections);
-        if matches!(spoken, Spoken::Http1 | Spoken::Http2) && draw.coin() {
-            mix(
-                &mut plan,
-                draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]),
-            );
-        }
-        let is_closed = plan.schedule == Schedule::Closed;
-        if spoken == Spoken::WebSocket && keep_alive && is_closed && draw.coin() {
-            flow(&mut plan, &mut draw);
-        }
+        differ(&mut plan, spoken, &mut draw);
         troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {
             spoken,

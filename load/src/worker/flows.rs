@@ -9,8 +9,8 @@ use session::Exchange;
 use workload::Next;
 
 impl<D: Driver> Worker<'_, D> {
-    /// Whether a connection of a flow sends an exchange now, where it may. What comes before that is
-    /// done: messages that nothing answers are sent, and it rests.
+    /// Of `count` exchanges that a connection of a flow may send, how many it does now. What comes
+    /// before that is done: messages that nothing answers are sent, and it rests.
     pub(super) fn of_flow(&mut self, index: usize, count: u32, now: Time) -> u32 {
         let own = &self.core.sessions[index].own;
         if count == 0 || own.rests || own.ring.unanswered() > 0 {

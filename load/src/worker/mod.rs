@@ -554,7 +554,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(Requests::Script(script)) if script.is_over() || self.gate.is_over() => {
                 EndedBy::Script
             }
-            Some(Requests::Mix(maker)) if maker.is_over() || self.gate.is_over() => EndedBy::Rows,
+            Some(rows) if rows.is_over() || self.gate.is_over() => EndedBy::Rows,
             _ => EndedBy::Count,
         }
     }

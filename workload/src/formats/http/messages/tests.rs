@@ -73,7 +73,8 @@ fn messages_and_waits_are_read_in_their_order() {
             &["5/ chat#1: +a /1", "1100/ chat#2: +b /1", "120000/"],
         ),
         (
-            "===   \n# @name join\n# what it says\n{\n  \"a\": \"{{seq}}\"\n}\n\n===\twait-for-server \n\
+            "===   \n# @name join\n# what it says\n{\n  \"a\": \"{{seq}}\"\n}\n\n\
+             ===\twait-for-server \n\
              // @name=say\nb",
             &["join: +{\n  \"a\": \"{{seq}}\"\n} /1", "say: +b /1"],
         ),
@@ -100,8 +101,9 @@ fn messages_and_waits_are_read_in_their_order() {
 
 #[test]
 fn the_request_says_where_the_messages_go() {
-    let text = "@host = x:81\n\n# @name c\nwebsocket wss://{{host}}/a?b\nSec-WebSocket-Protocol: v1\n\
-                ===\nhello\n=== wait-for-server\n# @expect body~ok\n# @expect json:$.a\nb";
+    let text = "@host = x:81\n\n# @name c\nwebsocket wss://{{host}}/a?b\n\
+                Sec-WebSocket-Protocol: v1\n===\nhello\n=== wait-for-server\n\
+                # @expect body~ok\n# @expect json:$.a\nb";
     let targets = read(text).unwrap();
     let [first, second] = &targets.steps[..] else {
         panic!("{targets:?}");
@@ -149,119 +151,125 @@ fn the_request_says_where_the_messages_go() {
     }
 }
 
+/// Texts below [`HEAD`], and what is wrong with them.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "",
+        "2: this WEBSOCKET request has no message: write one below an empty line",
+    ),
+    (
+        "===\n=== wait 1s\n",
+        "2: this WEBSOCKET request has no message",
+    ),
+    (
+        "=== wait-for-server\na",
+        "4: nothing was sent yet that the server could answer: write a message above `=== \
+             wait-for-server`",
+    ),
+    (
+        "a\n=== wait 1s\n=== wait-for-server\n",
+        "6: `=== wait-for-server` stands below `=== wait`: put it right below the message \
+             whose answer it waits for",
+    ),
+    (
+        "a\n=== wait-for-client\n",
+        "5: `=== wait-for-client` says nothing between messages: write `===`, `=== \
+             wait-for-server` or `=== wait 100ms`",
+    ),
+    (
+        "a\n=== wait-for-server 2\n",
+        "5: `=== wait-for-server 2` says nothing",
+    ),
+    (
+        "a\n=== \u{1b}[2J",
+        "5: `=== \\u{1b}[2J` says nothing between messages",
+    ),
+    (
+        "a\n=== wait\n",
+        "5: \"\" is not a duration like 10s, 1.5s, 50ms, 2m or 1h30m (a bare number is \
+             seconds): write `=== wait 100ms`",
+    ),
+    ("a\n=== wait soon\n", "5: \"soon\" is not a duration like"),
+    ("a\n=== wait -1s\n", "5: \"-1s\" is not a duration like"),
+    (
+        "a\n=== wait 25h\n",
+        "5: a wait between two messages is a day at most",
+    ),
+    (
+        "# @weight 2\na",
+        "4: messages are sent in their order, so none has a weight: remove this line",
+    ),
+    (
+        "a\n===\n# @expect body~x\n===\nb",
+        "6: this expectation belongs to no request",
+    ),
+    ("< none.json", "4: can't read the body folder/none.json"),
+    (
+        "a\n> {% client.log() %}",
+        "5: a script that handles the answer",
+    ),
+    (
+        "a\n### b\nGET http://x/",
+        "6: a file with a WEBSOCKET request holds no other: each connection goes through its \
+             messages; put the other requests into a file of their own",
+    ),
+    (
+        "a\n### b\nWEBSOCKET ws://x/b\n\nb",
+        "6: a file with a WEBSOCKET request holds no other",
+    ),
+];
+
+/// The same of whole files.
+const MISTAKES_OF_FILES: &[(&str, &str)] = &[
+    (
+        "### a\nGET http://x/\n### b\nWEBSOCKET ws://x/\n\na",
+        "4: a file with a WEBSOCKET request",
+    ),
+    (
+        "WEBSOCKET http://x/\n\na",
+        "1: a WebSocket's URL begins with ws:// or wss://, and this one \
+          with http://",
+    ),
+    ("WEBSOCKET", "1: the URL is missing"),
+    (
+        "WEBSOCKET ws://{{a}}/\n\na",
+        "1: a template can't be the scheme, host or port",
+    ),
+    (
+        "WEBSOCKET ws://x/{{a}}\n\na",
+        "1: templates can't be in the URL or a header of a WebSocket",
+    ),
+    (
+        "WEBSOCKET ws://x/\nA: {{a}}\n\na",
+        "1: templates can't be in the URL or a header",
+    ),
+    (
+        "WEBSOCKET ws://x/\n{\"a\": 1}",
+        "2: \"{\"a\"\" isn't the name of a header: write `Name: value`, and leave a line empty \
+         above the first message",
+    ),
+    (
+        "# @weight 2\nWEBSOCKET ws://x/\n\na",
+        "1: messages are sent in their order",
+    ),
+    (
+        "# @expect body=x\nWEBSOCKET ws://x/\n\na",
+        "1: write what an answer must be right above the message that it answers",
+    ),
+    (
+        "GET ws://x/",
+        "1: a WebSocket's messages stand below `WEBSOCKET ws://HOST[:PORT]/PATH`, in a .http file",
+    ),
+    ("POST http://x/\n\na\nWEBSOCKET ws://x/", ""),
+];
+
 #[test]
 fn what_cannot_be_sent_in_turn_says_where_it_stands() {
-    let table = [
-        (
-            "",
-            "2: this WEBSOCKET request has no message: write one below an empty line",
-        ),
-        (
-            "===\n=== wait 1s\n",
-            "2: this WEBSOCKET request has no message",
-        ),
-        (
-            "=== wait-for-server\na",
-            "4: nothing was sent yet that the server could answer: write a message above `=== \
-             wait-for-server`",
-        ),
-        (
-            "a\n=== wait 1s\n=== wait-for-server\n",
-            "6: `=== wait-for-server` stands below `=== wait`: put it right below the message \
-             whose answer it waits for",
-        ),
-        (
-            "a\n=== wait-for-client\n",
-            "5: `=== wait-for-client` says nothing between messages: write `===`, `=== \
-             wait-for-server` or `=== wait 100ms`",
-        ),
-        (
-            "a\n=== wait-for-server 2\n",
-            "5: `=== wait-for-server 2` says nothing",
-        ),
-        (
-            "a\n=== \u{1b}[2J",
-            "5: `=== \\u{1b}[2J` says nothing between messages",
-        ),
-        (
-            "a\n=== wait\n",
-            "5: \"\" is not a duration like 10s, 1.5s, 50ms, 2m or 1h30m (a bare number is \
-             seconds): write `=== wait 100ms`",
-        ),
-        ("a\n=== wait soon\n", "5: \"soon\" is not a duration like"),
-        ("a\n=== wait -1s\n", "5: \"-1s\" is not a duration like"),
-        (
-            "a\n=== wait 25h\n",
-            "5: a wait between two messages is a day at most",
-        ),
-        (
-            "# @weight 2\na",
-            "4: messages are sent in their order, so none has a weight: remove this line",
-        ),
-        (
-            "a\n===\n# @expect body~x\n===\nb",
-            "6: this expectation belongs to no request",
-        ),
-        ("< none.json", "4: can't read the body folder/none.json"),
-        (
-            "a\n> {% client.log() %}",
-            "5: a script that handles the answer",
-        ),
-        (
-            "a\n### b\nGET http://x/",
-            "6: a file with a WEBSOCKET request holds no other: each connection goes through its \
-             messages; put the other requests into a file of their own",
-        ),
-        (
-            "a\n### b\nWEBSOCKET ws://x/b\n\nb",
-            "6: a file with a WEBSOCKET request holds no other",
-        ),
-    ];
-    let heads = [
-        (
-            "### a\nGET http://x/\n### b\nWEBSOCKET ws://x/\n\na",
-            "4: a file with a WEBSOCKET request",
-        ),
-        (
-            "WEBSOCKET http://x/\n\na",
-            "1: a WebSocket's URL begins with ws:// or wss://, and this one \
-          with http://",
-        ),
-        ("WEBSOCKET", "1: the URL is missing"),
-        (
-            "WEBSOCKET ws://{{a}}/\n\na",
-            "1: a template can't be the scheme, host or port",
-        ),
-        (
-            "WEBSOCKET ws://x/{{a}}\n\na",
-            "1: templates can't be in the URL or a header of a WebSocket",
-        ),
-        (
-            "WEBSOCKET ws://x/\nA: {{a}}\n\na",
-            "1: templates can't be in the URL or a header",
-        ),
-        (
-            "WEBSOCKET ws://x/\n{\"a\": 1}",
-            "2: \"{\"a\"\" isn't the name of a header: write `Name: value`, and leave a line empty above \
-             the first message",
-        ),
-        (
-            "# @weight 2\nWEBSOCKET ws://x/\n\na",
-            "1: messages are sent in their order",
-        ),
-        (
-            "# @expect body=x\nWEBSOCKET ws://x/\n\na",
-            "1: write what an answer must be right above the message that it answers",
-        ),
-        (
-            "GET ws://x/",
-            "1: a WebSocket's messages stand below `WEBSOCKET ws://HOST[:PORT]/PATH`, in a .http file",
-        ),
-        ("POST http://x/\n\na\nWEBSOCKET ws://x/", ""),
-    ];
-    let with_head = table.map(|(text, what)| (format!("{HEAD}{text}"), what));
-    let heads = heads.map(|(text, what)| (text.to_owned(), what));
-    for (text, what) in with_head.into_iter().chain(heads) {
+    let below = MISTAKES.iter();
+    let below = below.map(|(text, what)| (format!("{HEAD}{text}"), *what));
+    let whole = MISTAKES_OF_FILES.iter();
+    let whole = whole.map(|(text, what)| ((*text).to_owned(), *what));
+    for (text, what) in below.chain(whole) {
         match read(&text) {
             Err(wrong) => {
                 let wrong = wrong.to_string();

@@ -22,7 +22,16 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     match &found {
         Ok(targets) => {
             assert!(!targets.steps.is_empty());
-            targets.steps.iter().for_each(check);
+            let schemes = match &targets.flow {
+                Some(flow) => {
+                    assert_eq!(flow.turns.len(), targets.steps.len());
+                    let rests = flow.turns.iter().map(|turn| turn.rest_s);
+                    assert!(rests.chain([flow.rest_s]).all(|rest_s| rest_s >= 0.0));
+                    ["ws", "wss"]
+                }
+                None => ["http", "https"],
+            };
+            targets.steps.iter().for_each(|step| check(step, schemes));
         }
         Err(Invalid(what)) => assert!(what.starts_with("a:"), "{what}"),
     }
@@ -56,12 +65,12 @@ fn read(format: Format, has_defaults: bool, text: &[u8]) -> Result<Targets, Inva
     })
 }
 
-fn check(step: &Step) {
+fn check(step: &Step, schemes: [&str; 2]) {
     assert!(step.weight <= WEIGHT_MAX);
     assert!(step.at.as_deref().is_some_and(|at| at.starts_with("a:")));
     assert!(step.name.chars().all(|c| !c.is_control()));
     let Target { scheme, path, .. } = &step.target;
-    assert!(scheme == "http" || scheme == "https");
+    assert!(schemes.contains(&&**scheme));
     assert!(path.starts_with('/'));
     // Without templates it's the target that its URL is otherwise.
     if !path.contains("{{") {

@@ -265,11 +265,15 @@ impl Wire {
                 }
             }
         }
-        self.read(input, memory, out, tell)
+        if self.flow.is_some() {
+            return self.read::<true>(input, memory, out, tell);
+        }
+        self.read::<false>(input, memory, out, tell)
     }
 
+    /// Reads frames: of a flow, or where all messages are alike.
     #[inline]
-    fn read(
+    fn read<const IN_FLOW: bool>(
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
@@ -287,12 +291,12 @@ impl Wire {
             .next(&mut input, &mut scratch)
             .map_err(|failure| failure.violation)?
         {
-            if let Some(flow) = &mut self.flow {
+            if IN_FLOW && let Some(flow) = &mut self.flow {
                 flow.take(&event, &mut self.awaited, memory, tell);
             }
             match event {
                 Event::Begin(_) | Event::Bytes(_) => {}
-                Event::End if self.flow.is_some() => {}
+                Event::End if IN_FLOW => {}
                 Event::End if self.awaited > 0 => {
                     self.awaited -= 1;
                     tell(Happening::Answered {

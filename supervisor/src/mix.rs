@@ -423,6 +423,16 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_follow_each_other_are_refused_with_a_way_out() {
+        let chat = "WEBSOCKET ws://x/\n\na\n=== wait-for-server\nb\n";
+        for words in [BOTH, "targets = 'mix.http'\nprotocol = 'websocket'"] {
+            let what = read(words, chat, ROWS).expect_err(words);
+            let is_named = what.contains("can't be compared yet: send them with `ringside run");
+            assert!(is_named || what.contains("for http1 and http2"), "{what}");
+        }
+    }
+
+    #[test]
     fn every_request_is_answered_before_the_load_and_safe_ones_alike() {
         let text = "### a\nGET http://x/a\n### made\nGET http://x/{{seq}}\n\
                     ### b\nPOST http://x/b\n\nbody\n### c\nGET http://x/c\n";

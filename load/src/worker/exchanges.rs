@@ -625,8 +625,10 @@ impl<D: Driver> Worker<'_, D> {
             let said = maker.say(exchange.step());
             session.wire.say(place, said, &mut session.out);
         }
-        let messages = self.assignment.messages;
-        self.recorder.sent_messages(&exchange, messages);
+        if self.assignment.messages > 0 {
+            let messages = self.assignment.messages;
+            self.recorder.sent_messages(&exchange, messages);
+        }
     }
 
     /// Hands `count` requests over, whose exchanges have begun. Those that were appended leave at

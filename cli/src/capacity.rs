@@ -133,9 +133,17 @@ fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
                 .to_owned(),
         );
     }
-    targets::plan(url, given, &arguments.load, |origin| {
+    let plan = targets::plan(url, given, &arguments.load, |origin| {
         plan::without_request(origin, &arguments.load, Redaction::default())
-    })
+    })?;
+    if plan.has_flow() {
+        return Err(
+            "--targets: a search sets the rate, and the waits between the messages of a WebSocket \
+             set it, too: send them with `ringside run --targets`, on ever more connections"
+                .to_owned(),
+        );
+    }
+    Ok(plan)
 }
 
 /// A comparison says itself how its rows are loaded.

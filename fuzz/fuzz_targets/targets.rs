@@ -22,7 +22,16 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     match &found {
         Ok(targets) => {
             assert!(!targets.steps.is_empty());
-            targets.steps.iter().for_each(check);
+            let schemes = match &targets.flow {
+                Some(flow) => {
+                    assert_eq!(flow.turns.len(), targets.steps.len());
+                    let rests = flow.turns.iter().map(|turn| turn.rest_s);
+                    assert!(rests.chain([flow.rest_s]).all(|rest_s| rest_s >= 0.0));
+                    &["ws", "wss"][..]
+                }
+                None => &["http", "https", "grpc", "grpcs"],
+            };
+            targets.steps.iter().for_each(|step| check(step, schemes));
             // All are calls, or none.
             let calls = targets.steps.iter().filter(|step| step.target.is_grpc());
             assert!([0, targets.steps.len()].contains(&calls.count()));
@@ -59,12 +68,12 @@ fn read(format: Format, has_defaults: bool, text: &[u8]) -> Result<Targets, Inva
     })
 }
 
-fn check(step: &Step) {
+fn check(step: &Step, schemes: &[&str]) {
     assert!(step.weight <= WEIGHT_MAX);
     assert!(step.at.as_deref().is_some_and(|at| at.starts_with("a:")));
     assert!(step.name.chars().all(|c| !c.is_control()));
     let Target { scheme, path, .. } = &step.target;
-    assert!(["http", "https", "grpc", "grpcs"].contains(&&**scheme));
+    assert!(schemes.contains(&&**scheme));
     if step.target.is_grpc() {
         assert!(step.request.method == "POST" && step.expect.is_empty());
         assert!(!path.contains("{{") && !path.contains('?'), "{path}");

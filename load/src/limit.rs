@@ -547,14 +547,14 @@ fn closes_each(outcomes: &[Outcome]) -> bool {
 }
 
 /// The share of the connections' time that went by outside any exchange. Only time that was meant
-/// to be full can show it: not one whose script has connections wait, not the end of a counted run,
-/// where connections have nothing left to do,
-/// and not a run with failures, whose connections wait before they are opened again.
+/// to be full can show it: not one whose script or flow has connections wait, not the end of a
+/// counted run, where connections have nothing left to do, and not a run with failures, whose
+/// connections wait before they are opened again.
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     let counted = outcomes.iter().any(|outcome| {
         use EndedBy::{Count, Rows, Script};
         let rests = outcome.script.is_some_and(|(needs, _)| needs.delay);
-        rests || matches!(outcome.ended_by, Count | Rows | Script)
+        rests || plan.rests() || matches!(outcome.ended_by, Count | Rows | Script)
     });
     let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
     if counted || tallies().any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {

@@ -313,6 +313,37 @@ impl Recorder {
         }
     }
 
+    /// The same of the message that answers one of a flow.
+    #[inline(never)]
+    pub(crate) fn message_judged(&mut self, exchange: &Exchange, done: Time, verdict: Verdict) {
+        let Verdict::Unmet(rule) = verdict else {
+            return self.answered(exchange, done, Outcome::Message);
+        };
+        self.ended += 1;
+        if !self.measured(exchange) {
+            self.tally.carried += u64::from(self.is_open);
+            return;
+        }
+        self.last_end = done;
+        let Exchange { intended, sent, .. } = *exchange;
+        let late = sent >= self.end;
+        self.tally.failed_late += u64::from(late);
+        self.tally.messages_received += 1;
+        self.tally.echoed_otherwise(intended, sent, done);
+        if let Some(count) = self.unmet.get_mut(rule as usize) {
+            *count += 1;
+        }
+        if let Some(step) = self.step_of(exchange) {
+            let times = (intended, sent, done);
+            step.answered(times, None, verdict.error(), late);
+        }
+    }
+
+    /// A message came that ends no exchange.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.tally.messages_received += u64::from(self.in_window(now));
+    }
+
     /// The peer reset the stream of a gRPC call, which stands for `status`. After its deadline a
     /// cancelled call is one that was too late: some servers send no status then. How long it
     /// would have taken is not known, so it enters as a censored sample.

@@ -1,6 +1,6 @@
 //! Where the requests of a worker come from that differ: a workload, or a script.
 
-use workload::{Maker, Said};
+use workload::{Flows, Maker, Said};
 
 use crate::script::Scripted;
 
@@ -9,6 +9,8 @@ use crate::script::Scripted;
 pub(crate) enum Requests {
     /// The steps of a workload.
     Mix(Box<Maker>),
+    /// The steps of a flow, of which each connection has its own next one.
+    Flow(Box<Flows>),
     /// What a script makes.
     Script(Box<Scripted>),
 }
@@ -23,10 +25,19 @@ pub(crate) enum Made {
 }
 
 impl Requests {
+    /// The steps of a workload.
+    pub(crate) fn of(maker: Maker) -> Requests {
+        match Flows::new(maker) {
+            Ok(flows) => Requests::Flow(Box::new(flows)),
+            Err(maker) => Requests::Mix(maker),
+        }
+    }
+
     /// For each step, where its figures are; empty where there are no steps.
     pub(crate) fn figures(&self) -> &[u16] {
         match self {
             Requests::Mix(maker) => maker.source().figures(),
+            Requests::Flow(flows) => flows.source().figures(),
             Requests::Script(_) => &[],
         }
     }
@@ -34,7 +45,7 @@ impl Requests {
     /// Whether somebody is told of the answers.
     pub(crate) fn hears(&self) -> bool {
         match self {
-            Requests::Mix(_) => false,
+            Requests::Mix(_) | Requests::Flow(_) => false,
             Requests::Script(script) => script.needs().response,
         }
     }
@@ -44,6 +55,7 @@ impl Requests {
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Requests::Mix(maker) => maker.is_over(),
+            Requests::Flow(flows) => flows.is_over(),
             Requests::Script(script) => script.is_over(),
         }
     }
@@ -52,6 +64,7 @@ impl Requests {
     pub(crate) fn broken(&self) -> Option<&str> {
         match self {
             Requests::Mix(maker) => maker.broken(),
+            Requests::Flow(flows) => flows.broken(),
             Requests::Script(script) => script.broken(),
         }
     }
@@ -60,6 +73,7 @@ impl Requests {
     pub(crate) fn ready(&mut self, count: u32) -> u32 {
         match self {
             Requests::Mix(maker) => maker.ready(count),
+            Requests::Flow(_) => 0,
             Requests::Script(script) => script.ready(count),
         }
     }
@@ -69,6 +83,7 @@ impl Requests {
     pub(crate) fn next_step(&mut self) -> u16 {
         match self {
             Requests::Mix(maker) => maker.next_step(),
+            Requests::Flow(flows) => flows.next_step(),
             Requests::Script(script) => {
                 script.advance();
                 0
@@ -80,6 +95,7 @@ impl Requests {
     pub(crate) fn pass_over(&mut self) -> u16 {
         match self {
             Requests::Mix(maker) => maker.pass_over(),
+            Requests::Flow(_) => 0,
             Requests::Script(script) => {
                 script.pass_over();
                 0
@@ -92,6 +108,7 @@ impl Requests {
     pub(crate) fn say(&mut self, step: u16) -> Said<'_> {
         match self {
             Requests::Mix(maker) => maker.say(step),
+            Requests::Flow(flows) => flows.say(step),
             Requests::Script(script) => script.say(),
         }
     }
@@ -100,6 +117,7 @@ impl Requests {
     pub(crate) fn take(&mut self, step: u16) -> Made {
         match self {
             Requests::Mix(maker) => Made::Mix(maker.take(step)),
+            Requests::Flow(_) => Made::Mix(workload::Made::default()),
             Requests::Script(script) => Made::Script(script.take()),
         }
     }
@@ -115,7 +133,9 @@ impl Requests {
                 say(Scripted::said(&bytes));
                 script.give_back(bytes);
             }
-            (Requests::Mix(_), Made::Script(_)) | (Requests::Script(_), Made::Mix(_)) => {}
+            (Requests::Flow(_), _)
+            | (Requests::Mix(_), Made::Script(_))
+            | (Requests::Script(_), Made::Mix(_)) => {}
         }
     }
 
@@ -124,6 +144,7 @@ impl Requests {
     pub(crate) fn make_ahead(&mut self) -> bool {
         match self {
             Requests::Mix(maker) => maker.make_ahead(),
+            Requests::Flow(_) => false,
             Requests::Script(script) => script.make_ahead(),
         }
     }

@@ -296,6 +296,9 @@ pub(crate) fn assign(
     let mut route = Route::of(&plan.contact(), addresses, options)?;
     route.rules = Rules::of(plan)?;
     route.habits = Habits::of(plan, unix_seconds())?;
+    if plan.has_flow() {
+        route.speech = route.speech.in_flow();
+    }
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
         (Some(duration), Some(profile)) if duration < profile => {
@@ -305,9 +308,7 @@ pub(crate) fn assign(
         (duration, None) => (duration, EndedBy::Duration),
     };
     let maker = workload.map(|source| Maker::new(source, worker));
-    let maker = maker
-        .transpose()?
-        .map(|maker| Requests::Mix(Box::new(maker)));
+    let maker = maker.transpose()?.map(Requests::of);
     // There may be fewer rows than workers.
     let quota = match maker.as_ref().is_some_and(Requests::is_over) {
         true => Some(0),

@@ -25,6 +25,7 @@ mod connections;
 mod conservation;
 mod cost;
 mod expect;
+mod flows;
 mod follow;
 mod greetings;
 mod http2;

@@ -293,6 +293,14 @@ impl Tally {
         self.sent(intended, sent, done);
     }
 
+    /// A message was answered by another one that isn't what it should be: a failure whose times
+    /// are as good as any.
+    pub fn echoed_otherwise(&mut self, intended: Time, sent: Time, done: Time) {
+        self.failed(ErrorKind::UnexpectedAnswer);
+        self.responded(intended, done);
+        self.sent(intended, sent, done);
+    }
+
     /// An exchange failed. If it had waited for its answer, [`Tally::censored`] says how long.
     #[inline]
     pub fn failed(&mut self, kind: ErrorKind) {

@@ -36,4 +36,4 @@ pub use request::{Request, accept_compressed, authenticate};
 pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use script::Script;
 pub use target::{HostPort, Target};
-pub use workload::{Step, Workload};
+pub use workload::{Flow, Step, Turn, Workload};

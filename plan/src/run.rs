@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::script::Script;
 use crate::target::Target;
-use crate::workload::{self, Workload};
+use crate::workload::{self, Flow, Workload};
 
 /// The most connections one plan may ask for.
 pub const CONNECTIONS_MAX: u32 = 1_000_000;
@@ -348,6 +348,21 @@ impl Plan {
         data.is_some_and(|data| data.order == workload::Order::Once)
     }
 
+    /// Whether the steps of its workload follow each other on a connection.
+    pub fn has_flow(&self) -> bool {
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.flow.is_some())
+    }
+
+    /// Whether connections rest between the steps of a flow.
+    pub fn rests(&self) -> bool {
+        let flow = self
+            .workload
+            .as_ref()
+            .and_then(|workload| workload.flow.as_ref());
+        flow.is_some_and(Flow::rests)
+    }
+
     fn validate_workload(&self) -> Result<(), Invalid> {
         let is_mixed = self.protocol.is_mixed();
         match (&self.workload, &self.protocol) {
@@ -355,8 +370,14 @@ impl Plan {
                 "the plan calls the steps of a workload and has none: add `workload`".into(),
             )),
             (None, _) => Ok(()),
+            (Some(workload), _) if workload.flow.is_some() => {
+                workload.validate()?;
+                self.validate_origins()?;
+                self.validate_flow(workload)
+            }
             (Some(_), Protocol::WebSocket { .. }) => Err(Invalid(
-                "a file of targets can't hold WebSocket messages: give the URL of one instead"
+                "a WebSocket's messages follow each other: write them below `WEBSOCKET URL` in a \
+                 .http file (--targets)"
                     .into(),
             )),
             (Some(_), Protocol::Grpc { .. }) if !is_mixed => Err(Invalid(
@@ -382,6 +403,41 @@ impl Plan {
             )));
         }
         Ok(())
+    }
+
+    /// Whether it can have each connection go through the steps by itself.
+    fn validate_flow(&self, workload: &Workload) -> Result<(), Invalid> {
+        let file = workload.file.as_ref().map(|file| file.display());
+        let file = file.map_or_else(String::new, |file| format!("{file}: "));
+        let refuse = |what: &str| Err(Invalid(format!("{file}{what}")));
+        let Protocol::WebSocket { message } = &self.protocol else {
+            return refuse("messages that follow each other need a ws:// or wss:// URL");
+        };
+        if self.schedule.is_open() {
+            return refuse(
+                "the waits between messages say when a connection sends the next one, and so would \
+                 a rate: drop -R or --stages, and set the load by the number of connections (-c)",
+            );
+        }
+        if self.pipeline > 1 {
+            return refuse(
+                "a message waits for the answer to the one before it, so --pipeline must be 1: use \
+                 more connections (-c)",
+            );
+        }
+        if !self.keep_alive {
+            return refuse(
+                "each connection goes through all messages, and --no-keepalive opens one for each \
+                 exchange: drop it",
+            );
+        }
+        if workload.pick != workload::Pick::InTurn {
+            return refuse("messages are sent in their order: drop --pick and the weights");
+        }
+        match &workload.flow {
+            Some(flow) => flow.validate(&workload.steps, message.binary),
+            None => Ok(()),
+        }
     }
 
     fn validate_script(&self) -> Result<(), Invalid> {
@@ -415,7 +471,13 @@ impl Plan {
                 return expect::validate(&self.expect, "--expect: ");
             }
             Protocol::Grpc { .. } => "a gRPC call is judged by its own status",
-            Protocol::WebSocket { .. } => "the messages of a WebSocket aren't looked into",
+            Protocol::WebSocket { .. } if self.has_flow() => {
+                expect::validate(&self.expect, "--expect: ")?;
+                return workload::of_messages(&self.expect, "--expect: ");
+            }
+            Protocol::WebSocket { .. } => {
+                "a WebSocket's messages are looked into only where a file says them (--targets)"
+            }
         };
         Err(Invalid(format!(
             "--expect applies to HTTP/1.1 and HTTP/2, and {spoken}: drop it"

@@ -1,5 +1,7 @@
 //! What is sent where requests differ: steps, and which of them is next.
 
+mod flow;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,6 +16,9 @@ use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::target::Target;
 
+pub(crate) use self::flow::of_messages;
+pub use self::flow::{ANSWERS_MAX, Flow, REST_S_MAX, Turn};
+
 /// The most steps of one workload.
 pub const STEPS_MAX: usize = 65_535;
 /// So many names have figures of their own; what has other names is counted together.
@@ -25,7 +30,8 @@ pub const OTHERS: &str = "(others)";
 /// The highest weight.
 pub const WEIGHT_MAX: u32 = 1_000_000;
 
-/// Requests that differ. They are independent: which is next doesn't depend on any answer.
+/// Requests that differ. Without a flow they are independent: which is next doesn't depend on any
+/// answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Workload {
@@ -45,6 +51,9 @@ pub struct Workload {
     /// What the steps call, where they are gRPC calls.
     #[serde(skip)]
     pub methods: Methods,
+    /// The steps follow each other on each connection by itself; null: they're independent.
+    #[serde(default)]
+    pub flow: Option<Flow>,
 }
 
 /// A request among others.
@@ -141,16 +150,22 @@ impl Workload {
             },
             data: None,
             methods: Methods::default(),
+            flow: None,
         }
     }
 
     /// The names that figures are listed under, in the order in which they first stand, at most
-    /// [`NAMES_MAX`] and [`OTHERS`]; and for each step which of them is its own.
+    /// [`NAMES_MAX`] and [`OTHERS`]; and for each step which of them is its own. A step that is no
+    /// exchange has no figures, and any index.
     pub fn names(&self) -> (Vec<String>, Vec<u16>) {
         let mut names: Vec<String> = Vec::new();
         let mut known: BTreeMap<&str, u16> = BTreeMap::new();
         let mut of_steps = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
+        for (index, step) in self.steps.iter().enumerate() {
+            if !self.is_exchange(index) {
+                of_steps.push(0);
+                continue;
+            }
             let next = known.len().min(NAMES_MAX) as u16;
             let index = match known.get(&*step.name) {
                 Some(index) => *index,
@@ -204,12 +219,17 @@ impl Workload {
             return 0.0;
         };
         let (mut own, mut all) = (0, 0);
-        for (step, index) in self.steps.iter().zip(of_steps) {
-            let weight = self.weight_of(step);
+        for (index, (step, named)) in self.steps.iter().zip(of_steps).enumerate() {
+            let weight = self.weight_of(step) * u64::from(self.is_exchange(index));
             all += weight;
-            own += weight * u64::from(usize::from(index) == wanted);
+            own += weight * u64::from(usize::from(named) == wanted);
         }
         own as f64 / all.max(1) as f64
+    }
+
+    fn is_exchange(&self, index: usize) -> bool {
+        let flow = self.flow.as_ref();
+        flow.is_none_or(|flow| flow.is_exchange(index))
     }
 
     fn weight_of(&self, step: &Step) -> u64 {
@@ -227,6 +247,7 @@ impl Workload {
         Workload {
             steps,
             left_out,
+            flow: self.flow.as_ref().map(Flow::shown),
             ..self.clone()
         }
     }

@@ -43,6 +43,13 @@ pub enum Happening {
         /// What was found.
         verdict: Verdict,
     },
+    /// The oldest exchange was answered by a message that was held against rules.
+    MessageJudged {
+        /// What was found.
+        verdict: Verdict,
+    },
+    /// A message came that ends no exchange of a flow: others are awaited besides, or none is.
+    Message,
     /// An exchange was redirected, and its next request was said: it goes on at its place.
     Followed {
         /// Which one.

@@ -8,6 +8,7 @@ use super::*;
 use measure::random::Random;
 use plan::Plan;
 use plan::protocol::{Http2, Message, Protocol};
+use workload::Said;
 
 /// The most bytes of answers that wait on a connection of HTTP/2, and the word of parting.
 const UNSENT_BYTES_MAX: usize = 128 * 1024 + 17;
@@ -113,5 +114,72 @@ fn over_websocket_a_peer_that_takes_no_answers_is_owed_two_of_them() {
         let mut out = Vec::new();
         wire.flush(&mut out);
         assert_eq!(out.len(), each_bytes);
+    }
+}
+
+/// A connection of a WebSocket whose messages are those of a flow.
+fn in_flow() -> (Wire, Memory) {
+    let plan = Plan::new("ws://127.0.0.1:80/").unwrap();
+    let speech = Speech::of(&plan.contact()).unwrap().in_flow();
+    let (mut said, mut granted) = (Vec::new(), Vec::new());
+    let mut wire = Wire::open(&speech, &mut Random::new(1, 0), &mut said);
+    upgrade(&said, &mut granted);
+    let mut memory = Memory::new();
+    let heard = wire.receive(&granted, &mut memory, &mut said, &mut |_| {});
+    assert_eq!((heard, wire.is_ready()), (Ok(()), true));
+    (wire, memory)
+}
+
+/// What a connection is told of these bytes, however they are cut.
+fn told(wire: &mut Wire, memory: &mut Memory, bytes: &[u8], cut: usize) -> Vec<Happening> {
+    let mut told = Vec::new();
+    for piece in bytes.chunks(cut.max(1)) {
+        let mut out = Vec::new();
+        let heard = wire.receive(piece, memory, &mut out, &mut |one| told.push(one));
+        assert_eq!(heard, Ok(()));
+    }
+    told
+}
+
+const MESSAGE: &[u8] = &[0x81, 2, b'h', b'i'];
+
+#[test]
+fn the_message_that_ends_an_exchange_of_a_flow_is_the_last_that_it_waits_for() {
+    let answered = Happening::Answered {
+        place: 0,
+        outcome: Outcome::Message,
+    };
+    for cut in [1, 3, 100] {
+        let (mut wire, mut memory) = in_flow();
+        let say = |wire: &mut Wire, answers: u32| {
+            let mut out = Vec::new();
+            let payload = b"hello";
+            wire.say(0, Said::Message { payload, answers }, &mut out);
+            assert_eq!((out.len(), out[0]), (2 + 4 + 5, 0x81));
+        };
+        let mut hear = |wire: &mut Wire, bytes: &[u8]| told(wire, &mut memory, bytes, cut);
+        assert_eq!(hear(&mut wire, MESSAGE), [Happening::Message], "unasked");
+        say(&mut wire, 0);
+        assert_eq!(
+            hear(&mut wire, MESSAGE),
+            [Happening::Message],
+            "nothing waits"
+        );
+        say(&mut wire, 1);
+        let three = MESSAGE.repeat(3);
+        let first = [answered, Happening::Message, Happening::Message];
+        assert_eq!(hear(&mut wire, &three), first);
+        say(&mut wire, 3);
+        let last = [Happening::Message, Happening::Message, answered];
+        assert_eq!(hear(&mut wire, &three), last);
+        // In pieces, with a ping between them.
+        say(&mut wire, 1);
+        let pieces = [&[0x01, 1, b'h'][..], &[0x89, 0], &[0x80, 1, b'i']].concat();
+        assert_eq!(hear(&mut wire, &pieces), [answered]);
+        // What began before the message was sent can't answer it.
+        assert_eq!(hear(&mut wire, &pieces[..5]), []);
+        say(&mut wire, 1);
+        assert_eq!(hear(&mut wire, &pieces[5..]), [Happening::Message]);
+        assert_eq!(hear(&mut wire, MESSAGE), [answered]);
     }
 }

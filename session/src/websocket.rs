@@ -1,5 +1,8 @@
 //! WebSocket in a session: an exchange is a message and the next message that comes back.
 //!
+//! In a flow messages differ, and each says how many messages of the server answer it, which may be
+//! none. What comes while none is awaited is told, and answers nothing.
+//!
 //! # Masks
 //!
 //! A client masks each frame with a key that is new and unpredictable (RFC 6455 §5.3), so that
@@ -18,7 +21,9 @@ use proto::Violation;
 use proto::websocket::client::{Answered, Handshake, Opening};
 use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encode, encode_close};
 
+use super::expect::Look;
 use super::happening::{Frozen, Happening, Outcome};
+use super::memory::Memory;
 use measure::random::Random;
 use plan::protocol::Message;
 use plan::{Contact, Invalid};
@@ -36,6 +41,8 @@ pub struct Speech {
     payload: Vec<u8>,
     /// Whether messages are sent from a template, so that a connection appends none.
     from_template: bool,
+    /// Whether messages are those of a flow.
+    in_flow: bool,
 }
 
 impl Speech {
@@ -50,10 +57,16 @@ impl Speech {
             },
             payload: message.payload.clone(),
             from_template: false,
+            in_flow: false,
         };
         let burst = speech.frame([0; 4]).len() * contact.depth as usize;
         speech.from_template = burst <= QUIET_BYTES_MAX;
         Ok(speech)
+    }
+
+    /// Has connections say the messages of a flow, by [`Wire::say`] alone.
+    pub(crate) fn flow(&mut self) {
+        self.in_flow = true;
     }
 
     /// Many frames of the message, each with another mask, of which a send takes up to `depth` in a
@@ -87,8 +100,11 @@ pub struct Wire {
     stage: Stage,
     speech: Arc<Speech>,
     random: Random,
-    /// Messages that were sent and not answered: what comes besides is no answer.
+    /// Messages that were sent and not answered: what comes besides is no answer. In a flow those
+    /// of the server that are left to come until the exchange is answered.
     awaited: u32,
+    /// In a flow what is heard.
+    flow: Option<Box<Hearing>>,
     /// The payload of the ping that was not answered yet.
     pinged: Option<[u8; 8]>,
     /// A pong is among what its owner has yet to send.
@@ -101,6 +117,57 @@ pub struct Wire {
     /// The peer has closed.
     closed: bool,
 }
+
+/// What a connection hears in a flow.
+#[derive(Debug, Default)]
+struct Hearing {
+    /// How many messages were awaited when this one began.
+    awaited: u32,
+    /// What was seen of it, where answers are held against rules.
+    look: Option<Look>,
+    /// The step that it answers.
+    step: u16,
+}
+
+impl Hearing {
+    /// A message comes, or a piece of it.
+    #[inline(never)]
+    fn take(
+        &mut self,
+        event: &Event<'_>,
+        awaited: &mut u32,
+        memory: &mut Memory,
+        tell: &mut impl FnMut(Happening),
+    ) {
+        if matches!(event, Event::Begin(_)) {
+            self.awaited = *awaited;
+        }
+        // The last one is what the exchange was answered by.
+        let look = self.look.as_mut().filter(|_| self.awaited == 1);
+        match (event, look) {
+            (Event::Begin(_), Some(look)) => {
+                memory.see_head(look, (self.step, USUAL), std::iter::empty);
+            }
+            (Event::Bytes(bytes), Some(look)) => memory.see_body(look, bytes),
+            (Event::End, look) => {
+                *awaited = (*awaited).saturating_sub(u32::from(self.awaited > 0));
+                let verdict = look.and_then(|look| memory.see_end(look).1);
+                tell(match (self.awaited, verdict) {
+                    (1, Some(verdict)) => Happening::MessageJudged { verdict },
+                    (1, None) => Happening::Answered {
+                        place: 0,
+                        outcome: Outcome::Message,
+                    },
+                    _ => Happening::Message,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A status that no rule is about: a message has none.
+const USUAL: u16 = 200;
 
 #[derive(Debug)]
 enum Stage {
@@ -121,6 +188,7 @@ impl Wire {
             speech: Arc::clone(speech),
             random,
             awaited: 0,
+            flow: speech.in_flow.then(Box::default),
             pinged: None,
             pong: false,
             owed: None,
@@ -152,11 +220,33 @@ impl Wire {
         }
     }
 
+    /// Says a message of a flow, which so many messages of the server answer. None is awaited.
+    pub fn say(&mut self, payload: &[u8], answers: u32, out: &mut Vec<u8>) {
+        self.awaited += answers;
+        let key = key(&mut self.random);
+        encode(out, self.speech.opcode, true, Some(key), payload);
+    }
+
+    /// Holds what answers the messages of a flow against the rules that its owner's memory has.
+    pub fn look(&mut self) {
+        if let Some(flow) = &mut self.flow {
+            flow.look = Some(Look::default());
+        }
+    }
+
+    /// The message that is said next is of this step.
+    pub fn of_step(&mut self, step: u16) {
+        if let Some(flow) = &mut self.flow {
+            flow.step = step;
+        }
+    }
+
     /// Reads what came.
     #[inline]
     pub fn receive(
         &mut self,
         mut input: &[u8],
+        memory: &mut Memory,
         out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
@@ -174,13 +264,18 @@ impl Wire {
                 }
             }
         }
-        self.read(input, out, tell)
+        if self.flow.is_some() {
+            return self.read::<true>(input, memory, out, tell);
+        }
+        self.read::<false>(input, memory, out, tell)
     }
 
+    /// Reads frames: of a flow, or where all messages are alike.
     #[inline]
-    fn read(
+    fn read<const IN_FLOW: bool>(
         &mut self,
         mut input: &[u8],
+        memory: &mut Memory,
         out: &mut Vec<u8>,
         tell: &mut impl FnMut(Happening),
     ) -> Result<(), Violation> {
@@ -195,8 +290,12 @@ impl Wire {
             .next(&mut input, &mut scratch)
             .map_err(|failure| failure.violation)?
         {
+            if IN_FLOW && let Some(flow) = &mut self.flow {
+                flow.take(&event, &mut self.awaited, memory, tell);
+            }
             match event {
                 Event::Begin(_) | Event::Bytes(_) => {}
+                Event::End if IN_FLOW => {}
                 Event::End if self.awaited > 0 => {
                     self.awaited -= 1;
                     tell(Happening::Answered {

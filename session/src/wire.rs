@@ -112,6 +112,16 @@ impl Speech {
         }
     }
 
+    /// The same where connections say the messages of a flow, by [`Wire::say`] alone.
+    pub fn in_flow(mut self) -> Speech {
+        if let Speech::WebSocket(speech) = &mut self
+            && let Some(speech) = Arc::get_mut(speech)
+        {
+            speech.flow();
+        }
+        self
+    }
+
     /// In which order answers come.
     pub fn order(&self) -> Order {
         match self {
@@ -135,13 +145,14 @@ impl Wire {
         }
     }
 
-    /// Holds answers against the rules that its owner's memory has, and has these `habits`: HTTP
-    /// alone has either.
+    /// Holds answers against the rules that its owner's memory has, and has these `habits`, which
+    /// HTTP alone has.
     pub fn look(&mut self, habits: Option<&Arc<Habits>>) {
         match self {
             Wire::Http1(wire) => wire.look(habits),
             Wire::Http2(wire) => wire.look(habits),
-            Wire::Silent | Wire::WebSocket(_) => {}
+            Wire::WebSocket(wire) => wire.look(),
+            Wire::Silent => {}
         }
     }
 
@@ -152,7 +163,8 @@ impl Wire {
         match self {
             Wire::Http1(wire) => wire.of_step(step),
             Wire::Http2(wire) => wire.of_step(place, step),
-            Wire::Silent | Wire::WebSocket(_) => {}
+            Wire::WebSocket(wire) => wire.of_step(step),
+            Wire::Silent => {}
         }
     }
 
@@ -209,12 +221,10 @@ impl Wire {
                 wire.of_call(place, call.answers_many);
                 wire.say_block((block, body, false), place, out);
             }
-            (Wire::Silent | Wire::WebSocket(_), _)
-            | (
-                Wire::Http1(_),
-                Said::Http2(_) | Said::Http2Block { .. } | Said::Call(..) | Said::CallBlock(..),
-            )
-            | (Wire::Http2(_), Said::Http1(..)) => {
+            (Wire::WebSocket(wire), Said::Message { payload, answers }) => {
+                wire.say(payload, answers, out);
+            }
+            (Wire::Silent | Wire::WebSocket(_) | Wire::Http1(_) | Wire::Http2(_), _) => {
                 debug_assert!(false, "a workload speaks what its plan speaks");
             }
         }
@@ -236,7 +246,7 @@ impl Wire {
             Wire::Silent => Ok(()),
             Wire::Http1(wire) => wire.receive(input, memory, out, tell),
             Wire::Http2(wire) => wire.receive(input, memory, out, tell),
-            Wire::WebSocket(wire) => wire.receive(input, out, tell),
+            Wire::WebSocket(wire) => wire.receive(input, memory, out, tell),
         }
     }
 

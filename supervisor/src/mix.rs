@@ -239,6 +239,13 @@ fn of_file(
         )
     })?;
     let read = formats::read(file, format, defaults).map_err(|bad| bad.to_string())?;
+    if read.flow.is_some() {
+        return Err(format!(
+            "{}: the messages of a WebSocket can't be compared yet: send them with `ringside run \
+             --targets`, or compare one message with `protocol = \"websocket\"` and `message`",
+            file.display()
+        ));
+    }
     let mut workload = load::plan::Workload::new(read.steps);
     workload.file = Some(file.to_owned());
     Ok((workload, read.notes))
@@ -323,6 +330,7 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         data,
         // A hash of what describes them is among those of the files that are named.
         methods: _,
+        flow: _,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {
@@ -563,6 +571,16 @@ mod tests {
             "{}",
             asked.words()
         );
+    }
+
+    #[test]
+    fn messages_that_follow_each_other_are_refused_with_a_way_out() {
+        let chat = "WEBSOCKET ws://x/\n\na\n=== wait-for-server\nb\n";
+        for words in [BOTH, "targets = 'mix.http'\nprotocol = 'websocket'"] {
+            let what = read(words, chat, ROWS).expect_err(words);
+            let is_named = what.contains("can't be compared yet: send them with `ringside run");
+            assert!(is_named || what.contains("for http1 and http2"), "{what}");
+        }
     }
 
     #[test]

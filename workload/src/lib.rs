@@ -2,8 +2,9 @@
 //!
 //! [`formats`] reads files of targets into the steps of a [`plan::Workload`], [`data`] deals rows
 //! of a data file out, [`recipe`] makes requests of steps with templates, and a [`Maker`] says for
-//! one worker which step is next and what it sends; [`examples`] has one request of each step.
-//! [`visit`] makes the requests that answers lead to; [`call`] has what gRPC calls differ in.
+//! one worker which step is next and what it sends, or [`Flows`] for each of its connections where
+//! steps follow each other; [`examples`] has one request of each step. [`visit`] makes the requests
+//! that answers lead to; [`call`] has what gRPC calls differ in.
 //! Knows neither sockets nor connections; only templates ask for the time.
 #![forbid(unsafe_code)]
 
@@ -16,4 +17,4 @@ pub mod recipe;
 pub mod visit;
 
 pub use examples::{Example, examples};
-pub use maker::{Made, Maker, Said, Source};
+pub use maker::{Flows, Made, Maker, Next, Said, Source};

@@ -7,6 +7,8 @@
 //! Requests with templates are made ahead, while the worker would wait, so that sending one is a
 //! copy. Those that never change aren't made at all.
 
+mod flows;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,6 +23,10 @@ use proto::http2;
 use crate::call::{self, Calls};
 use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
+
+pub use self::flows::{Flows, Next};
+
+use self::flows::Turns;
 
 /// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
 /// from 2^33 on, and what templates ask for from 2^34 on.
@@ -40,6 +46,8 @@ pub struct Source {
     origins: Vec<u16>,
     picking: Picking,
     data: Option<Arc<Data>>,
+    /// Of steps that follow each other on a connection.
+    turns: Option<Arc<Turns>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
     is_timely: bool,
     /// Whether the schedule numbers the requests of all workers together.
@@ -54,6 +62,8 @@ enum Ready {
     Http1(Vec<u8>, Answer),
     /// A request over HTTP/2.
     Http2(http2::client::Request),
+    /// A message of a WebSocket.
+    Message(Vec<u8>),
     /// It is another each time.
     Made(Recipe),
     /// A gRPC call, and what is said of it.
@@ -68,7 +78,7 @@ impl Ready {
         match self {
             Ready::Made(recipe) => Some(recipe),
             Ready::Calls(calls) => Some(calls.recipe()),
-            Ready::Http1(..) | Ready::Http2(_) | Ready::Call(..) => None,
+            Ready::Http1(..) | Ready::Http2(_) | Ready::Message(_) | Ready::Call(..) => None,
         }
     }
 }
@@ -78,6 +88,7 @@ impl std::fmt::Debug for Ready {
         f.write_str(match self {
             Ready::Http1(..) => "Http1",
             Ready::Http2(_) => "Http2",
+            Ready::Message(_) => "Message",
             Ready::Made(_) => "Made",
             Ready::Call(..) => "Call",
             Ready::Calls(_) => "Calls",
@@ -105,6 +116,13 @@ pub enum Said<'a> {
     Call(call::Said, &'a http2::client::Request),
     /// A gRPC call: a block of fields that any connection can send, and its messages.
     CallBlock(call::Said, &'a [u8], &'a [u8]),
+    /// A message of a WebSocket.
+    Message {
+        /// What it says.
+        payload: &'a [u8],
+        /// How many messages of the server answer it; 0: none.
+        answers: u32,
+    },
 }
 
 impl Said<'_> {
@@ -113,6 +131,7 @@ impl Said<'_> {
     pub fn messages(&self) -> u64 {
         match self {
             Said::Call(call, _) | Said::CallBlock(call, ..) => call.messages.into(),
+            Said::Message { .. } => 1,
             Said::Http1(..) | Said::Http2(_) | Said::Http2Block { .. } => 0,
         }
     }
@@ -190,6 +209,19 @@ impl RowCopy {
             self.ends.push(self.bytes.len());
         }
     }
+
+    fn copy(&mut self, other: &RowCopy) {
+        self.bytes.clone_from(&other.bytes);
+        self.ends.clone_from(&other.ends);
+    }
+
+    /// Whether each value is UTF-8.
+    fn is_text(&self) -> bool {
+        let values = (0..self.ends.len()).map(|column| self.value(column));
+        values
+            .into_iter()
+            .all(|value| std::str::from_utf8(value).is_ok())
+    }
 }
 
 impl Values for RowCopy {
@@ -226,12 +258,17 @@ impl Source {
                 columns.join("}}, {{")
             )));
         }
+        let is_binary = match &plan.protocol {
+            Protocol::WebSocket { message } => message.binary,
+            _ => false,
+        };
         let is_timely = |step: &Ready| step.recipe().is_some_and(Recipe::uses_clock);
         Ok(Some(Arc::new(Source {
             is_timely: steps.iter().any(is_timely),
             steps,
             figures: workload.names().1,
             origins: workload.origins().1,
+            turns: Turns::of(workload, is_binary).map(Arc::new),
             picking: Picking::of(workload),
             is_open: plan.schedule.is_open(),
             data,
@@ -264,6 +301,10 @@ impl Source {
                 let (block, body) = made.bytes.split_at(made.body_at);
                 Said::CallBlock(calls.said(made.messages), block, body)
             }
+            Ready::Message(payload) => Said::Message {
+                payload,
+                answers: 1,
+            },
             Ready::Made(recipe) if made.body_at == 0 => {
                 let answer = match recipe.is_head() {
                     true => Answer::HeadOnly,
@@ -294,10 +335,10 @@ fn ready(plan: &Plan, step: &Step, data: Option<&Arc<Data>>) -> Result<Ready, In
         request: step.request.clone(),
         ..plan.contact()
     };
-    let is_http2 = matches!(plan.protocol, Protocol::Http2 { .. });
-    let encoding = match is_http2 {
-        true => Encoding::Http2,
-        false => Encoding::Http1 {
+    let encoding = match plan.protocol {
+        Protocol::Http2 { .. } => Encoding::Http2,
+        Protocol::WebSocket { .. } => Encoding::Message,
+        _ => Encoding::Http1 {
             keep_alive: plan.keep_alive,
             absolute: contact.is_forwarded(),
         },
@@ -308,9 +349,10 @@ fn ready(plan: &Plan, step: &Step, data: Option<&Arc<Data>>) -> Result<Ready, In
         recipe.tell_secrets(&plan.redaction);
         return Ok(Ready::Made(recipe));
     }
-    let ready = match is_http2 {
-        true => contact.http2().map(Ready::Http2),
-        false => {
+    let ready = match encoding {
+        Encoding::Http2 | Encoding::Grpc { .. } => contact.http2().map(Ready::Http2),
+        Encoding::Message => Ok(Ready::Message(step.request.body.clone())),
+        Encoding::Http1 { .. } => {
             let answer = Answer::to(&step.request.method);
             contact.http1().map(|bytes| Ready::Http1(bytes, answer))
         }
@@ -519,7 +561,7 @@ impl Maker {
         let recipe = match &self.source.steps[usize::from(step)] {
             Ready::Made(recipe) => recipe,
             Ready::Calls(_) => return self.make_call(step),
-            Ready::Http1(..) | Ready::Http2(_) | Ready::Call(..) => {
+            Ready::Http1(..) | Ready::Http2(_) | Ready::Message(_) | Ready::Call(..) => {
                 return Some(Made {
                     step,
                     ..Made::default()

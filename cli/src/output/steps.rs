@@ -59,14 +59,13 @@ fn heading(record: &Record) -> String {
         Pick::Weighted => "at random, by weight",
         Pick::Random => "at random",
     };
-    let from = workload
-        .file
-        .as_ref()
-        .map(|file| format!(" of {}", file.display()));
-    format!(
-        "The {all} requests{}, {picked}:\n",
-        from.unwrap_or_default()
-    )
+    let from = workload.file.as_ref();
+    let from = from.map(|file| format!(" of {}", file.display()));
+    let from = from.unwrap_or_default();
+    match &workload.flow {
+        None => format!("The {all} requests{from}, {picked}:\n"),
+        Some(_) => format!("The {all} messages{from}, in turn on each connection:\n"),
+    }
 }
 
 fn ended(step: &Step) -> u64 {

@@ -26,10 +26,19 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
         "our own server doesn't have your gRPC service"
     } else if plan.script.is_some() {
         "a script chooses paths and addresses, which our own server doesn't have"
+    } else if waits_for_several(plan) {
+        "our own server answers each message once, and one of the messages waits for more"
     } else {
         return None;
     };
     Some(format!("--control: {why}; drop --control"))
+}
+
+/// Whether a message of a flow waits for more than one of the server.
+fn waits_for_several(plan: &Plan) -> bool {
+    let flow = plan.workload.as_ref();
+    let flow = flow.and_then(|workload| workload.flow.as_ref());
+    flow.is_some_and(|flow| flow.turns.iter().any(|turn| turn.answers > 1))
 }
 
 /// Carries `plan` out against our own server.
@@ -85,6 +94,14 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
 /// filled in anew for each of them still is, since that is the generator's work: the path stands as
 /// a query, and of the fields there are the ones with templates, under names that mean nothing.
 fn redirect_steps(workload: &mut Workload, own: &Target) {
+    if workload.flow.is_some() {
+        for step in &mut workload.steps {
+            step.target = own.clone();
+            step.request.headers.clear();
+            step.expect.clear();
+        }
+        return;
+    }
     for step in &mut workload.steps {
         let Step { request, .. } = step;
         let (route, methods): (&str, &[&str]) = match request.body.is_empty() {

@@ -47,8 +47,20 @@ pub(crate) fn plan(
     let Some(first) = workload.steps.first() else {
         return Err("there is no request to send".to_owned());
     };
-    // What is called is known from the beginning, which a path alone doesn't say.
-    let path = match first.target.is_grpc() {
+    let is_flow = workload.flow.is_some();
+    let about_one = [
+        (load.message.is_some(), "--message"),
+        (load.body.is_some(), "-b"),
+        (load.method.is_some(), "-m"),
+    ];
+    if is_flow && let Some((_, flag)) = about_one.iter().find(|(given, _)| *given) {
+        return Err(format!(
+            "{flag}: the messages are those of the --targets file; drop {flag}"
+        ));
+    }
+    // What is called is known from the beginning, which a path alone doesn't say; and messages go
+    // where their connection was upgraded.
+    let path = match is_flow || first.target.is_grpc() {
         true => &first.target.path,
         false => "/",
     };
@@ -63,9 +75,15 @@ pub(crate) fn plan(
     }
     plan.request = Request {
         method: "GET".to_owned(),
-        headers: Vec::new(),
+        headers: match is_flow {
+            true => first.request.headers.clone(),
+            false => Vec::new(),
+        },
         body: Vec::new(),
     };
+    if let Protocol::WebSocket { message } = &mut plan.protocol {
+        message.payload.clear();
+    }
     plan.workload = Some(workload);
     plan.tell_secrets();
     Ok(plan)
@@ -104,6 +122,7 @@ fn of_file(file: &Path, given: &Targets, defaults: &Defaults) -> Result<Workload
     }
     let mut workload = Workload::new(read.steps);
     workload.file = Some(file.to_owned());
+    workload.flow = read.flow;
     workload.pick = given.pick.map_or(workload.pick, Into::into);
     Ok(workload)
 }

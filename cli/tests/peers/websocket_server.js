@@ -20,6 +20,16 @@ const answers = {
   '/large': (socket) => socket.send('\u00e9'.repeat(200_000)),
   '/close': (socket) => socket.close(4001, 'enough'),
   '/terminate': (socket) => socket.terminate(),
+  // Takes these types of messages in this order alone, and answers two of them.
+  '/chat': (socket, data) => {
+    const said = JSON.parse(data);
+    const at = socket.at ?? 0;
+    if (said.type !== ['join', 'typing', 'say'][at]) return socket.close(4002, 'out of order');
+    socket.at = (at + 1) % 3;
+    if (said.type === 'join') socket.room = said.room;
+    if (said.type === 'say') socket.send(JSON.stringify({ type: 'heard', in: socket.room, by: said.by }));
+    if (said.type === 'join') socket.send(JSON.stringify({ type: 'joined', room: said.room }));
+  },
   // A text frame that is no UTF-8.
   '/garbled': (socket) => socket.send(Buffer.from([0xce, 0xed, 0xa0]), { binary: false }),
 };

@@ -1,6 +1,7 @@
 """A server by websockets, with a path for each way to answer. Arguments: the port."""
 
 import asyncio
+import json
 import sys
 
 from websockets.asyncio.server import serve
@@ -20,8 +21,26 @@ async def answer(socket, path, message):
         await socket.send(b"\xce\xed\xa0", text=True)
 
 
+async def chat(socket):
+    """Takes these types of messages in this order alone, and answers two of them."""
+    room = None
+    at = 0
+    async for message in socket:
+        said = json.loads(message)
+        if said["type"] != ["join", "typing", "say"][at]:
+            return await socket.close(4002, "out of order")
+        at = (at + 1) % 3
+        if said["type"] == "join":
+            room = said["room"]
+            await socket.send(json.dumps({"type": "joined", "room": room}))
+        elif said["type"] == "say":
+            await socket.send(json.dumps({"type": "heard", "in": room, "by": said["by"]}))
+
+
 async def handle(socket):
     path = socket.request.path
+    if path == "/chat":
+        return await chat(socket)
     async for message in socket:
         await answer(socket, path, message)
 

@@ -108,6 +108,130 @@ fn servers_of_others_are_loaded() {
     }
 }
 
+/// Messages of which a server takes no other order, with a row of `rows.csv` for all of them.
+const CHAT: &str = r#"### chat
+WEBSOCKET ws://127.0.0.1:PORT/chat
+
+# @name join
+# @expect json:$.type=joined
+{"type": "join", "room": "{{room}}", "n": {{seq}}}
+=== wait-for-server
+{"type": "typing"}
+=== wait 1ms
+# @expect json:$.type=heard
+{"type": "say", "by": "{{name}}"}
+=== wait-for-server
+"#;
+
+#[test]
+fn messages_follow_each_other_on_each_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "room,name\na,\"A\"\"\"\nb,B\\\nc,C\n";
+    std::fs::write(folder.path().join("rows.csv"), rows).unwrap();
+    let [chat, rows] = ["chat.http", "rows.csv"].map(|name| {
+        let path = folder.path().join(name);
+        path.to_str().unwrap().to_owned()
+    });
+    for library in Library::all() {
+        let (_peer, port) = library.server();
+        std::fs::write(&chat, CHAT.replace("PORT", &port.to_string())).unwrap();
+        let words = ["--data", &rows, "-c", "5", "-n", "101", "--format", "json"];
+        let words = [&["run", "--targets", &chat], &words[..]].concat();
+        let ended = ringside(&words);
+        assert!(took_place(ended.code), "{}", ended.stderr);
+        let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(record["exchanges"]["completed"], 101, "{record}");
+        assert_eq!(record["errors"], serde_json::json!({}), "{record}");
+        let steps = record["steps"].as_array().unwrap();
+        let names: Vec<_> = steps.iter().map(|step| &step["name"]).collect();
+        assert_eq!(names, ["join", "chat#3"]);
+        let completed = |at: usize| steps[at]["completed"].as_u64().unwrap();
+        assert_eq!(completed(0) + completed(1), 101);
+        assert!(completed(0) >= completed(1) && completed(0) <= completed(1) + 5);
+        // Two of three are answered; a server that had seen another order would have closed.
+        assert_eq!(record["messages"]["received"], 101);
+        let sent = record["messages"]["sent"].as_u64().unwrap();
+        assert!(
+            (101 + completed(1)..=101 + completed(0)).contains(&sent),
+            "{record}"
+        );
+        assert_eq!(record["close_codes"], serde_json::json!({}), "{record}");
+    }
+}
+
+#[test]
+fn a_flow_of_messages_ends_with_its_rows() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let text = CHAT.replace("127.0.0.1:PORT/chat", &format!("{}/ws", server.authority()));
+    // Our server echoes what waits for no answer, too, and that may come first.
+    let lines = text.lines().filter(|line| !line.starts_with("# @expect"));
+    let text: Vec<&str> = lines.collect();
+    let text = text.join("\n");
+    let chat = file("chat.http", &text);
+    let rows = file("rows.csv", "room,name\na,A\nb,B\nc,C\nd,D\n");
+    let words = ["--data-order", "once", "-c", "3", "--format", "json"];
+    let words = [&["run", "--targets", &chat, "--data", &rows], &words[..]].concat();
+    let ended = ringside(&words);
+    assert!(took_place(ended.code), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(record["ended_by"], "rows", "{record}");
+    assert_eq!(record["messages"]["sent"], 12, "{record}");
+    assert_eq!(record["exchanges"]["completed"], 8, "{record}");
+}
+
+#[test]
+fn what_a_flow_of_messages_cannot_do_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.http");
+    let chat = path.to_str().unwrap();
+    std::fs::write(chat, "WEBSOCKET ws://127.0.0.1:9/\n\nhello\n").unwrap();
+    for (words, part) in [
+        (&["-R", "10"][..], "so would a rate: drop -R or --stages"),
+        (&["--pipeline", "2"], "--pipeline must be 1"),
+        (
+            &["--no-keepalive"],
+            "--no-keepalive opens one for each exchange",
+        ),
+        (&["--pick", "random"], "drop --pick and the weights"),
+        (
+            &["--message", "x"],
+            "--message: the messages are those of the --targets file",
+        ),
+        (
+            &["--expect", "status=200"],
+            "--expect: a message has no status",
+        ),
+        (
+            &["-b", "x"],
+            "-b: the messages are those of the --targets file; drop -b",
+        ),
+        (
+            &["capacity", "--slo", "p99<1s"],
+            "a search sets the rate, and the waits between the messages",
+        ),
+    ] {
+        let verb = if words[0] == "capacity" {
+            &[][..]
+        } else {
+            &["run"]
+        };
+        let ended = ringside(&[verb, words, &["--targets", chat]].concat());
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert_says(&ended.stderr, part);
+    }
+    std::fs::write(chat, "WEBSOCKET ws://x/\n\na\n=== wait-for-client\n").unwrap();
+    let ended = ringside(&["run", "--targets", chat]);
+    assert_eq!(ended.code, Some(2));
+    let said = format!("{chat}:4: `=== wait-for-client` says nothing");
+    assert_says(&ended.stderr, &said);
+}
+
 #[test]
 fn an_upgrade_that_another_server_refuses_is_told() {
     for library in Library::all() {

@@ -26,7 +26,7 @@ use plan::method::Encoder;
 use plan::protocol::{Call, CallKind, Http2, Message, Protocol};
 use plan::schedule::{Arrivals, Schedule, Stage};
 use plan::workload::Pick;
-use plan::{Plan, Step, Workload};
+use plan::{Flow, Plan, Request, Step, Turn, Workload};
 use workload::Source;
 
 /// Seeds that every test run takes.
@@ -124,18 +124,6 @@ fn mix(plan: &mut Plan, pick: Pick) {
     plan.workload = Some(workload);
 }
 
-/// The requests or the calls of a plan as a mix, if that is drawn.
-fn mix_perhaps(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) {
-    if spoken == Spoken::WebSocket || !draw.coin() {
-        return;
-    }
-    let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
-    match spoken {
-        Spoken::Grpc => mix_of_calls(plan, pick, draw.one_of(&[u64::MAX, u64::MAX, 1, 9])),
-        _ => mix(plan, pick),
-    }
-}
-
 /// The same of calls: the one of a plan beside others, of which those past `most` can't be made.
 fn mix_of_calls(plan: &mut Plan, pick: Pick, most: u64) {
     let Protocol::Grpc { call, .. } = &mut plan.protocol else {
@@ -178,6 +166,52 @@ impl Encoder for UpTo {
                 .map(<[u8]>::to_vec)
                 .collect()),
         }
+    }
+}
+
+/// The message of a plan beside others, which follow each other on each connection.
+fn flow(plan: &mut Plan, draw: &mut Draw) {
+    plan.pipeline = 1;
+    let Protocol::WebSocket { message } = &plan.protocol else {
+        return;
+    };
+    let bodies = [message.payload.clone(), b"{{seq}}".to_vec(), Vec::new()];
+    let steps = bodies.into_iter().map(|body| Step {
+        name: format!("{} bytes", body.len()),
+        weight: 1,
+        target: plan.target.clone(),
+        request: Request {
+            body,
+            ..plan.request.clone()
+        },
+        body_is_template: true,
+        expect: Vec::new(),
+        at: None,
+    });
+    let mut workload = Workload::new(steps.collect());
+    let turns = (0..3).map(|at| Turn {
+        rest_s: draw.one_of(&[0.0, 0.0, 0.002, 0.05]),
+        answers: if at == 1 { 1 } else { draw.below(3) as u32 },
+    });
+    workload.flow = Some(Flow {
+        turns: turns.collect(),
+        rest_s: draw.one_of(&[0.0, 0.01]),
+    });
+    plan.workload = Some(workload);
+}
+
+/// Has what a plan sends differ, now and then.
+fn differ(plan: &mut Plan, spoken: Spoken, draw: &mut Draw) {
+    let is_closed = plan.schedule == Schedule::Closed;
+    let goes_on = plan.keep_alive && is_closed;
+    if !draw.coin() || spoken == Spoken::WebSocket && !goes_on {
+        return;
+    }
+    let pick = draw.one_of(&[Pick::InTurn, Pick::Weighted, Pick::Random]);
+    match spoken {
+        Spoken::Http1 | Spoken::Http2 => mix(plan, pick),
+        Spoken::Grpc => mix_of_calls(plan, pick, draw.one_of(&[u64::MAX, u64::MAX, 1, 9])),
+        Spoken::WebSocket => flow(plan, draw),
     }
 }
 
@@ -245,7 +279,7 @@ impl Case {
         }
         let faults = draw.faults();
         plan.threads = draw.one_of(&[1, 1, 1, 2, 3]).min(connections);
-        mix_perhaps(&mut plan, spoken, &mut draw);
+        differ(&mut plan, spoken, &mut draw);
         troubles.moved = move_on(&mut plan, spoken, &mut draw);
         Case {
             spoken,

@@ -241,6 +241,7 @@ impl<D: Driver> Worker<'_, D> {
             Close::Graceful
         };
         self.core.drop(index, how);
+        self.start_over(index);
         self.revive(index, now);
     }
 
@@ -290,6 +291,7 @@ impl<D: Driver> Worker<'_, D> {
 
     fn retry_later(&mut self, index: usize, now: Time) {
         self.core.sessions[index].own.has_died = true;
+        self.start_over(index);
         self.core.retry(index, now);
     }
 

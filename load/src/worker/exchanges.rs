@@ -67,6 +67,13 @@ impl Taking<'_> {
                     self.took.answered += 1;
                 }
             }
+            Happening::MessageJudged { verdict } => {
+                if let Some(exchange) = self.flights.end(self.index, self.ring, 0) {
+                    self.recorder.message_judged(&exchange, self.now, verdict);
+                    self.took.answered += 1;
+                }
+            }
+            Happening::Message => self.recorder.heard(self.now),
             Happening::Followed { place } => {
                 if let Some(exchange) = self.flights.at(self.index, *self.ring, place) {
                     self.recorder.followed(&exchange);
@@ -345,6 +352,7 @@ impl<D: Driver> Worker<'_, D> {
         self.tell_script();
         let wanted = match self.maker {
             Some(Requests::Script(_)) => self.of_script(index, count - refused, now),
+            Some(Requests::Flow(_)) => return self.of_flow(index, count, now),
             _ => count - refused,
         };
         let Some(maker) = self.maker.as_mut() else {

@@ -11,6 +11,7 @@
 mod connections;
 pub(crate) mod conservation;
 mod exchanges;
+mod flows;
 mod frozen;
 mod pings;
 pub(crate) mod pools;
@@ -575,7 +576,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(Requests::Script(script)) if script.is_over() || self.gate.is_over() => {
                 EndedBy::Script
             }
-            Some(Requests::Mix(maker)) if maker.is_over() || self.gate.is_over() => EndedBy::Rows,
+            Some(rows) if rows.is_over() || self.gate.is_over() => EndedBy::Rows,
             _ => EndedBy::Count,
         }
     }
@@ -768,6 +769,11 @@ impl<'a, D: Driver> Worker<'a, D> {
         if std::mem::take(&mut self.core.sessions[index].own.rests) {
             self.core.sessions[index].own.rested = true;
             if self.core.sessions[index].state() == State::Open {
+                if self.core.sessions[index].is_sending() {
+                    // A peer that takes none of it is given up by then.
+                    let timeout_ns = self.assignment.timeout_ns;
+                    self.core.set_timer(index, now.plus(timeout_ns));
+                }
                 return self.more(index, now);
             }
         }

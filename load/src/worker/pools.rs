@@ -338,7 +338,12 @@ impl<D: Driver> Worker<'_, D> {
         if self.memory.expects() {
             session.wire.of_step(place, exchange.step());
         }
-        maker.say_made(made, |said| session.wire.say(place, said, &mut session.out));
+        let mut messages = 0;
+        maker.say_made(made, |said| {
+            messages = said.messages();
+            session.wire.say(place, said, &mut session.out);
+        });
+        self.recorder.sent_messages(&exchange, messages);
         self.transmit(index, 1, now);
         self.offer_to(pools, index, now);
     }

@@ -2,13 +2,16 @@
 
 use measure::foreign::Foreign;
 use plan::workload::{STEPS_MAX, WEIGHT_MAX};
-use plan::{Expect, Invalid, Request, Step};
+use plan::{Expect, Flow, Invalid, Request, Step};
 
 use super::url::{self, Asked};
-use super::{Defaults, Source, Targets};
+use super::{Defaults, Source, Targets, template};
 
 /// The most bytes that all requests of a file have together.
 const HELD_BYTES_MAX: usize = 256 << 20;
+/// What is wrong with a request in the file of another that has a connection for itself.
+const BESIDE_FLOW: &str = "a file with a WEBSOCKET request holds no other: each connection goes \
+                           through its messages; put the other requests into a file of their own";
 /// So many kinds of notes are told.
 const NOTES_MAX: usize = 20;
 /// Methods that are recognised in small letters, too (RFC 9110 §9.3, RFC 5789, RFC 4918 §9).
@@ -50,7 +53,22 @@ pub(super) struct Draft {
     pub(super) body: Option<Body>,
 }
 
+/// A message of a WebSocket as a file gives it.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// The line it begins in.
+    pub(super) line: usize,
+    pub(super) labels: Labels,
+    pub(super) body: Body,
+}
+
 impl Draft {
+    /// Whether what stands below it are the messages of a WebSocket.
+    pub(super) fn is_websocket(&self) -> bool {
+        let method = self.method.as_deref();
+        method.is_some_and(|method| method.eq_ignore_ascii_case("WEBSOCKET"))
+    }
+
     /// Adds a field. Names are tokens (RFC 9110 §5.1), values have no control characters but tabs
     /// (§5.5).
     pub(super) fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -151,6 +169,11 @@ impl Labels {
         Ok(true)
     }
 
+    /// What answers must be.
+    pub(super) fn expectations(&self) -> Vec<Expect> {
+        self.expect.iter().map(|(one, _)| one.clone()).collect()
+    }
+
     /// Complains of a weight or an expectation that no request follows; a name can be lost without
     /// harm.
     pub(super) fn check_unused(&self, source: &Source<'_>) -> Result<(), Invalid> {
@@ -181,6 +204,8 @@ pub(super) struct Collector<'s> {
     steps: Vec<Step>,
     /// What the first of them asks for, and its line.
     first: Option<(Asked, usize)>,
+    /// How they follow each other, if they do.
+    flow: Option<Flow>,
     /// Bytes that the steps have.
     held: usize,
     notes: Vec<Note>,
@@ -201,6 +226,7 @@ impl<'s> Collector<'s> {
             defaults,
             steps: Vec::new(),
             first: None,
+            flow: None,
             held: 0,
             notes: Vec::new(),
         }
@@ -224,13 +250,10 @@ impl<'s> Collector<'s> {
     pub(super) fn add(&mut self, draft: Draft) -> Result<(), Invalid> {
         let line = draft.line;
         let source = self.source;
-        if self.steps.len() >= STEPS_MAX {
-            let what = format!(
-                "more than {STEPS_MAX} requests are too many: use one template and a data file \
-                 (--data)"
-            );
-            return Err(source.mistake(line, what));
+        if self.flow.is_some() {
+            return Err(source.mistake(line, BESIDE_FLOW));
         }
+        self.check_room(line)?;
         let method = self.method(line, draft.method)?;
         let asked = asked(&method);
         self.check_alike(line, asked)?;
@@ -247,15 +270,10 @@ impl<'s> Collector<'s> {
             (None, None) => (Vec::new(), false),
         };
         let of_headers = headers.iter().map(|(name, value)| name.len() + value.len());
-        self.held += place.target.path.len() + of_headers.sum::<usize>() + body.len();
-        if self.held > HELD_BYTES_MAX {
-            let what = format!(
-                "up to here the requests have more than {} MiB: use fewer, or one template and a \
-                 data file (--data)",
-                HELD_BYTES_MAX >> 20
-            );
-            return Err(source.mistake(line, what));
-        }
+        self.hold(
+            line,
+            place.target.path.len() + of_headers.sum::<usize>() + body.len(),
+        )?;
         let expect = self.expected(draft.labels.expect, asked)?;
         let name = draft.labels.name;
         let name = name.unwrap_or_else(|| called(&method, &place.path));
@@ -301,6 +319,86 @@ impl<'s> Collector<'s> {
             )),
             None => Ok(given.into_iter().map(|(one, _)| one).collect()),
         }
+    }
+
+    /// Adds the messages of a WebSocket, which are all that the file holds. Its request says where
+    /// they go.
+    pub(super) fn add_flow(
+        &mut self,
+        draft: Draft,
+        messages: Vec<Message>,
+        flow: Flow,
+    ) -> Result<(), Invalid> {
+        let source = self.source;
+        if !self.steps.is_empty() {
+            return Err(source.mistake(draft.line, BESIDE_FLOW));
+        }
+        let headers = self.headers(draft.line, draft.headers, Asked::Http);
+        let host = headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let host = host.map(|(_, value)| &**value);
+        let place = url::place_of_websocket(&draft.url, host);
+        let place = place.map_err(|what| source.mistake(draft.line, what))?;
+        let has_braces = |text: &str| template::has_braces(text.as_bytes());
+        if has_braces(&place.target.path) || headers.iter().any(|(_, value)| has_braces(value)) {
+            let what = "templates can't be in the URL or a header of a WebSocket: each connection \
+                        is upgraded alike; put them into messages";
+            return Err(source.mistake(draft.line, what));
+        }
+        let name = draft.labels.name.unwrap_or(place.path);
+        let of_headers = headers.iter().map(|(name, value)| name.len() + value.len());
+        let of_all = place.target.path.len() + of_headers.sum::<usize>();
+        let is_alone = messages.len() == 1;
+        for (number, message) in (1..).zip(messages) {
+            let Message { line, labels, body } = message;
+            self.check_room(line)?;
+            self.hold(line, of_all + body.bytes.len())?;
+            let own = match is_alone {
+                true => name.clone(),
+                false => format!("{name}#{number}"),
+            };
+            self.steps.push(Step {
+                name: Foreign::new(labels.name.clone().unwrap_or(own)).to_string(),
+                weight: 1,
+                target: place.target.clone(),
+                request: Request {
+                    method: "GET".to_owned(),
+                    headers: headers.clone(),
+                    body: body.bytes,
+                },
+                body_is_template: body.is_template,
+                expect: labels.expectations(),
+                at: Some(format!("{}:{line}", source.name)),
+            });
+        }
+        self.flow = Some(flow);
+        Ok(())
+    }
+
+    /// Whether there may be another request.
+    fn check_room(&self, line: usize) -> Result<(), Invalid> {
+        if self.steps.len() < STEPS_MAX {
+            return Ok(());
+        }
+        let what = format!(
+            "more than {STEPS_MAX} requests are too many: use one template and a data file (--data)"
+        );
+        Err(self.source.mistake(line, what))
+    }
+
+    /// Counts the bytes of a request.
+    fn hold(&mut self, line: usize, bytes: usize) -> Result<(), Invalid> {
+        self.held += bytes;
+        if self.held <= HELD_BYTES_MAX {
+            return Ok(());
+        }
+        let what = format!(
+            "up to here the requests have more than {} MiB: use fewer, or one template and a data \
+             file (--data)",
+            HELD_BYTES_MAX >> 20
+        );
+        Err(self.source.mistake(line, what))
     }
 
     fn method(&self, line: usize, given: Option<String>) -> Result<String, Invalid> {
@@ -361,6 +459,7 @@ impl<'s> Collector<'s> {
         });
         Ok(Targets {
             steps: self.steps,
+            flow: self.flow,
             notes: notes.collect(),
         })
     }

@@ -7,6 +7,7 @@
 //! the other; what takes a script, a person or an earlier answer is refused by name.
 
 mod body;
+mod messages;
 mod refused;
 mod variables;
 
@@ -115,6 +116,9 @@ impl<'r> Reader<'r> {
         };
         let below = self.request_line(*first, below, &mut draft)?;
         let below = self.headers(below, &mut draft)?;
+        if draft.is_websocket() {
+            return self.messages(below, draft);
+        }
         draft.body = self.body(below, &draft)?;
         self.collector.add(draft)
     }
@@ -226,6 +230,9 @@ impl<'r> Reader<'r> {
         draft: &mut Draft,
     ) -> Result<&'l [Line<'s>], Invalid> {
         while let Some((line, rest)) = below.split_first() {
+            if draft.is_websocket() && messages::is_mark(line.bytes) {
+                break;
+            }
             below = rest;
             if line.bytes.trim_ascii().is_empty() {
                 break;
@@ -251,7 +258,13 @@ impl<'r> Reader<'r> {
                 return Err(self.source.mistake(line.number, what));
             }
             let added = draft.add_header(name, value);
-            added.map_err(|what| self.source.mistake(line.number, what))?;
+            added.map_err(|what| match draft.is_websocket() {
+                true => {
+                    let what = format!("{what}, and leave a line empty above the first message");
+                    self.source.mistake(line.number, what)
+                }
+                false => self.source.mistake(line.number, what),
+            })?;
         }
         Ok(below)
     }
@@ -273,7 +286,14 @@ fn begins_request(line: &[u8]) -> bool {
         .unwrap_or_default()
         .strip_prefix(b" ")
         .unwrap_or_default();
-    let schemes = [&b"http://"[..], b"https://", b"grpc://", b"grpcs://"];
+    let schemes = [
+        &b"http://"[..],
+        b"https://",
+        b"grpc://",
+        b"grpcs://",
+        b"ws://",
+        b"wss://",
+    ];
     line.starts_with(b"GRPC ") || schemes.iter().any(|scheme| url.starts_with(scheme))
 }
 

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use measure::foreign::Foreign;
-use plan::{Invalid, Request, Step};
+use plan::{Flow, Invalid, Request, Step};
 
 /// The most bytes of a file of targets, and of a file that is a body.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -81,6 +81,8 @@ impl fmt::Display for Format {
 pub struct Targets {
     /// The requests, in the file's order; never none.
     pub steps: Vec<Step>,
+    /// How each connection goes through them, where they're the messages of a WebSocket.
+    pub flow: Option<Flow>,
     /// What was ignored, for whoever wrote the file: `a.http:3: …`.
     pub notes: Vec<String>,
 }

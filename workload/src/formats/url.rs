@@ -1,5 +1,6 @@
 //! URLs whose path and query may have templates in them, with spaces and what else there is.
 
+use measure::foreign::Foreign;
 use plan::{Invalid, Target};
 
 use super::template::{Piece, has_braces, pieces};
@@ -55,8 +56,8 @@ pub(super) fn place(url: &str, host: Option<&str>, asked: Asked) -> Result<Place
     let scheme = match (&*scheme.to_ascii_lowercase(), asked) {
         (ws @ ("ws" | "wss"), _) => {
             return Err(format!(
-                "targets aren't {ws}://: give the WebSocket a run of its own, with its URL as the \
-                 argument"
+                "a WebSocket's messages stand below `WEBSOCKET {ws}://HOST[:PORT]/PATH`, in a \
+                 .http file"
             ));
         }
         (grpc @ ("grpc" | "grpcs"), Asked::Http) => {
@@ -105,6 +106,30 @@ fn check_method(path: &str) -> Result<(), String> {
     }
 }
 
+/// The same of a WebSocket. A missing scheme is `ws`.
+pub(super) fn place_of_websocket(url: &str, host: Option<&str>) -> Result<Place, String> {
+    let (scheme, rest) = scheme_and_rest(url).unwrap_or(("ws", url));
+    let like = match &*scheme.to_ascii_lowercase() {
+        "ws" => "http",
+        "wss" => "https",
+        _ => {
+            return Err(format!(
+                "a WebSocket's URL begins with ws:// or wss://, and this one with {}://",
+                Foreign::new(scheme)
+            ));
+        }
+    };
+    let mut place = match rest.starts_with('/') {
+        true => place(rest, host, Asked::Http)?,
+        false => place(&format!("{like}://{rest}"), host, Asked::Http)?,
+    };
+    place.target.scheme = match place.target.is_secure() {
+        true => "wss".to_owned(),
+        false => "ws".to_owned(),
+    };
+    Ok(place)
+}
+
 /// What VS Code's REST Client guesses from a port.
 fn scheme_of(host: &str) -> &'static str {
     match host.rsplit_once(':') {
@@ -115,16 +140,18 @@ fn scheme_of(host: &str) -> &'static str {
 
 /// Scheme, authority, and what follows. As for [`Target::parse`], a missing scheme is `http`.
 fn split(url: &str) -> (&str, &str, &str) {
-    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) if !scheme.is_empty() && scheme.bytes().all(is_of_it) => {
-            (scheme, rest)
-        }
-        _ => ("http", url),
-    };
+    let (scheme, rest) = scheme_and_rest(url).unwrap_or(("http", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     (scheme, authority, path)
+}
+
+/// What stands before `://` and behind it, if a URL has a scheme.
+fn scheme_and_rest(url: &str) -> Option<(&str, &str)> {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let (scheme, rest) = url.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(is_of_it);
+    is_scheme.then_some((scheme, rest))
 }
 
 /// The path with the query and without a fragment, and the path alone. Outside of templates they
@@ -231,7 +258,7 @@ mod tests {
             ("http://x/{{a}}\n", "percent-encoded"),
             ("http://me:secret@x/", "credentials in URLs aren't sent"),
             ("http:///a", "host is missing"),
-            ("ws://x/", "a run of its own"),
+            ("ws://x/", "stand below `WEBSOCKET ws://"),
             ("grpc://x/a.B/C", "write `GRPC` as the method"),
             ("ftp://x/", "doesn't know ftp"),
         ];

@@ -49,6 +49,8 @@ pub enum Encoding {
         /// Sent as `grpc-timeout`.
         timeout: Option<Duration>,
     },
+    /// The body alone: a message of a WebSocket.
+    Message,
 }
 
 /// A step with templates, ready to be made into requests. Workers share it.
@@ -100,7 +102,10 @@ impl Recipe {
             return Ok(None);
         }
         let invalid = |what: &dyn std::fmt::Display| Invalid(format!("{}{what}", step.place()));
-        let parts = Parts::of(step, known).map_err(|what| invalid(&what))?;
+        let mut parts = Parts::of(step, known).map_err(|what| invalid(&what))?;
+        if encoding == Encoding::Message {
+            parts.guess_kind();
+        }
         let mut body = Program::new(false);
         body.body(&parts.body, parts.body_kind);
         let body = body.finished();
@@ -114,6 +119,7 @@ impl Recipe {
             }
             Encoding::Http2 => http2::head(&parts, body_bytes).map_err(|bad| invalid(&bad)),
             Encoding::Grpc { timeout } => grpc::head(&parts, timeout).map_err(|bad| invalid(&bad)),
+            Encoding::Message => Ok(Program::new(false).finished()),
         };
         let head = head?;
         Ok(Some(Recipe {
@@ -164,9 +170,9 @@ impl Recipe {
         redaction.learn(hidden.map(|(_, value)| ("authorization", value)), "");
     }
 
-    /// Appends a request. For HTTP/1.1 it is the whole request, and 0 is returned. For HTTP/2 it is
-    /// the block of its fields and then its body, and where in `out` the body begins is returned;
-    /// of a gRPC call the body is JSON, for the caller to encode.
+    /// Appends a request. For HTTP/1.1 it is the whole request, and 0 is returned, as it is for a
+    /// message. For HTTP/2 it is the block of its fields and then its body, and where in `out` the
+    /// body begins is returned; of a gRPC call the body is JSON, for the caller to encode.
     ///
     /// `row` has the values of the data row by column; it is asked for none if
     /// [`uses_data`](Recipe::uses_data) is false. Allocates nothing once `out` and `chance` have

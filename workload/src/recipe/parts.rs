@@ -2,6 +2,7 @@
 
 use measure::foreign::Foreign;
 use plan::{Step, Target};
+use serde::de::IgnoredAny;
 
 use super::escape::{BodyKind, Escape};
 use super::functions::Known;
@@ -83,6 +84,20 @@ impl<'s> Parts<'s> {
                     .to_owned(),
             ),
             _ => Ok(parts),
+        }
+    }
+
+    /// Takes the body for JSON if it is an object or an array, maybe behind a number as those of
+    /// Socket.IO: the fields of a message are those of an upgrade, which mostly don't say it.
+    pub(super) fn guess_kind(&mut self) {
+        let sample = self.body.sample();
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let digits = sample.iter().take_while(is_digit).count();
+        let text = sample[digits..].trim_ascii_start();
+        let looks_so = text.starts_with(b"{") || text.starts_with(b"[");
+        let is_json = || serde_json::from_slice::<IgnoredAny>(text).is_ok();
+        if self.body_kind == BodyKind::Other && looks_so && is_json() {
+            self.body_kind = BodyKind::Json;
         }
     }
 

@@ -49,7 +49,7 @@ impl Brought {
             Happening::Ready => self.ready = true,
             Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
             // A hold expects nothing that rules say, and goes nowhere.
-            Happening::Followed { .. } => {}
+            Happening::Followed { .. } | Happening::MessageJudged { .. } | Happening::Message => {}
             Happening::Judged { status, .. } => {
                 self.answer(Answer::Outcome(Outcome::Status(status)));
             }

@@ -57,7 +57,7 @@ pub(super) fn script(line: &[u8]) -> Option<String> {
 
 /// What is wrong with a method that isn't one of HTTP's.
 pub(super) fn method(method: &str) -> Option<String> {
-    let known = ["GRAPHQL", "WEBSOCKET", "RSOCKET"];
+    let known = ["GRAPHQL", "RSOCKET"];
     let known = known
         .iter()
         .find(|known| known.eq_ignore_ascii_case(method))?;

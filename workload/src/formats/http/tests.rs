@@ -366,10 +366,6 @@ const NOT_HONOURED: &[(&str, &str)] = &[
         "1: GRAPHQL isn't a method of HTTP: write POST",
     ),
     (
-        "websocket ws://x/",
-        "1: WEBSOCKET requests can't be in a mix",
-    ),
-    (
         "POST http://x/\nX-REQUEST-TYPE: GraphQL",
         "2: `X-Request-Type: GraphQL`",
     ),

@@ -261,7 +261,7 @@ impl Plan {
         }
         if self.protocol.is_mixed() {
             return Err(Invalid(
-                "a heartbeat is one call, and the plan has `mixed` as the kind of its calls: say which"
+                "a heartbeat is one call, and the plan has `mixed` as its kind: say which it is"
                     .into(),
             ));
         }

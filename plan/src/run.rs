@@ -644,21 +644,11 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 20] = [
+        let table: [(&str, Spoil); 18] = [
             ("so --follow and --cookies don't go with it", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
                 plan.script = Some(Script { file, args });
                 plan.cookies = true;
-            }),
-            ("steps of a workload and has none", |plan| {
-                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
-                if let Protocol::Grpc { call, .. } = &mut plan.protocol {
-                    *call = crate::protocol::Call::of_workload(None);
-                }
-            }),
-            ("has `mixed` as the kind of its calls", |plan| {
-                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
-                plan.workload = Some(Workload::new(Vec::new()));
             }),
             ("--follow and --proxy can't be combined", |plan| {
                 plan.follow = 1;
@@ -715,5 +705,24 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         base.validate().unwrap();
+    }
+
+    #[test]
+    fn calls_are_those_of_a_workload_or_of_the_plan_itself() {
+        let mut plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+        plan.workload = Some(Workload::new(Vec::new()));
+        let Invalid(text) = plan.validate().unwrap_err();
+        assert!(
+            text.contains("has `mixed` as the kind of its calls"),
+            "{text}"
+        );
+        if let Protocol::Grpc { call, .. } = &mut plan.protocol {
+            *call = crate::protocol::Call::of_workload(None);
+        }
+        let Invalid(text) = plan.validate().unwrap_err();
+        assert!(text.contains("hold no request"), "{text}");
+        plan.workload = None;
+        let Invalid(text) = plan.validate().unwrap_err();
+        assert!(text.contains("steps of a workload and has none"), "{text}");
     }
 }

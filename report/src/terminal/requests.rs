@@ -42,8 +42,8 @@ fn more(all: usize) -> Option<String> {
     Some(format!("{more} more {which} in the report's files."))
 }
 
-/// A table whose first column names requests, as a terminal shows it: the headings, and the lines of
-/// the first 12 of them; and what is said of the others.
+/// A table whose first column names requests, as a terminal shows it: the headings, and the lines
+/// of the first 12 of them; and what is said of the others.
 pub fn first_requests(lines: Vec<Vec<String>>) -> (Vec<Vec<String>>, Option<String>) {
     let mut names: Vec<String> = Vec::new();
     let mut shown = Vec::new();

@@ -13,8 +13,8 @@ pub enum ErrorKind {
     Unreachable,
     /// The peer reset the connection.
     Reset,
-    /// The peer closed the connection before the answer was complete, or with a redirect that was to
-    /// be followed on it.
+    /// The peer closed the connection before the answer was complete, or with a redirect that was
+    /// to be followed on it.
     EarlyClose,
     /// No complete answer before the timeout.
     Timeout,

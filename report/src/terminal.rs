@@ -3,7 +3,7 @@
 
 mod requests;
 
-pub use requests::shortened;
+pub use requests::{first_requests, shortened};
 
 use lab::finding::Check;
 use lab::manifest::{Outcome, RanBefore, Role};

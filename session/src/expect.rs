@@ -366,7 +366,7 @@ impl One {
     }
 }
 
-/// Whether two values are equal, numbers as numbers at every depth (RFC 8259 §6): `1` and `1.0` are.
+/// Whether two values are equal, numbers as numbers at every depth (RFC 8259 §6): so `1` and `1.0`.
 /// Values are as deep as `serde_json` reads them, 128 levels.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {

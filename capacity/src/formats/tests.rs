@@ -195,6 +195,23 @@ fn requests_that_differ_are_told_at_the_highest_rate_that_held() {
     assert_eq!(columns(item.expect("a line for it")), columns(lines[0]));
     let json: Capacities = Capacities::from_json(&found.json()).expect("it reads itself");
     assert_eq!(json.rows[0].steps, found.rows[0].steps);
+    let mut many = found.clone();
+    let step = many.rows[0].steps[0].clone();
+    many.rows[0].steps = (0..14)
+        .map(|n| StepFound {
+            name: format!("{n} {}", "long".repeat(20)),
+            ..step.clone()
+        })
+        .collect();
+    let text = terminal(&many, LOOK);
+    assert!(
+        text.contains("2 more requests in the report's files."),
+        "{text}"
+    );
+    assert!(
+        text.contains("11 long") && !text.contains("12 long"),
+        "{text}"
+    );
     let alike = capacities(vec![searched("plain", 10_000.0)]);
     assert!(!terminal(&alike, LOOK).contains("By request"));
     assert!(

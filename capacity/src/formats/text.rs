@@ -2,7 +2,7 @@
 
 use report::csv::{field, quoted};
 use report::markdown::{escape, list, rows};
-use report::terminal::{Look, aligned, logged, plain, under, wrap};
+use report::terminal::{Look, aligned, first_requests, logged, plain, under, wrap};
 use statistics::format::{per_second, percent, time_us};
 
 use super::{
@@ -63,7 +63,9 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
     }
     if !mixed(found).is_empty() {
         lines.extend([String::new(), BY_REQUEST.to_owned()]);
-        lines.extend(aligned(by_request(found), look));
+        let (shown, more) = first_requests(by_request(found));
+        lines.extend(aligned(shown, look));
+        lines.extend(more);
     }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     for (heading, sentences) in [

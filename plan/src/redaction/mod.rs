@@ -264,8 +264,8 @@ impl Redaction {
         }
     }
 
-    /// Where a secret begins that is the rest of a word: behind its name (`--token=`), or as a token
-    /// by itself (`Bearer TOKEN`, RFC 6750 §2.1).
+    /// Where a secret begins that is the rest of a word: behind its name (`--token=`), or as a
+    /// token by itself (`Bearer TOKEN`, RFC 6750 §2.1).
     fn value_in(&self, word: &str) -> Option<usize> {
         let (name, value) = match word.trim_start().split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => ("token", token),

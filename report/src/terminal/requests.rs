@@ -30,12 +30,37 @@ pub(super) fn by_request_table(report: &Report, look: Look, width: usize) -> Vec
     let mut text = vec![String::new(), bold("By request", look)];
     text.extend(with_spreads(lines, look));
     let mut notes = explained(&report.setup);
-    if let Some(more) = all.len().checked_sub(REQUESTS_MAX).filter(|more| *more > 0) {
-        let which = if more == 1 { "request" } else { "requests" };
-        notes.push(format!("{more} more {which} in the report's files."));
-    }
+    notes.extend(more(all.len()));
     text.extend(wrap(&notes.join(" "), width, "", "  "));
     text
+}
+
+/// What is said of those that a terminal doesn't show, if there are any of `all`.
+fn more(all: usize) -> Option<String> {
+    let more = all.checked_sub(REQUESTS_MAX).filter(|more| *more > 0)?;
+    let which = if more == 1 { "request" } else { "requests" };
+    Some(format!("{more} more {which} in the report's files."))
+}
+
+/// A table whose first column names requests, as a terminal shows it: the headings, and the lines
+/// of the first 12 of them; and what is said of the others.
+pub fn first_requests(lines: Vec<Vec<String>>) -> (Vec<Vec<String>>, Option<String>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut shown = Vec::new();
+    for (at, mut cells) in lines.into_iter().enumerate() {
+        let Some(name) = cells.first_mut().filter(|_| at > 0) else {
+            shown.push(cells);
+            continue;
+        };
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+        if names.iter().take(REQUESTS_MAX).any(|one| one == name) {
+            *name = shortened(name);
+            shown.push(cells);
+        }
+    }
+    (shown, more(names.len()))
 }
 
 /// The name of a request, and under it a line for each row that has it, with its spreads.

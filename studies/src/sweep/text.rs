@@ -4,7 +4,7 @@ use lab::manifest::Role;
 use report::Look;
 use report::csv::{field, quoted};
 use report::markdown::{escape, list, rows};
-use report::terminal::{aligned, plain, under, wrap};
+use report::terminal::{aligned, first_requests, plain, under, wrap};
 use statistics::Spread;
 use statistics::format::{self, time_us};
 
@@ -18,7 +18,9 @@ pub fn terminal(sweep: &Sweep, look: Look) -> String {
     lines.extend(aligned(table(sweep), look));
     if let Some(requests) = by_request(sweep) {
         lines.extend([String::new(), "By request".to_owned()]);
-        lines.extend(aligned(requests, look));
+        let (shown, more) = first_requests(requests);
+        lines.extend(aligned(shown, look));
+        lines.extend(more);
     }
     lines.extend(under("What can be concluded", &concluded(sweep), look));
     lines.extend(under("What cannot be concluded", &sweep.refused(), look));

@@ -14,7 +14,7 @@ use supervisor::document::BadFile;
 
 use crate::support::{Arena, beside_others, left_behind, quick};
 
-const GOOD: &str = r#"id = "A1"
+pub(crate) const GOOD: &str = r#"id = "A1"
 written = "2026-11-22"
 source = { post = "A", sections = ["1"] }
 claimed = "5 s against 1 s"
@@ -76,7 +76,7 @@ fn sleeper(arena: &Arena, name: &str, seconds: &str) {
     );
 }
 
-fn run(arena: &Arena, claims: &[Claim]) -> Ran {
+pub(crate) fn run(arena: &Arena, claims: &[Claim]) -> Ran {
     let options = Options {
         folder: arena.folder.join("records"),
         ringside: "/nonexistent/ringside".into(),

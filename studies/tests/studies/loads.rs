@@ -158,3 +158,68 @@ fn a_row_has_a_load_of_its_own() {
          expecting status=200"
     );
 }
+
+#[test]
+fn searches_have_any_load_and_tell_each_request() {
+    let _beside = beside_others();
+    let slo = "\n[capacity]\nslo = [\"errors<5%\"]\n";
+    for (at, words) in LOADS.iter().enumerate() {
+        let arena = arena(&format!("loads-capacity-{at}"));
+        let compare = written(&arena, words, slo);
+        let options = capacity::Options {
+            from: Some(100.0),
+            to: Some(200.0),
+            window: Some(std::time::Duration::from_millis(300)),
+            repeats: Some(1),
+            confirmations: Some(1),
+            out: compare.out,
+            cache: compare.cache,
+            ..capacity::Options::new(
+                capacity::Whose::File(compare.file),
+                Vec::new(),
+                compare.ringside,
+            )
+        };
+        let found = capacity::capacity(&options, &Stop::new(), &mut |_: &Event<'_>| {});
+        let found = found
+            .unwrap_or_else(|error| panic!("{words}: {error}"))
+            .found;
+        for row in found.rows.iter().filter(|row| row.capacity().is_some()) {
+            let names: Vec<&str> = row.steps.iter().map(|step| &*step.name).collect();
+            let is_mix = words.contains("mix.http");
+            assert_eq!(
+                names,
+                if is_mix { &["list", "item"][..] } else { &[] },
+                "{words}"
+            );
+        }
+        assert!(
+            found.rows.iter().all(|row| !row.points.is_empty()),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn claims_rest_on_any_load() {
+    let _beside = beside_others();
+    for (at, words) in LOADS.iter().enumerate() {
+        let arena = arena(&format!("loads-claims-{at}"));
+        written(&arena, words, "");
+        let claim = crate::claims::GOOD
+            .replace("name = \"slow\"", "name = \"x\"")
+            .replace("metric = \"seconds\", of = \"slow\", to = \"fast\"", JUDGED);
+        let file = arena.folder.join("claims/a1.toml");
+        fs::create_dir_all(arena.folder.join("claims")).expect("writable");
+        fs::write(&file, claim).expect("writable");
+        let claim = studies::claims::Claim::read(&file).unwrap_or_else(|bad| panic!("{bad}"));
+        let ran = crate::claims::run(&arena, std::slice::from_ref(&claim));
+        assert_eq!(
+            (ran.carried_out, ran.failed.len()),
+            (1, 0),
+            "{words}: {ran:?}"
+        );
+    }
+}
+
+const JUDGED: &str = "metric = \"requests_per_second\", of = \"x\", to = \"y\"";

@@ -14,7 +14,7 @@ const TARGETS: &str = "Different requests";
 /// Where the requests come from, and which is next.
 #[derive(Debug, Args)]
 pub(crate) struct Targets {
-    /// Send the requests in FILE (.http, or vegeta's targets as text or JSON lines)
+    /// Send the requests or gRPC calls in FILE (.http, or vegeta's targets as text or JSON lines)
     #[arg(long, value_name = "FILE", conflicts_with = "url", help_heading = TARGETS)]
     pub(crate) targets: Option<PathBuf>,
 

@@ -264,8 +264,8 @@ impl Recorder {
         }
     }
 
-    /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart from
-    /// the path of all others.
+    /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart
+    /// from the path of all others.
     #[inline(never)]
     pub(crate) fn judged(
         &mut self,

@@ -399,12 +399,7 @@ pub(crate) fn assemble(
     let (said, unmet) = said(plan, &outcomes);
     let origins = origins(plan, &outcomes);
     let mut warnings = verdict.warnings;
-    let measured = outcomes.iter().any(|one| one.recorder.tally.intended > 0);
-    if ended_by == Ended::Script && !measured {
-        let why = "the script stopped its threads before anything was measured: have thread:stop() \
-                   come later, or drop --warmup";
-        warnings.push(why.to_owned());
-    }
+    warnings.extend(stopped_early(ended_by, &outcomes));
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -430,6 +425,16 @@ pub(crate) fn assemble(
             ended_by,
         },
     )
+}
+
+/// The warning about a script that has stopped all of its threads in the warm-up.
+fn stopped_early(ended_by: Ended, outcomes: &[Outcome]) -> Option<String> {
+    let measured = outcomes.iter().any(|one| one.recorder.tally.intended > 0);
+    (ended_by == Ended::Script && !measured).then(|| {
+        "the script stopped its threads before anything was measured: have thread:stop() come \
+         later, or drop --warmup"
+            .to_owned()
+    })
 }
 
 /// What answers said: how those began that had a status which nobody expects, and what came where

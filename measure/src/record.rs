@@ -511,8 +511,7 @@ impl<P> Record<P> {
     /// The record of a run: `tally` is what all workers recorded, merged.
     pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {
         let mut generator = facts.generator;
-        let inside = tally.inside();
-        let answered = inside.answered;
+        let (inside, answered) = (tally.inside(), tally.inside().answered);
         generator.cpu_us_per_exchange = generator
             .cpu_seconds
             .map(|seconds| seconds - generator.spun_seconds)

@@ -124,7 +124,7 @@ fn in_flow() -> (Wire, Memory) {
     let (mut said, mut granted) = (Vec::new(), Vec::new());
     let mut wire = Wire::open(&speech, &mut Random::new(1, 0), &mut said);
     upgrade(&said, &mut granted);
-    let mut memory = Memory::new();
+    let mut memory = Memory::default();
     let heard = wire.receive(&granted, &mut memory, &mut said, &mut |_| {});
     assert_eq!((heard, wire.is_ready()), (Ok(()), true));
     (wire, memory)

@@ -11,8 +11,8 @@
 //!   its own has begun and lies at that connection's place.)
 //! - The same holds for each step of a workload, and the steps add up to the whole.
 //! - No connection has more exchanges than it has places.
-//! - While an exchange waits to be sent, some connection stands, or is to be opened; where there are
-//!   several origins, one to its own.
+//! - While an exchange waits to be sent, some connection stands, or is to be opened; where there
+//!   are several origins, one to its own.
 //!
 //! A broken law is a bug of ours, never the peer's doing. The run goes on to its end, because what
 //! it has measured may tell what went wrong, and its record is invalid and names the law. Tests on

@@ -15,6 +15,8 @@ mod flows;
 mod frozen;
 mod pings;
 pub(crate) mod pools;
+mod scripted;
+mod sleep;
 mod window;
 
 use std::collections::VecDeque;
@@ -23,7 +25,6 @@ use engine::signal::Stop;
 use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Until};
 use measure::counters::ErrorKind;
 use measure::process::ThreadTime;
-use measure::slots::SLOT_NS;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
@@ -34,7 +35,7 @@ use self::pings::Pings;
 use self::pools::Pools;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
-use crate::gate::{self, Gate};
+use crate::gate::Gate;
 use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use crate::stalls::Stall;
@@ -597,69 +598,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         live.publish(tally.completed, tally.failed, self.core.counts().connected);
     }
 
-    /// When something is to be done next, but for sending.
-    fn next_wake(&self) -> Time {
-        let wake = self.core.next_timer();
-        match self.phase {
-            Phase::Connecting { .. } | Phase::Done => wake,
-            Phase::Loading => {
-                let pings = self.pings.as_ref().map_or(Time::NEVER, |pings| pings.due());
-                wake.min(self.edge).min(pings)
-            }
-            Phase::Draining { until } => wake.min(until.max(self.core.stalls.clear_at())),
-        }
-    }
-
-    /// How long the driver may sleep before the next turn; and where it may not, until when only a
-    /// completion gives a turn anything to do.
-    fn next_wait(&mut self, now: Time) -> (Until, Time) {
-        if self.maker.is_some() {
-            self.make_ahead(now);
-        }
-        let busy = Time(0);
-        let mut wake = self.next_wake();
-        match self.phase {
-            Phase::Connecting { .. } => {
-                return (Until::Time(wake.min(now.plus(gate::POLL_NS))), busy);
-            }
-            Phase::Loading => {}
-            // A stall of our own shows in turns that come late, so there have to be some.
-            Phase::Draining { .. } => wake = wake.min(now.plus(SLOT_NS)),
-            Phase::Done => return (Until::Now, busy),
-        }
-        if self.assignment.marks.is_some() {
-            // What is due while every connection is busy can't be sent either.
-            let blocked = match &self.pools {
-                None => self.free.is_empty(),
-                Some(pools) => pools.is_full(),
-            };
-            let due = self.due.filter(|_| !blocked).unwrap_or(Time::NEVER);
-            let spins_until = if !blocked && now.plus(self.wake_early_ns) >= due {
-                Time::NEVER
-            } else if self.flights.total() > 0 {
-                self.last_activity.plus(SPIN_NS)
-            } else {
-                busy
-            };
-            if now < spins_until {
-                let quiet_until = if due <= now || !self.again.is_empty() {
-                    busy
-                } else {
-                    wake.min(due).min(spins_until)
-                };
-                return (Until::Now, quiet_until);
-            }
-            if due != Time::NEVER {
-                wake = wake.min(Time(due.0 - self.wake_early_ns));
-            }
-        }
-        let until = match wake {
-            Time::NEVER => Until::Event,
-            wake => Until::Time(wake),
-        };
-        (until, busy)
-    }
-
     /// This turn came late: whoever waited for a connection meanwhile waited for the worker.
     #[cold]
     fn held_up(&mut self, now: Time) {
@@ -676,21 +614,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
     }
 
-    /// Learns how late the kernel wakes this thread, so as to wake that much earlier.
-    fn learn_wake(&mut self, until: Until, now: Time, idle: bool) {
-        if let (Until::Time(wanted), true) = (until, idle) {
-            // A quarter up for one that was too late, a 64th down for one in time: that settles
-            // where one in seventeen is too late, whatever the law, and one stall moves it little.
-            let early = self.wake_early_ns;
-            let early = if now.since(wanted) > early {
-                early + early / 4
-            } else {
-                early - early / 64
-            };
-            self.wake_early_ns = early.clamp(*WAKE_EARLY_NS.start(), *WAKE_EARLY_NS.end());
-        }
-    }
-
     /// Counts what was never answered, closes every connection and hands the tally over.
     fn finish(mut self) -> Result<Outcome, Broken> {
         let now = self.core.driver.now();
@@ -701,21 +624,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.recorder.tally.error(ErrorKind::ScriptFailed);
         }
         self.check_places();
-        for index in 0..self.core.sessions.len() {
-            let session = &mut self.core.sessions[index];
-            let (ring, taken) = (&mut session.own.ring, session.own.taken);
-            self.flights.drain(index, ring, |exchange| {
-                if exchange.sent == Time::NEVER {
-                    self.recorder
-                        .connection_awaited(&exchange, taken, false, now);
-                }
-                self.recorder.unfinished(&exchange, now);
-            });
-        }
-        for exchange in std::mem::take(&mut self.again) {
-            self.recorder.taken_again(&exchange, now);
-            self.recorder.unfinished(&exchange, now);
-        }
+        self.enter_unanswered(now);
         self.enter_parked(now);
         self.enter_backlog(now);
         self.check_end();
@@ -763,6 +672,25 @@ impl<'a, D: Driver> Worker<'a, D> {
             breach: self.breach,
             recorder: self.recorder,
         })
+    }
+
+    /// At the end: enters what is under way, or waits to be sent again.
+    fn enter_unanswered(&mut self, now: Time) {
+        for index in 0..self.core.sessions.len() {
+            let session = &mut self.core.sessions[index];
+            let (ring, taken) = (&mut session.own.ring, session.own.taken);
+            self.flights.drain(index, ring, |exchange| {
+                if exchange.sent == Time::NEVER {
+                    self.recorder
+                        .connection_awaited(&exchange, taken, false, now);
+                }
+                self.recorder.unfinished(&exchange, now);
+            });
+        }
+        for exchange in std::mem::take(&mut self.again) {
+            self.recorder.taken_again(&exchange, now);
+            self.recorder.unfinished(&exchange, now);
+        }
     }
 
     fn timer_fired(&mut self, index: usize, now: Time) {

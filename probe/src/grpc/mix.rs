@@ -13,8 +13,8 @@ use super::json::{self, Quoting};
 use super::{Method, Misfit, Source, Wanted, pool};
 use crate::LoadError;
 
-/// The methods that the steps of a plan's workload call. Only reflection talks to a target, once for
-/// all of its methods, with the metadata that all steps have in common, and gives each step the
+/// The methods that the steps of a plan's workload call. Only reflection talks to a target, once
+/// for all of its methods, with the metadata that all steps have in common, and gives each step the
 /// plan's timeout. A method of several targets is described by the first of them.
 ///
 /// # Errors

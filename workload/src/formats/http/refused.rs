@@ -65,11 +65,7 @@ pub(super) fn method(method: &str) -> Option<String> {
         "GRAPHQL" => "GRAPHQL isn't a method of HTTP: write POST, and the query as a JSON body, \
              {\"query\": …}"
             .to_owned(),
-        "RSOCKET" => "RSOCKET isn't spoken".to_owned(),
-        known => format!(
-            "{known} requests can't be in a mix: give each a run of its own, with its URL as the \
-             argument"
-        ),
+        _ => "RSOCKET isn't spoken".to_owned(),
     })
 }
 

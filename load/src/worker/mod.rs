@@ -278,7 +278,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         stop: Stop,
         mut assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
-        let depth = assignment.depth;
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
         let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
         let (now, sessions) = (driver.now(), assignment.sessions);
@@ -300,7 +299,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             core,
             gate,
             stop,
-            flights: Flights::new(sessions, depth, assignment.route.speech.order()),
+            flights: Flights::new(sessions, assignment.depth, assignment.route.speech.order()),
             recorder: recorder.by_kind(maker.as_ref(), assignment.route.rules.as_deref()),
             memory,
             frozen,
@@ -312,7 +311,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
-            depth_allowed: depth,
+            depth_allowed: assignment.depth,
             maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
             phase: Phase::Connecting { announced: false },

@@ -194,11 +194,21 @@ fn requested(state: &State) -> Result<Vec<u8>, Broken> {
     }
 }
 
-/// Whether the text has the method's name, or means to read other text.
+/// Whether the text has the method's name where something is called or looked up by it (`t:stop()`,
+/// `t.stop`, `t["stop"]`), or means to read other text. A variable may be called so.
 fn may_stop(text: &[u8]) -> bool {
-    let words = ["stop", "dofile", "loadfile", "loadstring", "load("];
+    const NAME: &[u8] = b"stop";
+    let words = ["dofile", "loadfile", "loadstring", "load("];
     let holds = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
-    words.into_iter().any(holds)
+    let is_named = |at: usize| {
+        let before = text.get(..at).unwrap_or_default().trim_ascii_end();
+        let behind = text.get(at + NAME.len());
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let is_member = before.last().is_some_and(|byte| b":.[\"'".contains(byte));
+        is_member && !behind.is_some_and(goes_on)
+    };
+    let mut names = text.windows(NAME.len()).enumerate();
+    words.into_iter().any(holds) || names.any(|(at, part)| part == NAME && is_named(at))
 }
 
 fn summary_table(lua: &Lua, summary: &Summary) -> mlua::Result<Table> {

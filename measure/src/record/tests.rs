@@ -215,6 +215,7 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
         },
         duration_s: 2.0,
         offered_rate,
+        origins: Vec::new(),
         steps: vec![StepFacts {
             grpc_status: BTreeMap::from([("OK".to_owned(), 1)]),
             name: "GET /".to_owned(),

@@ -246,7 +246,14 @@ fn whoever_may_stop_or_loads_files_is_asked_in_time() {
     for (text, expected) in [
         ("", false),
         ("local cjson = require 'cjson.safe'", false),
+        (
+            "local stop = start + 10; local args = '&stop=' .. stop",
+            false,
+        ),
+        ("t.stopped = nonstop", false),
         ("-- thread:stop()", true),
+        ("threads[1] . stop(threads[1])", true),
+        ("t['stop'](t)", true),
         ("if x then dofile('x') end", true),
     ] {
         assert_eq!(thread(text_source(text)).needs().stop, expected, "{text}");

@@ -247,13 +247,13 @@ fn whoever_may_stop_or_loads_files_is_asked_in_time() {
         ("", false),
         ("local cjson = require 'cjson.safe'", false),
         (
-            "local stop = start + 10; local args = '&stop=' .. stop",
+            "local stop = 1 + 10; local args = '&stop=' .. stop",
             false,
         ),
-        ("t.stopped = nonstop", false),
+        ("local t = {}; t.stopped = nonstop", false),
         ("-- thread:stop()", true),
-        ("threads[1] . stop(threads[1])", true),
-        ("t['stop'](t)", true),
+        ("function f(t) t[1] . stop(t[1]) end", true),
+        ("function f(t) t['stop'](t) end", true),
         ("if x then dofile('x') end", true),
     ] {
         assert_eq!(thread(text_source(text)).needs().stop, expected, "{text}");

@@ -201,8 +201,8 @@ fn mistakes_end_with_code_2_and_say_where() {
             "mix.http:1: the name of the metadata x-bin ends in -bin, so its value must be base64",
         ),
         (
-            format!("{echo}\n###\nGRPC 127.0.0.1:1/ringside.Echo/Echo\n"),
-            "mix.http:3: grpc://127.0.0.1:1 isn't where the first request goes",
+            format!("{echo}\n###\nGRPC https://127.0.0.1:1/ringside.Echo/Echo\n"),
+            "mix.http:3: grpcs:// is another protocol than that of the first request, grpc://",
         ),
         (
             format!("{echo}\n###\nGET http://{at}/\n"),

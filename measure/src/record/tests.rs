@@ -133,6 +133,7 @@ const CONNECTIONS: &[&str] = &[
     "reconnects",
     "reopened",
     "failed_attempts",
+    "origins",
     "set_up_time_us",
     "tcp_time_us",
     "tls",

@@ -204,7 +204,8 @@ fn may_stop(text: &[u8]) -> bool {
         let before = text.get(..at).unwrap_or_default().trim_ascii_end();
         let behind = text.get(at + NAME.len());
         let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let is_member = before.last().is_some_and(|byte| b":.[\"'".contains(byte));
+        let is_joined = before.ends_with(b"..");
+        let is_member = before.last().is_some_and(|byte| b":.[\"'".contains(byte)) && !is_joined;
         is_member && !behind.is_some_and(goes_on)
     };
     let mut names = text.windows(NAME.len()).enumerate();

@@ -579,7 +579,7 @@ mod tests {
         for words in [BOTH, "targets = 'mix.http'\nprotocol = 'websocket'"] {
             let what = read(words, chat, ROWS).expect_err(words);
             let is_named = what.contains("can't be compared yet: send them with `ringside run");
-            assert!(is_named || what.contains("for http1 and http2"), "{what}");
+            assert!(is_named || what.contains("for http1, http2"), "{what}");
         }
     }
 

@@ -246,10 +246,7 @@ fn whoever_may_stop_or_loads_files_is_asked_in_time() {
     for (text, expected) in [
         ("", false),
         ("local cjson = require 'cjson.safe'", false),
-        (
-            "local stop = 1 + 10; local args = '&stop=' .. stop",
-            false,
-        ),
+        ("local stop = 1 + 10; local args = '&stop=' .. stop", false),
         ("local t = {}; t.stopped = nonstop", false),
         ("-- thread:stop()", true),
         ("function f(t) t[1] . stop(t[1]) end", true),

@@ -294,7 +294,7 @@ mod tests {
             ("x:1/a.B/C?d=e", "is /package.Service/Method"),
             ("x:1/a.B/{{c}}", "the method can't change per request"),
             ("{{x}}/a.B/C", "the server can't change per request"),
-            ("ws://x/a.B/C", "a run of its own"),
+            ("ws://x/a.B/C", "stand below `WEBSOCKET ws://"),
             ("ftp://x/a.B/C", "doesn't know ftp"),
         ];
         for (url, part) in table {

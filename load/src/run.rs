@@ -474,22 +474,19 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
 /// The connections to each of several origins.
 fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
     let firsts = plan.workload.as_ref().map(|workload| workload.origins().0);
+    let firsts = firsts.filter(|firsts| firsts.len() > 1).unwrap_or_default();
     let counted = |origin: usize| {
         outcomes
             .iter()
             .filter_map(move |one| one.origins.get(origin))
     };
-    let firsts = firsts.unwrap_or_default().into_iter().enumerate();
-    let origins = firsts.map(|(index, step)| Origin {
+    let origins = firsts.into_iter().enumerate().map(|(index, step)| Origin {
         origin: plan.redaction.scrub(&step.target.origin()).into_owned(),
         asked: plan.connections.into(),
         opened: counted(index).map(|counted| counted.opened).sum(),
         failed_attempts: counted(index).map(|counted| counted.failed_attempts).sum(),
     });
-    match plan.origins() {
-        1 => Vec::new(),
-        _ => origins.collect(),
-    }
+    origins.collect()
 }
 
 /// The calls by the names of their statuses.

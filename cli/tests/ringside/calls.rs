@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::child::{Ended, Folder, Server, assert_says, comparison_of_ours, ringside};
+use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, step};
 use super::peers::{free_port, from_ci, installed, peer, ready};
 
 /// What describes `ringside.Echo`.
@@ -15,23 +15,6 @@ const ECHO: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../server/proto/ringside.proto"
 );
-
-fn write(folder: &Folder, name: &str, text: &str) -> String {
-    let path = folder.path(name);
-    fs::write(&path, text).unwrap();
-    path
-}
-
-fn record(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"))
-}
-
-fn step<'a>(record: &'a Value, name: &str) -> &'a Value {
-    let mut steps = record["steps"].as_array().unwrap().iter();
-    steps
-        .find(|step| step["name"] == name)
-        .unwrap_or_else(|| panic!("{name}: {record}"))
-}
 
 /// Calls of each kind, of two services.
 fn mix(authority: &str) -> String {
@@ -56,7 +39,7 @@ fn count(step: &Value, what: &str) -> u64 {
 #[test]
 fn each_method_has_its_figures_its_statuses_and_its_thresholds() {
     let (server, folder) = (Server::start(&[]), Folder::new());
-    let file = write(&folder, "mix.http", &mix(server.authority()));
+    let file = folder.write("mix.http", &mix(server.authority()));
     let mut words = vec!["run", "--targets", &file, "-n400", "-c4", "-S4", "-t2"];
     words.extend(["--threshold", "errors{gone}<1%"]);
     words.extend(["--threshold", "errors{up}<=0%"]);
@@ -79,7 +62,7 @@ fn each_method_has_its_figures_its_statuses_and_its_thresholds() {
         let ended = ringside(&words);
         words.truncate(words.len() - 2);
         assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
-        let record = record(&ended);
+        let record = ended.record();
         let [echo, back, up, gone] = ["echo", "back", "up", "gone"].map(|name| step(&record, name));
         for (step, status, which) in [
             (echo, "OK", "completed"),
@@ -113,12 +96,8 @@ fn rows_are_put_into_messages_and_one_that_does_not_fit_ends_the_run() {
         "GRPC {}/ringside.Echo/Echo\n\n{{\"text\": \"{{{{name}}}}\", \"count\": {{{{n}}}}}}\n",
         server.authority()
     );
-    let file = write(&folder, "a.http", &text);
-    let good = write(
-        &folder,
-        "good.csv",
-        "name,n\n\"a \"\"b\"\"\",1\nü\\,2\nc,3\n",
-    );
+    let file = folder.write("a.http", &text);
+    let good = folder.write("good.csv", "name,n\n\"a \"\"b\"\"\",1\nü\\,2\nc,3\n");
     let run = |data: &str, more: &[&str]| {
         let mut words = vec!["run", "--targets", &file, "--data", data, "-c1"];
         words.extend(["--proto", ECHO, "--format", "json"]);
@@ -127,11 +106,11 @@ fn rows_are_put_into_messages_and_one_that_does_not_fit_ends_the_run() {
     };
     let ended = run(&good, &["--data-order", "once"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let one = record(&ended);
+    let one = ended.record();
     assert_eq!(one["grpc_status"], json!({ "OK": 3 }));
     assert_eq!(one["ended_by"], "rows");
     // The first is tried before anything is sent.
-    let first = write(&folder, "first.csv", "name,n\na,canary\n");
+    let first = folder.write("first.csv", "name,n\na,canary\n");
     let ended = run(&first, &["-n9"]);
     assert_eq!(
         (ended.code, &*ended.stdout),
@@ -144,15 +123,11 @@ fn rows_are_put_into_messages_and_one_that_does_not_fit_ends_the_run() {
         "a.http:1: with its values filled in, the body isn't valid JSON in line 1, column 24",
     );
     assert!(!ended.stderr.contains("canary"), "{}", ended.stderr);
-    let later = write(
-        &folder,
-        "later.csv",
-        "name,n\na,1\nb,2\nc,\"\"\"canary\"\"\"\nd,4\n",
-    );
+    let later = folder.write("later.csv", "name,n\na,1\nb,2\nc,\"\"\"canary\"\"\"\nd,4\n");
     for more in [&["-n9"][..], &["-R", "1000", "-d", "30s"]] {
         let ended = run(&later, more);
         assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-        let one = record(&ended);
+        let one = ended.record();
         assert_eq!(
             (&one["grpc_status"]["OK"], &one["ended_by"]),
             (&2.into(), &"rows".into())
@@ -210,13 +185,13 @@ fn mistakes_end_with_code_2_and_say_where() {
         ),
     ];
     for (text, expected) in table {
-        let file = write(&folder, "mix.http", &text);
+        let file = folder.write("mix.http", &text);
         let ended = ringside(&["run", "--targets", &file, "-n1", "-c1"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{text}");
         assert_says(&ended.stderr, expected);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
-    let file = write(&folder, "mix.http", &echo);
+    let file = folder.write("mix.http", &echo);
     for (flag, expected) in [
         (&["-m", "POST"][..], "every gRPC call is a POST; drop -m"),
         (
@@ -241,8 +216,7 @@ fn mistakes_end_with_code_2_and_say_where() {
 fn flags_say_what_calls_leave_open_and_a_url_may_have_templates() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let at = server.authority();
-    let file = write(
-        &folder,
+    let file = folder.write(
         "a.jsonl",
         &format!(
             "{{\"method\": \"GRPC\", \"url\": \"{at}/ringside.Echo/Echo\", \"body\": \"e30=\"}}\n\
@@ -260,7 +234,7 @@ fn flags_say_what_calls_leave_open_and_a_url_may_have_templates() {
     words.extend(more);
     let ended = ringside(&words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let one = record(&ended);
+    let one = ended.record();
     assert_eq!(one["grpc_status"], json!({ "OK": 8 }));
     assert_eq!(step(&one, "grpc.health.v1.Health/Check")["completed"], 4);
     let headers = &one["plan"]["workload"]["steps"][0]["request"]["headers"];
@@ -278,7 +252,7 @@ fn flags_say_what_calls_leave_open_and_a_url_may_have_templates() {
         "json",
     ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(record(&ended)["grpc_status"], json!({ "OK": 8 }));
+    assert_eq!(ended.record()["grpc_status"], json!({ "OK": 8 }));
 }
 
 #[test]
@@ -299,7 +273,7 @@ fn a_mix_of_calls_is_answered_by_grpc_go() {
          [{{\"response_parameters\": [{{\"size\": 9}}, {{\"size\": 1}}]}}]\n\
          ### full\n{service}/UnaryCall\n\n{{\"response_status\": {{\"code\": 8}}}}\n"
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let proto = tests.join("tests/peers/interop.proto");
     let imports = tests.join("../server/proto");
@@ -308,7 +282,7 @@ fn a_mix_of_calls_is_answered_by_grpc_go() {
     words.extend(["--format", "json", "--proto", proto, "-i", imports]);
     let ended = ringside(&words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let one = record(&ended);
+    let one = ended.record();
     let statuses = json!({ "OK": 400, "RESOURCE_EXHAUSTED": 100 });
     assert_eq!(one["grpc_status"], statuses, "{one}");
     // The last answers no call with a message, the fourth each with two.
@@ -323,7 +297,7 @@ fn a_mix_of_calls_is_compared_and_searched() {
                 {\"text\": \"{{newUuid}}\"}\n\
                 ### stream\n# @weight 1\nGRPC elsewhere:9/ringside.Echo/EchoServerStream\n\n\
                 {\"count\": 3}\n";
-    write(&folder, "mix.http", text);
+    folder.write("mix.http", text);
     fs::copy(ECHO, folder.path("echo.proto")).unwrap();
     let workload = "rounds = 2\naa = false\nceiling = false\n[workload]\nprotocol = \"grpc\"\n\
                     targets = \"mix.http\"\nproto = \"echo.proto\"\nwindow = \"100ms\"\n\
@@ -357,12 +331,8 @@ fn a_mix_of_calls_is_compared_and_searched() {
             "bad.http:1: the body doesn't match the request message: nam isn't a field",
         ),
     ] {
-        write(&folder, "plain.http", "http://x/\n");
-        write(
-            &folder,
-            "bad.http",
-            "GRPC x/ringside.Echo/Echo\n\n{\"nam\": 1}\n",
-        );
+        folder.write("plain.http", "http://x/\n");
+        folder.write("bad.http", "GRPC x/ringside.Echo/Echo\n\n{\"nam\": 1}\n");
         let file = comparison_of_ours(&folder, "", &format!("[workload]\n{words}\n"));
         let ended = ringside(&["compare", &file, "-o", &folder.path("refused")]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
@@ -373,7 +343,7 @@ fn a_mix_of_calls_is_compared_and_searched() {
 #[test]
 fn the_capacity_of_a_mix_of_calls_is_searched_with_an_objective_for_one_of_them() {
     let (server, folder) = (Server::start(&[]), Folder::new());
-    let file = write(&folder, "mix.http", &mix(server.authority()));
+    let file = folder.write("mix.http", &mix(server.authority()));
     let out = folder.path("out");
     let mut words = vec![
         "capacity",

@@ -33,6 +33,22 @@ pub(crate) struct Running {
     stderr: Receiver<String>,
 }
 
+impl Ended {
+    /// The record that was printed.
+    pub(crate) fn record(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// The figures of one request of a mix.
+pub(crate) fn step<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let mut steps = record["steps"].as_array().unwrap().iter();
+    steps
+        .find(|step| step["name"] == name)
+        .unwrap_or_else(|| panic!("{name}: {record}"))
+}
+
 /// Runs `ringside` to its end.
 pub(crate) fn ringside(arguments: &[&str]) -> Ended {
     start(&mut command(arguments)).end()
@@ -44,9 +60,7 @@ pub(crate) fn record(engine: &str, url: &str, more: &[&str]) -> (Option<i32>, Va
     words.extend(more);
     words.push(url);
     let ended = ringside(&words);
-    let record = serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr));
-    (ended.code, record)
+    (ended.code, ended.record())
 }
 
 /// `ringside` with these arguments, and an environment that does not depend on who runs the tests.
@@ -256,6 +270,13 @@ impl Folder {
             .to_str()
             .expect("the target folder's path is UTF-8")
             .to_string()
+    }
+
+    /// Writes a file into it. Its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
     }
 
     /// The names in it.

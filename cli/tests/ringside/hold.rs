@@ -9,13 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Ended, PATIENCE, Server, assert_says, command, ringside, start};
+use super::child::{PATIENCE, Server, assert_says, command, ringside, start};
 use measure::time::Time;
-
-fn record(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr))
-}
 
 /// Waits until so many connections to `authority` stand, by what the kernel says of them.
 pub(super) fn until_established(authority: &str, wanted: usize) {
@@ -79,7 +74,7 @@ fn a_server_that_stays_loses_nobody_whatever_is_spoken() {
         let ended = ringside(&words);
         assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
         assert_says(&ended.stderr, "threshold survival>=100% holds");
-        let record = record(&ended);
+        let record = ended.record();
         assert_eq!(record["connections"]["survived"], 12, "{url}");
         assert_eq!(record["connections"]["standing"], 12, "{url}");
         let answered = record["heartbeats"]["answered"].as_u64().unwrap();
@@ -115,7 +110,7 @@ fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
     let ended = running.end();
     drop(again);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    let record = record(&ended);
+    let record = ended.record();
     assert_eq!(record["ended_by"], "interrupt");
     let connections = &record["connections"];
     assert_eq!(connections["lost"], 20, "{connections}");
@@ -189,7 +184,7 @@ fn a_hold_that_is_interrupted_while_it_opens_says_that_it_held_nothing() {
             continue;
         }
         assert_says(&ended.stderr, said);
-        let record = record(&ended);
+        let record = ended.record();
         assert_eq!(record["valid"], false);
         assert_eq!(record["duration_s"], 0.0);
         assert_eq!(record["connections"]["survival"], Value::Null);
@@ -227,7 +222,7 @@ fn a_server_that_closes_idle_connections_is_given_up_in_the_end() {
         "threshold survival>=99.5% crossed: measured 0.000%",
     );
     assert_says(&ended.stderr, "threshold given_up<=5 holds: measured 5");
-    let record = record(&ended);
+    let record = ended.record();
     // The first loss and two more after as many retries.
     assert_eq!(record["losses"]["idle_close"], 15, "{}", record["losses"]);
     assert_eq!(record["connections"]["reconnects"], 10);
@@ -246,7 +241,7 @@ fn the_code_with_which_a_server_closes_is_told() {
         ringside(&words)
     };
     let ended = hold("json");
-    let record = record(&ended);
+    let record = ended.record();
     assert_eq!(record["losses"]["idle_close"], 15, "{}", record["losses"]);
     assert_eq!(record["close_codes"], serde_json::json!({ "1001": 15 }));
     let said = "\nClosed by the server: 15 with 1001 (going away)\n";
@@ -293,7 +288,7 @@ fn interrupted_after(silence: Duration) -> Value {
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    record(&ended)
+    ended.record()
 }
 
 #[test]
@@ -335,7 +330,7 @@ fn a_server_that_never_answers_loses_each_connection_after_the_timeout() {
         &server.at("/stall"),
     ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let record = record(&ended);
+    let record = ended.record();
     assert_eq!(record["connections"]["survived"], 0);
     assert!(record["losses"]["timeout"].as_u64().unwrap() >= 5);
     assert_eq!(record["heartbeats"]["failure_share"], 1.0);
@@ -430,7 +425,7 @@ fn a_connection_that_is_accepted_and_dropped_is_lost_again_and_again() {
         &url,
     ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let record = record(&ended);
+    let record = ended.record();
     assert!(
         record["connections"]["reconnects"].as_u64().unwrap() >= 2,
         "{record}"

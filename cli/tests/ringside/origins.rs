@@ -5,20 +5,14 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::child::{Ended, Folder, Server, command, ringside, start, until};
+use super::child::{Folder, Server, command, ringside, start, until};
 
 fn file(folder: &Folder, servers: &[&str]) -> String {
     let steps = servers.iter().zip('a'..);
     let steps: String = steps
         .map(|(server, name)| format!("### {name}\nGET {server}/\n\n"))
         .collect();
-    let path = folder.path("mix.http");
-    fs::write(&path, steps).unwrap();
-    path
-}
-
-fn record(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{}", ended.stderr))
+    folder.write("mix.http", &steps)
 }
 
 #[test]
@@ -39,7 +33,7 @@ fn each_server_has_connections_of_its_own_and_the_record_says_so() {
         let ended = ringside(&words);
         // At a fixed rate a busy machine may make the generator late.
         assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
-        let record = record(&ended);
+        let record = ended.record();
         assert_eq!(record["exchanges"]["completed"], 300, "{more:?}: {record}");
         for (step, name) in record["steps"]
             .as_array()
@@ -151,23 +145,22 @@ fn each_server_behind_tls_is_asked_for_by_its_own_name() {
         &mix,
     ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(record(&ended)["exchanges"]["completed"], 40);
+    assert_eq!(ended.record()["exchanges"]["completed"], 40);
 }
 
 #[test]
 fn calls_of_grpc_go_to_several_servers_each_of_which_describes_its_own() {
     let servers = [(); 2].map(|()| Server::start(&[]));
     let folder = Folder::new();
-    let path = folder.path("calls.http");
     let [first, second] = servers.each_ref().map(Server::authority);
     let calls = format!(
         "### echo\nGRPC {first}/ringside.Echo/Echo\n\n{{\"payload\": \"aGk=\"}}\n\n\
          ### health\nGRPC {second}/grpc.health.v1.Health/Check\n"
     );
-    fs::write(&path, calls).unwrap();
+    let path = folder.write("calls.http", &calls);
     let ended = ringside(&["run", "-n40", "-c2", "--format", "json", "--targets", &path]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let record = record(&ended);
+    let record = ended.record();
     assert_eq!(record["grpc_status"]["OK"], 40, "{record}");
     assert_eq!(record["steps"][0]["completed"], 20);
     let origins = record["connections"]["origins"].as_array().unwrap();

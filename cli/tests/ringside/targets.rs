@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::child::{Ended, Folder, Server, ringside};
+use super::child::{Folder, Server, ringside, step};
 
 /// A request as a server reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,23 +94,6 @@ fn serve(stream: TcpStream, pages: &Mutex<Vec<Asked>>) -> Option<()> {
     }
 }
 
-fn write(folder: &Folder, name: &str, text: &str) -> String {
-    let path = folder.path(name);
-    fs::write(&path, text).unwrap();
-    path
-}
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"))
-}
-
-fn step<'a>(record: &'a Value, name: &str) -> &'a Value {
-    let mut steps = record["steps"].as_array().unwrap().iter();
-    steps
-        .find(|step| step["name"] == name)
-        .unwrap_or_else(|| panic!("{name}: {record}"))
-}
-
 #[test]
 fn a_http_file_is_sent_as_it_is_written() {
     let diary = Diary::open();
@@ -122,7 +105,7 @@ fn a_http_file_is_sent_as_it_is_written() {
          ### gone\nDELETE {{{{base}}}}/items/7\n",
         diary.url
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     let ended = ringside(&["run", "--targets", &file, "-n30", "-c3", "--format", "json"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let asked = diary.asked();
@@ -141,7 +124,7 @@ fn a_http_file_is_sent_as_it_is_written() {
         .iter()
         .find(|one| one.line == "GET /items?a=b HTTP/1.1");
     assert_eq!(get.expect("a GET").fields["accept"], "text/plain");
-    let record = json(&ended);
+    let record = ended.record();
     for name in ["list", "create", "gone"] {
         assert_eq!(step(&record, name)["completed"], 10, "{name}");
     }
@@ -153,7 +136,7 @@ fn rows_of_data_are_dealt_once_to_all_workers_together() {
     let diary = Diary::open();
     let folder = Folder::new();
     let rows: String = (0..500).map(|n| format!("{n},\"n {n}\"\n")).collect();
-    let data = write(&folder, "rows.csv", &format!("id,name\n{rows}"));
+    let data = folder.write("rows.csv", &format!("id,name\n{rows}"));
     let url = format!("{}/{{{{id}}}}?name={{{{name}}}}", diary.url);
     let words = [
         "--data",
@@ -180,7 +163,7 @@ fn rows_of_data_are_dealt_once_to_all_workers_together() {
         all.push(&url);
         let ended = ringside(&all);
         assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
-        let record = json(&ended);
+        let record = ended.record();
         assert_eq!(record["ended_by"], "rows", "{more:?}");
         assert_eq!(record["exchanges"]["completed"], 500, "{more:?}");
         assert_eq!(diary.lines(), expected, "{more:?}");
@@ -234,7 +217,7 @@ fn each_request_has_its_figures_and_its_thresholds_over_either_protocol() {
          ### gone\n# @weight 1\nHEAD {{{{base}}}}/nothing/{{{{seq}}}}\n",
         server.at("")
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     for protocol in [&[][..], &["--http2", "-S4"]] {
         let mut words = vec!["run", "--targets", &file, "-n400", "-c4"];
         words.extend([
@@ -258,7 +241,7 @@ fn each_request_has_its_figures_and_its_thresholds_over_either_protocol() {
             assert!(ended.stdout.contains(name), "{}", ended.stdout);
         }
         words.extend(["--format", "json"]);
-        let record = json(&ringside(&words));
+        let record = ringside(&words).record();
         let [page, slow, gone] = ["page", "slow", "gone"].map(|name| step(&record, name));
         assert_eq!(
             (&page["failed"], &gone["completed"]),
@@ -276,15 +259,15 @@ fn each_request_has_its_figures_and_its_thresholds_over_either_protocol() {
 fn vegetas_targets_are_sent_in_both_of_its_formats() {
     let diary = Diary::open();
     let folder = Folder::new();
-    let body = write(&folder, "body", "hello");
+    let body = folder.write("body", "hello");
     let url = &diary.url;
     let text = format!("GET {url}/a\nX-A: b\n\nPOST {url}/c\n@{body}\n");
-    let plain = write(&folder, "plain.txt", &text);
+    let plain = folder.write("plain.txt", &text);
     let lines = format!(
         "{{\"method\":\"GET\",\"url\":\"{url}/a\",\"header\":{{\"X-A\":[\"b\"]}}}}\n\
          {{\"method\":\"POST\",\"url\":\"{url}/c\",\"body\":\"aGVsbG8=\"}}\n"
     );
-    let lines = write(&folder, "lines.unknown", &lines);
+    let lines = folder.write("lines.unknown", &lines);
     let sent = |words: &[&str]| {
         let mut all = vec!["run", "-c1", "-n4"];
         all.extend(words);
@@ -306,18 +289,16 @@ fn mistakes_end_with_code_2_and_say_where() {
     let server = Server::start(&[]);
     let folder = Folder::new();
     let url = server.at("");
-    let unknown = write(&folder, "a.http", &format!("GET {url}/{{{{nme}}}}\n"));
-    let elsewhere = write(
-        &folder,
+    let unknown = folder.write("a.http", &format!("GET {url}/{{{{nme}}}}\n"));
+    let elsewhere = folder.write(
         "b.http",
         &format!("GET {url}/\n###\nGET https://127.0.0.2/\n"),
     );
-    let script = write(&folder, "c.http", &format!("GET {url}/\n\n> {{% x %}}\n"));
-    let nameless = write(&folder, "targets", "GET http://x/\n");
-    let data = write(&folder, "d.csv", "name\nx\n");
-    let ragged = write(&folder, "e.csv", "name,id\nx\n");
-    let fine = write(
-        &folder,
+    let script = folder.write("c.http", &format!("GET {url}/\n\n> {{% x %}}\n"));
+    let nameless = folder.write("targets", "GET http://x/\n");
+    let data = folder.write("d.csv", "name\nx\n");
+    let ragged = folder.write("e.csv", "name,id\nx\n");
+    let fine = folder.write(
         "f.http",
         &format!("### a\nGET {url}/\n###\nGET {url}/json\n"),
     );
@@ -365,16 +346,16 @@ fn a_control_makes_the_same_requests_of_our_own_server() {
          ### create\n# @expect status=200\nPOST {url}/items/{{{{id}}}}\n\
          Authorization: Bearer abc\n\n{{\"id\": {{{{id}}}}}}\n"
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     let rows: String = (0..40).map(|n| format!("{n},o {n}\n")).collect();
-    let data = write(&folder, "rows.csv", &format!("id,owner\n{rows}"));
+    let data = folder.write("rows.csv", &format!("id,owner\n{rows}"));
     for more in [&["-n40"][..], &["--data-order", "once"], &["-n40", "-R200"]] {
         let mut words = vec!["run", "--control", "--targets", &file, "--data", &data];
         words.extend(["-c2", "--format", "json"]);
         words.extend(more);
         let ended = ringside(&words);
         assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
-        let record = json(&ended);
+        let record = ended.record();
         assert_eq!(record["exchanges"]["completed"], 40, "{record}");
         let control = &record["control"];
         assert_eq!(control["failed"], 0, "{record}");
@@ -411,7 +392,7 @@ fn the_csv_of_a_mix_has_a_line_for_each_request_behind_the_seconds() {
     let folder = Folder::new();
     let url = &diary.url;
     let text = format!("### a, b\nGET {url}/a\n### =c\nPOST {url}/c\n\nbody\n");
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     let words = ["run", "-n600", "-c2", "--format", "csv"];
     let ended = ringside(&[&words[..], &["--targets", &file]].concat());
     assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
@@ -446,7 +427,7 @@ fn the_csv_of_a_mix_has_a_line_for_each_request_behind_the_seconds() {
 fn fewer_rows_than_threads_are_sent_once_each() {
     let diary = Diary::open();
     let folder = Folder::new();
-    let data = write(&folder, "rows.csv", "id\n1\n");
+    let data = folder.write("rows.csv", "id\n1\n");
     let url = format!("{}/{{{{id}}}}", diary.url);
     for more in [&["-t2", "-c2"][..], &["-t2", "-c2", "-R", "100"]] {
         let mut words = vec!["run", "--data", &data, "--data-order", "once"];
@@ -463,7 +444,7 @@ fn over_tls_and_http2_rows_are_sent_once_each_too() {
     let server = Server::start(&["--tls"]);
     let folder = Folder::new();
     let rows: String = (1..=40).map(|n| format!("{n}\n")).collect();
-    let data = write(&folder, "rows.csv", &format!("size\n{rows}"));
+    let data = folder.write("rows.csv", &format!("size\n{rows}"));
     let url = server.at("/bytes/{{size}}").replace("http://", "https://");
     let words = [
         "run", "-k", "--http2", "-S", "16", "-c2", "--data", &data, "--format", "json",
@@ -472,7 +453,7 @@ fn over_tls_and_http2_rows_are_sent_once_each_too() {
     words.extend(["--data-order", "once", &url]);
     let ended = ringside(&words);
     assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
-    let record = json(&ended);
+    let record = ended.record();
     assert_eq!(record["exchanges"]["completed"], 40, "{record}");
     assert_eq!(record["exchanges"]["failed"], 0, "{record}");
 }
@@ -481,13 +462,13 @@ fn over_tls_and_http2_rows_are_sent_once_each_too() {
 fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
     let diary = Diary::open();
     let folder = Folder::new();
-    let data = write(&folder, "rows.csv", "id,n\n1,1\n2,2\n3\n4,4\n");
+    let data = folder.write("rows.csv", "id,n\n1,1\n2,2\n3\n4,4\n");
     let url = format!("{}/{{{{id}}}}", diary.url);
     let ended = ringside(&[
         "run", "--data", &data, "-c1", "-n9", "--format", "json", &url,
     ]);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    let record = json(&ended);
+    let record = ended.record();
     let warnings = record["warnings"].to_string();
     assert!(warnings.contains("rows.csv:4"), "{warnings}");
     assert_eq!(diary.lines(), ["GET /1", "GET /2"]);
@@ -495,7 +476,7 @@ fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
     let words = [
         "run", "--data", &data, "-t2", "-c2", "-d", "30s", "--format", "json", &url,
     ];
-    let record = json(&ringside(&words));
+    let record = ringside(&words).record();
     assert_eq!(record["ended_by"], "rows");
     assert!(record["duration_s"].as_f64().unwrap() < 20.0, "{record}");
 }
@@ -509,7 +490,7 @@ fn secrets_of_a_file_are_in_no_record() {
          ###\nPOST {}/b/{{{{seq}}}}\nCookie: canary-c\n\ncanary-b\n",
         diary.url, diary.url
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     let ended = ringside(&["run", "--targets", &file, "-n4", "-c1", "--format", "json"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
@@ -524,7 +505,7 @@ fn a_user_is_named_in_every_request_that_names_none() {
         "GET {0}/plain\n###\nGET {0}/own\nauthorization: Bearer x\n",
         diary.url
     );
-    let file = write(&folder, "mix.http", &text);
+    let file = folder.write("mix.http", &text);
     // "me:a:b", which has a colon in its password.
     let (user, basic) = (["-u", "me:a:b"], "Basic bWU6YTpi");
     let said = |words: &[&str]| {

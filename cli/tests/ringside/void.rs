@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use measure::time::{Time, sleep_until};
 use rustix::process::Signal;
-use serde_json::Value;
 
 use super::child::{Ended, PATIENCE, Running, Server, assert_says, command, ringside, start};
 use super::hold::until_established;
@@ -13,11 +12,6 @@ use super::signals::counting_server;
 
 /// What a text says of figures that are void.
 const DISTRUST: &str = "Don't trust these figures";
-
-fn record(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}\n{}", ended.stdout, ended.stderr))
-}
 
 /// How a program ended that was stopped for so long.
 fn ended_after_a_stop(running: Running, seconds: f64) -> Ended {
@@ -33,7 +27,7 @@ fn a_control_stands_beside_the_run_and_what_is_void_is_said_everywhere_or_nowher
     let url = server.at("/");
     let words = ["run", "--control", "-R", "20", "-d", "3s", "-c", "4"];
     let ended = ringside(&[&words[..], &["--format", "json", &url]].concat());
-    let record = record(&ended);
+    let record = ended.record();
     // The machine decides whether it is void; what is said must agree.
     let valid = record["valid"].as_bool().unwrap();
     let code = if valid { 0 } else { 4 };
@@ -86,7 +80,7 @@ fn a_run_whose_generator_was_stopped_for_most_of_it_ends_with_4_though_its_thres
             assert_says(&ended.stdout, DISTRUST);
             continue;
         }
-        let record = record(&ended);
+        let record = ended.record();
         assert_eq!(record["valid"], false);
         assert_eq!(record["generator"]["limited"], true);
         let warnings = record["warnings"].to_string();
@@ -103,7 +97,7 @@ fn a_run_that_nobody_answered_ends_with_1_and_its_figures_are_void() {
     let ended = ringside(&words);
     assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stderr, "no request got the expected answer");
-    let record = record(&ended);
+    let record = ended.record();
     assert_eq!(record["valid"], false);
     let warnings = record["warnings"].to_string();
     assert_says(
@@ -125,7 +119,7 @@ fn a_hold_of_whose_heartbeats_nothing_is_known_ends_with_4() {
     assert_says(&ended.stderr, "threshold heartbeat_p99<1h not judged");
     assert_says(&ended.stderr, "no heartbeat was due");
     assert_says(&ended.stderr, "threshold survival>=100% holds");
-    assert_eq!(record(&ended)["heartbeats"]["due"], 0);
+    assert_eq!(ended.record()["heartbeats"]["due"], 0);
 }
 
 #[test]
@@ -143,5 +137,5 @@ fn a_hold_that_was_stopped_itself_is_not_held_against_the_server() {
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert_says(&ended.stderr, "threshold heartbeat_p90<1500ms not judged");
     assert_says(&ended.stderr, "the generator stalled for ");
-    assert_eq!(record(&ended)["connections"]["survived"], 20);
+    assert_eq!(ended.record()["connections"]["survived"], 20);
 }

@@ -24,6 +24,16 @@ pub(crate) enum Made {
     Script(Vec<u8>),
 }
 
+impl Made {
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Made::Mix(made) => made.bytes(),
+            Made::Script(bytes) => bytes.len(),
+        }
+    }
+}
+
 impl Requests {
     /// The steps of a workload.
     pub(crate) fn of(maker: Maker) -> Requests {

@@ -46,6 +46,7 @@ pub struct Source {
     origins: Vec<u16>,
     picking: Picking,
     data: Option<Arc<Data>>,
+    deals_once: bool,
     /// Of steps that follow each other on a connection.
     turns: Option<Arc<Turns>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
@@ -146,6 +147,13 @@ pub struct Made {
     body_at: usize,
     /// How many messages it has, of gRPC.
     messages: u32,
+}
+
+impl Made {
+    /// How many bytes it has of its own.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 /// How the next step is found.
@@ -268,6 +276,7 @@ impl Source {
             steps,
             figures: workload.names().1,
             origins: workload.origins().1,
+            deals_once: plan.is_dealt_once(),
             turns: Turns::of(workload, is_binary).map(Arc::new),
             picking: Picking::of(workload),
             is_open: plan.schedule.is_open(),
@@ -280,6 +289,11 @@ impl Source {
     /// For each step, where its figures are among those of [`Workload::names`].
     pub fn figures(&self) -> &[u16] {
         &self.figures
+    }
+
+    /// Whether each row of a data file is for one request.
+    pub fn deals_once(&self) -> bool {
+        self.deals_once
     }
 
     /// For each step, to which of [`Workload::origins`] it goes.

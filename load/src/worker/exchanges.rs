@@ -385,7 +385,7 @@ impl<D: Driver> Worker<'_, D> {
             self.core.sessions[index].own.queued = true;
             match &mut self.pools {
                 None => self.free.push_back(index as u32),
-                Some(pools) => pools.offer(index, self.core.driver.now()),
+                Some(pools) => pools.freed(index, self.core.driver.now()),
             }
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! Each origin has a *pool* of connections of its own, and all of them are as large. An exchange
 //! goes where its step does: it takes the connection of that pool which has been free for longest,
-//! and where none is free it waits for that pool alone, so that an origin which is slow or away
-//! holds up nobody else. In a closed loop the pools share one bound: as many exchanges are under
+//! and where none is free it waits for that pool alone, so that in an open loop an origin which is
+//! slow or away holds up nobody else. In a closed loop the pools share one bound: as many exchanges are under
 //! way in all as the connections of one origin can take.
 //!
-//! What waits for an origin that is away has waited for nothing. In a closed loop it fails with the
-//! next attempt to connect that does; in an open loop it waits for the origin to come back, as it
-//! does where there is one origin alone, and fails once that has been away for too long.
+//! What waits for an origin that can't be connected to fails with the next attempt to connect that
+//! does, in a closed loop. In an open loop it waits for the origin to come back, as it does where
+//! there is one origin alone, and fails once no attempt has gone well for [`GIVE_UP_S`].
 //!
 //! Everything is sent at the end of a turn, by [`Worker::dispatch_pooled`].
 
@@ -25,9 +25,10 @@ use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use crate::waits::{Doing, Watch};
 
-/// The most exchanges of one worker that wait for their origins. Past it everybody waits: what is
-/// due is handed out no further.
+/// The most exchanges of one worker that wait for their origins, and the most bytes that they say.
+/// Past either everybody waits: what is due is handed out no further.
 const PARKED_MAX: usize = 100_000;
+const PARKED_BYTES_MAX: usize = 16 << 20;
 
 /// See the module.
 #[derive(Debug)]
@@ -37,8 +38,11 @@ pub(super) struct Pools {
     of_step: Vec<u16>,
     /// Closed loop: the most exchanges that are under way.
     most: u64,
-    /// Exchanges that wait in all pools.
+    /// Exchanges that wait in all pools, and the bytes that they say.
     parked: usize,
+    parked_bytes: usize,
+    /// Each row of a data file is for one request.
+    deals_once: bool,
 }
 
 /// The connections of one origin: those whose number leaves the pool's own as the rest when it's
@@ -75,6 +79,12 @@ struct Parked {
     made: Option<Made>,
 }
 
+impl Parked {
+    fn bytes(&self) -> usize {
+        self.made.as_ref().map_or(0, Made::bytes)
+    }
+}
+
 impl Pools {
     /// Those of a worker with this share; none where there is one origin.
     pub(super) fn of(
@@ -103,6 +113,8 @@ impl Pools {
             of_step: maker.source().origins().to_vec(),
             most: each as u64 * u64::from(depth),
             parked: 0,
+            parked_bytes: 0,
+            deals_once: maker.source().deals_once(),
         }))
     }
 
@@ -113,7 +125,7 @@ impl Pools {
 
     /// Whether so many wait that what is due waits as well.
     pub(super) fn is_full(&self) -> bool {
-        self.parked >= PARKED_MAX
+        self.parked >= PARKED_MAX || self.parked_bytes >= PARKED_BYTES_MAX
     }
 
     /// What was counted of each.
@@ -130,10 +142,17 @@ impl Pools {
     }
 
     /// A connection that can take an exchange waits its turn.
-    pub(super) fn offer(&mut self, session: usize, now: Time) {
+    fn offer(&mut self, session: usize) {
+        let pool = self.pool_of(session);
+        self.pools[pool].free.push_back(session as u32);
+    }
+
+    /// The same of one that could take none before.
+    pub(super) fn freed(&mut self, session: usize, now: Time) {
         let pool = self.pool_of(session);
         let pool = &mut self.pools[pool];
         if pool.free.is_empty() {
+            // Whatever fell due since the last turn did so while every connection was busy.
             pool.blocked_at = now;
         }
         pool.free.push_back(session as u32);
@@ -162,13 +181,17 @@ impl Pools {
     }
 
     fn park(&mut self, pool: usize, parked: Parked) {
-        self.pools[pool].parked.push_back(parked);
         self.parked += 1;
+        self.parked_bytes += parked.bytes();
+        self.pools[pool].parked.push_back(parked);
     }
 
     fn unpark(&mut self, pool: usize) -> Option<Parked> {
         let parked = self.pools[pool].parked.pop_front();
-        self.parked -= usize::from(parked.is_some());
+        if let Some(parked) = &parked {
+            self.parked -= 1;
+            self.parked_bytes -= parked.bytes();
+        }
         parked
     }
 
@@ -213,53 +236,43 @@ impl Pool {
 impl<D: Driver> Worker<'_, D> {
     /// Sends everything that is due and has a connection, and parks the rest.
     pub(super) fn dispatch_pooled(&mut self, now: Time) {
-        let Some(mut pools) = self.pools.take() else {
-            return;
-        };
-        self.park_refused(&mut pools);
-        for pool in 0..pools.pools.len() {
-            while !pools.pools[pool].parked.is_empty()
-                && let Some(index) = self.free_of(&mut pools, pool)
-                && let Some(parked) = pools.unpark(pool)
+        self.park_refused();
+        for pool in 0..self.pools.as_ref().map_or(0, |pools| pools.pools.len()) {
+            while self.waits_for(pool)
+                && let Some(index) = self.free_of(pool)
+                && let Some(parked) = self.pools.as_mut().and_then(|pools| pools.unpark(pool))
             {
-                self.send_parked(&mut pools, index, parked, now);
+                self.send_parked(index, parked, now);
             }
         }
-        while let Some(intended) = self.next_of_any(&pools, now) {
+        while let Some(intended) = self.next_of_any(now) {
             self.last_activity = now;
             let exchange = self.new_exchange(intended);
-            let pool = pools.of_exchange(&exchange);
-            let is_open_loop = self.assignment.marks.is_some();
-            if is_open_loop {
+            if self.assignment.marks.is_some() {
                 self.look_ahead();
             }
-            let Some(index) = self.free_of(&mut pools, pool) else {
-                pools.pools[pool].blocked_at = now;
-                let maker = self.maker.as_mut();
-                let made = maker.map(|maker| maker.take(exchange.step()));
-                pools.park(pool, Parked { exchange, made });
-                continue;
-            };
-            if is_open_loop {
-                let was_blocked = intended <= pools.pools[pool].blocked_at;
-                pools.with_watch(pool, &mut self.recorder, |recorder| {
-                    recorder.dispatched(&exchange, now, was_blocked);
-                });
+            let pool = self.pool_of(&exchange);
+            match self.free_of(pool) {
+                Some(index) => self.send_at_once(index, exchange, now),
+                None => self.park(pool, exchange, now),
             }
-            if self.core.sessions[index].state() == State::Open {
-                self.core.append(index);
-                self.begin_of_step(index, exchange, now);
-                self.transmit(index, 1, now);
-            } else {
-                self.send_anew(index, exchange, now);
-            }
-            self.offer_to(&mut pools, index, now);
         }
-        self.pools = Some(pools);
+    }
+
+    /// Whether exchanges wait for a connection of this pool.
+    fn waits_for(&self, pool: usize) -> bool {
+        let pool = self.pools.as_ref().and_then(|pools| pools.pools.get(pool));
+        pool.is_some_and(|pool| !pool.parked.is_empty())
+    }
+
+    fn pool_of(&self, exchange: &Exchange) -> usize {
+        let pools = self.pools.as_ref();
+        pools.map_or(0, |pools| pools.of_exchange(exchange))
     }
 
     /// When the exchange that is begun next was intended, if one is to begin now.
-    fn next_of_any(&mut self, pools: &Pools, now: Time) -> Option<Time> {
+    fn next_of_any(&mut self, now: Time) -> Option<Time> {
+        let pools = self.pools.as_ref()?;
         if self.assignment.marks.is_some() {
             let intended = self.due.filter(|due| *due <= now)?;
             if pools.is_full() || !self.has_request() {
@@ -269,7 +282,8 @@ impl<D: Driver> Worker<'_, D> {
             return Some(intended);
         }
         let under_way = self.flights.total() + pools.parked();
-        if self.phase != Phase::Loading || under_way >= pools.most || self.left_to_send(now) == 0 {
+        let has_room = under_way < pools.most && !pools.is_full();
+        if self.phase != Phase::Loading || !has_room || self.left_to_send(now) == 0 {
             return None;
         }
         let maker = self.maker.as_mut()?;
@@ -283,42 +297,77 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// The connection of a pool that has been free for longest, and still is.
-    fn free_of(&mut self, pools: &mut Pools, pool: usize) -> Option<usize> {
-        while let Some(index) = pools.pools[pool].free.pop_front() {
-            let index = index as usize;
+    fn free_of(&mut self, pool: usize) -> Option<usize> {
+        loop {
+            let free = &mut self.pools.as_mut()?.pools.get_mut(pool)?.free;
+            let index = free.pop_front()? as usize;
             self.core.sessions[index].own.queued = false;
             if self.is_usable(index) {
                 return Some(index);
             }
         }
-        None
     }
 
     /// The connection waits its turn again, if it has room left.
-    fn offer_to(&mut self, pools: &mut Pools, index: usize, now: Time) {
+    fn offer_again(&mut self, index: usize) {
         if self.is_usable(index) && !self.core.sessions[index].own.queued {
             self.core.sessions[index].own.queued = true;
-            pools.offer(index, now);
+            if let Some(pools) = &mut self.pools {
+                pools.offer(index);
+            }
         }
     }
 
     /// What peers have refused waits for its own origin, before all others.
-    fn park_refused(&mut self, pools: &mut Pools) {
+    fn park_refused(&mut self) {
         while let Some(exchange) = self.again.pop_back() {
-            let pool = pools.of_exchange(&exchange);
-            let made = None;
-            pools.pools[pool]
-                .parked
-                .push_front(Parked { exchange, made });
-            pools.parked += 1;
+            let pool = self.pool_of(&exchange);
+            if let Some(pools) = &mut self.pools {
+                let made = None;
+                pools.pools[pool]
+                    .parked
+                    .push_front(Parked { exchange, made });
+                pools.parked += 1;
+            }
         }
     }
 
+    /// No connection of its pool is free: what an exchange says waits with it.
+    fn park(&mut self, pool: usize, exchange: Exchange, now: Time) {
+        let maker = self.maker.as_mut();
+        let made = maker.map(|maker| maker.take(exchange.step()));
+        if let Some(pools) = &mut self.pools {
+            pools.pools[pool].blocked_at = now;
+            pools.park(pool, Parked { exchange, made });
+        }
+    }
+
+    /// Sends an exchange that has just begun on a connection of its pool.
+    fn send_at_once(&mut self, index: usize, exchange: Exchange, now: Time) {
+        if self.assignment.marks.is_some()
+            && let Some(pools) = &mut self.pools
+        {
+            let pool = pools.of_exchange(&exchange);
+            let was_blocked = exchange.intended <= pools.pools[pool].blocked_at;
+            pools.with_watch(pool, &mut self.recorder, |recorder| {
+                recorder.dispatched(&exchange, now, was_blocked);
+            });
+        }
+        if self.core.sessions[index].state() == State::Open {
+            self.core.append(index);
+            self.begin_of_step(index, exchange, now);
+            self.transmit(index, 1, now);
+        } else {
+            self.send_anew(index, exchange, now);
+        }
+        self.offer_again(index);
+    }
+
     /// Sends what has waited for a connection.
-    fn send_parked(&mut self, pools: &mut Pools, index: usize, parked: Parked, now: Time) {
+    fn send_parked(&mut self, index: usize, parked: Parked, now: Time) {
         let Parked { mut exchange, made } = parked;
         self.last_activity = now;
-        self.taken_up(pools, &exchange, now);
+        self.taken_up(&exchange, now);
         let Some(maker) = &mut self.maker else {
             return;
         };
@@ -345,14 +394,16 @@ impl<D: Driver> Worker<'_, D> {
         });
         self.recorder.sent_messages(&exchange, messages);
         self.transmit(index, 1, now);
-        self.offer_to(pools, index, now);
+        self.offer_again(index);
     }
 
     /// The wait of an exchange for a connection of its origin is over, in whatever way.
-    fn taken_up(&mut self, pools: &mut Pools, exchange: &Exchange, now: Time) {
+    fn taken_up(&mut self, exchange: &Exchange, now: Time) {
         if exchange.refusals() > 0 {
             self.recorder.taken_again(exchange, now);
-        } else if self.assignment.marks.is_some() {
+        } else if self.assignment.marks.is_some()
+            && let Some(pools) = &mut self.pools
+        {
             let pool = pools.of_exchange(exchange);
             pools.with_watch(pool, &mut self.recorder, |recorder| {
                 recorder.dispatched(exchange, now, true);
@@ -402,7 +453,7 @@ impl<D: Driver> Worker<'_, D> {
     /// An attempt to connect has failed. Where that is the end of what waits for this origin, it
     /// fails now; whether any did.
     pub(super) fn fail_parked(&mut self, index: usize, kind: ErrorKind, now: Time) -> bool {
-        let Some(mut pools) = self.pools.take() else {
+        let Some(pools) = &mut self.pools else {
             return false;
         };
         let (own, count) = (pools.pool_of(index), pools.pools.len());
@@ -415,43 +466,46 @@ impl<D: Driver> Worker<'_, D> {
         };
         let sessions = self.core.sessions.iter().skip(own).step_by(count);
         let mut stand = sessions.filter(|session| session.state() == State::Open);
-        let mut failed = false;
-        if now.since(pool.away_since) >= patience_ns && stand.next().is_none() {
-            while let Some(parked) = pools.unpark(own) {
-                self.taken_up(&mut pools, &parked.exchange, now);
-                self.recorder.failed(&parked.exchange, kind, now);
-                failed = true;
-            }
+        if now.since(pool.away_since) < patience_ns || stand.next().is_some() {
+            return false;
         }
-        self.pools = Some(pools);
+        let mut failed = false;
+        while let Some(parked) = self.pools.as_mut().and_then(|pools| pools.unpark(own)) {
+            self.taken_up(&parked.exchange, now);
+            self.recorder.failed(&parked.exchange, kind, now);
+            failed = true;
+        }
         failed
     }
 
-    /// The window opens: what the warm-up owes an origin is not sent any more.
+    /// The window opens: what the warm-up owes an origin is not sent any more. Where each row is
+    /// dealt once, its requests have theirs, and are.
     pub(super) fn drop_debts(&mut self, start: Time) {
-        if self.assignment.marks.is_none() {
+        let is_open_loop = self.assignment.marks.is_some();
+        let Some(pools) = self.pools.as_mut().filter(|pools| !pools.deals_once) else {
             return;
-        }
-        for pool in 0..self.pools.as_ref().map_or(0, |pools| pools.pools.len()) {
-            let Some(pools) = &mut self.pools else {
-                return;
-            };
-            let owed = |parked: &Parked| {
-                parked.exchange.refusals() == 0 && parked.exchange.intended < start
-            };
-            let all = &mut pools.pools[pool].parked;
-            let before = all.len();
-            all.retain(|parked| !owed(parked));
-            let dropped = before - all.len();
-            pools.parked -= dropped;
-            self.begun -= dropped as u64;
-            self.dropped += dropped as u64;
+        };
+        for pool in 0..pools.pools.len() {
+            let parked = std::mem::take(&mut pools.pools[pool].parked);
+            for parked in parked {
+                pools.parked -= 1;
+                pools.parked_bytes -= parked.bytes();
+                let exchange = &parked.exchange;
+                let is_owed = exchange.refusals() == 0 && exchange.intended < start;
+                if is_open_loop && is_owed {
+                    self.begun -= 1;
+                    self.dropped += 1;
+                } else {
+                    pools.park(pool, parked);
+                }
+            }
         }
     }
 
     /// At the end: enters what has waited for a connection until now.
     pub(super) fn enter_parked(&mut self, now: Time) {
-        let Some(mut pools) = self.pools.take() else {
+        let is_open_loop = self.assignment.marks.is_some();
+        let Some(pools) = &mut self.pools else {
             return;
         };
         for pool in 0..pools.pools.len() {
@@ -459,7 +513,7 @@ impl<D: Driver> Worker<'_, D> {
                 if exchange.refusals() > 0 {
                     self.recorder.taken_again(&exchange, now);
                     self.recorder.unfinished(&exchange, now);
-                } else if self.assignment.marks.is_some() {
+                } else if is_open_loop {
                     let left = |recorder: &mut Recorder| recorder.left(&exchange, now);
                     pools.with_watch(pool, &mut self.recorder, left);
                 } else {
@@ -467,7 +521,6 @@ impl<D: Driver> Worker<'_, D> {
                 }
             }
         }
-        self.pools = Some(pools);
     }
 
     /// At the end: an exchange was due and never taken up.

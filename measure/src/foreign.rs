@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 /// The most characters that are shown of a foreign text.
-const CHARACTERS_MAX: usize = 300;
+pub const CHARACTERS_MAX: usize = 300;
 
 /// The colours that our own programs ask a terminal for (ECMA-48 §8.3.117, SGR).
 const OWN_COLOURS: [&str; 6] = [

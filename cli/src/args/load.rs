@@ -20,7 +20,7 @@ const WEBSOCKET: &str = "WebSocket";
 /// Arguments about exchanges, connections and the machine, and not about when and how long.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Connections to keep open, across all threads [default: 10]
+    /// Connections to keep open to each server, across all threads [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count, help_heading = LOAD)]
     pub(crate) connections: Option<u32>,
 

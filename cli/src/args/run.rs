@@ -27,7 +27,7 @@ Examples:
 
 What a run can't do: replay a log, or send what an answer asks for (each request is independent of
 the others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
-proxy; load several servers, or from several machines, at once.
+proxy; load from several machines at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a

@@ -12,6 +12,7 @@ use measure::process::own_time;
 use measure::slots::SLOT_NS;
 use measure::time::Time;
 
+use crate::connection::State;
 use crate::requests::Requests;
 
 use super::{EndedBy, Phase, Worker};
@@ -66,9 +67,20 @@ impl<D: Driver> Worker<'_, D> {
     fn is_awaiting(&self, now: Time) -> bool {
         let is_due = match self.assignment.marks {
             Some(_) => self.due.is_some_and(|due| due <= now),
-            None => self.left_of_quota() != Some(0),
+            None => self.left_of_quota() != Some(0) && !self.rests(),
         };
         is_due || self.under_way() > 0
+    }
+
+    /// Whether every connection that stands rests, as its script or its flow wants: then nothing is
+    /// to be answered.
+    fn rests(&self) -> bool {
+        let Some(Requests::Flow(_) | Requests::Script(_)) = self.maker else {
+            return false;
+        };
+        let stand = self.core.sessions.iter();
+        let mut stand = stand.filter(|session| session.state() == State::Open);
+        self.core.counts().connected > 0 && stand.all(|session| session.own.rests)
     }
 
     /// Notes what had been counted before the measured window. `unread`: bytes that the driver has

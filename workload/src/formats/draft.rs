@@ -1,6 +1,8 @@
 //! Requests as a file gives them, and the steps that they become.
 
-use measure::foreign::Foreign;
+use std::collections::BTreeMap;
+
+use measure::foreign::{CHARACTERS_MAX, Foreign};
 use plan::workload::{STEPS_MAX, WEIGHT_MAX};
 use plan::{Expect, Flow, Invalid, Request, Step};
 
@@ -206,6 +208,8 @@ pub(super) struct Collector<'s> {
     first: Option<(Asked, usize)>,
     /// How they follow each other, if they do.
     flow: Option<Flow>,
+    /// Names that are too long to be shown, and what is.
+    long_names: BTreeMap<String, String>,
     /// Bytes that the steps have.
     held: usize,
     notes: Vec<Note>,
@@ -227,6 +231,7 @@ impl<'s> Collector<'s> {
             steps: Vec::new(),
             first: None,
             flow: None,
+            long_names: BTreeMap::new(),
             held: 0,
             notes: Vec::new(),
         }
@@ -277,9 +282,9 @@ impl<'s> Collector<'s> {
         let expect = self.expected(draft.labels.expect, asked)?;
         let name = draft.labels.name;
         let name = name.unwrap_or_else(|| called(&method, &place.path));
+        let name = self.shown(&name, line);
         self.steps.push(Step {
-            // It is shown wherever there are figures.
-            name: Foreign::new(name).to_string(),
+            name,
             weight: draft.labels.weight.map_or(1, |(weight, _)| weight),
             target: place.target,
             request: Request {
@@ -292,6 +297,19 @@ impl<'s> Collector<'s> {
             at: Some(format!("{}:{line}", source.name)),
         });
         Ok(())
+    }
+
+    /// A name as it's shown wherever there are figures. One that is cut is told from the others by
+    /// the line in which it first stands, since figures are listed by what is shown.
+    fn shown(&mut self, name: &str, line: usize) -> String {
+        let shown = Foreign::new(name).to_string();
+        if name.chars().count() <= CHARACTERS_MAX {
+            return shown;
+        }
+        let known = self.long_names.entry(name.to_owned());
+        known
+            .or_insert_with(|| format!("{shown} (line {line})"))
+            .clone()
     }
 
     /// Refuses a call among requests of HTTP, and the other way round.
@@ -358,8 +376,9 @@ impl<'s> Collector<'s> {
                 true => name.clone(),
                 false => format!("{name}#{number}"),
             };
+            let name = self.shown(labels.name.as_ref().unwrap_or(&own), line);
             self.steps.push(Step {
-                name: Foreign::new(labels.name.clone().unwrap_or(own)).to_string(),
+                name,
                 weight: 1,
                 target: place.target.clone(),
                 request: Request {

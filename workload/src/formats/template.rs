@@ -1,5 +1,7 @@
 //! Where `{{templates}}` are in a text. What is in them is not read here.
 
+use crate::recipe::end_of_expression;
+
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
@@ -12,13 +14,13 @@ pub(super) enum Piece<'t> {
 }
 
 /// The pieces of a text, in order. A template begins at the first `{{` that no odd number of
-/// backslashes precedes, and ends at the next `}}`.
+/// backslashes precedes, and ends at the next `}}` that is in no quotes.
 pub(super) fn pieces(text: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     let mut escaped_until = 0;
     std::iter::from_fn(move || {
         if let Some(inner) = rest.strip_prefix(b"{{").filter(|_| escaped_until == 0) {
-            return Some(match find(inner, b"}}") {
+            return Some(match end_of_expression(inner) {
                 Some(end) => {
                     rest = &inner[end + 2..];
                     Piece::Template(&inner[..end])
@@ -59,7 +61,11 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_where_templates_are() {
-        let table: [(&str, &[Piece<'_>]); 9] = [
+        let table: [(&str, &[Piece<'_>]); 10] = [
+            (
+                "{{pick \"a}}b#c\" d}}e",
+                &[Template(b"pick \"a}}b#c\" d"), Text(b"e")],
+            ),
             ("", &[]),
             ("a", &[Text(b"a")]),
             ("{{a}}", &[Template(b"a")]),

@@ -31,6 +31,7 @@ pub use self::ops::Values;
 use self::functions::Known;
 use self::ops::{Needs, Program};
 use self::parts::Parts;
+pub(crate) use self::template::end_of_expression;
 
 /// How requests become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -129,7 +129,7 @@ impl Template {
 const EXPRESSION_BYTES_MAX: usize = 4096;
 
 /// How long an expression is: up to the next `}}` that is in no quotes, on the same line.
-fn end_of_expression(text: &[u8]) -> Option<usize> {
+pub(crate) fn end_of_expression(text: &[u8]) -> Option<usize> {
     let text = &text[..text.len().min(EXPRESSION_BYTES_MAX)];
     let line = &text[..find(text, b"\n").unwrap_or(text.len())];
     let mut quote = None;

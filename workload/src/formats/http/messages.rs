@@ -40,6 +40,12 @@ impl Mark {
         match (word, rest.trim()) {
             ("", _) => Ok(Mark::Next),
             ("wait-for-server", "") => Ok(Mark::Answer),
+            ("wait", length) if length.ends_with(|last: char| last.is_ascii_digit()) => {
+                Err(format!(
+                    "`=== wait {0}` has no unit: write `=== wait {0}ms`",
+                    Foreign::new(length)
+                ))
+            }
             ("wait", length) => match parse_duration(length) {
                 Ok(length) if length.as_secs_f64() <= REST_S_MAX => {
                     Ok(Mark::Rest(length.as_secs_f64()))
@@ -119,7 +125,9 @@ impl Reader<'_> {
         let mut labels = Labels::default();
         while let Some((line, rest)) = lines.split_first() {
             let is_blank = line.bytes.trim_ascii().is_empty();
-            if !is_blank && comment(line.bytes).is_none() {
+            // Any other line that looks like a comment may be what is said.
+            let is_directive = |text: &[u8]| text.trim_ascii_start().starts_with(b"@");
+            if !is_blank && !comment(line.bytes).is_some_and(is_directive) {
                 break;
             }
             self.is_comment(*line, &mut labels)?;

@@ -29,7 +29,7 @@ use crate::watchdog::{Hang, Watchdog};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
-use plan::schedule::Marks;
+use plan::schedule::{Marks, Schedule};
 use plan::{Invalid, Plan};
 use probe::LoadError;
 use session::{Rules, Speech, expect, memory};
@@ -296,6 +296,7 @@ pub(crate) fn assign(
     let mut route = Route::of(&plan.contact(), addresses, options)?;
     route.rules = Rules::of(plan)?;
     route.habits = Habits::of(plan, unix_seconds())?;
+    route.quotes = !plan.makes_secrets();
     if plan.has_flow() {
         route.speech = route.speech.in_flow();
     }
@@ -498,16 +499,20 @@ fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What was due in the window, per second; what was asked for, where the window is whole.
+/// What was due in the window, per second; what was asked for, where the window is whole, or a count
+/// ended it: answers to the last requests may come long after those were due.
 fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     if !plan.schedule.is_open() || duration_s <= 0.0 {
         return None;
     }
-    let due: u64 = outcomes
-        .iter()
-        .map(|outcome| outcome.recorder.tally.intended)
-        .sum();
-    Some(due as f64 / duration_s)
+    let is_counted = matches!(ended_by(outcomes), Ended::Count | Ended::Rows);
+    match plan.schedule {
+        Schedule::Constant { rate } | Schedule::Poisson { rate } if is_counted => Some(rate),
+        _ => {
+            let due = outcomes.iter().map(|one| one.recorder.tally.intended);
+            Some(due.sum::<u64>() as f64 / duration_s)
+        }
+    }
 }
 
 fn ended_by(outcomes: &[Outcome]) -> Ended {

@@ -497,18 +497,23 @@ impl Finish {
 
     /// Calls it, if there is one; what it prints goes to standard output. `hung` is told what to
     /// say where it takes more than 10 s of CPU time, or goes on after `stop`; it should end the
-    /// process.
+    /// process. `code` is what the process ends with but for the script: unless that is 0, it is so
+    /// where `done` calls `os.exit`, too.
     ///
     /// # Errors
     /// The script fails: where, and how.
     pub fn done(
         mut self,
         stop: &Stop,
+        code: u8,
         hung: impl FnOnce(String, Hang) + Send,
     ) -> Result<(), String> {
         let file = std::mem::take(&mut self.file);
         let hung = |hang| hung(not_back(&file, "done()", "10 s", hang), hang);
-        let done = || self.main.done(&self.summary, &self.latency, &self.rates);
+        let done = || {
+            self.main
+                .done(&self.summary, &self.latency, &self.rates, code)
+        };
         let done = outside_of_load(DONE_MAX, stop, &Beat::default(), hung, done);
         done.map_err(|broken| broken.to_string())
     }

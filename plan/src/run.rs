@@ -547,16 +547,37 @@ impl Plan {
         )))
     }
 
+    /// Whether templates make secrets, which nobody knows before they are sent: a field or a
+    /// parameter of a name that is hidden.
+    pub fn makes_secrets(&self) -> bool {
+        let steps = self.workload.iter().flat_map(|workload| &workload.steps);
+        let mut fields = steps.flat_map(|step| {
+            let headers = step.request.headers.iter();
+            let headers = headers.map(|(name, value)| (&**name, &**value));
+            let query = step
+                .target
+                .path
+                .split_once('?')
+                .map_or("", |(_, query)| query);
+            headers.chain(query.split('&').filter_map(|one| one.split_once('=')))
+        });
+        fields.any(|(name, value)| value.contains("{{") && self.redaction.is_secret(name))
+    }
+
     /// How many origins its requests go to.
     pub fn origins(&self) -> usize {
         let workload = self.workload.as_ref();
         workload.map_or(1, |workload| workload.origins().0.len().max(1))
     }
 
-    /// Whom it contacts, one for each origin that its requests go to, the target's first.
+    /// Whom it contacts, one for each origin that its requests go to.
     pub fn contacts(&self) -> Vec<Contact> {
         let origins = self.workload.as_ref().map(|workload| workload.origins().0);
-        let others = origins.iter().flatten().skip(1).map(|step| Contact {
+        let origins = origins.unwrap_or_default();
+        if origins.is_empty() {
+            return vec![self.contact()];
+        }
+        let each = origins.into_iter().map(|step| Contact {
             target: Target {
                 scheme: step.target.scheme.clone(),
                 host: step.target.host.clone(),
@@ -565,7 +586,7 @@ impl Plan {
             },
             ..self.contact()
         });
-        std::iter::once(self.contact()).chain(others).collect()
+        each.collect()
     }
 
     /// Whom it contacts, and what it says first.

@@ -187,13 +187,17 @@ impl Workload {
         (names, of_steps)
     }
 
-    /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to, in the
-    /// order in which they first stand; and for each step which of them is its own.
+    /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to which are
+    /// ever sent, in the order in which they first stand; and for each step which of them is its own.
     pub fn origins(&self) -> (Vec<&Step>, Vec<u16>) {
         let mut firsts: Vec<&Step> = Vec::new();
         let mut known: BTreeMap<(&str, &str, u16), u16> = BTreeMap::new();
         let mut of_steps = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
+            if !self.sends(step) {
+                of_steps.push(0);
+                continue;
+            }
             let Target {
                 scheme, host, port, ..
             } = &step.target;
@@ -234,7 +238,7 @@ impl Workload {
 
     fn weight_of(&self, step: &Step) -> u64 {
         match self.pick {
-            Pick::InTurn | Pick::Random => 1,
+            Pick::InTurn | Pick::Random => u64::from(step.weight > 0),
             Pick::Weighted => step.weight.into(),
         }
     }
@@ -286,7 +290,7 @@ impl Workload {
                 beyond.target.origin()
             )));
         }
-        if self.pick == Pick::Weighted && self.steps.iter().all(|step| step.weight == 0) {
+        if self.steps.iter().all(|step| step.weight == 0) {
             return Err(Invalid(
                 "all weights are 0, so there's nothing to send: give one a weight".into(),
             ));
@@ -447,7 +451,7 @@ mod tests {
             pick: Pick::Random,
             ..weighted
         };
-        assert_eq!(random.share_of("b"), 1.0 / 3.0);
+        assert_eq!(random.share_of("b"), 0.0);
     }
 
     #[test]

@@ -56,19 +56,21 @@ impl Main {
     }
 
     /// Calls `done`, if there is one; it writes to standard output by itself, so flush yours
-    /// before. The script may fail.
+    /// before. The script may fail. Where it ends the process, that has this `code`, or the
+    /// script's where this is 0.
     pub fn done(
         &mut self,
         summary: &Summary,
         latency: &dyn Distribution,
         requests: &dyn Distribution,
+        code: u8,
     ) -> Result<(), Broken> {
         let done = self.state.hook("done")?;
         let lua = &self.state.lua;
         let result = lua.scope(|scope| {
             let latency = statistics(lua, scope, latency)?;
             let requests = statistics(lua, scope, requests)?;
-            done.call::<()>((summary_table(lua, summary)?, latency, requests))
+            done.call::<()>((summary_table(lua, summary)?, latency, requests, code))
         });
         self.state.flush();
         let of_script = self.state.defined("done");

@@ -360,19 +360,19 @@ local function to_statistics(parts)
 end
 
 -- Until the report is there, nothing may end the process: what was measured would be lost.
-local exit, is_reported = os.exit, false
+local exit, is_reported, own_code = os.exit, false, 0
 
 function os.exit(code)
     if not is_reported then
         fail("os.exit() would end the run without a report; use wrk.thread:stop() or error()")
     end
     stdout:flush()
-    -- Without the state that is to be closed: that's ours.
-    exit(code)
+    -- Without the state that is to be closed: that's ours. What the run itself ends with comes first.
+    exit(own_code ~= 0 and own_code or code)
 end
 
-function hooks.done(summary, latency, requests)
-    is_reported = true
+function hooks.done(summary, latency, requests, code)
+    is_reported, own_code = true, code
     local done = defined("done")
     if done then
         done(summary, to_statistics(latency), to_statistics(requests))

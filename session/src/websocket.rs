@@ -103,6 +103,9 @@ pub struct Wire {
     /// Messages that were sent and not answered: what comes besides is no answer. In a flow those
     /// of the server that are left to come until the exchange is answered.
     awaited: u32,
+    /// In a flow those that will be once what was said is on its way: what has come before can't
+    /// be an answer to it.
+    owed_answers: u32,
     /// In a flow what is heard.
     flow: Option<Box<Hearing>>,
     /// The payload of the ping that was not answered yet.
@@ -188,6 +191,7 @@ impl Wire {
             speech: Arc::clone(speech),
             random,
             awaited: 0,
+            owed_answers: 0,
             flow: speech.in_flow.then(Box::default),
             pinged: None,
             pong: false,
@@ -222,7 +226,7 @@ impl Wire {
 
     /// Says a message of a flow, which so many messages of the server answer. None is awaited.
     pub fn say(&mut self, payload: &[u8], answers: u32, out: &mut Vec<u8>) {
-        self.awaited += answers;
+        self.owed_answers += answers;
         let key = key(&mut self.random);
         encode(out, self.speech.opcode, true, Some(key), payload);
     }
@@ -349,6 +353,7 @@ impl Wire {
     /// Its owner is about to send all of `out`.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         self.pong = false;
+        self.awaited += std::mem::take(&mut self.owed_answers);
         if let Some(payload) = self.owed.take() {
             let key = key(&mut self.random);
             encode(out, Opcode::Pong, true, Some(key), &payload);

@@ -85,7 +85,11 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     written.map_err(Failure::running)?;
     // It prints what it prints behind the report.
-    let done = |finish: Finish| finish.done(&stop, given_up);
+    let own = match interrupted {
+        Some(signal) => Exit::Stopped(signal),
+        None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
+    };
+    let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),

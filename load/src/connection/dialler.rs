@@ -30,6 +30,8 @@ pub(crate) struct Route {
     pub habits: Option<Arc<Habits>>,
     /// Whether somebody is told of the answers.
     pub hears: bool,
+    /// Whether answers may be quoted: not where they may repeat what nobody knows to be secret.
+    pub quotes: bool,
 }
 
 impl Route {
@@ -54,6 +56,7 @@ impl Route {
             rules: None,
             habits: None,
             hears: false,
+            quotes: true,
         })
     }
 }

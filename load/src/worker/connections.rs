@@ -240,9 +240,15 @@ impl<D: Driver> Worker<'_, D> {
         } else {
             Close::Graceful
         };
+        let own = &mut self.core.sessions[index].own;
+        let was_useless = self.assignment.keep_alive && !std::mem::take(&mut own.has_served);
         self.core.drop(index, how);
         self.start_over(index);
-        self.revive(index, now);
+        match was_useless {
+            // Whoever closes connections before any answer would be asked for more without end.
+            true => self.retry_later(index, now),
+            false => self.revive(index, now),
+        }
     }
 
     /// A connection is lost, and every exchange on it has failed.
@@ -253,7 +259,9 @@ impl<D: Driver> Worker<'_, D> {
             session.state(),
             State::Waiting(_) | State::Connecting(_) | State::Greeting(_)
         );
-        let is_away = !is_ours && (was_tried || session.failures > 0);
+        // Who takes connections and doesn't answer in time is slow, and not away.
+        let is_slow = kind == ErrorKind::Timeout;
+        let is_away = !is_ours && (was_tried || session.failures > 0 && !is_slow);
         if is_away {
             self.away(index, was_tried, now);
         }

@@ -223,6 +223,7 @@ impl<D: Driver> Worker<'_, D> {
         let took = taking.took;
         if took.answered > 0 {
             session.failures = 0;
+            session.own.has_served = true;
         }
         (read, took)
     }

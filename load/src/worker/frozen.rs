@@ -19,11 +19,12 @@ pub(super) struct Frozen {
 }
 
 /// What is remembered of answers that must meet rules, or that a script is told of. What cookies
-/// come with isn't quoted, since it may repeat one, also one that has been replaced since.
+/// come with isn't quoted, since it may repeat one, also one that has been replaced since; nor is
+/// what may repeat a secret that a template made.
 pub(super) fn remember(route: &Route, maker: Option<&Requests>) -> Memory {
     let hears = maker.is_some_and(Requests::hears);
     let habits = route.habits.as_ref();
-    let quotes = !habits.is_some_and(|habits| habits.keeps_cookies());
+    let quotes = route.quotes && !habits.is_some_and(|habits| habits.keeps_cookies());
     Memory::new(route.rules.clone(), hears, quotes)
 }
 

@@ -191,6 +191,8 @@ struct Traffic {
     was_open: bool,
     /// It has died since.
     has_died: bool,
+    /// An exchange was answered on it.
+    has_served: bool,
     /// Since when an exchange waits for the connection that is opened for it alone.
     taken: Time,
     /// Since when it waits for its peer to close.

@@ -191,7 +191,8 @@ impl Redaction {
             .filter_map(|parameter| parameter.split_once('='));
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, value) in fields.into_iter().chain(parameters) {
-            if self.is_secret(name) && !is_hidden(value) {
+            // A template is none, and messages name it.
+            if self.is_secret(name) && !is_hidden(value) && !value.contains("{{") {
                 scrub::learn(&mut seen, value);
             }
         }

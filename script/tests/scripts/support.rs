@@ -160,5 +160,5 @@ pub(crate) fn done(main: &mut Main) -> Result<(), Broken> {
         timeout: 5,
     };
     let latency = Values(vec![(1.0, 3), (9.0, 1)]);
-    main.done(&summary, &latency, &Values(vec![(70.5, 2)]))
+    main.done(&summary, &latency, &Values(vec![(70.5, 2)]), 0)
 }

@@ -308,6 +308,13 @@ fn of_rows(
              rate to search for: leave them out",
         );
     }
+    if comparison.rows.iter().any(|row| row.question.has_flow()) {
+        return impossible(
+            "the waits between the messages of a WebSocket say when a connection sends the next \
+             one, so there's no rate to search for: compare them with `ringside compare`, on ever \
+             more `connections` ([sweep])",
+        );
+    }
     let workload = &comparison.workload;
     let times = (workload.window, workload.settle);
     let mixes = comparison.rows.iter().map(|row| row.question.mix.as_ref());

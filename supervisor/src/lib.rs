@@ -18,6 +18,7 @@ pub mod companion;
 pub mod cores;
 pub mod difference;
 pub mod document;
+pub mod flow;
 pub mod generator;
 mod listening;
 pub mod live;

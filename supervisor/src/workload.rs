@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Invalid, Proxy, Request, Script, authenticate};
+use load::plan::{Expect, Invalid, Proxy, Script, authenticate};
 use load::protocol::{Http2, Protocol as Spoken, Tls};
 use load::{Plan, Redaction};
 use serde::Deserialize;
@@ -18,7 +18,8 @@ use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use crate::document;
-use crate::mix::{Mix, Wanted, calls, of_contents};
+use crate::flow;
+use crate::mix::{Mix, Wanted, of_contents};
 pub use crate::spoken::Protocol;
 pub(crate) use crate::url_path::PAYLOAD;
 pub use crate::url_path::UrlPath;
@@ -222,13 +223,7 @@ impl Question {
         plan.script.clone_from(&self.script);
         self.ways.plan(&mut plan);
         if let Some(mix) = &self.mix {
-            calls(&mut plan);
-            plan.workload = Some(mix.sent_to(&plan.target));
-            plan.request = Request {
-                method: "GET".to_owned(),
-                headers: Vec::new(),
-                body: Vec::new(),
-            };
+            mix.plan(&mut plan, self.ways.binary);
         }
         Ok(plan)
     }
@@ -238,7 +233,9 @@ impl Question {
     fn first_path(&self) -> &str {
         let first = self.mix.as_ref().map(|mix| mix.workload.steps.first());
         match first {
-            Some(Some(first)) if self.protocol == Protocol::Grpc => &first.target.path,
+            Some(Some(first)) if self.protocol == Protocol::Grpc || self.has_flow() => {
+                &first.target.path
+            }
             Some(_) => "/",
             None => &self.path,
         }
@@ -542,10 +539,11 @@ impl Workload {
             data_order: self.data_order,
             protocol: self.protocol,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
+            binary: self.binary,
         };
         let mix = self.is_mixed().then(|| Mix::read(&wanted, folder));
         let mix = mix.transpose()?;
-        Ok(Question {
+        let question = Question {
             named: self.named(message.as_deref(), mix.as_ref(), folder)?,
             mix,
             script: self.script.as_ref().map(|file| Script {
@@ -562,7 +560,11 @@ impl Workload {
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             redaction,
-        })
+        };
+        if question.has_flow() {
+            flow::check(self, &question)?;
+        }
+        Ok(question)
     }
 
     /// The fields of every request, with that of `user`, whose password `redaction` learns.
@@ -619,9 +621,10 @@ impl Workload {
         } else {
             let is_http = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
             match self.protocol {
+                Protocol::WebSocket if self.targets.is_some() => return Ok(()),
                 Protocol::WebSocket if self.is_mixed() => {
-                    "requests that differ (`targets`, `template`, `data`) are for http1, http2 and \
-                     grpc"
+                    "`template` and `data` are for http1, http2 and grpc; the messages of a \
+                     WebSocket that differ stand in a file: add `targets`"
                 }
                 Protocol::Grpc if self.is_mixed() && self.repeat > NonZeroU32::MIN => {
                     "`repeat` is about one `message`: where calls differ, write arrays of messages"
@@ -705,7 +708,7 @@ fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 }
 
 /// What is said of a flag, of the key of the same name.
-fn as_key(invalid: Invalid) -> String {
+pub(crate) fn as_key(invalid: Invalid) -> String {
     let text = invalid.to_string();
     match text
         .strip_prefix("--")

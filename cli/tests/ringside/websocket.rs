@@ -213,10 +213,8 @@ fn a_flow_of_messages_is_compared_with_figures_for_each() {
     let file = compared(&folder, usual, phases);
     let ended = ringside(&["compare", &file, "-o", &out]);
     assert!(took_place(ended.code), "{}\n{}", ended.stdout, ended.stderr);
-    assert_says(
-        &ended.stdout,
-        "2 messages of chat.http in turn over WebSocket",
-    );
+    let report = ringside(&["report", &out, "--format", "json"]).stdout;
+    assert_says(&report, "2 messages of chat.http in turn over WebSocket");
     for row in ["a", "b"] {
         let round = std::fs::read_to_string(format!("{out}/rounds/{row}/001.json")).unwrap();
         let round: Value = serde_json::from_str(&round).unwrap();
@@ -228,17 +226,24 @@ fn a_flow_of_messages_is_compared_with_figures_for_each() {
         let sent = |step: &Value| step["completed"].as_u64().unwrap() > 0;
         assert!(steps.iter().all(sent), "{record}");
     }
-    for format in ["text", "json", "csv", "html"] {
-        let written = folder.path("written");
-        let ended = ringside(&["report", &out, "--format", format, "-o", &written]);
-        assert_eq!(ended.code, Some(0), "{format}: {}", ended.stderr);
-        let written = std::fs::read_to_string(&written).unwrap();
-        let is_there = written.contains("join") && written.contains("say");
-        assert!(is_there, "{format}: {written}");
+    for format in ["text", "markdown", "json", "csv"] {
+        let ended = ringside(&["report", &out, "--format", format]);
+        let is_there = ended.stdout.contains("join") && ended.stdout.contains("say");
+        assert!(is_there, "{format}: {}\n{}", ended.stdout, ended.stderr);
     }
+    let page = std::fs::read_to_string(format!("{out}/report.html")).unwrap();
+    assert!(page.contains("join"), "{page}");
+}
+
+#[test]
+fn what_a_flow_of_messages_cannot_be_compared_by_is_refused() {
+    let folder = Folder::new();
+    let text = "WEBSOCKET ws://elsewhere:9/ws\n\na\n";
+    std::fs::write(folder.path("chat.http"), text).unwrap();
+    let usual = "protocol = \"websocket\"";
     let phase = "[[phase]]\nname = \"spike\"\nfor = \"60ms\"\nrate = \"10\"\n";
     let sweep = "[sweep]\nrate = [\"10\", \"20\"]\n";
-    let judge = "[judge]\nequal_rate = \"70%\"\n";
+    let judge = "[judge]\nequal_rate = \"auto\"\n";
     for (words, sections, part) in [
         (
             "",

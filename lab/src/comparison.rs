@@ -409,10 +409,13 @@ impl Reader<'_> {
 
     /// The messages of a WebSocket have no rate, in no phase.
     fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
+        if !question.has_flow() {
+            return Ok(());
+        }
         let rates = self.phases.iter().map(|phase| phase.rate);
-        let mut rated = rates.map(|rate| flow::rated(question, rate));
+        let mut rated = rates.map(|rate| flow::rated(rate));
         let what = rated.find_map(Result::err).or_else(|| {
-            let is_equal = question.has_flow() && self.judging.equal_rate.is_some();
+            let is_equal = self.judging.equal_rate.is_some();
             is_equal.then(|| {
                 "`equal_rate` in [judge]: the waits between the messages of a WebSocket say when \
                  a connection sends the next one, and so would a rate: remove it"

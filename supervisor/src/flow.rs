@@ -5,62 +5,54 @@ use load::plan::Workload as Steps;
 use load::protocol::Protocol as Spoken;
 use load::{Answer, Plan};
 
-use crate::workload::{At, Question, Workload};
+/// What of a workload stands beside messages that follow each other.
+pub(crate) struct Beside {
+    pub message: bool,
+    pub method: bool,
+    pub pick: bool,
+    pub pipeline: u32,
+    pub keep_alive: bool,
+    pub rate: Option<f64>,
+}
 
-/// Whether a workload can send `question`, whose messages follow each other.
+/// Whether they go together.
 ///
 /// # Errors
 /// The key that doesn't go with them, and what to do.
-pub(crate) fn check(workload: &Workload, question: &Question) -> Result<(), String> {
+pub(crate) fn check(beside: &Beside) -> Result<(), String> {
     let given = [
-        (workload.message.is_some(), "`message`"),
-        (workload.method.is_some(), "`method`"),
-        (workload.pick.is_some(), "`pick`"),
+        (beside.message, "`message`"),
+        (beside.method, "`method`"),
+        (beside.pick, "`pick`"),
     ];
     if let Some((_, key)) = given.iter().find(|(given, _)| *given) {
         return Err(format!(
             "{key}: the messages are those of `targets`, in their order: drop {key}"
         ));
     }
-    if workload.pipeline.get() > 1 {
+    if beside.pipeline > 1 {
         return Err(
             "`pipeline`: a message waits for the answer to the one before it: drop it, or use \
              more `connections`"
                 .to_owned(),
         );
     }
-    if !workload.keep_alive {
+    if !beside.keep_alive {
         return Err(
             "`keep_alive = false` opens a connection for each exchange, and each goes through \
              all messages of `targets`: drop it"
                 .to_owned(),
         );
     }
-    rated(question, workload.rate)?;
-    let nowhere = At {
-        host: None,
-        port: 1,
-        tls: false,
-        trust: None,
-    };
-    let plan = question.plan(nowhere)?;
-    plan.validate().map_err(crate::workload::as_key)
-}
-
-impl Question {
-    /// Whether it is the messages of a WebSocket, which follow each other on each connection.
-    pub fn has_flow(&self) -> bool {
-        let mix = self.mix.as_ref();
-        mix.is_some_and(|mix| mix.workload.flow.is_some())
-    }
+    rated(beside.rate)
 }
 
 /// Refuses a rate where the waits between messages say when the next one is sent.
 ///
 /// # Errors
-/// Why, and what to do, if `question` is such messages and there is a `rate`.
-pub fn rated(question: &Question, rate: Option<f64>) -> Result<(), String> {
-    match question.has_flow() && rate.is_some() {
+/// Why, and what to do, if there is a `rate`.
+pub fn rated(rate: Option<f64>) -> Result<(), String> {
+    match rate.is_some() {
         true => Err(
             "`rate`: the waits between the messages of a WebSocket say when a connection sends \
              the next one, and so would a rate: drop it, and set the load by `connections`"

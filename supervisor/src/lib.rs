@@ -10,6 +10,7 @@
 //! Judges nothing that it sees.
 #![forbid(unsafe_code)]
 
+mod at;
 pub mod binaries;
 pub mod build;
 pub mod cache;

@@ -718,7 +718,7 @@ mod tests {
         };
         let what = mix.answer(&plan, ask, |_, _| Vec::new()).unwrap_err();
         assert!(what.starts_with("the message /room#1 ("), "{what}");
-        assert!(what.ends_with(") text 0"), "{what}");
+        assert!(what.ends_with(") text 1"), "{what}");
         let greeted = |_: &Plan| {
             Ok(Answer {
                 status: 101,

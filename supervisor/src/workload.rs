@@ -10,13 +10,14 @@ use std::time::Duration;
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
 use load::plan::{Expect, Invalid, Proxy, Script, authenticate};
-use load::protocol::{Http2, Protocol as Spoken, Tls};
+use load::protocol::{Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
+pub use crate::at::At;
 use crate::document;
 use crate::flow;
 use crate::mix::{Mix, Wanted, of_contents};
@@ -33,29 +34,6 @@ pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
 pub const WINDOW_TOO_SHORT: &str =
     "a window below 10 ms measures only the clock; write it like \"1s\"";
-
-/// Where a subject is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
-    /// Name or address, without brackets; none is this host.
-    pub host: Option<&'a str>,
-    /// Its port.
-    pub port: u16,
-    /// Whether over TLS.
-    pub tls: bool,
-    /// How TLS is used; none accepts any certificate, since subjects make theirs as they start.
-    pub trust: Option<&'a Tls>,
-}
-
-impl At<'_> {
-    /// As it stands in a URL (RFC 3986 §3.2.2).
-    fn authority(self) -> String {
-        match self.host {
-            Some(host) if host.contains(':') => format!("[{host}]:{}", self.port),
-            host => format!("{}:{}", host.unwrap_or("127.0.0.1"), self.port),
-        }
-    }
-}
 
 /// One question to a subject, the same for every exchange of a run; or those of a mix.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +106,12 @@ impl Question {
             self.redaction.path(&self.path),
             self.protocol.name()
         )
+    }
+
+    /// Whether it is the messages of a WebSocket, which follow each other on each connection.
+    pub fn has_flow(&self) -> bool {
+        let mix = self.mix.as_ref();
+        mix.is_some_and(|mix| mix.workload.flow.is_some())
     }
 
     /// Whether its requests may differ.
@@ -562,9 +546,23 @@ impl Workload {
             redaction,
         };
         if question.has_flow() {
-            flow::check(self, &question)?;
+            self.check_flow(&question)?;
         }
         Ok(question)
+    }
+
+    /// Whether this can send a question whose messages follow each other.
+    fn check_flow(&self, question: &Question) -> Result<(), String> {
+        flow::check(&flow::Beside {
+            message: self.message.is_some(),
+            method: self.method.is_some(),
+            pick: self.pick.is_some(),
+            pipeline: self.pipeline.get(),
+            keep_alive: self.keep_alive,
+            rate: self.rate,
+        })?;
+        let plan = question.plan(At::default())?;
+        plan.validate().map_err(as_key)
     }
 
     /// The fields of every request, with that of `user`, whose password `redaction` learns.
@@ -708,7 +706,7 @@ fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 }
 
 /// What is said of a flag, of the key of the same name.
-pub(crate) fn as_key(invalid: Invalid) -> String {
+fn as_key(invalid: Invalid) -> String {
     let text = invalid.to_string();
     match text
         .strip_prefix("--")

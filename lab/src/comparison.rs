@@ -413,7 +413,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let rates = self.phases.iter().map(|phase| phase.rate);
-        let mut rated = rates.map(|rate| flow::rated(rate));
+        let mut rated = rates.map(flow::rated);
         let what = rated.find_map(Result::err).or_else(|| {
             let is_equal = self.judging.equal_rate.is_some();
             is_equal.then(|| {

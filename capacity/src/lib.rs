@@ -285,12 +285,8 @@ fn name_of(plan: &Plan) -> String {
     }
 }
 
-fn of_rows(
-    comparison: &Comparison,
-    options: &Options,
-    stop: &Stop,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, CannotBegin> {
+/// Whether the rows of a comparison have one rate each that can be searched for.
+fn searchable(comparison: &Comparison) -> Result<(), CannotBegin> {
     let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
     let kind = match (comparison.is_timed(), comparison.is_of_generators()) {
         (true, _) => Some("timed commands"),
@@ -308,6 +304,23 @@ fn of_rows(
              rate to search for: leave them out",
         );
     }
+    if comparison.rows.iter().any(|row| row.question.has_flow()) {
+        return impossible(
+            "the waits between the messages of a WebSocket say when a connection sends the next \
+             one, so there's no rate to search for: compare them with `ringside compare`, on ever \
+             more `connections` ([sweep])",
+        );
+    }
+    Ok(())
+}
+
+fn of_rows(
+    comparison: &Comparison,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    searchable(comparison)?;
     let workload = &comparison.workload;
     let times = (workload.window, workload.settle);
     let mixes = comparison.rows.iter().map(|row| row.question.mix.as_ref());

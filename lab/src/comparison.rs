@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use supervisor::cores::Choice;
 use supervisor::document::{self, BadFile, Document};
+use supervisor::flow;
 use supervisor::generator::Generator;
 use toml::Spanned;
 
@@ -347,6 +348,7 @@ impl Reader<'_> {
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
             self.check_steps(&question)?;
+            self.check_rates(&question)?;
             self.redaction.learn_from(&question.redaction);
             question.redaction = self.redaction.clone();
             question.tell_secrets();
@@ -403,6 +405,24 @@ impl Reader<'_> {
             Some(what) => Err(self.document.fault(None, what)),
             None => Ok(()),
         }
+    }
+
+    /// The messages of a WebSocket have no rate, in no phase.
+    fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
+        if !question.has_flow() {
+            return Ok(());
+        }
+        let rates = self.phases.iter().map(|phase| phase.rate);
+        let mut rated = rates.map(flow::rated);
+        let what = rated.find_map(Result::err).or_else(|| {
+            let is_equal = self.judging.equal_rate.is_some();
+            is_equal.then(|| {
+                "`equal_rate` in [judge]: the waits between the messages of a WebSocket say when \
+                 a connection sends the next one, and so would a rate: remove it"
+                    .to_owned()
+            })
+        });
+        what.map_or(Ok(()), |what| Err(self.document.fault(None, what)))
     }
 
     /// Servers are loaded and commands are timed; no workload fits both.

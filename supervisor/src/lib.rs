@@ -10,6 +10,7 @@
 //! Judges nothing that it sees.
 #![forbid(unsafe_code)]
 
+mod at;
 pub mod binaries;
 pub mod build;
 pub mod cache;
@@ -18,6 +19,7 @@ pub mod companion;
 pub mod cores;
 pub mod difference;
 pub mod document;
+pub mod flow;
 pub mod generator;
 mod listening;
 pub mod live;

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use load::grpc::{self, Source};
 use load::plan::workload::{Data, Order, Pick};
-use load::plan::{Invalid, Step, Target};
+use load::plan::{Invalid, Request, Step, Target};
 use load::protocol::{Call, Http2, Protocol as Spoken};
 use load::{Answer, Plan, Redaction};
 use sha2::{Digest, Sha256};
 use workload::formats::{self, Defaults, Format};
 
+use crate::flow;
 use crate::spoken::Protocol;
 
 /// More steps than so many aren't asked for before the load: each takes a connection of its own.
@@ -43,6 +44,8 @@ pub(crate) struct Wanted<'a> {
     pub protocol: Protocol,
     /// What describes the methods of gRPC calls.
     pub proto: Option<PathBuf>,
+    /// Messages of a WebSocket are binary.
+    pub binary: bool,
 }
 
 /// Requests that differ, and what of them is told.
@@ -89,7 +92,8 @@ impl Mix {
                 (load::plan::Workload::new(vec![step]), Vec::new())
             }
         };
-        made.pick = wanted.pick.unwrap_or(made.pick);
+        let pick = wanted.pick.filter(|_| made.flow.is_none());
+        made.pick = pick.unwrap_or(made.pick);
         made.data = wanted.data.map(|file| Data {
             file: folder.join(file),
             order: wanted.data_order.unwrap_or_default(),
@@ -118,6 +122,22 @@ impl Mix {
         workload
     }
 
+    /// Has `plan` send the requests to its target.
+    pub(crate) fn plan(&self, plan: &mut Plan, is_binary: bool) {
+        calls(plan);
+        messages(plan, is_binary);
+        let workload = self.sent_to(&plan.target);
+        // Each connection of a WebSocket is upgraded with the fields of the file's request.
+        let first = workload.steps.first().filter(|_| workload.flow.is_some());
+        let headers = first.map(|first| first.request.headers.clone());
+        plan.request = Request {
+            method: "GET".to_owned(),
+            headers: headers.unwrap_or_default(),
+            body: Vec::new(),
+        };
+        plan.workload = Some(workload);
+    }
+
     /// The requests in words, for a report. The hash tells whether two reports mean the same ones,
     /// if the same key hides the secrets of both.
     pub(crate) fn words(&self, protocol: Protocol, redaction: &Redaction) -> String {
@@ -129,9 +149,13 @@ impl Mix {
                     Pick::Weighted => " by weight",
                     Pick::Random => " at random",
                 };
+                let what = match self.workload.flow {
+                    Some(_) => "message",
+                    None => "request",
+                };
                 let count = match self.workload.steps.len() {
-                    1 => "1 request".to_owned(),
-                    count => format!("{count} requests"),
+                    1 => format!("1 {what}"),
+                    count => format!("{count} {what}s"),
                 };
                 format!("{count} of {}{pick}", file.display())
             }
@@ -186,6 +210,9 @@ impl Mix {
         ask: impl Fn(&Plan) -> Result<Answer, String>,
         lasting: impl Fn(&str, &[u8]) -> Vec<u8>,
     ) -> Result<Answer, String> {
+        if self.workload.flow.is_some() {
+            return flow::answer(plan, &self.workload, ask);
+        }
         let examples = ::workload::examples(plan, EXAMPLES_MAX).map_err(|bad| bad.to_string())?;
         let (mut first, mut bodies) = (None, Vec::new());
         for example in examples {
@@ -239,15 +266,9 @@ fn of_file(
         )
     })?;
     let read = formats::read(file, format, defaults).map_err(|bad| bad.to_string())?;
-    if read.flow.is_some() {
-        return Err(format!(
-            "{}: the messages of a WebSocket can't be compared yet: send them with `ringside run \
-             --targets`, or compare one message with `protocol = \"websocket\"` and `message`",
-            file.display()
-        ));
-    }
     let mut workload = load::plan::Workload::new(read.steps);
     workload.file = Some(file.to_owned());
+    workload.flow = read.flow;
     Ok((workload, read.notes))
 }
 
@@ -256,6 +277,21 @@ fn alike(made: &load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), String>
     let of_calls = made.steps.iter().any(|step| step.target.is_grpc());
     let file = wanted.targets.map(|file| file.display().to_string());
     let file = file.as_deref().unwrap_or("the workload");
+    match (made.flow.is_some(), wanted.protocol) {
+        (true, Protocol::WebSocket) => return Ok(()),
+        (true, _) => {
+            return Err(format!(
+                "{file} has the messages of a WebSocket: add `protocol = \"websocket\"`"
+            ));
+        }
+        (false, Protocol::WebSocket) => {
+            return Err(format!(
+                "`protocol = \"websocket\"`, but {file} has no `WEBSOCKET` request: write the \
+                 messages below one, or drop `protocol`"
+            ));
+        }
+        (false, _) => {}
+    }
     match (of_calls, wanted.protocol == Protocol::Grpc) {
         (true, false) => Err(format!(
             "{file} has gRPC calls: add `protocol = \"grpc\"` and `proto`"
@@ -284,6 +320,10 @@ fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), 
             (Protocol::Grpc, Some(first)) => {
                 plan = Plan::new(&format!("grpc://localhost{}", first.target.path))?;
                 calls(&mut plan);
+            }
+            (Protocol::WebSocket, Some(first)) => {
+                plan = Plan::new(&format!("ws://localhost{}", first.target.path))?;
+                messages(&mut plan, wanted.binary);
             }
             _ => {}
         }
@@ -314,9 +354,17 @@ fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), 
 }
 
 /// Has a plan of gRPC call what its workload says.
-pub(crate) fn calls(plan: &mut Plan) {
+fn calls(plan: &mut Plan) {
     if let Spoken::Grpc { call, .. } = &mut plan.protocol {
         *call = Call::of_workload(call.deadline_s);
+    }
+}
+
+/// Has a plan of a WebSocket send the messages of its workload.
+fn messages(plan: &mut Plan, is_binary: bool) {
+    if let Spoken::WebSocket { message } = &mut plan.protocol {
+        message.payload.clear();
+        message.binary = is_binary;
     }
 }
 
@@ -330,7 +378,7 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         data,
         // A hash of what describes them is among those of the files that are named.
         methods: _,
-        flow: _,
+        flow,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {
@@ -354,6 +402,9 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         hash.update(format!("{said:?}\n"));
     }
     hash.update(format!("{pick:?}"));
+    if let Some(flow) = flow {
+        hash.update(format!("{flow:?}"));
+    }
     if let Some(data) = data {
         hash.update(format!("{:?}", data.order));
         hash.update(of_contents(&data.file)?);
@@ -473,7 +524,7 @@ mod tests {
             ("path = '/a b'", "have no spaces"),
             (
                 "template = true\nprotocol = 'websocket'",
-                "for http1, http2 and grpc",
+                "for http1, http2 and grpc; the messages",
             ),
         ] {
             let what = read(words, MIX, ROWS).expect_err(words);
@@ -574,13 +625,112 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_follow_each_other_are_refused_with_a_way_out() {
-        let chat = "WEBSOCKET ws://x/\n\na\n=== wait-for-server\nb\n";
-        for words in [BOTH, "targets = 'mix.http'\nprotocol = 'websocket'"] {
-            let what = read(words, chat, ROWS).expect_err(words);
-            let is_named = what.contains("can't be compared yet: send them with `ringside run");
-            assert!(is_named || what.contains("for http1, http2"), "{what}");
+    fn messages_of_a_websocket_go_with_what_they_can_go_with() {
+        let usual = "targets = 'mix.http'\nprotocol = 'websocket'\n";
+        for (words, part) in [
+            (
+                BOTH,
+                "mix.http has the messages of a WebSocket: add `protocol",
+            ),
+            (&*format!("{usual}rate = '5'"), "`rate`: the waits between"),
+            (
+                &*format!("{usual}pipeline = 2"),
+                "`pipeline`: a message waits",
+            ),
+            (
+                &*format!("{usual}keep_alive = false"),
+                "`keep_alive = false` opens",
+            ),
+            (&*format!("{usual}message = 'a'"), "drop `message`"),
+            (&*format!("{usual}method = 'PUT'"), "drop `method`"),
+            (&*format!("{usual}pick = 'random'"), "drop `pick`"),
+            (
+                &*format!("{usual}expect = ['status=200']"),
+                "`expect`: a message has no status",
+            ),
+        ] {
+            let what = read(words, CHAT, ROWS).expect_err(words);
+            assert!(what.contains(part), "{words}: {what}");
         }
+        let what = read(usual, "GET http://x/\n", ROWS).expect_err("no messages");
+        assert!(
+            what.contains("mix.http has no `WEBSOCKET` request"),
+            "{what}"
+        );
+        let told = |chat: &str| {
+            let mix = read(usual, chat, ROWS).unwrap().expect("messages");
+            let words = mix.words(Protocol::WebSocket, &Redaction::default());
+            (words, mix.contents)
+        };
+        let (words, hash) = told(CHAT);
+        let begins = "2 messages of mix.http in turn over WebSocket (red";
+        assert!(words.starts_with(begins), "{words}");
+        let slower = CHAT.replace("wait-for-server", "wait-for-server\n=== wait 1s");
+        assert_ne!(told(&slower).1, hash, "rests are part of it");
+        let more = format!("{usual}expect = ['body~a']\ndata = 'ids.csv'\nbinary = true");
+        let uses = CHAT.replace("text", "{{id}}");
+        assert!(read(&more, &uses, ROWS).unwrap().is_some());
+    }
+
+    const CHAT: &str = "WEBSOCKET ws://elsewhere:9/room?a=b\nX-A: own\n\n\
+                        text\n=== wait-for-server\nlast\n";
+
+    #[test]
+    fn messages_go_to_the_rows_server_and_the_first_is_answered_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = "targets = 'chat.http'\nprotocol = 'websocket'\nheaders = { X-B = 'b' }";
+        let workload: crate::workload::Workload = toml::from_str(words).unwrap();
+        let asked = |chat: &str| {
+            fs::write(folder.path().join("chat.http"), chat).unwrap();
+            let asked = workload.question(folder.path()).unwrap();
+            let at = crate::workload::At {
+                host: None,
+                port: 1234,
+                tls: false,
+                trust: None,
+            };
+            let plan = asked.plan(at).unwrap();
+            plan.validate().unwrap();
+            ::workload::Source::of(&plan).unwrap();
+            (asked.mix.expect("messages"), plan)
+        };
+        let (mix, plan) = asked(&CHAT.replace("text", "text {{seq}}"));
+        let workload = plan.workload.as_ref().unwrap();
+        let server = "ws://127.0.0.1:1234/room?a=b";
+        for target in [&plan.target, &workload.steps[1].target] {
+            assert_eq!(target.url(&Redaction::default()), server);
+        }
+        assert!(workload.flow.is_some());
+        let fields: Vec<&str> = plan
+            .request
+            .headers
+            .iter()
+            .map(|(name, _)| &**name)
+            .collect();
+        assert_eq!(fields, ["X-A", "X-B"]);
+        let ask = |asked: &Plan| {
+            asked.validate().unwrap();
+            let Spoken::WebSocket { message } = &asked.protocol else {
+                panic!("{:?}", asked.protocol);
+            };
+            assert_eq!(asked.request, plan.request);
+            Err(String::from_utf8_lossy(&message.payload).into_owned())
+        };
+        let what = mix.answer(&plan, ask, |_, _| Vec::new()).unwrap_err();
+        assert!(what.starts_with("the message /room#1 ("), "{what}");
+        assert!(what.ends_with(") text 1"), "{what}");
+        let greeted = |_: &Plan| {
+            Ok(Answer {
+                status: 101,
+                body: b"any".to_vec(),
+                ..Answer::default()
+            })
+        };
+        let answer = mix.answer(&plan, greeted, |_, _| Vec::new()).unwrap();
+        assert_eq!((answer.status, &*answer.body), (101, &b""[..]));
+        let (mix, plan) = asked(&CHAT.replace("=== wait-for-server", "==="));
+        let nobody = |_: &Plan| Err("asked".to_owned());
+        assert!(mix.answer(&plan, nobody, |_, _| Vec::new()).is_ok());
     }
 
     #[test]

@@ -9,16 +9,18 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Invalid, Proxy, Request, Script, authenticate};
-use load::protocol::{Http2, Protocol as Spoken, Tls};
+use load::plan::{Expect, Invalid, Proxy, Script, authenticate};
+use load::protocol::{Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
+pub use crate::at::At;
 use crate::document;
-use crate::mix::{Mix, Wanted, calls, of_contents};
+use crate::flow;
+use crate::mix::{Mix, Wanted, of_contents};
 pub use crate::spoken::Protocol;
 pub(crate) use crate::url_path::PAYLOAD;
 pub use crate::url_path::UrlPath;
@@ -32,29 +34,6 @@ pub const WINDOW_MIN: Duration = Duration::from_millis(10);
 /// What is said of a shorter one.
 pub const WINDOW_TOO_SHORT: &str =
     "a window below 10 ms measures only the clock; write it like \"1s\"";
-
-/// Where a subject is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
-    /// Name or address, without brackets; none is this host.
-    pub host: Option<&'a str>,
-    /// Its port.
-    pub port: u16,
-    /// Whether over TLS.
-    pub tls: bool,
-    /// How TLS is used; none accepts any certificate, since subjects make theirs as they start.
-    pub trust: Option<&'a Tls>,
-}
-
-impl At<'_> {
-    /// As it stands in a URL (RFC 3986 §3.2.2).
-    fn authority(self) -> String {
-        match self.host {
-            Some(host) if host.contains(':') => format!("[{host}]:{}", self.port),
-            host => format!("{}:{}", host.unwrap_or("127.0.0.1"), self.port),
-        }
-    }
-}
 
 /// One question to a subject, the same for every exchange of a run; or those of a mix.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +106,12 @@ impl Question {
             self.redaction.path(&self.path),
             self.protocol.name()
         )
+    }
+
+    /// Whether it is the messages of a WebSocket, which follow each other on each connection.
+    pub fn has_flow(&self) -> bool {
+        let mix = self.mix.as_ref();
+        mix.is_some_and(|mix| mix.workload.flow.is_some())
     }
 
     /// Whether its requests may differ.
@@ -222,13 +207,7 @@ impl Question {
         plan.script.clone_from(&self.script);
         self.ways.plan(&mut plan);
         if let Some(mix) = &self.mix {
-            calls(&mut plan);
-            plan.workload = Some(mix.sent_to(&plan.target));
-            plan.request = Request {
-                method: "GET".to_owned(),
-                headers: Vec::new(),
-                body: Vec::new(),
-            };
+            mix.plan(&mut plan, self.ways.binary);
         }
         Ok(plan)
     }
@@ -238,7 +217,9 @@ impl Question {
     fn first_path(&self) -> &str {
         let first = self.mix.as_ref().map(|mix| mix.workload.steps.first());
         match first {
-            Some(Some(first)) if self.protocol == Protocol::Grpc => &first.target.path,
+            Some(Some(first)) if self.protocol == Protocol::Grpc || self.has_flow() => {
+                &first.target.path
+            }
             Some(_) => "/",
             None => &self.path,
         }
@@ -542,10 +523,11 @@ impl Workload {
             data_order: self.data_order,
             protocol: self.protocol,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
+            binary: self.binary,
         };
         let mix = self.is_mixed().then(|| Mix::read(&wanted, folder));
         let mix = mix.transpose()?;
-        Ok(Question {
+        let question = Question {
             named: self.named(message.as_deref(), mix.as_ref(), folder)?,
             mix,
             script: self.script.as_ref().map(|file| Script {
@@ -562,7 +544,25 @@ impl Workload {
             repeat: self.repeat,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             redaction,
-        })
+        };
+        if question.has_flow() {
+            self.check_flow(&question)?;
+        }
+        Ok(question)
+    }
+
+    /// Whether this can send a question whose messages follow each other.
+    fn check_flow(&self, question: &Question) -> Result<(), String> {
+        flow::check(&flow::Beside {
+            message: self.message.is_some(),
+            method: self.method.is_some(),
+            pick: self.pick.is_some(),
+            pipeline: self.pipeline.get(),
+            keep_alive: self.keep_alive,
+            rate: self.rate,
+        })?;
+        let plan = question.plan(At::default())?;
+        plan.validate().map_err(as_key)
     }
 
     /// The fields of every request, with that of `user`, whose password `redaction` learns.
@@ -619,9 +619,10 @@ impl Workload {
         } else {
             let is_http = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
             match self.protocol {
+                Protocol::WebSocket if self.targets.is_some() => return Ok(()),
                 Protocol::WebSocket if self.is_mixed() => {
-                    "requests that differ (`targets`, `template`, `data`) are for http1, http2 and \
-                     grpc"
+                    "`template` and `data` are for http1, http2 and grpc; the messages of a \
+                     WebSocket that differ stand in a file: add `targets`"
                 }
                 Protocol::Grpc if self.is_mixed() && self.repeat > NonZeroU32::MIN => {
                     "`repeat` is about one `message`: where calls differ, write arrays of messages"

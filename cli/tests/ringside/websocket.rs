@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::child::{Server, assert_says, ringside, start, took_place};
+use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, start, took_place};
 use super::peers::{Peer, answers, free_port, from_ci, peer, ready};
 
 /// A library that `.ci/run` installs, and what runs programs that use it.
@@ -183,6 +183,101 @@ fn a_flow_of_messages_ends_with_its_rows() {
     assert_eq!(record["ended_by"], "rows", "{record}");
     assert_eq!(record["messages"]["sent"], 12, "{record}");
     assert_eq!(record["exchanges"]["completed"], 8, "{record}");
+}
+
+/// Two rows of our server, which are sent the messages of `chat.http`.
+fn compared(folder: &Folder, words: &str, sections: &str) -> String {
+    let file = comparison_of_ours(folder, "", "");
+    let rows = ["a", "b"].map(|name| format!("[[rows]]\nname = \"{name}\"\nsubject = \"ours\"\n"));
+    let text = format!(
+        "name = \"test\"\nquestion = \"?\"\nrounds = 2\naa = false\nceiling = false\n{}[workload]\n\
+         targets = \"chat.http\"\nconnections = 2\nsettle = \"50ms\"\nwarm_up = \"50ms\"\n{words}\n\
+         {sections}",
+        rows.concat()
+    );
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn a_flow_of_messages_is_compared_with_figures_for_each() {
+    let folder = Folder::new();
+    let text = "### chat\nWEBSOCKET ws://elsewhere:9/ws\n\n# @name join\n{\"n\": {{seq}}}\n\
+                === wait-for-server\n# @name say\n# @expect body=x\nx\n=== wait-for-server\n\
+                === wait 1ms\n";
+    std::fs::write(folder.path("chat.http"), text).unwrap();
+    let phases = "[[phase]]\nname = \"few\"\nfor = \"60ms\"\nconnections = 1\n\
+                  pass = [\"errors{say}<100%\"]\n[[phase]]\nname = \"more\"\nfor = \"90ms\"\n";
+    let usual = "protocol = \"websocket\"";
+    let out = folder.path("out");
+    let file = compared(&folder, usual, phases);
+    let ended = ringside(&["compare", &file, "-o", &out]);
+    assert!(took_place(ended.code), "{}\n{}", ended.stdout, ended.stderr);
+    let report = ringside(&["report", &out, "--format", "json"]).stdout;
+    assert_says(&report, "2 messages of chat.http in turn over WebSocket");
+    for row in ["a", "b"] {
+        let round = std::fs::read_to_string(format!("{out}/rounds/{row}/001.json")).unwrap();
+        let round: Value = serde_json::from_str(&round).unwrap();
+        let record = &round["record"];
+        assert_eq!(record["exchanges"]["failed"], 0, "{record}");
+        let steps = record["steps"].as_array().unwrap();
+        let names: Vec<_> = steps.iter().map(|step| &step["name"]).collect();
+        assert_eq!(names, ["join", "say"]);
+        let sent = |step: &Value| step["completed"].as_u64().unwrap() > 0;
+        assert!(steps.iter().all(sent), "{record}");
+    }
+    for format in ["text", "markdown", "json", "csv"] {
+        let ended = ringside(&["report", &out, "--format", format]);
+        let is_there = ended.stdout.contains("join") && ended.stdout.contains("say");
+        assert!(is_there, "{format}: {}\n{}", ended.stdout, ended.stderr);
+    }
+    let page = std::fs::read_to_string(format!("{out}/report.html")).unwrap();
+    assert!(page.contains("join"), "{page}");
+}
+
+#[test]
+fn what_a_flow_of_messages_cannot_be_compared_by_is_refused() {
+    let folder = Folder::new();
+    let text = "WEBSOCKET ws://elsewhere:9/ws\n\na\n";
+    std::fs::write(folder.path("chat.http"), text).unwrap();
+    let usual = "protocol = \"websocket\"";
+    let phase = "[[phase]]\nname = \"spike\"\nfor = \"60ms\"\nrate = \"10\"\n";
+    let sweep = "[sweep]\nrate = [\"10\", \"20\"]\n";
+    let judge = "[judge]\nequal_rate = \"auto\"\n";
+    for (words, sections, part) in [
+        (
+            "",
+            "",
+            "chat.http has the messages of a WebSocket: add `protocol",
+        ),
+        (
+            usual,
+            phase,
+            "`rate`: the waits between the messages of a WebSocket",
+        ),
+        (
+            usual,
+            sweep,
+            "`rate`: the waits between the messages of a WebSocket",
+        ),
+        (usual, judge, "`equal_rate` in [judge]: the waits between"),
+    ] {
+        let file = compared(&folder, words, sections);
+        let ended = ringside(&["compare", &file, "-o", &folder.path("refused")]);
+        assert_eq!(ended.code, Some(2), "{part}: {}", ended.stderr);
+        assert_says(&ended.stderr, part);
+    }
+    let file = compared(&folder, usual, "");
+    let ended = ringside(&["capacity", &file, "--slo", "p99<1s"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert_says(&ended.stderr, "so there's no rate to search for");
+    // No server takes an upgrade there, which is found before any load.
+    std::fs::write(folder.path("chat.http"), text.replace("9/ws", "9/")).unwrap();
+    let ended = ringside(&["compare", &file, "-o", &folder.path("none")]);
+    assert_says(
+        &(ended.stdout + &ended.stderr),
+        "refused the WebSocket upgrade",
+    );
 }
 
 #[test]

@@ -162,12 +162,20 @@ pub(crate) fn unlike_a_host(host: &str, port: Option<u16>) -> Option<String> {
     if host.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
         return None;
     }
-    if host.contains(':') {
-        let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
-        let is_address = address.parse::<Ipv6Addr>().is_ok();
-        return (!is_address).then(|| format!("{host} is no IPv6 address"));
-    }
     let in_names = |c: &char| c.is_ascii_alphanumeric() || "-._~%!$&'()*+,;=".contains(*c);
+    if host.contains(':') {
+        let (address, zone) = match host.split_once('%') {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (host, None),
+        };
+        if address.parse::<Ipv6Addr>().is_err() {
+            return Some(format!("{} is no IPv6 address", host.escape_debug()));
+        }
+        let is_zone = |zone: &str| !zone.is_empty() && zone.chars().all(|c| in_names(&c));
+        return zone.filter(|zone| !is_zone(zone)).map(|zone| {
+            format!("{zone:?} is no zone: a zone is an interface's name, as in fe80::1%eth0")
+        });
+    }
     if let Some(other) = host.chars().find(|c| !in_names(c)) {
         return Some(format!(
             "{other:?} can't stand in a host's name; write names of other alphabets in their \
@@ -270,6 +278,9 @@ mod tests {
             ("http://[x]/", "only IPv6 addresses are written in brackets"),
             ("http://[::g]/", "::g is no IPv6 address"),
             ("http://[::1:[]/", "::1:[ is no IPv6 address"),
+            ("http://[::1%]/", r#""" is no zone"#),
+            ("http://[fe80::1%e\r\nx]/", r#""e\r\nx" is no zone"#),
+            ("http://[::\u{5}]/", r"::\u{5} is no IPv6 address"),
             ("http://a[b/", "'[' can't stand in a host's name"),
             ("http://a b/", "' ' can't stand in a host's name"),
             ("http://bücher.example/", "in their ASCII form (xn--…)"),

@@ -26,7 +26,7 @@ use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
 use crate::watchdog::{Hang, Watchdog};
-use crate::worker::{Assignment, EndedBy, Outcome, Worker, sockets_for};
+use crate::worker::{Assignment, EndedBy, Outcome, Worker, pools, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
 use plan::schedule::{Marks, Schedule};
@@ -401,6 +401,8 @@ pub(crate) fn assemble(
     let origins = origins(plan, &outcomes);
     let mut warnings = verdict.warnings;
     warnings.extend(stopped_early(ended_by, &outcomes));
+    warnings.extend(origins.iter().filter_map(away));
+    warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else {
         unreachable!("a plan has at least one thread, and each brings an outcome")
@@ -470,6 +472,20 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         }
     });
     facts.collect()
+}
+
+/// The warning about one of several origins that couldn't be connected to.
+fn away(origin: &Origin) -> Option<String> {
+    let attempts = match origin.failed_attempts {
+        0 => return None,
+        1 => "1 attempt".to_owned(),
+        count => format!("{count} attempts"),
+    };
+    Some(format!(
+        "{} couldn't be connected to at times ({attempts} failed): the figures of its requests say \
+         what that did to them",
+        origin.origin
+    ))
 }
 
 /// The connections to each of several origins.

@@ -50,7 +50,7 @@ pub struct Record<P> {
     /// Completed exchanges per second, counting only those sent before the window ended.
     pub achieved_rate: f64,
     /// How much of the window the server was answering; null if there were too few answers or too
-    /// little time to tell, and in older records.
+    /// little time to tell, where requests go to several servers, and in older records.
     #[serde(default)]
     pub availability: Option<Availability>,
     /// Bytes on the wire inside the window, as the generator saw them.
@@ -393,7 +393,7 @@ pub struct Origin {
     pub asked: u64,
     /// Connections that were set up.
     pub opened: u64,
-    /// Attempts that failed.
+    /// Attempts that failed, whether or not requests failed with them.
     pub failed_attempts: u64,
 }
 

@@ -5,7 +5,7 @@
 //! it. What was answered after the window's end is told apart, further down.
 
 use load::Record;
-use load::plan::{Recorded, Target};
+use load::plan::Target;
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::record::Times;
@@ -23,7 +23,7 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
     let mut text = format!(
         "Running {} @ {}\n  {} threads and {} connections\n",
         asked(record),
-        place(plan),
+        place(record),
         plan.threads,
         plan.connections as usize * record.connections.origins.len().max(1),
     );
@@ -51,14 +51,20 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
 }
 
 /// Where it goes: without a path where requests have paths of their own.
-fn place(plan: &Recorded) -> String {
+fn place(record: &Record) -> String {
+    let plan = &record.plan;
     let origin = |target: &Target| Target {
         path: "/".to_owned(),
         ..target.clone()
     };
-    match plan.workload {
+    let first = match plan.workload {
         Some(_) => origin(&plan.target).url(&plan.redaction),
         None => plan.url(),
+    };
+    match record.connections.origins.len() {
+        0 | 1 => first,
+        2 => format!("{first} and another server"),
+        count => format!("{first} and {} other servers", count - 1),
     }
 }
 

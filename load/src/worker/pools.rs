@@ -3,8 +3,8 @@
 //! Each origin has a *pool* of connections of its own, and all of them are as large. An exchange
 //! goes where its step does: it takes the connection of that pool which has been free for longest,
 //! and where none is free it waits for that pool alone, so that in an open loop an origin which is
-//! slow or away holds up nobody else. In a closed loop the pools share one bound: as many exchanges are under
-//! way in all as the connections of one origin can take.
+//! slow or away holds up nobody else, up to [`PARKED_MAX`]. In a closed loop the pools share one
+//! bound: as many exchanges are under way in all as the connections of one origin can take.
 //!
 //! What waits for an origin that can't be connected to fails with the next attempt to connect that
 //! does, in a closed loop. In an open loop it waits for the origin to come back, as it does where
@@ -25,9 +25,10 @@ use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use crate::waits::{Doing, Watch};
 
-/// The most exchanges of one worker that wait for their origins, and the most bytes that they say.
-/// Past either everybody waits: what is due is handed out no further.
-const PARKED_MAX: usize = 100_000;
+/// The most exchanges of one worker that wait for their origins. Past it everybody waits: what is
+/// due is handed out no further, and the record says so.
+const PARKED_MAX: usize = 1_000_000;
+/// The most bytes of what they say. Past it that is made when they are sent.
 const PARKED_BYTES_MAX: usize = 16 << 20;
 
 /// See the module.
@@ -70,6 +71,19 @@ struct Pool {
 pub(crate) struct Counted {
     pub opened: u64,
     pub failed_attempts: u64,
+    /// So many exchanges waited, this origin's the most of them, that all others had to.
+    pub held_all_up: bool,
+}
+
+/// The warning about a worker that had no room for those who waited.
+pub(crate) fn told<'c>(mut counted: impl Iterator<Item = &'c Counted>) -> Option<String> {
+    counted.any(|one| one.held_all_up).then(|| {
+        format!(
+            "so many requests waited for a server that is too slow or away (more than \
+             {PARKED_MAX} in a thread) that those to other servers had to wait, too: lower the \
+             rate, or load that server in a run of its own"
+        )
+    })
 }
 
 #[derive(Debug)]
@@ -125,7 +139,7 @@ impl Pools {
 
     /// Whether so many wait that what is due waits as well.
     pub(super) fn is_full(&self) -> bool {
-        self.parked >= PARKED_MAX || self.parked_bytes >= PARKED_BYTES_MAX
+        self.parked >= PARKED_MAX || self.deals_once && self.parked_bytes >= PARKED_BYTES_MAX
     }
 
     /// What was counted of each.
@@ -259,6 +273,15 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// There is no room for another exchange that waits.
+    #[cold]
+    fn note_full(&mut self) {
+        let pools = self.pools.iter_mut().flat_map(|pools| &mut pools.pools);
+        if let Some(longest) = pools.max_by_key(|pool| pool.parked.len()) {
+            longest.counted.held_all_up = true;
+        }
+    }
+
     /// Whether exchanges wait for a connection of this pool.
     fn waits_for(&self, pool: usize) -> bool {
         let pool = self.pools.as_ref().and_then(|pools| pools.pools.get(pool));
@@ -275,7 +298,11 @@ impl<D: Driver> Worker<'_, D> {
         let pools = self.pools.as_ref()?;
         if self.assignment.marks.is_some() {
             let intended = self.due.filter(|due| *due <= now)?;
-            if pools.is_full() || !self.has_request() {
+            if pools.is_full() {
+                self.note_full();
+                return None;
+            }
+            if !self.has_request() {
                 return None;
             }
             self.recorder.fell_due(intended);
@@ -334,7 +361,11 @@ impl<D: Driver> Worker<'_, D> {
 
     /// No connection of its pool is free: what an exchange says waits with it.
     fn park(&mut self, pool: usize, exchange: Exchange, now: Time) {
-        let maker = self.maker.as_mut();
+        let keeps = self
+            .pools
+            .as_ref()
+            .is_some_and(|pools| pools.deals_once || pools.parked_bytes < PARKED_BYTES_MAX);
+        let maker = self.maker.as_mut().filter(|_| keeps);
         let made = maker.map(|maker| maker.take(exchange.step()));
         if let Some(pools) = &mut self.pools {
             pools.pools[pool].blocked_at = now;

@@ -251,6 +251,15 @@ impl<'s> Collector<'s> {
         }
     }
 
+    /// Notes that what looks like a template in a body of vegeta's isn't one.
+    pub(super) fn note_literal(&mut self, line: usize, body: Option<&Body>) {
+        if body.is_some_and(|body| template::looks_like_one(&body.bytes)) {
+            let what = "the {{…}} in this body is sent as it is, since bodies in vegeta's formats \
+                        have no templates; to have it filled in, write the request in a .http file";
+            self.note(line, "braces", what);
+        }
+    }
+
     /// Adds a request, with the defaults where it has nothing of its own.
     pub(super) fn add(&mut self, draft: Draft) -> Result<(), Invalid> {
         let line = draft.line;

@@ -48,6 +48,18 @@ pub(super) fn has_braces(text: &[u8]) -> bool {
     find(text, b"{{").is_some()
 }
 
+/// Whether a text that has no templates has what would be one elsewhere: a name in braces.
+pub(super) fn looks_like_one(text: &[u8]) -> bool {
+    has_braces(text)
+        && pieces(text).any(|piece| match piece {
+            Piece::Template(inner) => {
+                let first = inner.trim_ascii_start().first();
+                first.is_some_and(|byte| byte.is_ascii_alphabetic() || b"$_".contains(byte))
+            }
+            Piece::Text(_) | Piece::Unclosed(_) => false,
+        })
+}
+
 /// Where two or more bytes stand first.
 pub(super) fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
     text.windows(sought.len())
@@ -58,6 +70,26 @@ pub(super) fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
 mod tests {
     use super::Piece::{Template, Text, Unclosed};
     use super::*;
+
+    #[test]
+    fn a_name_in_braces_looks_like_a_template() {
+        let table = [
+            ("Hello {{world}}!", true),
+            ("{\"a\":\"{{ $uuid }}\"}", true),
+            ("{{random 1 9}}", true),
+            ("{{_id}}", true),
+            ("", false),
+            ("{\"a\":{\"b\":{}}}", false),
+            ("{{ }}", false),
+            ("{{{}}}", false),
+            ("{{1}}", false),
+            ("{{a", false),
+            ("\\{{a}}", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(looks_like_one(text.as_bytes()), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_text_is_cut_where_templates_are() {

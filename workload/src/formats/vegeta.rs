@@ -98,6 +98,7 @@ fn rest<'s>(
                 bytes: bytes.map_err(|what| mistake(&what))?,
                 is_template: false,
             });
+            collector.note_literal(line.number, draft.body.as_ref());
             break;
         }
         if begins_request(text) {

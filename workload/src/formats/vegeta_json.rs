@@ -19,6 +19,7 @@ pub(super) fn parse(source: &Source<'_>, defaults: &Defaults) -> Result<Targets,
         }
         let text = source.text(line)?;
         let draft = target(text, defaults).map_err(|what| source.mistake(line.number, what))?;
+        collector.note_literal(line.number, draft.body.as_ref());
         collector.add(Draft {
             line: line.number,
             ..draft

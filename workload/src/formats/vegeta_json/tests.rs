@@ -26,6 +26,22 @@ fn what_vegeta_reads_is_read() {
         .filter_map(|step| step.at.as_deref())
         .collect();
     assert_eq!(places, ["a.x:3", "a.x:5", "a.x:6"]);
+    assert_eq!(targets.notes, [""; 0]);
+}
+
+#[test]
+fn what_looks_like_a_template_in_a_body_is_noted_and_sent_as_it_is() {
+    let text = "{\"method\":\"POST\",\"url\":\"http://x/\",\"body\":\"e3thfX0=\"}";
+    let targets = read(text).unwrap();
+    assert_eq!(shown(&targets.steps[0]), "\"POST /\" 1 POST http://x/ \"{{a}}\"");
+    assert!(!targets.steps[0].body_is_template);
+    assert_eq!(
+        targets.notes,
+        [
+            "a.x:1: the {{…}} in this body is sent as it is, since bodies in vegeta's formats \
+             have no templates; to have it filled in, write the request in a .http file"
+        ]
+    );
 }
 
 const MISTAKES: &[(&str, &str)] = &[

@@ -162,6 +162,12 @@ impl Labels {
                 self.weight = Some((weight, line));
             }
             "expect" => {
+                if template::looks_like_one(value.as_bytes()) {
+                    let what = "expectations are constant: variables and {{templates}} aren't \
+                                filled in; write what is the same in each answer, such as \
+                                `json:$.id`";
+                    return Err(source.mistake(line, what));
+                }
                 let expect = value.parse();
                 let expect = expect.map_err(|Invalid(what)| source.mistake(line, what))?;
                 self.expect.push((expect, line));

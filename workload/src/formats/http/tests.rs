@@ -539,6 +539,15 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("# @expect status=20\nhttp://x/", "1: \"20\" isn't a status"),
     (
+        "@page = 1\n# @expect body={{page}}\nhttp://x/",
+        "2: expectations are constant: variables and {{templates}} aren't filled in; write what \
+         is the same in each answer, such as `json:$.id`",
+    ),
+    (
+        "http://x/\n# @expect header:a~{{ $uuid }}\nA: b",
+        "2: expectations are constant",
+    ),
+    (
         "@a\nhttp://x/",
         "1: this line begins with @, but defines nothing",
     ),

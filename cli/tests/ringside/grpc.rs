@@ -269,6 +269,10 @@ fn a_server_without_reflection_is_told_from_one_that_has_no_such_service() {
         &[&url],
         "doesn't support reflection: describe its services with --proto",
     );
+    let folder = Folder::new();
+    let file = folder.write("mix.http", &format!("# a\nGRPC {url}\n"));
+    let expected = format!("mix.http:2: grpc://127.0.0.1:{port}/: the server doesn't support");
+    fails(&["--targets", &file], &expected);
 }
 
 #[test]
@@ -287,6 +291,11 @@ fn a_server_that_does_not_speak_grpc_is_told_so() {
     fails(
         &[&url],
         "speaks HTTP/2 but not gRPC: it answers with status 404",
+    );
+    let file = folder.write("mix.http", &format!("# a\nGRPC {url}\n"));
+    fails(
+        &["--targets", &file],
+        &format!("mix.http:2: grpc://127.0.0.1:{port}/"),
     );
     let (code, record) = record("auto", &url, &["-n", "4", "--proto", &proto()]);
     assert_eq!(code, Some(1), "{record}");

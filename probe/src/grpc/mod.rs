@@ -11,7 +11,7 @@ mod json;
 mod mix;
 mod reflection;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use measure::foreign::Foreign;
@@ -182,18 +182,34 @@ fn pool(
         } => Ok(descriptors::compile(files, import_paths)?),
         Source::Protoset(file) => Ok(descriptors::read_set(file)?),
         Source::Reflection => {
-            let server =
-                Reflection::new(contact).map_err(|error| crate::corrected(contact, error))?;
-            let mut services = BTreeSet::new();
+            let first = wanted.first().map_or("", |one| &one.place);
+            let server = Reflection::new(contact)
+                .map_err(|error| placed(first, crate::corrected(contact, error)))?;
+            let mut services = BTreeMap::new();
             for one in wanted {
                 let service = split(one.path).map_or("", |(service, _)| service);
                 if !server.services.iter().any(|name| name == service) {
                     return Err(one.no_service(server.services).into());
                 }
-                services.insert(service);
+                services.entry(service).or_insert(&*one.place);
             }
-            server.describe(services)
+            let described = server.describe(services.keys().copied());
+            described.map_err(|unfit| {
+                let service = unfit.service.as_deref();
+                let place = service.and_then(|service| services.get(service));
+                placed(place.unwrap_or(&first), unfit.error)
+            })
         }
+    }
+}
+
+/// An error of what was said about the descriptions, with the place of the call that takes them. A
+/// server that can't be reached isn't the call's fault, and is named as ever.
+fn placed(place: &str, error: LoadError) -> LoadError {
+    match error {
+        LoadError::Probe(text) => LoadError::Probe(format!("{place}{text}")),
+        LoadError::Invalid(text) => LoadError::Invalid(format!("{place}{text}")),
+        other => other,
     }
 }
 
@@ -228,9 +244,9 @@ impl Wanted<'_> {
             place,
         } = self;
         if known.is_empty() {
-            return Invalid(
-                "it doesn't define any services: give another file with --proto".into(),
-            );
+            return Invalid(format!(
+                "{place}the descriptions don't define any services: give another file with --proto"
+            ));
         }
         Invalid(match split(path) {
             Some((service, _)) => format!(

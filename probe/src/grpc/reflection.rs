@@ -23,6 +23,20 @@ const ROUNDS_MAX: usize = 64;
 /// Puts all questions in one call. `None` where the server does not know them.
 type Asking = dyn Fn(Vec<Question>) -> Result<Option<Vec<Answer>>, LoadError>;
 
+/// Why a server's descriptions can't be used.
+pub(super) struct Unfit {
+    /// The service that it doesn't describe, if it's about one.
+    pub(super) service: Option<String>,
+    pub(super) error: LoadError,
+}
+
+impl From<LoadError> for Unfit {
+    fn from(error: LoadError) -> Unfit {
+        let service = None;
+        Unfit { service, error }
+    }
+}
+
 /// A server that describes its own services.
 pub(super) struct Reflection {
     ask: Box<Asking>,
@@ -61,7 +75,7 @@ impl Reflection {
     pub(super) fn describe<'s>(
         &self,
         services: impl IntoIterator<Item = &'s str>,
-    ) -> Result<DescriptorPool, LoadError> {
+    ) -> Result<DescriptorPool, Unfit> {
         let mut files = BTreeMap::new();
         let names: Vec<&str> = services.into_iter().collect();
         let service = names.join(" and ");
@@ -74,13 +88,15 @@ impl Reflection {
             if missing.is_empty() {
                 return descriptors::pool(files).map_err(|Invalid(why)| {
                     self.unfit(&format!("describes {service}, but {why}"))
+                        .into()
                 });
             }
             questions = missing.into_iter().map(Question::FileByFilename).collect();
         }
         Err(self.unfit(&format!(
             "describes {service} in files whose imports are nested more than {ROUNDS_MAX} deep"
-        )))
+        ))
+        .into())
     }
 
     /// Asks for files, and adds what is answered.
@@ -88,13 +104,14 @@ impl Reflection {
         &self,
         questions: Vec<Question>,
         files: &mut BTreeMap<String, FileDescriptorProto>,
-    ) -> Result<(), LoadError> {
-        let count = questions.len();
+    ) -> Result<(), Unfit> {
+        let asked = questions.clone();
         let answers = (self.ask)(questions)?.unwrap_or_default();
-        if answers.len() < count {
-            return Err(self.unfit("left a request unanswered"));
+        if answers.len() < asked.len() {
+            return Err(self.unfit("left a request unanswered").into());
         }
-        for answer in answers {
+        // Answers come in the order of the questions (reflection.proto).
+        for (answer, question) in answers.into_iter().zip(asked) {
             match answer {
                 Answer::Files(found) => {
                     for bytes in found.file_descriptor_proto {
@@ -104,10 +121,18 @@ impl Reflection {
                     }
                 }
                 Answer::Refusal(refusal) => {
-                    let why = format!("doesn't describe it ({})", refusal.error_message);
-                    return Err(self.unfit(&why));
+                    let (service, name) = match question {
+                        Question::FileContainingSymbol(name) => (Some(name.clone()), name),
+                        Question::FileByFilename(name) => (None, name),
+                        Question::ListServices(_) => (None, "its services".to_owned()),
+                    };
+                    let why = format!("doesn't describe {name} ({})", refusal.error_message);
+                    let error = self.unfit(&why);
+                    return Err(Unfit { service, error });
                 }
-                Answer::Services(_) => return Err(self.unfit("answered a different request")),
+                Answer::Services(_) => {
+                    return Err(self.unfit("answered a different request").into());
+                }
             }
         }
         Ok(())
@@ -267,7 +292,7 @@ mod tests {
             });
             found.collect()
         });
-        let pool = one.describe(["p0", "p1"]).unwrap();
+        let pool = one.describe(["p0", "p1"]).ok().unwrap();
         assert_eq!((pool.files().count(), calls.get()), (2, 1));
     }
 
@@ -298,7 +323,7 @@ mod tests {
     fn a_server_that_brings_one_file_at_a_time_is_asked_for_the_imports() {
         let mut files = chain(3);
         files[3].dependency = vec!["google/protobuf/timestamp.proto".into()];
-        let pool = server(&files).describe(["p0"]).unwrap();
+        let pool = server(&files).describe(["p0"]).ok().unwrap();
         let names = pool.files().map(|file| file.name().to_owned());
         let names: Vec<String> = names.collect();
         for name in ["0.proto", "3.proto", "google/protobuf/timestamp.proto"] {
@@ -317,11 +342,11 @@ mod tests {
         let mut contradiction = file(0, &[]);
         contradiction.message_type = vec![Default::default(), Default::default()];
         let table = [
-            (server(&chain(2)), "p9", "doesn't describe it (not here)"),
+            (server(&chain(2)), "p9", "doesn't describe p9 (not here)"),
             (
                 server(&chain(2)[..1]),
                 "p0",
-                "doesn't describe it (not here)",
+                "doesn't describe 1.proto (not here)",
             ),
             (
                 server(&chain(ROUNDS_MAX + 1)),
@@ -338,7 +363,10 @@ mod tests {
             (answering(|_| Vec::new()), "p0", "left a request unanswered"),
         ];
         for (server, service, part) in table {
-            let text = server.describe([service]).unwrap_err().to_string();
+            let unfit = server.describe([service]).err().unwrap();
+            let is_about_it = part.contains(&format!("describe {service} "));
+            assert_eq!(unfit.service.as_deref(), is_about_it.then_some(service));
+            let text = unfit.error.to_string();
             assert!(text.contains(part), "{text}");
             assert!(
                 text.starts_with("grpc://x:1/: ") && text.contains("--proto"),

@@ -272,7 +272,7 @@ fn a_body_of_a_mix_is_told_its_place_and_its_values_only_where_nobody_filled_the
 
 #[test]
 fn the_methods_of_a_mix_are_found_and_what_is_not_there_says_where_it_is_called() {
-    let describe = |paths: &[&str], headers: &[(&str, &str)]| {
+    let describe = |file: &str, paths: &[&str], headers: &[(&str, &str)]| {
         let mut plan = Plan::new("grpc://localhost:1/zoo.v1.Zoo/Feed").unwrap();
         let steps = (1..).zip(paths).map(|(line, path)| plan::Step {
             name: String::new(),
@@ -289,8 +289,12 @@ fn the_methods_of_a_mix_are_found_and_what_is_not_there_says_where_it_is_called(
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         plan.workload = Some(workload);
-        describe(&plan, &proto("zoo.proto")).map_err(|error| error.to_string())
+        describe(&plan, &proto(file)).map_err(|error| error.to_string())
     };
+    let text = describe("animal.proto", &["zoo.v1.Zoo/Feed"], &[]).unwrap_err();
+    let expected = "a.http:1: the descriptions don't define any services: give another file with";
+    assert!(text.starts_with(expected), "{text}");
+    let describe = |paths: &[&str], headers: &[_]| describe("zoo.proto", paths, headers);
     let paths = ["zoo.v1.Zoo/Feed", "zoo.v1.Zoo/Talk", "zoo.v1.Zoo/Feed"];
     let methods = describe(&paths, &[("a", "{{b}}")]).unwrap();
     let kind = |path: &str| methods.of(path).map(|method| method.kind());
@@ -379,7 +383,7 @@ fn what_does_not_exist_is_answered_with_what_does_the_nearest_first() {
         assert!(text.contains(part), "{path}: {text}");
     }
     let text = found("a.B/C", &proto("animal.proto")).unwrap_err();
-    assert!(text.contains("doesn't define any services"), "{text}");
+    assert!(text.contains("don't define any services"), "{text}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use load::Redaction;
 use load::protocol::Tls;
 use report::Look;
 use studies::{Swept, trials};
+use workload::formats::Format;
 
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
@@ -190,6 +191,11 @@ fn without_servers(arguments: &Compare) -> Result<(), Failure> {
     let flags = [
         ("--path", arguments.path.is_some(), "`path` in [workload]"),
         (
+            "--targets",
+            arguments.targets.is_some(),
+            "`targets` in [workload]",
+        ),
+        (
             "--connections",
             arguments.connections.is_some(),
             "`connections` in [workload]",
@@ -238,6 +244,7 @@ fn made(
         path,
         connections: arguments.connections,
         any_answer: arguments.any_answer,
+        targets: arguments.targets.as_deref().map(targets).transpose()?,
     };
     let started_with = check::Options {
         ringside: options.ringside.clone(),
@@ -266,6 +273,22 @@ fn made(
             text: "stopped before anything was measured".to_owned(),
         },
     })
+}
+
+/// The path of a file of targets, from the root: the comparison that is made of it stands nowhere.
+fn targets(file: &Path) -> Result<String, Failure> {
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("--targets {}: {why}", file.display()))
+    };
+    if Format::of_file(file).is_none() {
+        return Err(refused(
+            &"its name doesn't say which format it has; call it .http, .txt for vegeta's targets, \
+              or .json for those in JSON",
+        ));
+    }
+    let whole = file.canonicalize().map_err(|error| refused(&error))?;
+    let text = whole.to_str().map(str::to_owned);
+    text.ok_or_else(|| refused(&"the path isn't UTF-8; rename it"))
 }
 
 /// What a refusal says, which may quote the paths that were given, without their secrets.

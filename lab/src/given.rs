@@ -53,6 +53,8 @@ pub struct Given {
     pub connections: Option<u32>,
     /// They may answer differently.
     pub any_answer: bool,
+    /// A file of requests that differ, which the load sends in the place of the path: a whole path.
+    pub targets: Option<String>,
 }
 
 /// A comparison that nobody has written down.
@@ -323,10 +325,13 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     let _ = writeln!(
         text,
         "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\nequal_rate = \"auto\"\n\n\
-         [workload]\npath = {}\nsettle = \"100ms\"\nwindow = \"350ms\"",
+         [workload]\n{}\nsettle = \"100ms\"\nwindow = \"350ms\"",
         quoted(&names.join("-")),
         rounds(names.len()),
-        quoted(&wanted[0].path),
+        match &given.targets {
+            Some(file) => format!("targets = {}", quoted(file)),
+            None => format!("path = {}", quoted(&wanted[0].path)),
+        },
     );
     if let Some(connections) = given.connections {
         let _ = writeln!(text, "connections = {connections}");
@@ -334,7 +339,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     for one in wanted {
         let (name, path) = (quoted(&one.name), quoted(&one.path));
         let _ = writeln!(text, "\n[[rows]]\nname = {name}\nsubject = {name}");
-        if one.path != wanted[0].path {
+        if one.path != wanted[0].path && given.targets.is_none() {
             let _ = writeln!(text, "workload = {{ path = {path} }}");
         }
     }

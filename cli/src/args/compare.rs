@@ -53,6 +53,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
 
+    /// With --start or --url: send the requests in FILE to each server (.http, or vegeta's targets);
+    /// --path is asked for once, to see that it's there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) targets: Option<PathBuf>,
+
     /// With --start or --url: number of connections [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,

@@ -107,6 +107,42 @@ fn two_urls_are_compared_in_the_hosts_network_with_the_processes_that_listen_the
 }
 
 #[test]
+fn servers_without_a_file_are_sent_the_requests_of_one() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let (a, b) = (one.at("/"), two.at("/bytes/5"));
+    let mix = "### json\nGET http://localhost/json\n### echo\nPOST http://localhost/echo\n\nhi\n";
+    folder.write("mix.http", mix);
+    let words = ["--url", &a, "--url", &b, "--any-answer"];
+    let words = [&words[..], &["--targets", "mix.http"], &SHORT].concat();
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let text = fs::read_to_string(folder.path("out/comparison.toml")).unwrap_or_default();
+    assert!(!text.contains("path ="), "{text}");
+    for name in ["json", "echo"] {
+        assert_says(&ended.stdout, name);
+        let round = read(&folder, &format!("out/rounds/{}/002.json", row(&two.url)));
+        let record = round.to_string();
+        assert_says(&record, &format!("\"name\":\"{name}\""));
+    }
+    folder.write("mix.http", "GET http://localhost/a b\n");
+    folder.write("mix", mix);
+    for (file, expected) in [
+        ("none.http", "--targets none.http: No such file"),
+        (
+            "mix",
+            "--targets mix: its name doesn't say which format it has",
+        ),
+        ("mix.http", "mix.http:1: "),
+    ] {
+        let words = ["--url", &a, "--url", &a, "--targets", file];
+        let ended = compare(&folder, &words);
+        assert_eq!(ended.code, Some(2), "{}\n{}", ended.stdout, ended.stderr);
+        assert_says(&ended.stderr, expected);
+    }
+}
+
+#[test]
 fn a_running_server_is_the_baseline_of_a_command_where_it_is_typed_first() {
     let folder = Folder::new();
     program(&folder, "v2", &format!("nproc > cores\n{SERVES}"));

@@ -93,10 +93,11 @@ impl Reflection {
             }
             questions = missing.into_iter().map(Question::FileByFilename).collect();
         }
-        Err(self.unfit(&format!(
-            "describes {service} in files whose imports are nested more than {ROUNDS_MAX} deep"
-        ))
-        .into())
+        Err(self
+            .unfit(&format!(
+                "describes {service} in files whose imports are nested more than {ROUNDS_MAX} deep"
+            ))
+            .into())
     }
 
     /// Asks for files, and adds what is answered.

@@ -20,7 +20,11 @@ Routes:
   /burn/N         an answer after N turns of an arithmetic loop
   /metrics        what it has counted, in Prometheus' text format
   /ws             WebSocket: each message comes back
-  gRPC            ringside.Echo, health, reflection, grpc.testing.TestService
+gRPC services, as in grpc://127.0.0.1:8080/ringside.Echo/Echo; reflection describes them:
+  ringside.Echo             Echo, EchoClientStream, EchoServerStream, EchoBidirectional
+  grpc.health.v1.Health     Check, List, Watch (which doesn't end)
+  grpc.testing.TestService  EmptyCall, UnaryCall, CacheableUnaryCall, StreamingOutputCall,
+                            StreamingInputCall, FullDuplexCall, HalfDuplexCall, UnimplementedCall
 Faults, for testing clients:
   /stall          never answers             /reset          a reset instead of an answer
   /truncate       half an answer            /slow/10ms      an answer byte by byte

@@ -172,6 +172,33 @@ impl Replies {
 mod tests {
     use super::*;
 
+    /// What users read: of the help the part of `serve`.
+    const HELP: &str = include_str!("../../../docs/src/reference/help.md");
+    const GUIDE: &str = include_str!("../../../docs/src/guides/serve.md");
+
+    #[test]
+    fn the_help_and_the_guide_list_every_service_with_its_methods() {
+        let (_, of_serve) = HELP.split_once("\n## serve\n").unwrap();
+        let of_serve = of_serve.split("\n## ").next().unwrap();
+        let words = |text: &'static str| -> Vec<&str> {
+            let is_of_it = |c: char| c.is_alphanumeric() || c == '.';
+            text.split(|c| !is_of_it(c)).collect()
+        };
+        for (page, words) in [("help", words(of_serve)), ("guide", words(GUIDE))] {
+            for method in &METHODS {
+                let mut parts = method.path.trim_start_matches('/').split('/');
+                if method.path.starts_with("/grpc.reflection.") {
+                    continue;
+                }
+                assert!(
+                    parts.all(|part| words.contains(&part)),
+                    "{page}: {}",
+                    method.path
+                );
+            }
+        }
+    }
+
     #[test]
     fn every_method_that_can_be_called_is_described_and_the_other_way_round() {
         let mut described = reflection::methods();

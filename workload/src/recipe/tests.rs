@@ -540,6 +540,7 @@ fn the_examples_of_the_references_become_requests() {
     let references = [
         include_str!("../../../docs/src/reference/templates.md"),
         include_str!("../../../docs/src/reference/targets.md"),
+        include_str!("../../../docs/src/guides/serve.md"),
     ];
     let own = "```http\nPOST http://h/{{random 1 1}}/\\{{a}}?b={{pick 'c d'}}\n\
                X: \\{{a}}{{seq}}\n\n{{pick '\"'}}\n```";

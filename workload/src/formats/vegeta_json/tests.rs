@@ -33,7 +33,10 @@ fn what_vegeta_reads_is_read() {
 fn what_looks_like_a_template_in_a_body_is_noted_and_sent_as_it_is() {
     let text = "{\"method\":\"POST\",\"url\":\"http://x/\",\"body\":\"e3thfX0=\"}";
     let targets = read(text).unwrap();
-    assert_eq!(shown(&targets.steps[0]), "\"POST /\" 1 POST http://x/ \"{{a}}\"");
+    assert_eq!(
+        shown(&targets.steps[0]),
+        "\"POST /\" 1 POST http://x/ \"{{a}}\""
+    );
     assert!(!targets.steps[0].body_is_template);
     assert_eq!(
         targets.notes,

@@ -50,6 +50,16 @@ impl Coding {
         coding
     }
 
+    /// Whether these fields of an answer say that its body is coded, in whatever way.
+    pub(crate) fn is_named<'f>(mut fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> bool {
+        fields.any(|(name, value)| {
+            let value = value.trim_ascii();
+            name.eq_ignore_ascii_case(b"content-encoding")
+                && !value.is_empty()
+                && !value.eq_ignore_ascii_case(b"identity")
+        })
+    }
+
     /// Appends what a body becomes to an empty buffer, up to so many bytes.
     pub(crate) fn decode(
         self,

@@ -99,11 +99,22 @@ pub(crate) struct Look {
     /// The body is kept, in this.
     gathers: bool,
     coding: Coding,
+    /// It is coded, and looked into as it came.
+    is_coded: bool,
     body: Vec<u8>,
     /// There was more of it than is kept.
     is_long: bool,
     /// The answer as it is kept for whoever asks for all of it.
     pub(crate) whole: Option<Box<Whole>>,
+}
+
+/// How a body is looked into.
+#[derive(Clone, Copy, Debug, Default)]
+struct Looked {
+    /// There is more of it than was kept.
+    is_long: bool,
+    /// It is coded, and stays so.
+    is_coded: bool,
 }
 
 /// What the owner of sessions has for what they expect.
@@ -135,9 +146,11 @@ enum Came {
     Body,
     NoBody,
     LongBody,
-    /// A body that can't be decompressed, or in a way that we don't know.
+    /// A body that can't be decompressed, or in a way that we don't know, or that nobody asked to
+    /// be.
     BrokenCoding,
     UnknownCoding,
+    Coded,
     /// Another value of JSON, none, or what is no JSON.
     Json,
     NoValue,
@@ -310,7 +323,7 @@ impl Expecting {
             Err(Undecoded::Unknown) => Some(Came::UnknownCoding),
         };
         let verdict = match came {
-            None => self.body(set, &plain, false),
+            None => self.body(set, &plain, Looked::default()),
             Some(came) => {
                 let first = self.rules.sets[set as usize].bodies.first().copied();
                 self.unmet(first.unwrap_or_default(), came, b"")
@@ -322,7 +335,7 @@ impl Expecting {
     }
 
     /// What its body says of an answer.
-    fn body(&mut self, set: u32, body: &[u8], is_long: bool) -> Verdict {
+    fn body(&mut self, set: u32, body: &[u8], Looked { is_long, is_coded }: Looked) -> Verdict {
         let rules = Arc::clone(&self.rules);
         let set = &rules.sets[set as usize];
         let value: Option<Value> = match set.has_json && !is_long {
@@ -337,6 +350,9 @@ impl Expecting {
             match (&one.rule, &value) {
                 (Rule::Body(is), _) if holds(is, body) => {}
                 (_, None) if body.is_empty() => return self.unmet(index, Came::NoBody, b""),
+                (Rule::Body(_) | Rule::Json { .. }, None) if is_coded => {
+                    return self.unmet(index, Came::Coded, b"");
+                }
                 (Rule::Body(_), _) => return self.unmet(index, Came::Body, body),
                 (Rule::Json { path, is }, Some(value)) => {
                     let found = path.query(value).all();
@@ -413,9 +429,10 @@ impl Look {
         let rules = &expecting.rules;
         (self.set, self.is_long) = (rules.set_of(step), false);
         let asks = !rules.sets[self.set as usize].bodies.is_empty();
-        self.coding = match asks && rules.compressed {
-            true => Coding::of(fields()),
-            false => Coding::None,
+        (self.coding, self.is_coded) = match (asks, rules.compressed) {
+            (true, true) => (Coding::of(fields()), false),
+            (true, false) => (Coding::None, Coding::is_named(fields())),
+            (false, _) => (Coding::None, false),
         };
         self.verdict = expecting.head((self.set, self.status), &fields);
         self.gathers = asks && self.verdict == Verdict::Met;
@@ -448,7 +465,10 @@ impl Look {
         if self.gathers {
             let is_plain = self.coding == Coding::None || self.is_long || self.body.is_empty();
             self.verdict = match is_plain {
-                true => expecting.body(self.set, &self.body, self.is_long),
+                true => {
+                    let (is_long, is_coded) = (self.is_long, self.is_coded);
+                    expecting.body(self.set, &self.body, Looked { is_long, is_coded })
+                }
                 false => expecting.compressed_body(self.set, self.coding, &self.body),
             };
             self.gathers = false;
@@ -524,6 +544,9 @@ impl Example {
             Came::UnknownCoding => {
                 "a body that is compressed in another way than gzip or deflate".to_owned()
             }
+            Came::Coded => "a body that is compressed; --compressed asks for gzip or deflate, and \
+                            decodes it"
+                .to_owned(),
             Came::Json => line("a value without a line to show"),
             Came::NoValue => "no such value".to_owned(),
             Came::NoJson => format!("not JSON: {}", line("a body without a line to show")),

@@ -434,9 +434,22 @@ fn a_compressed_body_is_looked_into_where_it_was_asked_for() {
     }
     let told = came(true, "body~x", &said("gzip", &bomb)).unwrap();
     assert!(told.starts_with("a body of more than 1 MiB"), "{told}");
-    // Without the flag it is looked into as it came; what is shown is to be read all the same.
-    let told = came(false, "body~ok", &said("gzip", &json));
-    assert_eq!(told.as_deref(), Some(r#"{"ok": "ja"}"#));
+    // Without the flag it is looked into as it came.
+    let flag = "a body that is compressed; --compressed asks for gzip or deflate, and decodes it";
+    let broken = b"\x1b\x05\x00x";
+    for (rule, answer, expected) in [
+        ("body~ok", said("gzip", &json), Some(flag)),
+        ("json:$.ok=ja", said("gzip", &json), Some(flag)),
+        ("json:$.ok=ja", said("br", broken), Some(flag)),
+        ("json:$.ok=ja", said("ZSTD", broken), Some(flag)),
+        ("json:$.ok=ja", said("br", b""), Some("no body")),
+        ("json:$.ok=ja", said("Identity", b"x"), Some("not JSON: x")),
+        ("json:$.ok", said("br", br#"{"ok": "ja"}"#), None),
+        ("body~x", said("br", broken), None),
+        ("body~x", said("gzip", b"Hello"), Some(flag)),
+    ] {
+        assert_eq!(came(false, rule, &answer).as_deref(), expected, "{rule}");
+    }
 }
 
 fn gzip(text: &[u8]) -> Vec<u8> {

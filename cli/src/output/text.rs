@@ -275,9 +275,9 @@ fn told_unmet(unmet: &Unmet) -> String {
     let step = step
         .as_ref()
         .map(|step| format!("{}: ", Foreign::new(step)));
-    let came = came.as_ref().map(|came| format!(", got {came}"));
+    let came = came.as_ref().map(|came| format!(", e.g. got {came}"));
     let (step, came) = (step.unwrap_or_default(), came.unwrap_or_default());
-    format!("    {step}expected {expected}{came} ({failed})\n")
+    format!("    {step}expected {expected} ({failed}){came}\n")
 }
 
 /// What was followed; nothing where nothing was.
@@ -600,8 +600,8 @@ pub(super) mod tests {
             unmet("status=201", Some("create"), None),
         ];
         let told = text(&record, false, Paint::PLAIN);
-        let lines = "\n    expected json:$.ok=true, got false (3)\n    create: expected status=201 \
-                     (3)\n";
+        let lines = "\n    expected json:$.ok=true (3), e.g. got false\n    create: expected \
+                     status=201 (3)\n";
         assert!(told.contains(lines), "{told}");
     }
 

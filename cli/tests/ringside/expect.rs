@@ -22,12 +22,12 @@ fn an_answer_that_is_not_as_expected_fails_and_the_report_says_why() {
         let ended = run(&["status=2xx", "body~no such text"]);
         assert_eq!(ended.code, Some(99), "{ended:?}");
         assert_says(&ended.stdout, "\n  10 unexpected_answer: ");
-        let line = "\n    expected body~no such text, got Hello, World! (10)\n";
+        let line = "\n    expected body~no such text (10), e.g. got Hello, World!\n";
         assert_says(&ended.stdout, line);
         let ended = run(&["status=404"]);
         assert_says(
             &ended.stdout,
-            "expected status=404, got 200: Hello, World! (10)\n",
+            "expected status=404 (10), e.g. got 200: Hello, World!\n",
         );
     }
 }

@@ -398,6 +398,7 @@ pub(crate) fn assemble(
     };
     let ended_by = ended_by(&outcomes);
     let (said, unmet) = said(plan, &outcomes);
+    let locations = memory::locations(plan, outcomes.iter().map(|outcome| &outcome.memory));
     let origins = origins(plan, &outcomes);
     let mut warnings = verdict.warnings;
     warnings.extend(stopped_early(ended_by, &outcomes));
@@ -420,6 +421,7 @@ pub(crate) fn assemble(
             steps: steps(plan, &tally),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
+            unfollowed_redirects: locations,
             unexpected_bodies: said,
             unexpected_answers: unmet,
             valid: verdict.valid,

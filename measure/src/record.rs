@@ -75,6 +75,10 @@ pub struct Record<P> {
     /// Redirects that exchanges followed; 0 in older records.
     #[serde(default)]
     pub redirects: u64,
+    /// By the kind of error of redirects that weren't followed: where one of them led, without the
+    /// values of its query; empty in older records.
+    #[serde(default)]
+    pub unfollowed_redirects: BTreeMap<String, String>,
     /// By unexpected status: how the body of one answer began; empty in older records.
     #[serde(default)]
     pub unexpected_bodies: BTreeMap<String, String>,
@@ -470,6 +474,8 @@ pub struct Facts<P> {
     pub origins: Vec<Origin>,
     /// gRPC calls by the name of their status, which only their protocol knows.
     pub grpc_status: BTreeMap<String, u64>,
+    /// Where redirects led that weren't followed, by the kind of error.
+    pub unfollowed_redirects: BTreeMap<String, String>,
     /// How bodies began, by a status that wasn't expected.
     pub unexpected_bodies: BTreeMap<String, String>,
     /// Expectations that answers didn't meet, in the record's order.
@@ -497,6 +503,7 @@ impl<P> Facts<P> {
             steps: Vec::new(),
             origins: Vec::new(),
             grpc_status: BTreeMap::new(),
+            unfollowed_redirects: BTreeMap::new(),
             unexpected_bodies: BTreeMap::new(),
             unexpected_answers: Vec::new(),
             valid: true,
@@ -556,6 +563,7 @@ impl<P> Record<P> {
                 sent: tally.messages_sent,
                 received: tally.messages_received,
             },
+            unfollowed_redirects: facts.unfollowed_redirects,
             unexpected_bodies: facts.unexpected_bodies,
             unexpected_answers: facts.unexpected_answers,
             status: statuses.map(|(code, n)| (code.to_string(), n)).collect(),

@@ -208,6 +208,9 @@ impl Looking {
             Some(Visit { visitor, errand }) => visitor.head(errand, status, || fields(head)),
             None => Turn::End,
         };
+        if let Turn::Astray(kind) = turn {
+            memory.keep_location(kind, fields(head));
+        }
         if turn == Turn::End {
             let step = self.steps.front().copied().unwrap_or_default();
             memory.see_head(&mut self.look, (step, status), || fields(head));

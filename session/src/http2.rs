@@ -458,6 +458,9 @@ impl Visits {
         let visit = &mut self.places[place as usize];
         visit.status = status;
         let turn = (self.visitor).head(&mut visit.errand, status, || fields.iter());
+        if let Turn::Astray(kind) = turn {
+            memory.keep_location(kind, fields.iter());
+        }
         if turn == Turn::End {
             memory.see_head(&mut visit.look, (visit.step, status), || fields.iter());
         }

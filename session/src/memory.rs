@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plan::redaction::guessed;
+use measure::counters::ErrorKind;
+use plan::redaction::{guessed, guessed_url};
 use plan::{Plan, Redaction};
 use proto::http1::HeadMemo;
 
@@ -15,6 +16,9 @@ use super::heard::Heard;
 /// Of so many statuses a body is kept.
 const STATUSES_MAX: usize = 4;
 
+/// So many reasons there are not to follow a redirect.
+const REASONS: usize = 3;
+
 /// See the module. It allocates nothing once it is there.
 #[derive(Debug)]
 pub struct Memory {
@@ -22,6 +26,8 @@ pub struct Memory {
     pub heads: HeadMemo,
     /// How bodies began, each under another status.
     strange: [Strange; STATUSES_MAX],
+    /// Where redirects led that weren't followed, one for each reason.
+    astray: [Option<(ErrorKind, Beginning)>; REASONS],
     /// What is expected of answers, if anything beyond a usual status.
     expecting: Option<Box<Expecting>>,
     /// Answers that are kept whole, where somebody asks for them.
@@ -54,6 +60,7 @@ impl Default for Memory {
         Memory {
             heads: HeadMemo::new(),
             strange: [nothing; STATUSES_MAX],
+            astray: [None; REASONS],
             expecting: None,
             hearing: None,
             quotes: true,
@@ -150,6 +157,38 @@ impl Memory {
         }
     }
 
+    /// Keeps where a redirect leads that isn't followed because of `kind`, unless one is known for
+    /// that. `fields`: those of the answer.
+    #[cold]
+    pub(crate) fn keep_location<'f>(
+        &mut self,
+        kind: ErrorKind,
+        mut fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) {
+        let known = |kept: &Option<(ErrorKind, Beginning)>| {
+            kept.as_ref().is_some_and(|(known, _)| *known == kind)
+        };
+        if !self.quotes || self.astray.iter().any(known) {
+            return;
+        }
+        let location = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"location"));
+        let free = self.astray.iter_mut().find(|kept| kept.is_none());
+        if let (Some(free), Some((_, value))) = (free, location) {
+            let mut text = Beginning::NOTHING;
+            text.set(value);
+            *free = Some((kind, text));
+        }
+    }
+
+    /// Where a redirect led, by the reason why it wasn't followed: without secrets, and without the
+    /// values of its query, which may be any.
+    fn locations(&self, redaction: &Redaction) -> impl Iterator<Item = (ErrorKind, String)> {
+        self.astray.iter().flatten().filter_map(|(kind, text)| {
+            let line = guessed_url(&redaction.scrub(&text.line()));
+            (!line.is_empty()).then(|| (*kind, shortened(&line)))
+        })
+    }
+
     /// What is told of each status: the first line of its body without secrets.
     pub fn told(&self, redaction: &Redaction) -> BTreeMap<u16, String> {
         let told = |kept: &Strange| {
@@ -167,6 +206,17 @@ pub fn told<'a>(
 ) -> BTreeMap<String, String> {
     let told = memories.flat_map(|memory| memory.told(&plan.redaction));
     told.map(|(status, line)| (status.to_string(), line))
+        .collect()
+}
+
+/// Where redirects led that weren't followed, of all workers' `memories`: one for each kind of error
+/// that this is.
+pub fn locations<'a>(
+    plan: &Plan,
+    memories: impl Iterator<Item = &'a Memory>,
+) -> BTreeMap<String, String> {
+    let told = memories.flat_map(|memory| memory.locations(&plan.redaction));
+    told.map(|(kind, line)| (kind.name().to_owned(), line))
         .collect()
 }
 
@@ -224,6 +274,46 @@ mod tests {
         let mut memory = Memory::new(None, false, false);
         memory.keep(404, b"your cookie is canary");
         assert_eq!(memory.told(&Redaction::default()), BTreeMap::new());
+    }
+
+    #[test]
+    fn where_redirects_led_is_told_once_for_each_reason_and_without_secrets() {
+        let redaction = Redaction::default();
+        redaction.learn([("Authorization", "canary-a")], "/");
+        let kinds = [
+            (
+                ErrorKind::RedirectElsewhere,
+                "https://a/b?id=canary-b#t=canary-c",
+            ),
+            (ErrorKind::RedirectElsewhere, "https://second/"),
+            (
+                ErrorKind::RedirectInvalid,
+                "x://u:canary-d@h/canary-a\x1b[2J",
+            ),
+            (ErrorKind::TooManyRedirects, "/next?page=canary-e&q"),
+        ];
+        let told = |quotes: bool| {
+            let mut memory = Memory::new(None, false, quotes);
+            for (kind, to) in kinds {
+                let fields = [(&b"X"[..], &b"y"[..]), (b"LOCATION", to.as_bytes())];
+                memory.keep_location(kind, fields.into_iter());
+            }
+            memory.keep_location(ErrorKind::EarlyClose, std::iter::empty());
+            memory.locations(&redaction).collect::<Vec<_>>()
+        };
+        let found = told(true);
+        let expected = [
+            (ErrorKind::RedirectElsewhere, "https://a/b?id=…#t=…"),
+            (ErrorKind::RedirectInvalid, "x://…@h/"),
+            (ErrorKind::TooManyRedirects, "/next?page=…&…"),
+        ];
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for ((kind, line), (known, begin)) in found.iter().zip(expected) {
+            assert_eq!(*kind, known);
+            assert!(line.starts_with(begin), "{line}");
+            assert!(!line.contains("canary") && !line.contains('\x1b'), "{line}");
+        }
+        assert_eq!(told(false), []);
     }
 
     #[test]

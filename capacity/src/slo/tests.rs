@@ -45,6 +45,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         ping_time_us: Times::default(),
         steps: Vec::new(),
         status: BTreeMap::new(),
+        unfollowed_redirects: BTreeMap::new(),
         unexpected_bodies: BTreeMap::new(),
         unexpected_answers: Vec::new(),
         redirects: 0,

@@ -12,7 +12,7 @@ use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 use super::closes;
 use super::table;
 use super::terminal::Paint;
-use super::text::{DISTRUST, errors, generator_line, interrupted, way};
+use super::text::{Answers, DISTRUST, errors, generator_line, interrupted, way};
 use super::times;
 use super::width;
 
@@ -36,7 +36,12 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
         ("Failed attempts", &record.failed_attempts),
         ("Failed heartbeats", &record.heartbeat_errors),
     ] {
-        let answers = (&record.status, &BTreeMap::new(), &[][..]);
+        let answers = Answers {
+            statuses: &record.status,
+            bodies: &BTreeMap::new(),
+            unmet: &[],
+            locations: &BTreeMap::new(),
+        };
         text.push_str(&errors(title, counts, answers, paint));
     }
     text.push_str(&closes::line(&record.close_codes));

@@ -47,8 +47,12 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
     text.push_str(&steps::table(record, paint));
-    let (bodies, unmet) = (&record.unexpected_bodies, &*record.unexpected_answers);
-    let answers = (&record.status, bodies, unmet);
+    let answers = Answers {
+        statuses: &record.status,
+        bodies: &record.unexpected_bodies,
+        unmet: &record.unexpected_answers,
+        locations: &record.unfollowed_redirects,
+    };
     text.push_str(&errors("Errors", &record.errors, answers, paint));
     text.push_str(&redirects(record));
     text.push_str(&calls(record));
@@ -217,18 +221,31 @@ fn after_the_window(drain: &Drain) -> String {
     )
 }
 
+/// What is known of the answers that errors are about.
+#[derive(Clone, Copy)]
+pub(super) struct Answers<'r> {
+    /// How many came with each status.
+    pub(super) statuses: &'r BTreeMap<String, u64>,
+    /// How a body began, by its unexpected status.
+    pub(super) bodies: &'r BTreeMap<String, String>,
+    /// What was expected of them.
+    pub(super) unmet: &'r [Unmet],
+    /// Where one redirect led, by the kind of error that it is.
+    pub(super) locations: &'r BTreeMap<String, String>,
+}
+
 /// What went wrong, a line for each kind with what it means; nothing where nothing did. Below
-/// unexpected statuses stands how one body of each began, and below unexpected answers what was
-/// expected, and what came.
+/// unexpected statuses stands how one body of each began, below unexpected answers what was
+/// expected, and what came, and below redirects that weren't followed where one of them led.
 pub(super) fn errors(
     title: &str,
     counts: &BTreeMap<String, u64>,
-    (statuses, bodies, unmet): (&BTreeMap<String, u64>, &BTreeMap<String, String>, &[Unmet]),
+    answers: Answers<'_>,
     paint: Paint,
 ) -> String {
     let mut text = String::new();
-    let counted = statuses;
-    let statuses = statuses.iter().filter(|(code, _)| wrk::is_strange(code));
+    let counted = answers.statuses;
+    let statuses = counted.iter().filter(|(code, _)| wrk::is_strange(code));
     let statuses: Vec<String> = statuses.map(|(code, n)| format!("{code}: {n}")).collect();
     for kind in ErrorKind::all() {
         if let Some(count) = counts.get(kind.name()).filter(|count| **count > 0) {
@@ -246,13 +263,18 @@ pub(super) fn errors(
             };
             text.push_str(&format!("  {name}{which}: {}{advice}\n", kind.text()));
             if kind == ErrorKind::UnexpectedStatus {
-                let told = bodies
+                let told = answers
+                    .bodies
                     .iter()
                     .filter(|(code, _)| counted.contains_key(*code));
                 told.for_each(|(code, body)| text.push_str(&format!("    {code}: {body}\n")));
             }
             if kind == ErrorKind::UnexpectedAnswer {
-                unmet.iter().for_each(|one| text.push_str(&told_unmet(one)));
+                let unmet = answers.unmet.iter();
+                unmet.for_each(|one| text.push_str(&told_unmet(one)));
+            }
+            if let Some(location) = answers.locations.get(kind.name()) {
+                text.push_str(&format!("    e.g. Location: {location}\n"));
             }
         }
     }
@@ -603,6 +625,17 @@ pub(super) mod tests {
         let lines = "\n    expected json:$.ok=true (3), e.g. got false\n    create: expected \
                      status=201 (3)\n";
         assert!(told.contains(lines), "{told}");
+    }
+
+    #[test]
+    fn below_redirects_that_were_not_followed_stands_where_one_led() {
+        let mut record = record(Loop::Closed);
+        let kind = ErrorKind::RedirectElsewhere;
+        let led = [(kind.name().to_owned(), "https://x/?a=…".to_owned())];
+        record.unfollowed_redirects = led.into();
+        let told = text(&record, false, Paint::PLAIN);
+        let line = format!("{}\n    e.g. Location: https://x/?a=…\n", kind.text());
+        assert!(told.contains(&line), "{told}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn moving(line: &str, _: &str) -> (String, Vec<u8>) {
         "/old/page" => "../new",
         "/new" => "/last?x=1",
         "/last?x=1" => return ("200 OK".to_owned(), b"here".to_vec()),
-        "/away" => "https://example.com/",
+        "/away" => "https://example.com/?token=canary",
         "/cycle" => "/cycle",
         _ => return ("302 Found".to_owned(), Vec::new()),
     };
@@ -102,6 +102,14 @@ fn what_cannot_be_followed_is_an_error_of_its_own_kind() {
         assert_eq!(record["errors"][kind], 10, "{path}: {ended:?}");
         assert_eq!(record["exchanges"]["failed"], 10);
     }
+    let words = ["run", "-n3", "-c1", "--follow", "1"];
+    let url = format!("{url}/away");
+    let ended = ringside(&[&words[..], &[&url]].concat());
+    let line = "\n    e.g. Location: https://example.com/?token=…\n";
+    assert_says(&ended.stdout, line);
+    assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
+    let ended = ringside(&[&words[..], &["--cookies", &url]].concat());
+    assert!(!ended.stdout.contains("Location"), "{}", ended.stdout);
 }
 
 #[test]

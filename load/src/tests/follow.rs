@@ -305,17 +305,20 @@ fn what_cannot_be_followed_fails_and_says_why() {
     for is_http2 in [false, true] {
         for (answer, kind, followed) in [
             (to(302, "/"), "too_many_redirects", 5),
-            (to(307, "?again"), "too_many_redirects", 5),
+            (to(307, "?again=canary"), "too_many_redirects", 5),
             (to(302, "https://127.0.0.1/"), "redirect_elsewhere", 0),
             (to(302, "http://127.0.0.1:81/"), "redirect_elsewhere", 0),
-            (to(302, "//other/"), "redirect_elsewhere", 0),
+            (to(302, "//other/?code=canary"), "redirect_elsewhere", 0),
             (to(302, "http://"), "redirect_invalid", 0),
             ((302, Vec::new(), ""), "redirect_invalid", 0),
         ] {
             let mut plan = counted(3, is_http2);
             (plan.follow, plan.connections) = (5, 2);
+            let led = answer.1.first().map(|(_, to)| to.replace("canary", "…"));
             let (record, asked) = visited(&plan, move |_| answer.clone());
             assert_eq!(record.errors, BTreeMap::from([(kind.to_owned(), 3)]));
+            let told = record.unfollowed_redirects.get(kind);
+            assert_eq!(told, led.as_ref());
             assert_eq!(
                 (record.exchanges.failed, record.redirects),
                 (3, 3 * followed)

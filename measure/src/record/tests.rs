@@ -31,6 +31,7 @@ const RECORD: &[&str] = &[
     "steps",
     "status",
     "redirects",
+    "unfollowed_redirects",
     "unexpected_bodies",
     "unexpected_answers",
     "grpc_status",
@@ -223,6 +224,10 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
             void: Vec::new(),
         }],
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
+        unfollowed_redirects: BTreeMap::from([(
+            "redirect_elsewhere".to_owned(),
+            "https://x/".to_owned(),
+        )]),
         unexpected_bodies: BTreeMap::from([("404".to_owned(), "no".to_owned())]),
         unexpected_answers: vec![Unmet {
             expected: "body~yes".to_owned(),

@@ -89,8 +89,9 @@ fn value(text: &str, end: usize) -> Option<(usize, usize)> {
     (length > 0).then_some((start, start + length))
 }
 
-/// A URL that cannot be read, so that none of its parts is known to be what it looks like.
-pub(crate) fn guessed_url(url: &str) -> String {
+/// A URL that cannot be read, or that somebody else wrote, so that none of its parts is known to be
+/// what it looks like: without its user, and without the values of its query and of its fragment.
+pub fn guessed_url(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
         _ => (None, url),

@@ -18,8 +18,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub use guess::guessed;
-pub(crate) use guess::{guessed_url, is_scheme};
+pub(crate) use guess::is_scheme;
+pub use guess::{guessed, guessed_url};
 pub use key::KEY_FILE;
 
 use self::key::Key;

@@ -4,6 +4,8 @@
 //! Where requests differ there are more columns, and behind those lines one for each request, whose
 //! `phase` is `step`.
 
+use std::collections::BTreeMap;
+
 use load::Record;
 use measure::record::Step;
 use report::csv::{field, quoted};
@@ -15,7 +17,8 @@ const HEADER: &str = "at_s,seconds,completed,failed,offered,bytes_received,\
 
 /// The columns that only the lines of requests have values in.
 const OF_STEPS: &str = ",step,requests,unfinished,achieved_rate,response_p99_9_us,\
-                        service_p50_us,service_p99_us,service_p99_9_us,service_max_us";
+                        service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
+                        status,grpc_status";
 
 /// The series of `record`. Where there is no value the field is empty.
 pub(crate) fn csv(record: &Record) -> String {
@@ -96,6 +99,16 @@ fn of_step(step: &Step, seconds: f64) -> String {
         of_service(0.99, service.p99),
         of_service(0.999, service.p99_9),
         of_service(0.0, service.max),
+        counts(&step.status),
+        counts(&step.grpc_status),
     ];
     fields.join(",")
+}
+
+/// How many answers came with each status, as one field: `200:99 404:1`.
+fn counts(statuses: &BTreeMap<String, u64>) -> String {
+    let counts = statuses
+        .iter()
+        .map(|(name, count)| format!("{name}:{count}"));
+    quoted(&counts.collect::<Vec<_>>().join(" "))
 }

@@ -56,6 +56,20 @@ fn each_method_has_its_figures_its_statuses_and_its_thresholds() {
         "{}",
         ended.stdout
     );
+    let ended = ringside(&[&words[..], &["--format", "csv"]].concat());
+    let heads = ended.stdout.lines().next().unwrap_or_default();
+    assert!(
+        heads.ends_with(",service_max_us,status,grpc_status"),
+        "{heads}"
+    );
+    for (name, status) in [("echo", "OK:"), ("gone", "NOT_FOUND:")] {
+        let row = format!(",step,{name},");
+        let line = ended.stdout.lines().find(|line| line.contains(&row));
+        let last = line.and_then(|line| line.rsplit(',').next());
+        let count = last.and_then(|last| last.strip_prefix(status));
+        let is_count = count.is_some_and(|count| count.parse::<u64>().is_ok_and(|n| n > 0));
+        assert!(is_count, "{line:?}");
+    }
     words.extend(["--format", "json"]);
     for engine in ["auto", "epoll"] {
         words.extend(["--engine", engine]);

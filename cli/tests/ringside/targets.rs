@@ -418,6 +418,7 @@ fn the_csv_of_a_mix_has_a_line_for_each_request_behind_the_seconds() {
         assert!(of(time).parse::<f64>().is_ok_and(|us| us > 0.0), "{second}");
     }
     assert_eq!(of("service_p99_9_us"), "", "300 exchanges are too few");
+    assert_eq!((of("status"), of("grpc_status")), ("200:300", ""));
     // One request has the figures of the run.
     let ended = ringside(&[&words[..], &["--template", &format!("{url}/{{{{seq}}}}")]].concat());
     assert!(!ended.stdout.contains("step"), "{}", ended.stdout);

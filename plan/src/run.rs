@@ -407,7 +407,7 @@ impl Plan {
 
     /// Whether it can have each connection go through the steps by itself.
     fn validate_flow(&self, workload: &Workload) -> Result<(), Invalid> {
-        let file = workload.file.as_ref().map(|file| file.display());
+        let file = workload.shown_file();
         let file = file.map_or_else(String::new, |file| format!("{file}: "));
         let refuse = |what: &str| Err(Invalid(format!("{file}{what}")));
         let Protocol::WebSocket { message } = &self.protocol else {

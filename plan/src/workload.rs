@@ -35,7 +35,7 @@ pub const WEIGHT_MAX: u32 = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Workload {
-    /// Where it was read, if anywhere.
+    /// Where it was read, if anywhere; [`PIPED`] is standard input.
     pub file: Option<PathBuf>,
     /// The steps; of a record the first 64.
     #[serde(with = "shown")]
@@ -93,6 +93,11 @@ pub enum Pick {
     Random,
 }
 
+/// The name of standard input, where a file is named.
+pub const PIPED: &str = "-";
+/// The same in messages and reports.
+pub const STDIN: &str = "stdin";
+
 /// A file of rows, of which each request takes one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +142,15 @@ impl FromStr for Order {
 }
 
 impl Workload {
+    /// The file as messages and reports have it: [`STDIN`] where it was piped in.
+    pub fn shown_file(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        Some(match file.as_os_str() == PIPED {
+            true => STDIN.to_owned(),
+            false => file.display().to_string(),
+        })
+    }
+
     /// Steps by weight where one has a weight other than 1, and else in turn.
     pub fn new(steps: Vec<Step>) -> Workload {
         let is_weighted = steps.iter().any(|step| step.weight != 1);

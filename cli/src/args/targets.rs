@@ -14,7 +14,8 @@ const TARGETS: &str = "Different requests";
 /// Where the requests come from, and which is next.
 #[derive(Debug, Args)]
 pub(crate) struct Targets {
-    /// Send the requests, gRPC calls or WebSocket messages in FILE (.http, or vegeta's targets)
+    /// Send the requests, gRPC calls or WebSocket messages in FILE (.http, or vegeta's targets); -
+    /// is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "url", help_heading = TARGETS)]
     pub(crate) targets: Option<PathBuf>,
 

@@ -59,8 +59,7 @@ fn heading(record: &Record) -> String {
         Pick::Weighted => "at random, by weight",
         Pick::Random => "at random",
     };
-    let from = workload.file.as_ref();
-    let from = from.map(|file| format!(" of {}", file.display()));
+    let from = workload.shown_file().map(|file| format!(" of {file}"));
     let from = from.unwrap_or_default();
     match &workload.flow {
         None => format!("The {all} requests{from}, {picked}:\n"),

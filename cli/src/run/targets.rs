@@ -1,9 +1,10 @@
 //! A workload out of a file of targets, or of a URL with templates.
 
+use std::io;
 use std::path::Path;
 
 use load::check::Threshold;
-use load::plan::workload::Data;
+use load::plan::workload::{Data, PIPED};
 use load::plan::{Request, Workload, accept_compressed, authenticate};
 use load::protocol::{Call, Protocol};
 use load::{Plan, Redaction};
@@ -107,15 +108,23 @@ pub(crate) fn known_steps(flag: &str, rules: &[Threshold], plan: &Plan) -> Resul
 }
 
 fn of_file(file: &Path, given: &Targets, defaults: &Defaults) -> Result<Workload, String> {
+    let is_piped = file.as_os_str() == PIPED;
     let format = given.targets_format.or_else(|| Format::of_file(file));
     let format = format.ok_or_else(|| {
+        let whose = match is_piped {
+            true => "standard input has no name that says",
+            false => "its name doesn't say",
+        };
         format!(
-            "--targets {}: its name doesn't say which format it has; add --targets-format http, \
-             vegeta or vegeta-json",
+            "--targets {}: {whose} which format it has; add --targets-format http, vegeta or \
+             vegeta-json",
             file.display()
         )
     })?;
-    let read = formats::read(file, format, defaults);
+    let read = match is_piped {
+        true => formats::read_piped(&mut io::stdin().lock(), format, defaults),
+        false => formats::read(file, format, defaults),
+    };
     let read = read.map_err(|mistake| mistake.to_string())?;
     for note in &read.notes {
         terminal::say(&format!("note: {}", screened(note)));

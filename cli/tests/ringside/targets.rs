@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::child::{Folder, Server, ringside, step};
+use super::child::{Folder, Server, assert_says, command, ringside, start, step};
 
 /// A request as a server reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -422,6 +422,61 @@ fn the_csv_of_a_mix_has_a_line_for_each_request_behind_the_seconds() {
     // One request has the figures of the run.
     let ended = ringside(&[&words[..], &["--template", &format!("{url}/{{{{seq}}}}")]].concat());
     assert!(!ended.stdout.contains("step"), "{}", ended.stdout);
+}
+
+#[test]
+fn targets_may_be_piped_in() {
+    let (diary, folder) = (Diary::open(), Folder::new());
+    folder.write("body.txt", "from the file");
+    let piped = |text: &str, more: &[&str]| {
+        let file = folder.write("piped", text);
+        let words = ["run", "--targets", "-", "-n2", "-c1"];
+        let mut program = command(&[&words[..], more].concat());
+        program.current_dir(folder.path(""));
+        program.stdin(fs::File::open(file).unwrap());
+        start(&mut program).end()
+    };
+    let url = &diary.url;
+    let (http, vegeta) = (["--targets-format", "http"], ["--targets-format", "vegeta"]);
+    let text = format!("GET {url}/a\n###\nPOST {url}/b\n\n< body.txt\n");
+    let ended = piped(&text, &http);
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+    assert_says(&ended.stdout, "The 2 requests of stdin, in turn:");
+    let asked = diary.asked();
+    assert_eq!(asked[0].line, "GET /a HTTP/1.1");
+    assert_eq!((asked.len(), &*asked[1].body), (2, "from the file"));
+    let text = format!("GET {url}/c\nPOST {url}/d\n@body.txt\n");
+    let ended = piped(&text, &[&vegeta[..], &["--format", "json"]].concat());
+    let record: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let workload = &record["plan"]["workload"];
+    assert_eq!(
+        (&workload["file"], &workload["steps"][1]["at"]),
+        (&"-".into(), &"stdin:2".into())
+    );
+    for (text, more, expected) in [
+        (
+            "GET http://x/",
+            &[][..],
+            "--targets -: standard input has no name that says which format it has; add \
+             --targets-format http, vegeta or vegeta-json",
+        ),
+        ("", &http, "stdin:1: the file has no request"),
+        (
+            "GET http://x/\nno header",
+            &vegeta,
+            "stdin:2: this header has no colon",
+        ),
+        (
+            "POST http://x/\n\n< none.txt",
+            &http,
+            "stdin:3: can't read the body none.txt: No such file or directory (os error 2); paths \
+             are relative to the working directory",
+        ),
+    ] {
+        let ended = piped(text, more);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{text}");
+        assert_says(&ended.stderr, expected);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use measure::foreign::Foreign;
+use plan::workload::STDIN;
 use plan::{Flow, Invalid, Request, Step};
 
 /// The most bytes of a file of targets, and of a file that is a body.
@@ -183,7 +184,30 @@ pub type Open<'o> = dyn FnMut(&Path) -> io::Result<Vec<u8>> + 'o;
 /// `FILE:LINE: …`, and what to do.
 pub fn read(file: &Path, format: Format, defaults: &Defaults) -> Result<Targets, Invalid> {
     let name = file.display().to_string();
-    let text = bounded(file).map_err(|why| match why.kind() {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    read_text(&name, folder, bounded(file), format, defaults)
+}
+
+/// The same of what is piped in. The files that it names are relative to the working directory.
+///
+/// # Errors
+/// `stdin:LINE: …`, and what to do.
+pub fn read_piped(
+    stream: &mut dyn Read,
+    format: Format,
+    defaults: &Defaults,
+) -> Result<Targets, Invalid> {
+    read_text(STDIN, Path::new(""), whole(stream), format, defaults)
+}
+
+fn read_text(
+    name: &str,
+    folder: &Path,
+    text: io::Result<Vec<u8>>,
+    format: Format,
+    defaults: &Defaults,
+) -> Result<Targets, Invalid> {
+    let text = text.map_err(|why| match why.kind() {
         io::ErrorKind::FileTooLarge => Invalid(format!(
             "{name}: targets are at most {} MiB: for more, use one template and a data file \
              (--data)",
@@ -192,8 +216,8 @@ pub fn read(file: &Path, format: Format, defaults: &Defaults) -> Result<Targets,
         _ => Invalid(format!("{name}: can't read the targets: {why}")),
     })?;
     let source = Source {
-        name: &name,
-        folder: file.parent().unwrap_or(Path::new("")),
+        name,
+        folder,
         text: &text,
     };
     parse(format, &source, defaults, &mut bounded)
@@ -218,9 +242,14 @@ pub fn parse(
 
 /// What is in a file, or in what is piped, up to [`FILE_BYTES_MAX`].
 fn bounded(path: &Path) -> io::Result<Vec<u8>> {
+    whole(&mut File::open(path)?)
+}
+
+/// All that a stream has, up to [`FILE_BYTES_MAX`].
+fn whole(stream: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = FILE_BYTES_MAX as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    stream.take(most).read_to_end(&mut bytes)?;
     if bytes.len() > FILE_BYTES_MAX {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

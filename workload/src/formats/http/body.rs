@@ -135,7 +135,11 @@ impl Reader<'_> {
         }
         let path = String::from_utf8_lossy(&path);
         let path = self.source.folder.join(Path::new(&*path));
-        let content = body_file(&path, self.open, "the folder of the .http file");
+        let folder = match self.source.folder.as_os_str().is_empty() {
+            true => "the working directory",
+            false => "the folder of the .http file",
+        };
+        let content = body_file(&path, self.open, folder);
         let content = content.map_err(|what| {
             mistake(&format!(
                 "{what} (a line that begins with `< ` names a file)"

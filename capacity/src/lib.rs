@@ -278,9 +278,15 @@ fn name_of(plan: &Plan) -> String {
     let Some(workload) = &plan.workload else {
         return format!("{origin}{}", plan.redaction.path(&target.path));
     };
-    match (&workload.file, workload.steps.as_slice()) {
+    let others = workload.origins().0.len().saturating_sub(1);
+    let origin = match others {
+        0 => origin,
+        1 => format!("{origin} and another server"),
+        _ => format!("{origin} and {others} other servers"),
+    };
+    match (workload.shown_file(), workload.steps.as_slice()) {
         (None, [step]) => format!("{origin}{}", plan.redaction.path(&step.target.path)),
-        (Some(file), steps) => format!("{origin}, {} requests of {}", steps.len(), file.display()),
+        (Some(file), steps) => format!("{origin}, {} requests of {file}", steps.len()),
         (None, steps) => format!("{origin}, {} requests", steps.len()),
     }
 }
@@ -518,13 +524,64 @@ fn load_words(plan: &Plan, connections: u32) -> String {
         1 => String::new(),
         depth => format!(", up to {depth} requests in flight on each"),
     };
+    let servers = plan.workload.as_ref().map(|one| one.origins().0.len());
+    let whose = match servers {
+        Some(2..) => " to each server",
+        _ => "",
+    };
     match plan.connections == connections {
-        true => format!("{connections} connections{depth}"),
-        false => format!("{} to {connections} connections{depth}", plan.connections),
+        true => format!("{connections} connections{whose}{depth}"),
+        false => format!(
+            "{} to {connections} connections{whose}{depth}",
+            plan.connections
+        ),
     }
 }
 
 /// The machine, read once.
 fn host() -> Host {
     Host::read()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_called_by_its_first_server_and_how_many_others_there_are() {
+        let named = |ports: &[u16]| {
+            let step = |port: &u16| ::load::plan::Step {
+                name: String::new(),
+                weight: 1,
+                target: ::load::plan::Target::parse(&format!("http://h:{port}/a")).unwrap(),
+                request: Plan::new("http://h/").unwrap().request,
+                body_is_template: false,
+                expect: Vec::new(),
+                at: None,
+            };
+            let mut plan = Plan::new(&format!("http://h:{}/", ports[0])).unwrap();
+            let mut workload = ::load::plan::Workload::new(ports.iter().map(step).collect());
+            workload.file = Some("mix.http".into());
+            plan.workload = Some(workload);
+            format!("{}; {}", name_of(&plan), load_words(&plan, 10))
+        };
+        let table = [
+            (
+                &[1, 1][..],
+                "http://h:1, 2 requests of mix.http; 10 connections",
+            ),
+            (
+                &[1, 2],
+                "http://h:1 and another server, 2 requests of mix.http; 10 connections to each server",
+            ),
+            (
+                &[1, 2, 3, 1],
+                "http://h:1 and 2 other servers, 4 requests of mix.http; 10 connections to each \
+                 server",
+            ),
+        ];
+        for (ports, expected) in table {
+            assert_eq!(named(ports), expected);
+        }
+    }
 }

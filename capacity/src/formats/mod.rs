@@ -84,6 +84,39 @@ fn capacity(row: &RowCapacity) -> String {
     }
 }
 
+/// What stands where nothing is known.
+const DASH: &str = "–";
+
+/// What [`DASH`] stands for in the tables, where it does.
+fn dashes(found: &Capacities) -> Option<String> {
+    let all = || found.rows.iter();
+    let points = || all().flat_map(|row| &row.points);
+    let curves = || all().flat_map(|row| &row.curve);
+    let steps = || all().flat_map(|row| &row.steps);
+    let is_unseen = all()
+        .filter_map(shown)
+        .any(|at| at.server_cpu_us_per_exchange.is_none())
+        || curves().any(|point| point.server_busy.is_none());
+    let is_rare = curves().any(|point| point.p50_us.is_none() || point.p99_us.is_none())
+        || points().any(|point| point.p99_us.is_none())
+        || steps().any(|step| step.p50_us.is_none() || step.p99_us.is_none());
+    let means = [
+        (all().any(|row| failing(row) == DASH), "no rate failed"),
+        (
+            all().any(|row| shown(row).is_none()),
+            "no rate near 80 % of the capacity was measured",
+        ),
+        (is_rare, "too few answers for a percentile"),
+        (
+            is_unseen,
+            "the CPU time is seen only of servers that ringside starts",
+        ),
+    ];
+    let means = means.into_iter().filter(|(is_so, _)| *is_so);
+    let means: Vec<&str> = means.map(|(_, what)| what).collect();
+    (!means.is_empty()).then(|| format!("{DASH}: {}", means.join("; ")))
+}
+
 /// The lowest rate that failed.
 fn failing(row: &RowCapacity) -> String {
     let failed = row.found.as_ref().and_then(|found| found.failed);
@@ -94,12 +127,12 @@ fn knee(row: &RowCapacity) -> String {
     match (row.knee, &row.no_knee) {
         (Some(knee), _) => format!("{}, p99 {}", per_second(knee.rate), time_us(knee.p99_us)),
         (None, Some(why)) => why.clone(),
-        (None, None) => "–".to_owned(),
+        (None, None) => DASH.to_owned(),
     }
 }
 
 fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
-    value.map_or("–".to_owned(), show)
+    value.map_or(DASH.to_owned(), show)
 }
 
 /// A share of failures, fine enough for the conditions that are usual: `0.004 %`.
@@ -119,7 +152,7 @@ fn share_failed(point: &Point) -> String {
 /// Over how many connections a probe was made, where that is known.
 fn connections(point: &Point) -> String {
     match point.connections {
-        0 => "–".to_owned(),
+        0 => DASH.to_owned(),
         connections => connections.to_string(),
     }
 }

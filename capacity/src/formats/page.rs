@@ -11,8 +11,8 @@ use report::html::swatch;
 use statistics::format::{count, per_second, percent, time_us};
 
 use super::{
-    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, failing, knee, mixed, of_request,
-    or_dash, scaling, share_failed, shown, times_held,
+    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, dashes, failing, knee, mixed,
+    of_request, or_dash, scaling, share_failed, shown, times_held,
 };
 use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -29,9 +29,13 @@ pub fn html(found: &Capacities) -> String {
         h1 { (title) }
         (verdicts(&said(found)))
     };
+    let dashes = dashes(found).map_or(String::new(), |dashes| format!(" {dashes}."));
     let mut sections = vec![Section::new(
         "Capacities",
-        conditions(found) + " Response times are shown at 80 % of the capacity.",
+        format!(
+            "{} Response times are shown at 80 % of the capacity.{dashes}",
+            conditions(found)
+        ),
         capacities(found),
     )];
     if !mixed(found).is_empty() {

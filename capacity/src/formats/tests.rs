@@ -158,6 +158,38 @@ fn a_page_fetches_nothing_and_shows_every_probe() {
 }
 
 #[test]
+fn what_a_dash_stands_for_is_said_where_one_stands() {
+    let mut whole = searched("slow", 10_000.0);
+    for point in &mut whole.points {
+        (point.p50_us, point.p99_us) = (Some(1.0), Some(2.0));
+        (point.server_cpu_us_per_exchange, point.server_busy) = (Some(1.0), Some(0.5));
+        point.connections = 10;
+    }
+    let found = capacities(vec![whole.clone()]);
+    assert_eq!(dashes(&found), None, "{}", terminal(&found, LOOK));
+    let mut unseen = whole.clone();
+    for point in &mut unseen.points {
+        (point.server_cpu_us_per_exchange, point.server_busy) = (None, None);
+    }
+    let cpu = "the CPU time is seen only of servers that ringside starts";
+    let mut rare = unseen.clone();
+    rare.points.iter_mut().for_each(|point| point.p99_us = None);
+    let few = format!("too few answers for a percentile; {cpu}");
+    let mut held = whole;
+    if let Some(found) = &mut held.found {
+        found.failed = None;
+    }
+    for (row, expected) in [(unseen, cpu), (rare, &few), (held, "no rate failed")] {
+        let found = capacities(vec![row]);
+        let legend = format!("–: {expected}");
+        assert_eq!(dashes(&found).as_deref(), Some(&*legend));
+        for text in [terminal(&found, LOOK), markdown(&found), html(&found)] {
+            assert!(text.contains(&legend), "{text}");
+        }
+    }
+}
+
+#[test]
 fn requests_that_differ_are_told_at_the_highest_rate_that_held() {
     let mut row = searched("shop", 10_000.0);
     let edge = row.capacity().expect("found");

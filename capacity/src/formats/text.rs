@@ -6,8 +6,8 @@ use report::terminal::{Look, aligned, first_requests, logged, plain, under, wrap
 use statistics::format::{per_second, percent, time_us};
 
 use super::{
-    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, failed_share, failing, knee, mixed,
-    of_request, or_dash, scaling, share_failed, shown,
+    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, dashes, failed_share, failing, knee,
+    mixed, of_request, or_dash, scaling, share_failed, shown,
 };
 use crate::search::Kind;
 use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity, StepFound};
@@ -66,6 +66,10 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
         let (shown, more) = first_requests(by_request(found));
         lines.extend(aligned(shown, look));
         lines.extend(more);
+    }
+    if let Some(dashes) = dashes(found) {
+        lines.push(String::new());
+        lines.extend(wrap(&dashes, look.width, "", "   "));
     }
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();
     for (heading, sentences) in [
@@ -184,6 +188,9 @@ pub fn markdown(found: &Capacities) -> String {
     if !mixed(found).is_empty() {
         text.push_str(&format!("## {BY_REQUEST}\n\n"));
         rows(&mut text, &by_request(found));
+    }
+    if let Some(dashes) = dashes(found) {
+        text.push_str(&format!("{}.\n\n", escape(&dashes)));
     }
     list(&mut text, "What can be concluded", &concluded(found));
     let scalings: Vec<String> = found.rows.iter().filter_map(scaling).collect();

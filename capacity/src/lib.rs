@@ -572,7 +572,8 @@ mod tests {
             ),
             (
                 &[1, 2],
-                "http://h:1 and another server, 2 requests of mix.http; 10 connections to each server",
+                "http://h:1 and another server, 2 requests of mix.http; 10 connections to each \
+                 server",
             ),
             (
                 &[1, 2, 3, 1],

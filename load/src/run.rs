@@ -397,8 +397,7 @@ pub(crate) fn assemble(
         counters: counters(&outcomes),
     };
     let ended_by = ended_by(&outcomes);
-    let (said, unmet) = said(plan, &outcomes);
-    let locations = memory::locations(plan, outcomes.iter().map(|outcome| &outcome.memory));
+    let (led, said, unmet) = said(plan, &outcomes);
     let origins = origins(plan, &outcomes);
     let mut warnings = verdict.warnings;
     warnings.extend(stopped_early(ended_by, &outcomes));
@@ -421,7 +420,7 @@ pub(crate) fn assemble(
             steps: steps(plan, &tally),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
-            unfollowed_redirects: locations,
+            unfollowed_redirects: led,
             unexpected_bodies: said,
             unexpected_answers: unmet,
             valid: verdict.valid,
@@ -442,17 +441,21 @@ fn stopped_early(ended_by: Ended, outcomes: &[Outcome]) -> Option<String> {
     })
 }
 
-/// What answers said: how those began that had a status which nobody expects, and what came where
-/// something else was expected.
-fn said(plan: &Plan, outcomes: &[Outcome]) -> (BTreeMap<String, String>, Vec<Unmet>) {
+/// What answers said: where redirects led that weren't followed, how those began that had a status
+/// which nobody expects, and what came where something else was expected.
+fn said(plan: &Plan, outcomes: &[Outcome]) -> (Quotes, Quotes, Vec<Unmet>) {
+    let led = memory::locations(plan, outcomes.iter().map(|outcome| &outcome.memory));
     let said = memory::told(plan, outcomes.iter().map(|outcome| &outcome.memory));
     let unmet = outcomes.iter().filter_map(|outcome| {
         let expected = outcome.memory.expected()?;
         Some((expected, &*outcome.recorder.unmet))
     });
     let unmet = expect::told(&plan.redaction, unmet, &said);
-    (said, unmet)
+    (led, said, unmet)
 }
+
+/// What one answer said, by kind.
+type Quotes = BTreeMap<String, String>;
 
 /// From when the first worker began to when the last one ended.
 fn length(outcomes: &[Outcome]) -> Duration {

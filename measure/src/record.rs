@@ -514,6 +514,15 @@ impl<P> Facts<P> {
     }
 }
 
+impl Messages {
+    fn of(tally: &Tally) -> Messages {
+        Messages {
+            sent: tally.messages_sent,
+            received: tally.messages_received,
+        }
+    }
+}
+
 impl<P> Record<P> {
     /// The record of a run: `tally` is what all workers recorded, merged.
     pub fn assemble(tally: &Tally, facts: Facts<P>) -> Record<P> {
@@ -559,10 +568,7 @@ impl<P> Record<P> {
             ping_time_us: Times::of(&tally.ping),
             grpc_status: facts.grpc_status,
             close_codes: tally.closes.by_code(),
-            messages: Messages {
-                sent: tally.messages_sent,
-                received: tally.messages_received,
-            },
+            messages: Messages::of(tally),
             unfollowed_redirects: facts.unfollowed_redirects,
             unexpected_bodies: facts.unexpected_bodies,
             unexpected_answers: facts.unexpected_answers,

@@ -209,8 +209,8 @@ pub fn told<'a>(
         .collect()
 }
 
-/// Where redirects led that weren't followed, of all workers' `memories`: one for each kind of error
-/// that this is.
+/// Where redirects led that weren't followed, of all workers' `memories`: one for each kind of
+/// error that this is.
 pub fn locations<'a>(
     plan: &Plan,
     memories: impl Iterator<Item = &'a Memory>,

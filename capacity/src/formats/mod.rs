@@ -106,6 +106,10 @@ fn dashes(found: &Capacities) -> Option<String> {
             all().any(|row| shown(row).is_none()),
             "no rate near 80 % of the capacity was measured",
         ),
+        (
+            points().any(|point| point.connections == 0),
+            "connections aren't known of older records, or where the server died",
+        ),
         (is_rare, "too few answers for a percentile"),
         (
             is_unseen,

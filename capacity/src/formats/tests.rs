@@ -175,11 +175,19 @@ fn what_a_dash_stands_for_is_said_where_one_stands() {
     let mut rare = unseen.clone();
     rare.points.iter_mut().for_each(|point| point.p99_us = None);
     let few = format!("too few answers for a percentile; {cpu}");
+    let mut older = whole.clone();
+    older.points[0].connections = 0;
+    let connections = "connections aren't known of older records, or where the server died";
     let mut held = whole;
     if let Some(found) = &mut held.found {
         found.failed = None;
     }
-    for (row, expected) in [(unseen, cpu), (rare, &few), (held, "no rate failed")] {
+    for (row, expected) in [
+        (unseen, cpu),
+        (rare, &few),
+        (older, connections),
+        (held, "no rate failed"),
+    ] {
         let found = capacities(vec![row]);
         let legend = format!("–: {expected}");
         assert_eq!(dashes(&found).as_deref(), Some(&*legend));

@@ -53,8 +53,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
 
-    /// With --start or --url: send the requests in FILE to each server (.http, or vegeta's targets);
-    /// --path is asked for once, to see that it's there
+    /// With --start or --url: send the requests in FILE to each server (.http, or vegeta's
+    /// targets); --path is asked for once, to see that it's there
     #[arg(long, value_name = "FILE")]
     pub(crate) targets: Option<PathBuf>,
 

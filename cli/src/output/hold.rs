@@ -10,9 +10,10 @@ use measure::record::EndedBy;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
 use super::closes;
+use super::errors::{Answers, errors};
 use super::table;
 use super::terminal::Paint;
-use super::text::{Answers, DISTRUST, errors, generator_line, interrupted, way};
+use super::text::{DISTRUST, generator_line, interrupted, way};
 use super::times;
 use super::width;
 

@@ -4,6 +4,7 @@ mod closes;
 pub(crate) mod control;
 pub(crate) mod csv;
 pub(crate) mod destination;
+mod errors;
 pub(crate) mod hold;
 pub(crate) mod progress;
 mod steps;

@@ -515,8 +515,8 @@ fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What was due in the window, per second; what was asked for, where the window is whole, or a count
-/// ended it: answers to the last requests may come long after those were due.
+/// What was due in the window, per second; what was asked for, where the window is whole, or a
+/// count ended it: answers to the last requests may come long after those were due.
 fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     if !plan.schedule.is_open() || duration_s <= 0.0 {
         return None;

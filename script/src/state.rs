@@ -7,7 +7,7 @@ use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value, chunk:
 
 use crate::broken::{Broken, PRELUDE, Place};
 use crate::given::{Network, Source};
-use crate::limit::{self, Limit};
+use crate::limit::{self, Limit, Limits};
 use crate::native;
 
 /// A state with the prelude in it.
@@ -28,12 +28,15 @@ impl State {
     pub(crate) fn new(
         source: &Source,
         network: &Arc<dyn Network>,
-        limit: Limit,
+        limits: Limits,
         calls: &Arc<AtomicU64>,
     ) -> Result<State, Broken> {
-        let place = Place::new(source.path.display().to_string());
+        let path = source.path.display().to_string();
+        let place = Place::new(path, limits.memory_bytes);
         let made = || -> mlua::Result<(Lua, Table, (Table, Function))> {
             let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
+            // It fails where LuaJIT takes no allocator but its own, which has limits, too (GC32).
+            let _: mlua::Result<usize> = lua.set_memory_limit(limits.memory_bytes);
             let jit: Table = lua.globals().get("jit")?;
             jit.get::<Function>("off")?.call::<()>(())?;
             let on = jit.get("on")?;
@@ -48,7 +51,7 @@ impl State {
             lua,
             place,
             hooks,
-            limit,
+            limit: limits.call,
             calls: Arc::clone(calls),
             jit,
         })

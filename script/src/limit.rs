@@ -42,6 +42,12 @@ fn memory_bytes(machine: Option<u64>, states: usize) -> usize {
     share.clamp(LEAST, MOST) as usize
 }
 
+/// Has the state hold so many bytes at most, or as many as it can get for 0.
+pub(crate) fn memory(lua: &Lua, bytes: usize) {
+    // It fails where LuaJIT takes no allocator but its own (GC32), which has a limit of its own.
+    let _: mlua::Result<usize> = lua.set_memory_limit(bytes);
+}
+
 /// The most that one call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {

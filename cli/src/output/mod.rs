@@ -2,6 +2,7 @@
 
 mod closes;
 pub(crate) mod control;
+pub(crate) mod counts;
 pub(crate) mod csv;
 pub(crate) mod destination;
 pub(crate) mod hold;

@@ -36,24 +36,6 @@ pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
     width::wrapped(&text, paint.columns())
 }
 
-/// Of a run that was broken off and left no more than its counts. Why it was stands in the warnings.
-pub(crate) fn of_counts(record: &Record) -> String {
-    let (exchanges, paint) = (&record.exchanges, Paint::PLAIN);
-    let mut text = wrk::head(record);
-    text.push_str(&match record.duration_s > 0.0 {
-        true => format!(
-            "  {} requests completed and {} failed in {}; the rest of the figures is lost\n",
-            exchanges.completed,
-            exchanges.failed,
-            wrk_time_us(record.duration_s * 1e6)
-        ),
-        false => "  Nothing was measured yet.\n".to_owned(),
-    });
-    text.push_str(&interrupted(record.ended_by, record.duration_s, paint));
-    text.push_str(&warnings(record, paint));
-    text
-}
-
 /// What wrk does not say.
 fn rest(record: &Record, paint: Paint) -> String {
     let mut text = interrupted(record.ended_by, record.duration_s, paint);
@@ -83,7 +65,7 @@ fn rest(record: &Record, paint: Paint) -> String {
 }
 
 /// What warns of the figures.
-fn warnings(record: &Record, paint: Paint) -> String {
+pub(super) fn warnings(record: &Record, paint: Paint) -> String {
     let mut text = String::new();
     for warning in &record.warnings {
         text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));

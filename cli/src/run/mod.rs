@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
-use crate::output::{csv, text, thresholds};
+use crate::output::{counts, csv, text, thresholds};
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
@@ -115,7 +115,7 @@ fn broken_off(
     move |record| {
         let told = record.warnings.join("; ");
         let data = match format {
-            Format::Text => Ok(text::of_counts(&record)),
+            Format::Text => Ok(counts::text(&record)),
             _ => data(&record, format, false, Paint::PLAIN),
         };
         let write = |destination: Destination| destination.write(&data?);

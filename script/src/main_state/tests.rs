@@ -161,12 +161,19 @@ fn what_takes_memory_without_end_within_the_load_fails_and_leaves_the_thread_usa
     let mut bytes = Vec::new();
     let broken = thread.request(&mut bytes).expect_err("it grows");
     assert_eq!(broken.to_string(), format!("s.lua:2: {TOO_MUCH}"));
-    // What comes from outside is refused as well, without a word of its own in Lua.
-    let body = vec![b'x'; 10 << 20];
-    let broken = thread.response(200, &mut std::iter::empty(), &body);
-    let broken = broken.expect_err("the body is too long");
-    assert_eq!(broken.to_string(), format!("s.lua:7: {TOO_MUCH}"));
     let told = thread.response(200, &mut [(&b"A"[..], &b"b"[..])].into_iter(), b"ok");
     assert_eq!(told, Ok(()));
     assert_eq!(thread.delay_ms(), Ok(2));
+}
+
+#[test]
+fn what_response_keeps_of_each_answer_is_limited_as_well() {
+    let text = "local kept = {}\n\nfunction response(status, headers, body)\n\
+                kept[#kept + 1] = body .. #kept\nend\n";
+    let (_main, mut threads) = load(text).expect("it begins well");
+    let body = vec![b'x'; 1 << 20];
+    let answers = (0..).map(|_| threads[0].response(200, &mut std::iter::empty(), &body));
+    let broken = answers.take(20).find_map(Result::err);
+    let broken = broken.expect("20 MiB are more than 8");
+    assert_eq!(broken.to_string(), format!("s.lua:3: {TOO_MUCH}"));
 }

@@ -4,10 +4,10 @@ use load::Record;
 use measure::units::wrk_time_us;
 
 use super::terminal::Paint;
-use super::{text, wrk};
+use super::{text, warnings, wrk};
 
-/// What was asked for, what is known, and why that's all. Without a column of wrk's, so that whoever
-/// looks for figures finds none.
+/// What was asked for, what is known, and why that's all. It has no line of wrk's figures, so that
+/// whoever looks for those finds none.
 pub(crate) fn text(record: &Record) -> String {
     let (exchanges, paint) = (&record.exchanges, Paint::PLAIN);
     let mut told = wrk::head(record);
@@ -25,7 +25,7 @@ pub(crate) fn text(record: &Record) -> String {
         record.duration_s,
         paint,
     ));
-    told.push_str(&text::warnings(record, paint));
+    told.push_str(&warnings::text(record, paint));
     told
 }
 

@@ -13,5 +13,6 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod thresholds;
 mod times;
+mod warnings;
 pub(crate) mod width;
 mod wrk;

@@ -12,8 +12,9 @@ use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 use super::closes;
 use super::table;
 use super::terminal::Paint;
-use super::text::{DISTRUST, errors, generator_line, interrupted, way};
+use super::text::{errors, generator_line, interrupted, way};
 use super::times;
+use super::warnings::DISTRUST;
 use super::width;
 
 /// The most rows of the timeline that are printed.

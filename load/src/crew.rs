@@ -335,9 +335,14 @@ impl Lookout<'_> {
     ) {
         let mut phase = Phase::WarmUp;
         let mut next = Time::now().plus(PROGRESS_NS);
+        let mut knows = false;
         while !finished() {
             let now = Time::now();
             if let Some(signal) = self.stop.requested() {
+                // Where a worker doesn't end, this is all that is known of the run.
+                if !std::mem::replace(&mut knows, true) {
+                    progress(&self.progress(phase, now));
+                }
                 self.ending.request(signal);
                 time::sleep_until(now.plus(POLL_NS));
                 continue;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::choice::Kind;
-use engine::signal::Stop;
+use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
 use measure::host::Host;
@@ -38,7 +38,8 @@ use workload::{Maker, Source};
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
-/// others did in that window; a run that ends in another way leaves the latter out.
+/// others did in that window; a run that ends in another way leaves the latter out, and one that
+/// `stop` ends says once more how far it is.
 ///
 /// # Errors
 /// Where nothing could be measured. A run that was stopped early, or met errors, has a record.
@@ -50,7 +51,11 @@ pub fn run(
     let hung = |record: Record| {
         let told = record.warnings.join("; ");
         eprintln!("ringside: {}", screened(&told));
-        std::process::exit(1);
+        std::process::exit(match record.ended_by {
+            Ended::Interrupt => Signal::Interrupt.exit_code().into(),
+            Ended::Terminate => Signal::Terminate.exit_code().into(),
+            _ => 1,
+        });
     };
     run_for_script(plan, stop, progress, hung).map(|(record, _)| record)
 }
@@ -73,17 +78,7 @@ pub fn run_for_script(
     check_limits(plan, ground.kind)?;
     let hung = once(hung);
     let never = |what, hang| {
-        let ended_by = match hang {
-            Hang::TooLong => Ended::Script,
-            Hang::Stopped(signal) => by_signal(signal),
-        };
-        hung(unfinished(
-            plan,
-            generator(&ground, plan),
-            what,
-            None,
-            ended_by,
-        ));
+        hung(unfinished(plan, generator(&ground, plan), what, None, hang));
     };
     let prepared = Prepared::of(plan, ground.only(), stop, never)?;
     let (main, plan, jobs) = match prepared {
@@ -96,7 +91,7 @@ pub fn run_for_script(
     };
     let plan: &Plan = &plan;
     let mut surroundings = Surroundings::new();
-    let watchdog = watchdog(plan, &ground, &jobs, hung);
+    let watchdog = watchdog(plan, &ground, &jobs, stop, hung);
     let mut watch = |now: &Progress| {
         surroundings.see(now.phase);
         if let Some(watchdog) = &watchdog {
@@ -124,6 +119,7 @@ fn watchdog(
     plan: &Plan,
     ground: &Ground,
     jobs: &[Assignment],
+    stop: &Stop,
     hung: impl FnOnce(Record) + Send + 'static,
 ) -> Option<Watchdog> {
     let beats = jobs.iter().filter_map(|job| match &job.maker {
@@ -132,15 +128,12 @@ fn watchdog(
     });
     let beats: Vec<_> = beats.collect();
     let file = &plan.script.as_ref()?.file;
-    let what = format!(
-        "-s {}: a call of the script hasn't come back for 10 s, so the run was broken off: only \
-         the counts until then are known. Look for a loop without an end in it",
-        file.display()
-    );
+    let file = file.display().to_string();
     let (plan, generator) = (plan.clone(), generator(ground, plan));
     (!beats.is_empty()).then(|| {
-        Watchdog::new(beats, move |seen| {
-            hung(unfinished(&plan, generator, what, seen, Ended::Script));
+        Watchdog::new(beats, stop.clone(), move |hang, seen| {
+            let what = script::broken_off(&file, hang);
+            hung(unfinished(&plan, generator, what, seen, hang));
         })
     })
 }
@@ -173,8 +166,12 @@ fn unfinished(
     generator: Generator,
     what: String,
     seen: Option<Progress>,
-    ended_by: Ended,
+    hang: Hang,
 ) -> Record {
+    let ended_by = match hang {
+        Hang::TooLong => Ended::Script,
+        Hang::Stopped(signal) => by_signal(signal),
+    };
     let kind_of_loop = match plan.schedule.is_open() {
         true => Loop::Open,
         false => Loop::Closed,
@@ -186,7 +183,8 @@ fn unfinished(
                 memory_peak_bytes: process::own_peak_bytes(),
                 ..generator
             },
-            duration_s: seen.map_or(0.0, |seen| seen.elapsed_s),
+            // What is counted is that of the measured window.
+            duration_s: seen.map_or(0.0, |seen| (seen.elapsed_s - plan.warm_up_s).max(0.0)),
             valid: false,
             warnings: vec![what],
             ended_by,
@@ -520,8 +518,8 @@ fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What was due in the window, per second; what was asked for, where the window is whole, or a count
-/// ended it: answers to the last requests may come long after those were due.
+/// What was due in the window, per second; what was asked for, where the window is whole, or a
+/// count ended it: answers to the last requests may come long after those were due.
 fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     if !plan.schedule.is_open() || duration_s <= 0.0 {
         return None;

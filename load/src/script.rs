@@ -132,6 +132,18 @@ fn not_back(file: &str, call: &str, limit: &str, hang: Hang) -> String {
     }
 }
 
+/// What is said of a call within the load that is given up.
+pub(crate) fn broken_off(file: &str, hang: Hang) -> String {
+    const KNOWN: &str = "so the run was broken off: only the counts until then are known";
+    let call = format!("-s {file}: a call of the script hasn't come back");
+    match hang {
+        Hang::TooLong => {
+            format!("{call} for 10 s, {KNOWN}. Look for a loop without an end in it")
+        }
+        Hang::Stopped(signal) => format!("{call} since {signal}, {KNOWN}"),
+    }
+}
+
 /// What `wrk.lookup` and `wrk.connect` are answered.
 struct Names {
     family: Option<Family>,

@@ -44,6 +44,8 @@ pub(crate) struct Stalls {
     quiet_ns: u64,
     /// The longest one, as far as it lies in the time that is measured.
     pub longest: Stall,
+    /// A turn that is late by no more than that is neither the longest nor held up.
+    ordinary_ns: u64,
     /// How often timers waited although they had run out.
     pub put_off: u64,
     /// That was counted for the last one.
@@ -60,6 +62,7 @@ impl Stalls {
             reason_ns: 0,
             quiet_ns: 0,
             longest: Stall::default(),
+            ordinary_ns: 0,
             put_off: 0,
             is_counted: false,
         }
@@ -76,9 +79,16 @@ impl Stalls {
         };
         let before = std::mem::replace(&mut self.turn_at, now);
         let late_ns = now.since(wanted);
+        late_ns > self.ordinary_ns && self.came_late(late_ns, before, now, measured_from)
+    }
+
+    /// A turn was later than those that say nothing.
+    #[inline(never)]
+    fn came_late(&mut self, late_ns: u64, before: Time, now: Time, measured_from: Time) -> bool {
         let length_ns = late_ns.min(now.since(measured_from));
         if length_ns > self.longest.length_ns {
             self.longest = Stall { length_ns, at: now };
+            self.ordinary_ns = length_ns.min(LATE_NS);
         }
         if late_ns > LATE_NS {
             self.held_up(late_ns, before, now);

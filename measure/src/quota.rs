@@ -72,6 +72,21 @@ impl Place {
     }
 }
 
+/// The most memory in bytes that the control groups of version 2 allow this process: the smallest
+/// of its own group and those above, as far as they can be seen (cgroup-v2.rst, memory.max). None
+/// where none of them says.
+pub fn memory_bytes() -> Option<u64> {
+    memory_bytes_at(&Place::own(UNIFIED)?.folder)
+}
+
+/// The same, of whoever is in the group in `folder`. The topmost group has no such file.
+fn memory_bytes_at(folder: &Path) -> Option<u64> {
+    let limit = |group: &Path| fs::read_to_string(group.join("memory.max")).ok();
+    let limits = folder.ancestors().map_while(limit);
+    // "max" is no number.
+    limits.filter_map(|text| text.trim().parse().ok()).min()
+}
+
 /// The path of a process in the hierarchy of `controller`, by its file `cgroup`: `0::/path` is
 /// version 2, `3:cpu,cpuacct:/path` version 1.
 fn path_of<'a>(own: &'a str, controller: &str) -> Option<&'a str> {

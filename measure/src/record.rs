@@ -555,7 +555,6 @@ impl<P> Record<P> {
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
             achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
-            // Of several servers one may be away while another answers.
             availability: Availability::of(tally).filter(|_| facts.origins.is_empty()),
             bytes: Bytes {
                 received: tally.bytes_received,

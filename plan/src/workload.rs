@@ -201,8 +201,9 @@ impl Workload {
         (names, of_steps)
     }
 
-    /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to which are
-    /// ever sent, in the order in which they first stand; and for each step which of them is its own.
+    /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to which
+    /// are ever sent, in the order in which they first stand; and for each step which of them is
+    /// its own.
     pub fn origins(&self) -> (Vec<&Step>, Vec<u16>) {
         let mut firsts: Vec<&Step> = Vec::new();
         let mut known: BTreeMap<(&str, &str, u16), u16> = BTreeMap::new();

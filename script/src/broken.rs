@@ -1,5 +1,6 @@
 //! What is wrong with a script: a place in it, and a sentence.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use measure::foreign::Foreign;
@@ -7,6 +8,9 @@ use mlua::Function;
 
 /// The name under which the prelude's own lines appear.
 pub(crate) const PRELUDE: &str = "wrk";
+
+/// LuaJIT's words where it was given no memory (lj_errmsg.h, ERRMEM).
+const NO_MEMORY: &str = "not enough memory";
 
 /// A script failed: `FILE:LINE: what happened`, on one line and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +28,14 @@ impl std::error::Error for Broken {}
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     path: String,
+    /// How much memory its state may have.
+    memory_bytes: usize,
 }
 
 impl Place {
-    pub(crate) fn new(path: String) -> Place {
-        Place { path }
+    /// Of the script in this file, whose state may have so many bytes.
+    pub(crate) fn new(path: String, memory_bytes: usize) -> Place {
+        Place { path, memory_bytes }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -54,13 +61,29 @@ impl Place {
         };
         match self.split(&message) {
             Some((name, line, rest)) if name != PRELUDE => {
-                at(&format!("{}:{line}", self.whole(name)), rest)
+                let place = format!("{}:{line}", self.whole(name));
+                at(&place, self.advised(rest))
             }
             split => {
                 let text = split.map_or(&message[..], |(_, _, rest)| rest);
                 let place = self.in_trace(&trace);
-                at(&place.unwrap_or_else(|| self.of_function(function)), text)
+                at(
+                    &place.unwrap_or_else(|| self.of_function(function)),
+                    self.advised(text),
+                )
             }
+        }
+    }
+
+    /// With what to do about it, where Lua's own words leave the reader alone.
+    fn advised<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match text == NO_MEMORY {
+            true => Cow::Owned(format!(
+                "{NO_MEMORY}: the script may take {} MiB in each thread; look for a table or a \
+                 string that only grows",
+                self.memory_bytes >> 20
+            )),
+            false => Cow::Borrowed(text),
         }
     }
 
@@ -125,7 +148,10 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_off_only_where_it_is_one() {
-        let place = Place::new("/a very/long/way/to/the/scripts/of/somebody/load".into());
+        let place = Place::new(
+            "/a very/long/way/to/the/scripts/of/somebody/load".into(),
+            1 << 30,
+        );
         for (text, expected) in [
             ("x.lua:3: no", "x.lua:3: no"),
             (
@@ -147,6 +173,11 @@ mod tests {
             (
                 "a\u{1b}[31m\nb",
                 &format!("{}: a\\u{{1b}}[31m\\nb", place.path),
+            ),
+            (
+                "x.lua:3: not enough memory",
+                "x.lua:3: not enough memory: the script may take 1024 MiB in each thread; look for \
+                 a table or a string that only grows",
             ),
             (
                 "table: 0x12",

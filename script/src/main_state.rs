@@ -8,13 +8,10 @@ use mlua::{Function, Lua, Scope, Table, Value};
 
 use crate::broken::Broken;
 use crate::given::{Distribution, Needs, Network, Source, Summary};
-use crate::limit::Limit;
+use crate::limit::Limits;
 use crate::requests;
 use crate::state::State;
 use crate::thread::{self, Core, Thread};
-
-/// What a call may take before the run: plenty, and not for ever.
-const LIMIT: Limit = Limit::CpuSeconds(5);
 
 /// The main state, in which `setup` and `done` run.
 pub struct Main {
@@ -27,7 +24,9 @@ impl Main {
     /// first thread `request()` is called once to count what it returns.
     ///
     /// Fails where the script does, takes more than 5 s of CPU time in one call, returns no
-    /// request, or where `wrk.resolve` finds no address that accepts a connection.
+    /// request, or where `wrk.resolve` finds no address that accepts a connection. From here on
+    /// LuaJIT holds up to 1 GiB in each state, or less, so that all of them together leave half of
+    /// the memory to others: beyond that the script fails.
     pub fn load(
         source: Arc<Source>,
         network: Arc<dyn Network>,
@@ -47,7 +46,9 @@ impl Main {
         threads: usize,
         calls: &Arc<AtomicU64>,
     ) -> Result<(Main, Vec<Thread>), Broken> {
-        load_within(LIMIT, &source, &network, threads, calls)
+        // The main one, and one for each thread.
+        let limits = Limits::of_each(threads + 1);
+        load_within(limits, &source, &network, threads, calls)
     }
 
     /// Whether the script defines `done`.
@@ -79,19 +80,19 @@ impl Main {
 }
 
 pub(crate) fn load_within(
-    limit: Limit,
+    limits: Limits,
     source: &Source,
     network: &Arc<dyn Network>,
     threads: usize,
     calls: &Arc<AtomicU64>,
 ) -> Result<(Main, Vec<Thread>), Broken> {
-    let main = State::new(source, network, limit, calls)?;
+    let main = State::new(source, network, limits, calls)?;
     main.load(source)?;
     let first = resolve(&main, source)?;
     let mut made = Vec::with_capacity(threads);
     let mut needs = None;
     for _ in 0..threads {
-        let state = State::new(source, network, limit, calls)?;
+        let state = State::new(source, network, limits, calls)?;
         state.load(source)?;
         let core = Arc::new(introduce(&main, first)?);
         let of_main = thread::parts(&main.lua, Some(&state.lua), &core);

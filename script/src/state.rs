@@ -7,7 +7,7 @@ use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value, chunk:
 
 use crate::broken::{Broken, PRELUDE, Place};
 use crate::given::{Network, Source};
-use crate::limit::{self, Limit};
+use crate::limit::{self, Limits};
 use crate::native;
 
 /// A state with the prelude in it.
@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) lua: Lua,
     pub(crate) place: Place,
     hooks: Table,
-    limit: Limit,
+    pub(crate) limits: Limits,
     /// How many calls have begun, of all states.
     calls: Arc<AtomicU64>,
     /// LuaJIT's module, and its `on`.
@@ -28,12 +28,14 @@ impl State {
     pub(crate) fn new(
         source: &Source,
         network: &Arc<dyn Network>,
-        limit: Limit,
+        limits: Limits,
         calls: &Arc<AtomicU64>,
     ) -> Result<State, Broken> {
-        let place = Place::new(source.path.display().to_string());
+        let path = source.path.display().to_string();
+        let place = Place::new(path, limits.memory_bytes);
         let made = || -> mlua::Result<(Lua, Table, (Table, Function))> {
             let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
+            limit::memory(&lua, limits.memory_bytes);
             let jit: Table = lua.globals().get("jit")?;
             jit.get::<Function>("off")?.call::<()>(())?;
             let on = jit.get("on")?;
@@ -48,7 +50,7 @@ impl State {
             lua,
             place,
             hooks,
-            limit,
+            limits,
             calls: Arc::clone(calls),
             jit,
         })
@@ -67,7 +69,7 @@ impl State {
         let chunk = chunk.set_mode(ChunkMode::Text);
         let sentence = "the script didn't finish loading";
         self.calls.fetch_add(1, Ordering::Relaxed);
-        limit::within(&self.lua, self.limit, sentence, || chunk.exec())
+        limit::within(&self.lua, self.limits.call, sentence, || chunk.exec())
             .map_err(|error| self.place.raised(&error, None))
     }
 
@@ -97,8 +99,10 @@ impl State {
     ) -> Result<R, Broken> {
         let function = self.hook(hook)?;
         self.calls.fetch_add(1, Ordering::Relaxed);
-        limit::within(&self.lua, self.limit, sentence, || function.call(arguments))
-            .map_err(|error| self.place.raised(&error, of_script))
+        limit::within(&self.lua, self.limits.call, sentence, || {
+            function.call(arguments)
+        })
+        .map_err(|error| self.place.raised(&error, of_script))
     }
 
     /// Whether the script loaded files as modules.

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mlua::{Function, Lua, Table, Value};
+use mlua::{Function, Lua, LuaString, Table, Value};
 
 use crate::broken::{Broken, Place};
 use crate::given::Needs;
+use crate::limit;
 use crate::state::State;
 use crate::transfer;
 
@@ -46,7 +47,7 @@ pub(crate) fn parts(home: &Lua, away: Option<&Lua>, core: &Arc<Core>) -> mlua::R
     let globals = away.cloned();
     parts.set(
         "get",
-        home.create_function(move |home, name: mlua::LuaString| {
+        home.create_function(move |home, name: LuaString| {
             let key = transfer::text(globals.as_ref().unwrap_or(home), &name)?;
             let value: Value = globals.as_ref().unwrap_or(home).globals().raw_get(key)?;
             transfer::copied(home, &value)
@@ -55,7 +56,7 @@ pub(crate) fn parts(home: &Lua, away: Option<&Lua>, core: &Arc<Core>) -> mlua::R
     let globals = away.cloned();
     parts.set(
         "set",
-        home.create_function(move |home, (name, value): (mlua::LuaString, Value)| {
+        home.create_function(move |home, (name, value): (LuaString, Value)| {
             let to = globals.as_ref().unwrap_or(home);
             let (value, untransferable) = transfer::copied(to, &value)?;
             if untransferable.is_none() {
@@ -101,6 +102,7 @@ pub struct Thread {
     frozen: Option<Vec<u8>>,
     needs: Needs,
     core: Arc<Core>,
+    memory_bytes: usize,
 }
 
 impl Thread {
@@ -114,6 +116,7 @@ impl Thread {
             request: state.hook("request")?,
             response: state.hook("response")?,
             delay: state.hook("delay")?,
+            memory_bytes: state.limits.memory_bytes,
             lua: state.lua,
             place: state.place,
             frozen,
@@ -167,18 +170,22 @@ impl Thread {
         fields: &mut dyn Iterator<Item = (&[u8], &[u8])>,
         body: &[u8],
     ) -> Result<(), Broken> {
-        let told = || -> mlua::Result<()> {
-            let headers = self
-                .lua
-                .create_table_with_capacity(0, fields.size_hint().0)?;
+        let lua = &self.lua;
+        let made = || -> mlua::Result<(Table, LuaString)> {
+            let headers = lua.create_table_with_capacity(0, fields.size_hint().0)?;
             for (name, value) in fields {
-                let value = self.lua.create_string(value)?;
-                headers.raw_set(self.lua.create_string(name)?, value)?;
+                let value = lua.create_string(value)?;
+                headers.raw_set(lua.create_string(name)?, value)?;
             }
-            self.response
-                .call((status, headers, self.lua.create_string(body)?))
+            Ok((headers, lua.create_string(body)?))
         };
-        told().map_err(|error| self.raised("response", &error))
+        // With a limit each of these would be a protected call, which together take longer than
+        // what most scripts do then.
+        limit::memory(lua, 0);
+        let made = made();
+        limit::memory(lua, self.memory_bytes);
+        let told = made.and_then(|(headers, body)| self.response.call((status, headers, body)));
+        told.map_err(|error| self.raised("response", &error))
     }
 
     /// How many milliseconds a connection is to wait before its next request. The script may fail.

@@ -156,6 +156,7 @@ fn the_message_that_ends_an_exchange_of_a_flow_is_the_last_that_it_waits_for() {
             let payload = b"hello";
             wire.say(0, Said::Message { payload, answers }, &mut out);
             assert_eq!((out.len(), out[0]), (2 + 4 + 5, 0x81));
+            wire.flush(&mut out);
         };
         let mut hear = |wire: &mut Wire, bytes: &[u8]| told(wire, &mut memory, bytes, cut);
         assert_eq!(hear(&mut wire, MESSAGE), [Happening::Message], "unasked");

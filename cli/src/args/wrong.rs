@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
+use measure::foreign::Foreign;
 use supervisor::document::nearest;
 
 use super::{Arguments, verbs};
@@ -26,7 +27,8 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
     let better = match error.kind() {
         ErrorKind::InvalidSubcommand => given(ContextKind::InvalidSubcommand).map(of_verb),
         ErrorKind::UnknownArgument => {
-            given(ContextKind::InvalidArg).and_then(|flag| of_flag(flag, words))
+            let given = given(ContextKind::InvalidArg);
+            given.and_then(|word| of_flag(word, words).or_else(|| of_script(word, words)))
         }
         ErrorKind::MissingRequiredArgument if is_of(words, "compare") => of_servers(error),
         _ => None,
@@ -56,11 +58,34 @@ fn of_flag(flag: &str, words: &[OsString]) -> Option<String> {
     let name = flag.split('=').next().unwrap_or(flag);
     let (_, here, does) = ELSEWHERE.iter().find(|(there, ..)| *there == name)?;
     let program = Arguments::command();
-    let verb = words
-        .iter()
-        .skip(1)
-        .find_map(|word| program.find_subcommand(word))?;
-    has(verb, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
+    has(verb(&program, words)?, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
+}
+
+/// Where `word` should stand, if it's for a script as likely as not.
+fn of_script(word: &str, words: &[OsString]) -> Option<String> {
+    let program = Arguments::command();
+    let verb = verb(&program, words)?;
+    let takes_script = verb.get_arguments().any(|known| known.get_id() == "script");
+    let given = words.iter().filter_map(|word| word.to_str());
+    let has_script = given.take_while(|word| *word != "--").any(|word| {
+        let is_short = word.starts_with("-s");
+        is_short || word == "--script" || word.starts_with("--script=")
+    });
+    let is_flag = word.starts_with('-');
+    (takes_script && has_script && !is_flag).then(|| {
+        let word = Foreign::new(word);
+        format!(
+            "unexpected argument '{word}'\n\n  tip: arguments for the script go behind --: \
+             ringside {} -s FILE URL -- {word}",
+            verb.get_name()
+        )
+    })
+}
+
+/// The verb among `words`.
+fn verb<'a>(program: &'a Command, words: &[OsString]) -> Option<&'a Command> {
+    let mut words = words.iter().skip(1);
+    words.find_map(|word| program.find_subcommand(word))
 }
 
 /// Whether the verb is this one.
@@ -135,6 +160,46 @@ mod tests {
         }
         // What else is missing is told as ever.
         assert!(!wrong("compare --url x --trials").contains("nothing to compare"));
+    }
+
+    #[test]
+    fn words_that_are_for_a_script_are_answered_with_where_they_go() {
+        for (words, tip) in [
+            (
+                "run -s a.lua http://a/ alice bob",
+                "run -s FILE URL -- alice\n",
+            ),
+            (
+                "run http://a/ alice --script=a.lua -c 2",
+                "run -s FILE URL -- alice\n",
+            ),
+            (
+                "run -sa.lua http://a/ alice -- bob",
+                "run -s FILE URL -- alice\n",
+            ),
+            (
+                "capacity --script a.lua http://a/ alice",
+                "capacity -s FILE URL -- alice\n",
+            ),
+        ] {
+            let told = wrong(words);
+            let whole = format!("tip: arguments for the script go behind --: ringside {tip}");
+            assert!(told.contains(&whole), "{words}: {told}");
+            assert!(
+                told.starts_with("error: unexpected argument 'alice'\n"),
+                "{told}"
+            );
+        }
+        // Without a script there's nothing behind --, and a flag may well be one of ours.
+        for words in [
+            "run http://a/ alice",
+            "run http://a/ alice -- -s",
+            "run -s a.lua http://a/ --durration",
+            "serve -s a.lua",
+        ] {
+            let told = wrong(words);
+            assert!(!told.contains("go behind --"), "{words}: {told}");
+        }
     }
 
     #[test]

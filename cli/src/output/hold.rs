@@ -13,8 +13,9 @@ use super::closes;
 use super::errors::{Answers, errors};
 use super::table;
 use super::terminal::Paint;
-use super::text::{DISTRUST, generator_line, interrupted, way};
+use super::text::{generator_line, interrupted, way};
 use super::times;
+use super::warnings::DISTRUST;
 use super::width;
 
 /// The most rows of the timeline that are printed.

@@ -2,6 +2,7 @@
 
 mod closes;
 pub(crate) mod control;
+pub(crate) mod counts;
 pub(crate) mod csv;
 pub(crate) mod destination;
 mod errors;
@@ -13,5 +14,6 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod thresholds;
 mod times;
+mod warnings;
 pub(crate) mod width;
 mod wrk;

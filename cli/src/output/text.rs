@@ -16,11 +16,9 @@ use super::errors::{Answers, errors};
 use super::steps;
 use super::terminal::Paint;
 use super::times;
+use super::warnings;
 use super::width;
 use super::wrk::{self, count};
-
-/// Of a record that isn't valid.
-pub(super) const DISTRUST: &str = "Don't trust these figures: the warnings say why.";
 
 /// What a generator that was late leaves open, of a run without a control.
 const CONTROL: &str = "To see what this machine adds, repeat the run with --control, which loads \
@@ -58,12 +56,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&connections(record));
     text.push_str(&record.waits.as_ref().map(waits).unwrap_or_default());
     text.push_str(&generator_line(&record.generator, "request", paint));
-    for warning in &record.warnings {
-        text.push_str(&format!("{} {warning}\n", paint.warning("Warning:")));
-    }
-    if !record.valid {
-        text.push_str(&format!("{}\n", paint.error(DISTRUST)));
-    }
+    text.push_str(&warnings::text(record, paint));
     let open = record.plan.schedule.is_open();
     let is_late = !record.void.is_empty() || record.generator.limited && open;
     if is_late && record.control.is_none() && record.plan.workload.is_none() {

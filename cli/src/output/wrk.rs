@@ -16,17 +16,10 @@ use super::times::percentile;
 
 /// The block. `latency`: with wrk's percentiles, as its `--latency`.
 pub(super) fn block(record: &Record, latency: bool) -> String {
-    let plan = &record.plan;
     let seconds = record.duration_s;
     let answered = answered(record);
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    let mut text = format!(
-        "Running {} @ {}\n  {} threads and {} connections\n",
-        asked(record),
-        place(record),
-        plan.threads,
-        plan.connections as usize * record.connections.origins.len().max(1),
-    );
+    let mut text = head(record);
     let response = Histogram::from_hdr_v2_base64(&record.histograms.response_time)
         .unwrap_or_else(|_| Histogram::new());
     if response.count() > record.exchanges.censored {
@@ -48,6 +41,18 @@ pub(super) fn block(record: &Record, latency: bool) -> String {
     let transfer = wrk_bytes(per_second(record.bytes.received as f64));
     text.push_str(&format!("Transfer/sec: {transfer:>11}\n"));
     text
+}
+
+/// Its first two lines, which say what was asked for.
+pub(super) fn head(record: &Record) -> String {
+    let plan = &record.plan;
+    format!(
+        "Running {} @ {}\n  {} threads and {} connections\n",
+        asked(record),
+        place(record),
+        plan.threads,
+        plan.connections as usize * record.connections.origins.len().max(1),
+    )
 }
 
 /// Where it goes: without a path where requests have paths of their own.

@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
-use crate::output::{csv, text, thresholds};
+use crate::output::{counts, csv, text, thresholds};
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
@@ -115,12 +115,11 @@ fn broken_off(
     move |record| {
         let told = record.warnings.join("; ");
         let data = match format {
-            Format::Text => String::new(),
-            _ => data(&record, format, false, Paint::PLAIN).unwrap_or_default(),
+            Format::Text => Ok(counts::text(&record)),
+            _ => data(&record, format, false, Paint::PLAIN),
         };
-        if let Some(destination) = taken(&destination).filter(|_| !data.is_empty())
-            && let Err(why) = destination.write(&data)
-        {
+        let write = |destination: Destination| destination.write(&data?);
+        if let Err(why) = taken(&destination).map_or(Ok(()), write) {
             terminal::say(&why);
         }
         terminal::say(&told);

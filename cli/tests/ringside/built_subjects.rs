@@ -98,7 +98,7 @@ fn every_subject_that_is_built_answers_as_it_declares_and_leaves_nothing_behind(
             scope.spawn(check_in_turn);
         }
     });
-    // Beside three million goroutines anybody may answer too late: that is known once they are gone.
+    // Beside three million goroutines anybody may answer too late: that shows once they are gone.
     for name in unlucky.into_inner().unwrap() {
         checked(&name).unwrap_or_else(|said| panic!("{said}"));
     }

@@ -215,24 +215,91 @@ fn a_script_that_cannot_run_is_refused_before_the_load() {
 fn a_script_that_does_not_come_back_leaves_a_record_of_what_is_known() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let script = folder.path("a.lua");
-    let text = "local n = 0\nfunction request()\n  n = n + 1\n  while n > 100 do end\n\
-                return wrk.format()\nend\n";
+    let text = "local n = 0\nfunction response()\n  n = n + 1\n  while n >= 50 do end\nend\n";
     fs::write(&script, text).unwrap();
-    let out = folder.path("out.json");
-    let url = server.at("/");
+    let (out, url) = (folder.path("out.json"), server.at("/"));
+    let why = "a.lua: a call of the script hasn't come back for 10 s";
+    let as_text = {
+        let words = ["run", "-d1s", "-c1", "-s", &script, &url].map(str::to_owned);
+        thread::spawn(move || ringside(&words.each_ref().map(String::as_str)))
+    };
     let ended = ringside(&[
         "run", "-d1s", "-c1", "--format", "json", "-o", &out, "-s", &script, &url,
     ]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_says(
-        &ended.stderr,
-        "a.lua: a call of the script hasn't come back for 10 s",
-    );
+    assert_says(&ended.stderr, why);
     let record: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
     assert_eq!(
         (&record["valid"], &record["ended_by"]),
         (&false.into(), &"script".into())
     );
+    assert_eq!(record["exchanges"]["completed"], 49, "{record}");
+    let ended = as_text.join().unwrap();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_says(&ended.stdout, "Running 1s test @ http://");
+    assert_says(&ended.stdout, "\n  49 requests completed and 0 failed in ");
+    assert_says(&ended.stdout, why);
+    assert_says(&ended.stderr, why);
+}
+
+#[test]
+fn a_signal_ends_a_call_within_the_load_and_the_counts_are_there() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (script, begun) = (folder.path("a.lua"), folder.path("begun"));
+    let text = format!(
+        "local n = 0\nfunction response()\n  n = n + 1\n  if n < 50 then return end\n\
+         io.open({begun:?}, 'w'):close()\n  while true do end\nend\n"
+    );
+    fs::write(&script, text).unwrap();
+    let url = server.at("/");
+    for (signal, name, code, more) in [
+        (Signal::INT, "SIGINT", 130, &[][..]),
+        (Signal::TERM, "SIGTERM", 143, &["--format", "json"]),
+    ] {
+        let words = ["run", "-d60s", "-c1", "-s", &script, &url];
+        let running = start(&mut command(&[&words, more].concat()));
+        until("the call begins", || fs::metadata(&begun).is_ok());
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let why = format!("a.lua: a call of the script hasn't come back since {name}, so the run");
+        assert_says(&ended.stderr, &why);
+        match more.is_empty() {
+            true => {
+                assert_says(&ended.stdout, "\n  49 requests completed and 0 failed in ");
+                assert_says(&ended.stdout, &format!("Interrupted by {name} after "));
+            }
+            false => {
+                let record: Value = serde_json::from_str(&ended.stdout).expect("a record");
+                assert_eq!(record["exchanges"]["completed"], 49, "{record}");
+                assert_eq!(record["ended_by"], "terminate", "{record}");
+                assert!(record["duration_s"].as_f64() > Some(0.0), "{record}");
+            }
+        }
+        fs::remove_file(&begun).unwrap();
+    }
+}
+
+#[test]
+fn a_script_that_takes_memory_without_end_fails_like_any_other() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let script = folder.path("a.lua");
+    let url = server.at("/");
+    let grow = "local t = {} while true do t[#t + 1] = ('x'):rep(1e6) .. #t end";
+    let run = |text: String| {
+        fs::write(&script, text).unwrap();
+        ringside(&["run", "-d60s", "-t1", "-c1", "-s", &script, &url])
+    };
+    let why = |line: u32| format!("a.lua:{line}: not enough memory: the script may take ");
+    let ended = run(format!("\nfunction setup()\n  {grow}\nend\n"));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_says(&ended.stderr, &why(2));
+    let text = "local n = 0\nfunction response()\n  n = n + 1\n  if n < 50 then return end\n";
+    let ended = run(format!("{text}  {grow}\nend\n"));
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert_says(&ended.stdout, &why(2));
+    assert_says(&ended.stdout, "  1 script_failed: ");
+    assert_says(&ended.stdout, "Requests/sec:");
 }
 
 #[test]

@@ -244,10 +244,11 @@ impl<D: Driver> Worker<'_, D> {
         let was_useless = self.assignment.keep_alive && !std::mem::take(&mut own.has_served);
         self.core.drop(index, how);
         self.start_over(index);
-        match was_useless {
+        if !was_useless {
+            self.revive(index, now);
+        } else if self.may_begin() {
             // Whoever closes connections before any answer would be asked for more without end.
-            true => self.retry_later(index, now),
-            false => self.revive(index, now),
+            self.core.retry(index, now);
         }
     }
 

@@ -280,3 +280,19 @@ fn the_quota_of_a_real_group_holds_for_the_groups_in_it() {
         "{before}, then {after}; {own}"
     );
 }
+
+#[test]
+fn the_smallest_memory_of_all_groups_above_holds() {
+    let tree = Tree::new("", "");
+    tree.put("a/b/c/memory.max", "max\n");
+    let at = |folder: &str| memory_bytes_at(&tree.0.path().join(folder));
+    assert_eq!(at("a/b/c"), None);
+    tree.put("a/b/memory.max", "1073741824\n");
+    assert_eq!(at("a/b/c"), Some(1 << 30));
+    tree.put("a/memory.max", "2097152\n");
+    assert_eq!(at("a/b/c"), Some(2 << 20));
+    // Nobody sees beyond a group without that file.
+    tree.put("d/memory.max", "4096\n");
+    tree.put("d/e/f/memory.max", "max\n");
+    assert_eq!(at("d/e/f"), None);
+}

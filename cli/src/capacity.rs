@@ -29,8 +29,12 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     {
         return Ok(end);
     }
+    // Targets from standard input are waited for: until then a signal ends the program.
+    let mut options = options(arguments)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let options = options(arguments, &stop)?;
+    if let Whose::Target { plan, .. } = &mut options.whose {
+        plan::call(&arguments.load, plan, &stop)?;
+    }
     let mut talk = Talk::new(no_color);
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
@@ -69,9 +73,9 @@ fn in_host(arguments: &Capacity) -> Option<&'static str> {
     }
 }
 
-fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
+fn options(arguments: &Capacity) -> Result<Options, Failure> {
     let whose = match is_target(arguments) {
-        true => target(arguments, stop)?,
+        true => target(arguments)?,
         false => file(arguments).map_err(Failure::usage)?,
     };
     if let (Some(rate), Some(to)) = (arguments.at_least, arguments.to)
@@ -98,7 +102,7 @@ fn options(arguments: &Capacity, stop: &Stop) -> Result<Options, Failure> {
     })
 }
 
-fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
+fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     let base = |url: &str| plan::base(url, &arguments.load, Redaction::default());
     arguments.targets.check().map_err(Failure::usage)?;
     let plan = match &arguments.whose {
@@ -110,7 +114,6 @@ fn target(arguments: &Capacity, stop: &Stop) -> Result<Whose, Failure> {
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
     plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
-    plan::call(&arguments.load, &mut plan, stop)?;
     Ok(Whose::Target {
         plan: Box::new(plan),
         connections_given: arguments.load.connections.is_some(),
@@ -197,7 +200,7 @@ mod tests {
         let Verb::Capacity(arguments) = parsed.verb else {
             return Err("another verb".to_string());
         };
-        options(&arguments, &Stop::new()).map_err(|failure| failure.text)
+        options(&arguments).map_err(|failure| failure.text)
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) enum Requests {
     /// The steps of a flow, of which each connection has its own next one. Requests that are due,
     /// wait for a connection or are made ahead aren't asked of it. What it answers to that below is
     /// never used, since `Plan::validate` (`validate_flow`) refuses flows in an open loop, without
-    /// keep-alive, pipelined and by weight, and a flow goes to one server.
+    /// keep-alive, pipelined, by weight and to several servers.
     Flow(Box<Flows>),
     /// What a script makes.
     Script(Box<Scripted>),

@@ -49,8 +49,8 @@ pub struct Record<P> {
     pub offered_rate: Option<f64>,
     /// Completed exchanges per second, counting only those sent before the window ended.
     pub achieved_rate: f64,
-    /// How much of the window the server was answering; null if there were too few answers or too
-    /// little time to tell, where requests go to several servers, and in older records.
+    /// How much of the window the server was answering, or any of several servers; null if there
+    /// were too few answers or too little time to tell, and in older records.
     #[serde(default)]
     pub availability: Option<Availability>,
     /// Bytes on the wire inside the window, as the generator saw them.
@@ -555,7 +555,7 @@ impl<P> Record<P> {
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
             achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
-            availability: Availability::of(tally).filter(|_| facts.origins.is_empty()),
+            availability: Availability::of(tally),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,

@@ -4,8 +4,10 @@
 //! A plan holds the text of each rule, so that a record of it can be read whatever is hidden in
 //! it. [`Expect::rule`] says what the text means.
 
+mod secrets;
+
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 
 use measure::foreign::Foreign;
@@ -15,6 +17,7 @@ use serde_json_path::JsonPath;
 
 use crate::invalid::Invalid;
 use crate::redaction::Redaction;
+use secrets::Parts;
 
 /// The most rules for all requests, and for one step.
 pub const RULES_MAX: usize = 32;
@@ -26,6 +29,16 @@ const FORMS: &str = "write status=2xx, header:NAME, header:NAME=VALUE, header:NA
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Expect(String);
+
+/// A value in a rule.
+struct Value<'a> {
+    /// What it's held against is one of these.
+    names: Vec<&'a str>,
+    /// Where it stands.
+    text: Range<usize>,
+    /// What has to stand around another in its place.
+    quote: &'static str,
+}
 
 /// What a rule says.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,31 +100,63 @@ impl Expect {
 
     /// It without its secrets.
     pub fn shown(&self, redaction: &Redaction) -> Expect {
-        let whole = redaction.scrub(&self.0);
-        let shown = match self.named() {
-            Some((name, at)) if redaction.is_secret(&name) && at < self.0.len() => {
-                let (head, value) = self.0.split_at(at);
-                format!("{head}{}", redaction.value(&name, value))
+        let (mut shown, mut at) = (String::new(), 0);
+        for value in self.values() {
+            let Value { text, quote, .. } = value;
+            let Some(name) = value.names.iter().find(|name| redaction.is_secret(name)) else {
+                continue;
+            };
+            if !text.is_empty() {
+                let hidden = redaction.value(name, &self.0[text.clone()]);
+                shown.push_str(&self.0[at..text.start]);
+                shown.extend([quote, &hidden, quote]);
+                at = text.end;
             }
-            _ => redaction.word(&whole).into_owned(),
-        };
+        }
+        if at == 0 {
+            let whole = redaction.scrub(&self.0);
+            return Expect(redaction.word(&whole).into_owned());
+        }
+        shown.push_str(&self.0[at..]);
         Expect(shown)
     }
 
-    /// Has `redaction` know the secret that it holds.
+    /// Has `redaction` know the secrets that it holds.
     pub fn tell_secrets(&self, redaction: &Redaction) {
-        if let Some((name, at)) = self.named() {
-            redaction.learn([(&*name, &self.0[at..])], "");
+        for Value { names, text, .. } in self.values() {
+            let text = &self.0[text];
+            redaction.learn(names.into_iter().map(|name| (name, text)), "");
         }
     }
 
-    /// The name of what it looks at, and where the value begins that it is to have.
-    fn named(&self) -> Option<(String, usize)> {
+    /// The values in it, in their order.
+    fn values(&self) -> Vec<Value<'_>> {
         let text = &self.0;
-        let (kind, rest) = text.split_once(':')?;
-        let of_rest = operator(rest).filter(|_| matches!(kind, "header" | "json"))?;
-        let name = last_name(&rest[..of_rest]).to_owned();
-        Some((name, kind.len() + 1 + of_rest + 1))
+        let Some((kind @ ("header" | "json"), rest)) = text.split_once(':') else {
+            return Vec::new();
+        };
+        let start = kind.len() + 1;
+        let end = operator(rest).unwrap_or(rest.len());
+        let what = &rest[..end];
+        let parts = match kind {
+            "header" => Parts::header(what),
+            _ => Parts::of(what),
+        };
+        let literals = parts.literals.iter().map(|at| Value {
+            // Which of them it is held against is the path's affair.
+            names: parts.filtered.clone(),
+            text: start + at.start..start + at.end,
+            quote: match what[..at.start].ends_with(['\'', '"']) {
+                true => "",
+                false => "'",
+            },
+        });
+        let expected = (end < rest.len()).then(|| Value {
+            names: vec![parts.name],
+            text: start + end + 1..text.len(),
+            quote: "",
+        });
+        literals.chain(expected).collect()
     }
 }
 
@@ -163,7 +208,7 @@ impl Rule {
     pub fn name(&self) -> Option<String> {
         match self {
             Rule::Header { name, .. } => Some(name.clone()),
-            Rule::Json { path, .. } => Some(last_name(&path.to_string()).to_owned()),
+            Rule::Json { path, .. } => Some(Parts::of(&path.to_string()).name.to_owned()),
             Rule::Status(_) | Rule::Body(_) => None,
         }
     }
@@ -258,15 +303,8 @@ fn operator(text: &str) -> Option<usize> {
     None
 }
 
-/// The last name in a path: `token` of `$.user['token']`; of a header's name all of it.
-fn last_name(path: &str) -> &str {
-    let path = path.trim_end_matches([']', '\'', '"', '*', '.']);
-    let start = path.rfind(['.', '[', '\'', '"']).map_or(0, |at| at + 1);
-    &path[start..]
-}
-
-/// Whether a text is a token (RFC 9110 §5.6.2).
-fn is_token(text: &str) -> bool {
+/// Whether a text is a token (RFC 9110 §5.6.2), as methods and the names of headers are.
+pub fn is_token(text: &str) -> bool {
     let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_it)
 }
@@ -369,6 +407,9 @@ mod tests {
             "header:X-Mine=canary",
             "json:$.user.access_token=canary",
             "json:$['password']=canary",
+            "json:$[?@.api_key == 'canary'].id=7",
+            "json:$[?'x'==@.a || @.token==\"canary\"]",
+            "json:$[?@.password=='canary' && @.token=='canary'].token=canary",
             "body={\"token\":\"canary\"}",
         ] {
             let shown = text.parse::<Expect>().unwrap().shown(&redaction);
@@ -376,7 +417,17 @@ mod tests {
             assert_eq!(shown.shown(&redaction), shown);
             shown.rule().unwrap();
         }
-        for text in ["status=200", "header:etag", "json:$.name=bob", "body~hello"] {
+        let pin = "json:$[?@.token > 4711].id".parse::<Expect>().unwrap();
+        let shown = pin.shown(&redaction).to_string();
+        assert!(shown.starts_with("json:$[?@.token > 'redacted:"), "{shown}");
+        assert!(shown.ends_with("'].id"), "{shown}");
+        for text in [
+            "status=200",
+            "header:etag",
+            "json:$.name=bob",
+            "json:$[?@.name == 'bob'].id=7",
+            "body~hello",
+        ] {
             let expect: Expect = text.parse().unwrap();
             assert_eq!(expect.shown(&redaction), expect);
         }

@@ -434,6 +434,9 @@ impl Plan {
         if workload.pick != workload::Pick::InTurn {
             return refuse("messages are sent in their order: drop --pick and the weights");
         }
+        if workload.origins().0.len() > 1 {
+            return refuse("messages that follow each other go to one server");
+        }
         match &workload.flow {
             Some(flow) => flow.validate(&workload.steps, message.binary),
             None => Ok(()),

@@ -35,17 +35,14 @@ fn each_server_has_connections_of_its_own_and_the_record_says_so() {
         assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
         let record = ended.record();
         assert_eq!(record["exchanges"]["completed"], 300, "{more:?}: {record}");
-        for (step, name) in record["steps"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .zip(["a", "b", "c"])
-        {
+        let steps = record["steps"].as_array().unwrap();
+        let origins = record["connections"]["origins"].as_array().unwrap();
+        assert_eq!((steps.len(), origins.len()), (3, 3), "{more:?}");
+        for (step, name) in steps.iter().zip(["a", "b", "c"]) {
             assert_eq!(step["name"], name);
             let completed = step["completed"].as_u64().unwrap();
             assert!(completed.abs_diff(100) <= 1, "{more:?}: {step}");
         }
-        let origins = record["connections"]["origins"].as_array().unwrap();
         for (origin, url) in origins.iter().zip(&urls) {
             assert_eq!(origin["origin"], **url, "{more:?}");
             assert_eq!(origin["asked"], 4);

@@ -379,7 +379,7 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
-    /// Open loop: the connection waits its turn in the queue of free ones.
+    /// Open loop, or several servers: the connection waits its turn in the queue of free ones.
     #[inline]
     pub(super) fn offer(&mut self, index: usize) {
         if self.is_usable(index) && !self.core.sessions[index].own.queued {

@@ -156,7 +156,7 @@ impl Pools {
     }
 
     /// A connection that can take an exchange waits its turn.
-    fn offer(&mut self, session: usize) {
+    fn queue(&mut self, session: usize) {
         let pool = self.pool_of(session);
         self.pools[pool].free.push_back(session as u32);
     }
@@ -340,7 +340,7 @@ impl<D: Driver> Worker<'_, D> {
         if self.is_usable(index) && !self.core.sessions[index].own.queued {
             self.core.sessions[index].own.queued = true;
             if let Some(pools) = &mut self.pools {
-                pools.offer(index);
+                pools.queue(index);
             }
         }
     }

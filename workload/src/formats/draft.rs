@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::foreign::{CHARACTERS_MAX, Foreign};
+use plan::expect::is_token;
 use plan::workload::{STEPS_MAX, WEIGHT_MAX};
 use plan::{Expect, Flow, Invalid, Request, Step};
 
@@ -521,10 +522,4 @@ pub(super) fn called(method: &str, path: &str) -> String {
         Asked::Call => path.trim_start_matches('/').to_owned(),
         Asked::Http => format!("{method} {path}"),
     }
-}
-
-/// Whether a text is a token (RFC 9110 §5.6.2).
-fn is_token(text: &str) -> bool {
-    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_of_it)
 }

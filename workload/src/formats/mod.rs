@@ -1,8 +1,8 @@
 //! Files of targets, in the formats that people have.
 //!
 //! Each format is a reader that yields the steps of a [`plan::Workload`], and nothing behind it
-//! knows where they came from. What a format has and a mix of independent requests can't honour is
-//! either refused by name or ignored with a note. `{{templates}}` are left as they stand, except
+//! knows where they came from. What a format has and a load can't honour is either refused by name or
+//! ignored with a note. `{{templates}}` are left as they stand, except
 //! that the variables that a `.http` file defines are put in; the others are resolved later, by
 //! [`crate::recipe`]. `docs/src/reference/targets.md` is the reference for users.
 
@@ -95,7 +95,8 @@ pub struct Defaults {
     pub headers: Vec<(String, String)>,
     /// The body of requests without one. Sent as it is, with no templates in it.
     pub body: Option<Vec<u8>>,
-    /// The method of requests without one; without it GET.
+    /// The method of requests without one. Without it GET, or, of a URL, POST where there is a body;
+    /// vegeta's JSON always has to say it.
     pub method: Option<String>,
 }
 

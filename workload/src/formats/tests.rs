@@ -2,6 +2,8 @@ use plan::Request;
 
 use super::*;
 
+const FORMATS: [Format; 3] = [Format::Http, Format::Vegeta, Format::VegetaJson];
+
 #[test]
 fn the_ending_says_the_format() {
     let table = [
@@ -24,7 +26,7 @@ fn the_ending_says_the_format() {
 
 #[test]
 fn formats_are_named_as_they_are_shown() {
-    for format in [Format::Http, Format::Vegeta, Format::VegetaJson] {
+    for format in FORMATS {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
     let text = "ht\u{1b}tp".parse::<Format>().unwrap_err().to_string();
@@ -82,7 +84,7 @@ fn a_file_that_cannot_be_read_says_why() {
 
 #[test]
 fn what_is_not_text_says_where() {
-    for format in [Format::Http, Format::Vegeta, Format::VegetaJson] {
+    for format in FORMATS {
         let text = b"\n\xff http://x/\n";
         let found = parse(format, &source(text), &Defaults::default(), &mut no_files);
         let text = found.unwrap_err().to_string();
@@ -92,7 +94,7 @@ fn what_is_not_text_says_where() {
 
 #[test]
 fn a_file_without_a_request_says_so() {
-    for format in [Format::Http, Format::Vegeta, Format::VegetaJson] {
+    for format in FORMATS {
         for text in ["", "\n\n", "\u{feff}"] {
             let found = parse(
                 format,

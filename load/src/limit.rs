@@ -38,8 +38,9 @@ const RUN_QUEUE_SHARE_WARN: f64 = 0.02;
 const RUN_QUEUE_SHARE_MAX: f64 = 0.10;
 /// Share of the connections' time that may go by outside exchanges.
 const LITTLES_LAW_GAP_MAX: f64 = 0.05;
-/// Share of the connections' time that may be waits for peers that do not close them.
-const LINGERED_SHARE_MAX: f64 = 0.05;
+/// Share of the connections' time that may be waits for peers that do not close them, or waits
+/// before broken ones are opened again.
+const IN_VAIN_SHARE_MAX: f64 = 0.05;
 /// Connections that were opened again ÷ answers: with so many, the server keeps none.
 const CLOSES_EACH_SHARE: f64 = 0.5;
 /// Share of the response times that may be waits of the generator's own making.
@@ -99,6 +100,7 @@ pub(crate) fn judge(
     } else {
         spare_time(&mut verdict, plan, duration_s, outcomes);
         signs.extend(lingered(plan, duration_s, outcomes));
+        signs.extend(backed_off(plan, duration_s, outcomes));
         let worked = (times(), of_script(outcomes));
         signs.extend(busy(&mut verdict, worked, duration_s, room));
     }
@@ -527,15 +529,31 @@ fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[O
 
 /// Closed loop: that connections waited for their peers to close them, which these did not.
 fn lingered(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
-    let waited_ns: u64 = outcomes.iter().map(|outcome| outcome.lingered_ns).sum();
-    let connections = f64::from(plan.connections) * plan.origins() as f64;
-    let share = waited_ns as f64 / 1e9 / (duration_s * connections);
-    (duration_s > 0.0 && share > LINGERED_SHARE_MAX).then(|| {
+    let waited_ns = outcomes.iter().map(|outcome| outcome.lingered_ns).sum();
+    waited_in_vain(plan, duration_s, waited_ns).map(|percent| {
         format!(
-            "connections waited {:.1} % of the time for the server to close them, which it didn't",
-            share * 100.0
+            "connections waited {percent} of the time for the server to close them, which it didn't"
         )
     })
+}
+
+/// Closed loop: that connections which had broken waited before they were opened again.
+fn backed_off(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
+    let waited_ns = outcomes.iter().map(|outcome| outcome.backed_off_ns).sum();
+    waited_in_vain(plan, duration_s, waited_ns).map(|percent| {
+        format!(
+            "the server broke connections one after the other, and these waited {percent} of the \
+             time before they were opened again"
+        )
+    })
+}
+
+/// What connections waited for nothing that was asked of them, as a share of their time, where it's
+/// too much.
+fn waited_in_vain(plan: &Plan, duration_s: f64, waited_ns: u64) -> Option<String> {
+    let connections = f64::from(plan.connections) * plan.origins() as f64;
+    let share = waited_ns as f64 / 1e9 / (duration_s * connections);
+    (duration_s > 0.0 && share > IN_VAIN_SHARE_MAX).then(|| format!("{:.1} %", share * 100.0))
 }
 
 /// Whether connections are opened anew for (nearly) every answer, although we would keep them.

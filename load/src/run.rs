@@ -210,6 +210,7 @@ fn scripted<'a>(
         main,
         threads,
         needs,
+        makes_secrets,
     } = prepared;
     let mut plan = Cow::Borrowed(plan);
     if needs.per_call > 1 {
@@ -231,6 +232,7 @@ fn scripted<'a>(
         if needs.response {
             job.route.hears = true;
         }
+        job.route.quotes &= !makes_secrets;
         let is_constant = !(needs.request || needs.response || needs.delay || needs.stop);
         match thread.frozen().filter(|_| is_constant) {
             Some(bytes) => job.route.speech = Speech::of_bytes(bytes),

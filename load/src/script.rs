@@ -15,7 +15,7 @@ use measure::record;
 use measure::tally::Tally;
 use measure::time::Time;
 use memchr::memmem;
-use plan::{Family, Plan};
+use plan::{Family, Plan, Redaction};
 use probe::{LoadError, look_up};
 use proto::http1::client::Answer;
 use script::{Broken, Distribution, Main, Needs, Network, Source, Summary, Thread};
@@ -38,6 +38,9 @@ const NETWORK_MAX: Duration = Duration::from_secs(5);
 const BEFORE_MAX: Duration = Duration::from_secs(6);
 const DONE_MAX: Duration = Duration::from_secs(10);
 
+/// Modules that are no files.
+const BUNDLED: [&str; 5] = ["bit", "cjson", "cjson.safe", "json", "socket"];
+
 /// The script of a plan before the run.
 pub(crate) struct Prepared {
     /// Where `done` is.
@@ -46,6 +49,8 @@ pub(crate) struct Prepared {
     pub threads: Vec<Thread>,
     /// What the script wants of the run.
     pub needs: Needs,
+    /// Whether it may send secrets that nobody else knows, which answers could repeat.
+    pub makes_secrets: bool,
 }
 
 impl Prepared {
@@ -72,6 +77,7 @@ impl Prepared {
         }
         let text = fs::read(&wanted.file)
             .map_err(|why| refused(format!("-s {file}: the script can't be read: {why}")))?;
+        let makes_secrets = makes_secrets(&text, &plan.redaction);
         let target = &plan.target;
         let own_port = if target.is_secure() { 443 } else { 80 };
         let source = Source {
@@ -115,8 +121,30 @@ impl Prepared {
             main,
             threads,
             needs,
+            makes_secrets,
         }))
     }
+}
+
+/// Whether a script speaks of secrets, as in `wrk.headers["Authorization"] = …`, or runs other
+/// files, which may.
+fn makes_secrets(text: &[u8], redaction: &Redaction) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = text.split(|c| !is_of_word(c));
+    let runs_files = words.any(|word| matches!(word, "dofile" | "loadfile"));
+    let mut modules = text.match_indices("require").filter_map(|(at, word)| {
+        let rest = &text[at + word.len()..];
+        let name = rest.trim_start().trim_start_matches('(').trim_start();
+        (!rest.starts_with(is_of_word)).then_some(name)
+    });
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let is_bundled = |name: &str| {
+        let name = name.strip_prefix(is_quote);
+        let name = name.and_then(|name| name.split(is_quote).next());
+        name.is_some_and(|name| BUNDLED.contains(&name))
+    };
+    runs_files || modules.any(|name| !is_bundled(name)) || redaction.names_secret(&text)
 }
 
 /// What is said of a call of a script that is given up.
@@ -593,5 +621,34 @@ pub(crate) fn told(needs: Needs, cpu_share: Option<f64>) -> record::Script {
         ahead: needs.may_be_ahead(),
         requests_per_call: needs.per_call,
         cpu_share,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answers_say_to_a_script_that_speaks_of_secrets_is_not_quoted() {
+        let redaction = Redaction::default().naming(["x-mine"]);
+        for (text, expected) in [
+            ("wrk.headers[\"Authorization\"] = t", true),
+            ("wrk.format(nil, \"/?access_token=\" .. t)", true),
+            ("local h = { [\"X-Mine\"] = os.getenv(\"A\") }", true),
+            ("dofile(\"other.lua\")", true),
+            ("local c = require(\"common\")", true),
+            ("local c = require 'common'", true),
+            ("require(name)", true),
+            ("local json = require(\"cjson\")", false),
+            ("local json = require 'cjson.safe'", false),
+            ("required = 1; wrk.path = \"/token_count\"", false),
+            (
+                "function request() return wrk.format(nil, \"/\") end",
+                false,
+            ),
+        ] {
+            let made = makes_secrets(text.as_bytes(), &redaction);
+            assert_eq!(made, expected, "{text}");
+        }
     }
 }

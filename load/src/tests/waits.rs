@@ -461,3 +461,38 @@ fn a_server_that_ends_connections_makes_opening_them_again_the_limit() {
     let reason = &quick.generator.limited_reason;
     assert!(!reason.contains("waiting in the generator"), "{reason}");
 }
+
+/// Resets the connection at all requests but each `each`th, which it answers after a millisecond.
+struct Breaker {
+    asked: u64,
+    each: u64,
+}
+
+impl Peer for Breaker {
+    fn received(&mut self, _: Connection, _: &[u8], _: Time, replies: &mut Replies) {
+        self.asked += 1;
+        match self.asked.is_multiple_of(self.each) {
+            true => replies.send(MS, super::ANSWER),
+            false => replies.reset(MS),
+        }
+    }
+}
+
+#[test]
+fn a_closed_loop_whose_connections_break_one_after_the_other_is_limited_by_our_own_back_off() {
+    let told = |each| {
+        let plan = plan(Schedule::Closed, 1, 2.0);
+        let breaker = Breaker { asked: 0, each };
+        let record = recorded(&plan, run(&plan, 1, Faults::none(), breaker));
+        assert!(record.exchanges.completed > 0 && record.exchanges.failed > 0);
+        let reason = record.generator.limited_reason;
+        let says = reason.contains("before they were opened again");
+        assert!(record.generator.limited || !says, "{reason}");
+        (says, reason)
+    };
+    // The first loss is made good at once, and each that follows it only after a while.
+    let (says, reason) = told(3);
+    assert!(says, "{reason}");
+    let (says, reason) = told(2);
+    assert!(!says, "{reason}");
+}

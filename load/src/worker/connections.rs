@@ -248,7 +248,17 @@ impl<D: Driver> Worker<'_, D> {
             self.revive(index, now);
         } else if self.may_begin() {
             // Whoever closes connections before any answer would be asked for more without end.
+            self.core.sessions[index].own.broken_since = now;
             self.core.retry(index, now);
+        }
+    }
+
+    /// The time is over for which a connection was not opened again.
+    pub(super) fn backed_off(&mut self, index: usize, now: Time) {
+        let since = std::mem::take(&mut self.core.sessions[index].own.broken_since);
+        if since != Time(0) {
+            let (start, end) = self.recorder.window();
+            self.backed_off_ns += now.min(end).since(since.max(start));
         }
     }
 
@@ -276,6 +286,7 @@ impl<D: Driver> Worker<'_, D> {
         }
         self.fail_all(index, kind, is_away, now);
         self.core.drop(index, Close::Reset);
+        self.core.sessions[index].own.broken_since = if was_tried { Time(0) } else { now };
         self.retry_later(index, now);
     }
 

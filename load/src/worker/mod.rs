@@ -116,6 +116,9 @@ pub(crate) struct Outcome {
     pub spun_ns: u64,
     /// What connections waited in the window, each by itself, for peers that did not close them.
     pub lingered_ns: u64,
+    /// What those that had broken waited in it before they were opened again, without those that
+    /// couldn't be connected.
+    pub backed_off_ns: u64,
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
@@ -197,6 +200,9 @@ struct Traffic {
     taken: Time,
     /// Since when it waits for its peer to close.
     closing_since: Time,
+    /// Since when it waits to be opened again although it could be connected last time; zero: it
+    /// doesn't.
+    broken_since: Time,
     /// A script has it wait before the next request; and it has waited.
     rests: bool,
     rested: bool,
@@ -231,6 +237,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     linger_ns: u64,
     /// What connections have waited so in vain, in the window.
     lingered_ns: u64,
+    /// What they have waited before they were opened again, those that had stood.
+    backed_off_ns: u64,
     depth_allowed: u32,
     recorder: Recorder,
     pings: Option<Pings>,
@@ -313,6 +321,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
             lingered_ns: 0,
+            backed_off_ns: 0,
             depth_allowed: assignment.depth,
             maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
@@ -658,6 +667,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             cpu,
             spun_ns: self.spin.idle_ns,
             lingered_ns: self.lingered_ns,
+            backed_off_ns: self.backed_off_ns,
             counters: self.core.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,
@@ -707,7 +717,10 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
         }
         match self.core.sessions[index].state() {
-            State::Down => self.revive(index, now),
+            State::Down => {
+                self.backed_off(index, now);
+                self.revive(index, now);
+            }
             State::Waiting(since) => self.look_for_socket(index, since, now),
             State::Connecting(since) | State::Greeting(since) => {
                 if let Some(kind) = self.core.waited_for(index, since, now) {

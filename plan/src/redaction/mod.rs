@@ -310,6 +310,19 @@ impl Redaction {
             || ENDINGS.iter().any(|ending| plain.ends_with(ending))
     }
 
+    /// Whether a text has the name of a secret in it, as a word: `{{password}}`, `token = x`.
+    /// Names that are words of other things as well don't count.
+    pub fn names_secret(&self, text: &str) -> bool {
+        let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        text.split(|c| !is_of_word(c)).any(|word| {
+            let word = word.to_lowercase();
+            let plain = word.replace('-', "_");
+            self.names.contains(&word)
+                || ALWAYS.contains(&&*plain)
+                || ENDINGS.iter().any(|ending| plain.ends_with(ending))
+        })
+    }
+
     fn hide(&self, secret: &str) -> String {
         self.mark(secret.as_bytes())
     }

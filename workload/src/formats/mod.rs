@@ -1,10 +1,10 @@
 //! Files of targets, in the formats that people have.
 //!
 //! Each format is a reader that yields the steps of a [`plan::Workload`], and nothing behind it
-//! knows where they came from. What a format has and a load can't honour is either refused by name or
-//! ignored with a note. `{{templates}}` are left as they stand, except
-//! that the variables that a `.http` file defines are put in; the others are resolved later, by
-//! [`crate::recipe`]. `docs/src/reference/targets.md` is the reference for users.
+//! knows where they came from. What a format has and a load can't honour is either refused by name
+//! or ignored with a note. `{{templates}}` are left as they stand, except that the variables that a
+//! `.http` file defines are put in; the others are resolved later, by [`crate::recipe`].
+//! `docs/src/reference/targets.md` is the reference for users.
 
 mod draft;
 mod http;

@@ -102,7 +102,14 @@ impl Figure for OfRun {
     }
 
     fn void(&self, record: &Record) -> Option<String> {
-        self.whole.void(&self.record(record))
+        let record = self.record(record);
+        let sent = &record.exchanges;
+        let was_sent = sent.completed + sent.failed + sent.unfinished > 0;
+        // That it was sent too seldom is what a rate says.
+        match self.step.is_some() && !was_sent && self.whole.0 != RunFigure::Rate {
+            true => Some("none of its requests was sent".to_owned()),
+            false => self.whole.void(&record),
+        }
     }
 
     fn bound(&self, record: &Record) -> Option<String> {

@@ -1,4 +1,4 @@
-use measure::record::{Drain, Facts};
+use measure::record::{Drain, Facts, Step};
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
@@ -459,4 +459,22 @@ fn a_bound_that_the_generator_set_crosses_nothing() {
     record.generator.limited = false;
     assert_eq!(judged("rate>1M", &record).outcome, Met::Crossed);
     assert_eq!(judged("mean<3ms", &record).outcome, Met::Crossed);
+}
+
+#[test]
+fn of_a_step_that_was_never_sent_only_its_rate_says_anything() {
+    let mut record = record(true, 100, 0);
+    record.steps = vec![Step {
+        name: "z".to_owned(),
+        ..Step::default()
+    }];
+    for (rule, outcome) in [
+        ("errors{z}<1%", Met::NotJudged),
+        ("errors{z}<1", Met::NotJudged),
+        ("p99{z}<1ms", Met::NotJudged),
+        ("rate{z}>=1", Met::Crossed),
+    ] {
+        let judged = judged(rule, &record);
+        assert_eq!(judged.outcome, outcome, "{judged:?}");
+    }
 }

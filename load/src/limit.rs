@@ -314,6 +314,13 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
              time; more connections wouldn't have shortened it"
         ));
     }
+    if part(waits.late_ns) > CAUSE_SHARE_MIN && waits.busy_ns > waits.late_ns {
+        return Some(format!(
+            "{waited}: all of them were busy, and ringside itself was late. That wait is included \
+             in response time; if it's the same on a machine with nothing else to do, add \
+             connections (-c)"
+        ));
+    }
     if part(waits.late_ns) > CAUSE_SHARE_MIN {
         return Some(format!(
             "{waited} because ringside itself was late. That wait is included in response time; \
@@ -529,7 +536,10 @@ fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[O
 
 /// Closed loop: that connections waited for their peers to close them, which these did not.
 fn lingered(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
-    let waited_ns = outcomes.iter().map(|outcome| outcome.lingered_ns).sum();
+    let waited_ns = outcomes
+        .iter()
+        .map(|outcome| outcome.in_vain.lingered_ns)
+        .sum();
     waited_in_vain(plan, duration_s, waited_ns).map(|percent| {
         format!(
             "connections waited {percent} of the time for the server to close them, which it didn't"
@@ -539,7 +549,10 @@ fn lingered(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String
 
 /// Closed loop: that connections which had broken waited before they were opened again.
 fn backed_off(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<String> {
-    let waited_ns = outcomes.iter().map(|outcome| outcome.backed_off_ns).sum();
+    let waited_ns = outcomes
+        .iter()
+        .map(|outcome| outcome.in_vain.backed_off_ns)
+        .sum();
     waited_in_vain(plan, duration_s, waited_ns).map(|percent| {
         format!(
             "the server broke connections one after the other, and these waited {percent} of the \

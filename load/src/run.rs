@@ -29,6 +29,7 @@ use crate::watchdog::{Hang, Watchdog};
 use crate::worker::{Assignment, EndedBy, Outcome, Worker, pools, sockets_for};
 use ::script::Main;
 use check::lateness::Seen;
+use plan::protocol::Protocol;
 use plan::schedule::{Marks, Schedule};
 use plan::{Invalid, Plan};
 use probe::LoadError;
@@ -400,15 +401,11 @@ pub(crate) fn assemble(
     let (led, said, unmet) = said(plan, &outcomes);
     let origins = origins(plan, &outcomes);
     let mut warnings = verdict.warnings;
-    warnings.extend(stopped_early(ended_by, &outcomes));
+    warnings.extend(stopped(ended_by, &outcomes));
     warnings.extend(origins.iter().filter_map(away));
     warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
-    let mut outcomes = outcomes.into_iter();
-    let Some(first) = outcomes.next() else {
-        unreachable!("a plan has at least one thread, and each brings an outcome")
-    };
-    let mut tally = first.recorder.tally;
-    outcomes.for_each(|outcome| tally.merge(&outcome.recorder.tally));
+    let tally = merged(outcomes);
+    warnings.extend(unasked(plan, &tally));
     Record::assemble(
         &tally,
         Facts {
@@ -431,13 +428,36 @@ pub(crate) fn assemble(
     )
 }
 
-/// The warning about a script that has stopped all of its threads in the warm-up.
-fn stopped_early(ended_by: Ended, outcomes: &[Outcome]) -> Option<String> {
+/// What all workers recorded.
+fn merged(outcomes: Vec<Outcome>) -> Tally {
+    let tallies = outcomes.into_iter().map(|outcome| outcome.recorder.tally);
+    let merged = tallies.reduce(|mut all, one| {
+        all.merge(&one);
+        all
+    });
+    merged.unwrap_or_else(|| unreachable!("a plan has a thread, and each brings an outcome"))
+}
+
+/// The warning about a script that has stopped all of its threads in the warm-up, or some of them
+/// before the others.
+fn stopped(ended_by: Ended, outcomes: &[Outcome]) -> Option<String> {
     let measured = outcomes.iter().any(|one| one.recorder.tally.intended > 0);
-    (ended_by == Ended::Script && !measured).then(|| {
-        "the script stopped its threads before anything was measured: have thread:stop() come \
-         later, or drop --warmup"
-            .to_owned()
+    if ended_by == Ended::Script && !measured {
+        return Some(
+            "the script stopped its threads before anything was measured: have thread:stop() come \
+             later, or drop --warmup"
+                .to_owned(),
+        );
+    }
+    let by_script = outcomes
+        .iter()
+        .filter(|one| one.ended_by == EndedBy::Script);
+    let (stopped, all) = (by_script.count(), outcomes.len());
+    (0 < stopped && stopped < all).then(|| {
+        format!(
+            "thread:stop() ended {stopped} of {all} threads before the others: their connections \
+             did nothing from then on, and the figures are those of all"
+        )
     })
 }
 
@@ -477,6 +497,32 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         }
     });
     facts.collect()
+}
+
+/// The warning about a WebSocket server that says more than is waited for. (One that greets each
+/// connection doesn't say much more.)
+fn unasked(plan: &Plan, tally: &Tally) -> Option<String> {
+    let Protocol::WebSocket { .. } = plan.protocol else {
+        return None;
+    };
+    let flow = plan
+        .workload
+        .as_ref()
+        .and_then(|workload| workload.flow.as_ref());
+    let turns = flow.map_or(&[][..], |flow| &flow.turns);
+    let most = turns.iter().map(|turn| turn.answers).max().unwrap_or(1);
+    let exchanges = tally.completed + tally.failed;
+    let more = tally
+        .messages_received
+        .saturating_sub(exchanges.saturating_mul(most.into()));
+    (more > tally.connections_opened && more > tally.messages_received / 100).then(|| {
+        format!(
+            "the server sent {more} messages more than were waited for, so an answer may be that \
+             of an earlier message, which makes times too short: have each message wait for all \
+             that it brings (`=== wait-for-server` in a .http file), and check what comes with \
+             --expect"
+        )
+    })
 }
 
 /// The warning about one of several origins that couldn't be connected to.

@@ -4,7 +4,6 @@
 //! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
 //! are called in one place.)
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -551,27 +550,10 @@ impl Plan {
         )))
     }
 
-    /// Whether templates make secrets, which nobody knows before they are sent: in a field or a
-    /// parameter of a name that is hidden, or near such a name in a path, a body or a message.
+    /// Whether templates make secrets, which nobody knows before they are sent.
     pub fn makes_secrets(&self) -> bool {
-        let redaction = &self.redaction;
-        let steps = self.workload.iter().flat_map(|workload| &workload.steps);
-        let mut made = steps.flat_map(|step| {
-            let headers = step.request.headers.iter();
-            let headers = headers.map(|(name, value)| (&**name, Cow::Borrowed(&**value)));
-            let path = &step.target.path;
-            let query = path.split_once('?').map_or("", |(_, query)| query);
-            let parameters = query.split('&').filter_map(|one| one.split_once('='));
-            let parameters = parameters.map(|(name, value)| (name, Cow::Borrowed(value)));
-            let body = step.body_is_template.then_some(&*step.request.body);
-            let texts = [Some(path.as_bytes()), body].into_iter().flatten();
-            let texts = texts.map(|text| ("", String::from_utf8_lossy(text)));
-            headers.chain(parameters).chain(texts)
-        });
-        made.any(|(name, value)| {
-            let named = !name.is_empty() && redaction.is_secret(name);
-            value.contains("{{") && (named || redaction.names_secret(&value))
-        })
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.makes_secrets(&self.redaction))
     }
 
     /// How many origins its requests go to.

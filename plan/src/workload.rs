@@ -2,6 +2,7 @@
 
 mod flow;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -199,6 +200,27 @@ impl Workload {
             names.push(OTHERS.to_owned());
         }
         (names, of_steps)
+    }
+
+    /// Whether templates make secrets, which nobody knows before they are sent: in a field or a
+    /// parameter of a name that is hidden, or near such a name in a path, a body or a message.
+    pub(crate) fn makes_secrets(&self, redaction: &Redaction) -> bool {
+        let mut made = self.steps.iter().flat_map(|step| {
+            let headers = step.request.headers.iter();
+            let headers = headers.map(|(name, value)| (&**name, Cow::Borrowed(&**value)));
+            let path = &step.target.path;
+            let query = path.split_once('?').map_or("", |(_, query)| query);
+            let parameters = query.split('&').filter_map(|one| one.split_once('='));
+            let parameters = parameters.map(|(name, value)| (name, Cow::Borrowed(value)));
+            let body = step.body_is_template.then_some(&*step.request.body);
+            let texts = [Some(path.as_bytes()), body].into_iter().flatten();
+            let texts = texts.map(|text| ("", String::from_utf8_lossy(text)));
+            headers.chain(parameters).chain(texts)
+        });
+        made.any(|(name, value)| {
+            let named = !name.is_empty() && redaction.is_secret(name);
+            value.contains("{{") && (named || redaction.names_secret(&value))
+        })
     }
 
     /// The first step of each origin (scheme, host and port; RFC 6454 §4) that steps go to which
@@ -434,6 +456,55 @@ mod tests {
             body_is_template: false,
             expect: Vec::new(),
             at: Some(format!("a.http:{}", name.len())),
+        }
+    }
+
+    #[test]
+    fn templates_near_the_name_of_a_secret_may_make_one() {
+        let makes = |path: &str, (name, value): (&str, &str), body: &str| {
+            let step = Step {
+                name: String::new(),
+                weight: 1,
+                target: Target::parse(&format!("http://x{path}")).unwrap(),
+                request: Request {
+                    headers: vec![(name.to_owned(), value.to_owned())],
+                    body: body.into(),
+                    method: "GET".to_owned(),
+                },
+                body_is_template: true,
+                expect: Vec::new(),
+                at: None,
+            };
+            let redaction = Redaction::default().naming(["tok"]);
+            Workload::new(vec![step]).makes_secrets(&redaction)
+        };
+        let plain = ("Accept", "*/*");
+        for (path, header, body, expected) in [
+            (
+                "/{{id}}?a={{b}}",
+                ("X-Id", "{{uuid}}"),
+                "{\"id\": {{id}}}",
+                false,
+            ),
+            (
+                "/?token=1",
+                ("Authorization", "Bearer x"),
+                "{\"password\": 1}",
+                false,
+            ),
+            ("/?token={{a}}", plain, "", true),
+            ("/{{api_key}}", plain, "", true),
+            ("/", ("Authorization", "Bearer {{a}}"), "", true),
+            ("/", ("X-Id", "{{password}}"), "", true),
+            ("/", plain, "login {{user}} {{password}}", true),
+            ("/", plain, "{\"Password\": \"{{p}}\"}", true),
+            ("/", plain, "{{tok}}", true),
+        ] {
+            assert_eq!(
+                makes(path, header, body),
+                expected,
+                "{path} {header:?} {body}"
+            );
         }
     }
 

@@ -359,9 +359,10 @@ impl Expecting {
                     if found.iter().any(|found| one.holds_of_json(is, found)) {
                         continue;
                     }
-                    let came = found.first().map_or(Came::NoValue, |_| Came::Json);
-                    let text = found.first().map(|found| text_of(found));
-                    return self.unmet(index, came, text.unwrap_or_default().as_bytes());
+                    return match found.first() {
+                        Some(found) => self.unmet(index, Came::Json, text_of(found).as_bytes()),
+                        None => self.unmet(index, Came::NoValue, body),
+                    };
                 }
                 (_, None) => return self.unmet(index, Came::NoJson, body),
                 (Rule::Status(_) | Rule::Header { .. }, _) => {}
@@ -548,7 +549,7 @@ impl Example {
                             decodes it"
                 .to_owned(),
             Came::Json => line("a value without a line to show"),
-            Came::NoValue => "no such value".to_owned(),
+            Came::NoValue => format!("no such value in {}", line("the body")),
             Came::NoJson => format!("not JSON: {}", line("a body without a line to show")),
         }
     }

@@ -166,12 +166,23 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
+        _ if nothing_was_sent(record) => Err(Failure::running(
+            "no request was sent: every connection waited, as the file or the script says \
+             (`=== wait`, delay()); give it more time (-d)",
+        )),
         _ if record.exchanges.completed == 0 => Err(Failure::running(
             "no request got the expected answer; the errors say why",
         )),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }
+}
+
+/// Whether a closed loop ended without anything that failed, and without anything sent.
+fn nothing_was_sent(record: &Record) -> bool {
+    let exchanges = &record.exchanges;
+    let none = exchanges.completed + exchanges.failed + exchanges.unfinished == 0;
+    none && record.errors.is_empty() && record.offered_rate.is_none() && record.duration_s > 0.0
 }
 
 /// How far a run is; its rate is that since the line before.

@@ -48,6 +48,7 @@ pub(crate) fn plan(
     let Some(first) = workload.steps.first() else {
         return Err("there is no request to send".to_owned());
     };
+    note_cookies(load, &workload);
     let is_flow = workload.flow.is_some();
     let about_one = [
         (load.message.is_some(), "--message"),
@@ -105,6 +106,17 @@ pub(crate) fn known_steps(flag: &str, rules: &[Threshold], plan: &Plan) -> Resul
             names.join(", ")
         ),
     })
+}
+
+/// Says that cookies don't make a journey of several requests.
+fn note_cookies(load: &Load, workload: &Workload) {
+    if load.cookies && workload.steps.len() > 1 && workload.flow.is_none() {
+        terminal::say(
+            "note: --cookies: each connection keeps its own, and a request goes to whichever \
+             connection is free: one that needs a login may come to a connection that hasn't \
+             logged in",
+        );
+    }
 }
 
 fn of_file(file: &Path, given: &Targets, defaults: &Defaults) -> Result<Workload, String> {

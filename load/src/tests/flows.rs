@@ -227,9 +227,14 @@ fn what_is_cut_in_the_middle_starts_over() {
 
 #[test]
 fn answers_beyond_those_that_are_awaited_are_counted_and_end_nothing() {
+    let is_told = |record: &Record| {
+        let mut warnings = record.warnings.iter();
+        warnings.any(|warning| warning.contains("more than were waited for"))
+    };
     // The second answer to `twice` comes while the connection rests, then while `b` is awaited.
     let plan = talk(&[(0, "twice", 1), (5, "b", 1)], 2, 1.0);
     let (record, _) = ran(&plan, Faults::none(), Talker::default());
+    assert!(is_told(&record), "{:?}", record.warnings);
     let [(_, twice, ..), (_, b, ..)] = counts(&record)[..] else {
         panic!("{record:?}");
     };
@@ -243,6 +248,7 @@ fn answers_beyond_those_that_are_awaited_are_counted_and_end_nothing() {
     // Two are awaited: the exchange ends with the second.
     let plan = talk(&[(0, "twice", 2), (0, "b", 1)], 2, 1.0);
     let (record, _) = ran(&plan, Faults::none(), Talker::default());
+    assert!(!is_told(&record), "{:?}", record.warnings);
     let [twice, b] = [0, 1].map(|index: usize| &record.steps[index]);
     let medians = [twice, b].map(|step| step.response_time_us.p50.unwrap());
     assert!(medians[0] > 1_900.0 && medians[1] < 1_500.0, "{medians:?}");
@@ -259,6 +265,7 @@ fn answers_beyond_those_that_are_awaited_are_counted_and_end_nothing() {
         ..Talker::default()
     };
     let (record, _) = ran(&talk(&[(5, "a", 1)], 2, 1.0), Faults::none(), talker);
+    assert!(!is_told(&record), "{:?}", record.warnings);
     assert!(
         record
             .messages

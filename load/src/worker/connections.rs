@@ -228,7 +228,7 @@ impl<D: Driver> Worker<'_, D> {
         self.linger_ns = (self.linger_ns / 2).max(*LINGER_NS.start());
         let (start, end) = self.recorder.window();
         let since = self.core.sessions[index].own.closing_since.max(start);
-        self.lingered_ns += now.min(end).since(since);
+        self.in_vain.lingered_ns += now.min(end).since(since);
         self.closed(index, now);
     }
 
@@ -258,7 +258,7 @@ impl<D: Driver> Worker<'_, D> {
         let since = std::mem::take(&mut self.core.sessions[index].own.broken_since);
         if since != Time(0) {
             let (start, end) = self.recorder.window();
-            self.backed_off_ns += now.min(end).since(since.max(start));
+            self.in_vain.backed_off_ns += now.min(end).since(since.max(start));
         }
     }
 

@@ -114,11 +114,7 @@ pub(crate) struct Outcome {
     pub cpu: Option<ThreadTime>,
     /// Of that: spent spinning with nothing to do.
     pub spun_ns: u64,
-    /// What connections waited in the window, each by itself, for peers that did not close them.
-    pub lingered_ns: u64,
-    /// What those that had broken waited in it before they were opened again, without those that
-    /// couldn't be connected.
-    pub backed_off_ns: u64,
+    pub in_vain: InVain,
     pub counters: EngineCounters,
     /// The first protocol violation, for the record's warnings.
     pub violation: Option<Violation>,
@@ -181,6 +177,16 @@ enum Phase {
     Done,
 }
 
+/// What connections waited in the window, each by itself, for nothing that was asked of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InVain {
+    /// For peers that did not close them.
+    pub lingered_ns: u64,
+    /// Before they were opened again, where they had broken; without those that couldn't be
+    /// connected.
+    pub backed_off_ns: u64,
+}
+
 /// What a run knows of a connection, beside what the connection core does.
 #[derive(Debug, Default)]
 struct Traffic {
@@ -235,10 +241,7 @@ pub(crate) struct Worker<'a, D: Driver> {
     again: VecDeque<Exchange>,
     /// How long a retired connection waits for its peer to close first.
     linger_ns: u64,
-    /// What connections have waited so in vain, in the window.
-    lingered_ns: u64,
-    /// What they have waited before they were opened again, those that had stood.
-    backed_off_ns: u64,
+    in_vain: InVain,
     depth_allowed: u32,
     recorder: Recorder,
     pings: Option<Pings>,
@@ -320,8 +323,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             pools: Pools::of(&assignment, maker.as_ref(), now),
             again: VecDeque::new(),
             linger_ns: *connections::LINGER_NS.end(),
-            lingered_ns: 0,
-            backed_off_ns: 0,
+            in_vain: InVain::default(),
             depth_allowed: assignment.depth,
             maker,
             pings: (assignment.ping_every_ns).map(|every_ns| Pings::new(every_ns, sessions)),
@@ -666,8 +668,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             ended_by: self.ended_by,
             cpu,
             spun_ns: self.spin.idle_ns,
-            lingered_ns: self.lingered_ns,
-            backed_off_ns: self.backed_off_ns,
+            in_vain: self.in_vain,
             counters: self.core.driver.counters(),
             violation: self.violation,
             upgrade_refused: self.upgrade_refused,

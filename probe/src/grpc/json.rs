@@ -87,7 +87,7 @@ impl Quoting {
                 Some(field) => self.misfit_in_field(message, &field, value, &joined(place, key)),
                 // Extensions are not followed: the last sentence says what is wrong about one.
                 None if key.starts_with('[') => None,
-                None => Some(unknown_field(message, key, place)),
+                None => Some(self.unknown_field(message, key, place)),
             };
             if inner.is_some() {
                 return inner;
@@ -123,7 +123,10 @@ impl Quoting {
             let (key, inner) = (entry.map_entry_key_field(), entry.map_entry_value_field());
             return members.iter().find_map(|(name, value)| {
                 alone(json!({ name.as_str(): value }))?;
-                let place = format!("{place}[{name:?}]");
+                let place = match self {
+                    Quoting::Values => format!("{place}[{name:?}]"),
+                    Quoting::Kinds => format!("{place}[…]"),
+                };
                 let deeper = match inner.kind() {
                     Kind::Message(inner) => self.misfit(&inner, value, &place),
                     kind => read(&entry, &json!({ "value": value })).err().map(|_| {
@@ -170,6 +173,25 @@ impl Quoting {
         }
     }
 
+    /// That a message has no such field; which it has, the likeliest first.
+    fn unknown_field(self, message: &MessageDescriptor, key: &str, place: &str) -> String {
+        let fields = message.fields().map(|field| field.name().to_owned());
+        let fields: Vec<String> = fields.collect();
+        let has = match (fields.is_empty(), self) {
+            (true, _) => "it has none".to_owned(),
+            (false, Quoting::Values) => format!("it has {}", nearest_first(key, fields)),
+            (false, Quoting::Kinds) => format!("it has {}", fields.join(", ")),
+        };
+        let name = message.full_name();
+        match self {
+            Quoting::Values => format!("{} isn't a field of {name}; {has}", joined(place, key)),
+            Quoting::Kinds => {
+                let place = shown_place(place);
+                format!("{place} has a name in it that isn't a field of {name}; {has}")
+            }
+        }
+    }
+
     /// A value, fit for a sentence.
     fn shown(self, value: &Value) -> String {
         let kind = match (self, value) {
@@ -183,20 +205,6 @@ impl Quoting {
         };
         kind.to_owned()
     }
-}
-
-fn unknown_field(message: &MessageDescriptor, key: &str, place: &str) -> String {
-    let fields: Vec<String> = message
-        .fields()
-        .map(|field| field.name().to_owned())
-        .collect();
-    let has = if fields.is_empty() {
-        "it has none".to_owned()
-    } else {
-        format!("it has {}", nearest_first(key, fields))
-    };
-    let name = message.full_name();
-    format!("{} isn't a field of {name}; {has}", joined(place, key))
 }
 
 /// What a value of this kind looks like in JSON. Of names the ones like `found` come first.

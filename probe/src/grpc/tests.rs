@@ -210,6 +210,31 @@ fn json_that_does_not_fit_is_told_its_place_and_what_is_expected() {
 }
 
 #[test]
+fn names_that_a_template_filled_in_are_not_told() {
+    let method = zoo("Feed");
+    for (json, expected) in [
+        (
+            r#"{"canary": 1}"#,
+            "the message has a name in it that isn't a field of zoo.v1.Visit; it has small, ",
+        ),
+        (
+            r#"{"ages": {"canary": "b"}}"#,
+            "ages[…] must be a 32-bit integer, not that text",
+        ),
+        (
+            r#"{"cages": {"canary": {}}}"#,
+            "the key of cages[…] must be a 32-bit integer",
+        ),
+    ] {
+        let text = method.messages(json.as_bytes(), false).unwrap_err();
+        assert!(
+            text.contains(expected) && !text.contains("canary"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_body_of_a_mix_is_told_its_place_and_its_values_only_where_nobody_filled_them_in() {
     let method = zoo("Feed");
     for (json, part) in MISFITS {

@@ -27,6 +27,9 @@ faults! {
     CUT_OFF = PROTOCOL_ERROR, "RFC 9113 §4.1", "a connection that ended inside a frame";
     UNANSWERED = PROTOCOL_ERROR, "RFC 9113 §8.1", "an end with requests unanswered";
 
+    HTTP1 = PROTOCOL_ERROR, "RFC 9113 §3.4", "HTTP/1 where HTTP/2 was expected; this port may not \
+        speak HTTP/2";
+
     // The outside of frames.
     FRAME_TOO_LONG = FRAME_SIZE_ERROR, "RFC 9113 §4.2", "a frame longer than the settings allow";
     PADDING = PROTOCOL_ERROR, "RFC 9113 §6.1", "padding as long as the payload or longer";

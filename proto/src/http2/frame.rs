@@ -46,6 +46,13 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Whether this is how an answer in HTTP/1 begins: `HTTP/`.
+    pub(super) fn is_http1(self) -> bool {
+        self.payload_bytes == u32::from_be_bytes(*b"\0HTT")
+            && self.kind == b'P'
+            && self.flags == b'/'
+    }
+
     #[inline]
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Header {
         let [a, b, c, kind, flags, s0, s1, s2, s3] = *bytes;

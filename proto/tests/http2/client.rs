@@ -259,6 +259,15 @@ fn the_end_of_a_connection_is_judged() {
     assert_eq!(client.ended(), Ok(()));
     assert_eq!(client.capacity(), 0, "no requests behind the end");
 
+    // A server that speaks HTTP/1 only.
+    let mut client = Client::new(Config::default(), &mut out);
+    let mut answer = &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..];
+    let violation = client.next(&mut answer, &mut out).expect_err("no HTTP/2");
+    assert!(
+        violation.to_string().contains("HTTP/1 where"),
+        "{violation}"
+    );
+
     let (mut client, _) = ready_client(Config::default(), &[]);
     feed(&mut client, &frame(PING, 0, 0, b"12345678")[..4], &mut out);
     assert_eq!(client.ended().expect_err("a cut").clause, "RFC 9113 §4.1");

@@ -258,12 +258,14 @@ impl<'r> Reader<'r> {
                 return Err(self.source.mistake(line.number, what));
             }
             let added = draft.add_header(name, value);
-            added.map_err(|what| match draft.is_websocket() {
-                true => {
-                    let what = format!("{what}, and leave a line empty above the first message");
-                    self.source.mistake(line.number, what)
-                }
-                false => self.source.mistake(line.number, what),
+            added.map_err(|what| {
+                let begins_body = name.starts_with(['{', '[', '<', '"']) && !name.starts_with("{{");
+                let more = match draft.is_websocket() {
+                    true => ", and leave a line empty above the first message",
+                    false if begins_body => ", and leave a line empty above the body",
+                    false => "",
+                };
+                self.source.mistake(line.number, what + more)
             })?;
         }
         Ok(below)

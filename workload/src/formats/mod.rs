@@ -95,8 +95,8 @@ pub struct Defaults {
     pub headers: Vec<(String, String)>,
     /// The body of requests without one. Sent as it is, with no templates in it.
     pub body: Option<Vec<u8>>,
-    /// The method of requests without one. Without it GET, or, of a URL, POST where there is a body;
-    /// vegeta's JSON always has to say it.
+    /// The method of requests without one. Without it GET, or, of a URL, POST where there is a
+    /// body; vegeta's JSON always has to say it.
     pub method: Option<String>,
 }
 

@@ -445,7 +445,10 @@ impl Connection {
     #[inline]
     fn begin<'i>(&mut self, header: Header, input: &mut &'i [u8], out: &mut Vec<u8>) -> Come<'i> {
         if header.payload_bytes > self.config.limits.frame_bytes {
-            return Err(faults::FRAME_TOO_LONG);
+            return Err(match header.is_http1() && !self.ready {
+                true => faults::HTTP1,
+                false => faults::FRAME_TOO_LONG,
+            });
         }
         if let Some(block) = &self.block
             && (header.kind != kind::CONTINUATION || header.stream != block.stream)

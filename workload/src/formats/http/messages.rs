@@ -40,6 +40,9 @@ impl Mark {
         match (word, rest.trim()) {
             ("", _) => Ok(Mark::Next),
             ("wait-for-server", "") => Ok(Mark::Answer),
+            ("wait", "for server" | "for-server") => {
+                Err("write `=== wait-for-server`, with hyphens".to_owned())
+            }
             ("wait", length) if length.ends_with(|last: char| last.is_ascii_digit()) => {
                 Err(format!(
                     "`=== wait {0}` has no unit: write `=== wait {0}ms`",

@@ -510,6 +510,11 @@ const MISTAKES: &[(&str, &str)] = &[
         "2: this header has no colon",
     ),
     (
+        "POST http://x/\n{\"a\": 1}",
+        "2: \"{\"a\"\" isn't the name of a header: write `Name: value`, and leave a line empty \
+         above the body",
+    ),
+    (
         "GET http://x/\n{{a}}: b",
         "2: \"{{a}}\" isn't the name of a header",
     ),

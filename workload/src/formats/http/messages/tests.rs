@@ -177,6 +177,10 @@ const MISTAKES: &[(&str, &str)] = &[
              wait-for-server` or `=== wait 100ms`",
     ),
     (
+        "a\n=== wait for server\n",
+        "5: write `=== wait-for-server`, with hyphens",
+    ),
+    (
         "a\n=== wait-for-server 2\n",
         "5: `=== wait-for-server 2` says nothing",
     ),

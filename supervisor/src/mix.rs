@@ -198,9 +198,10 @@ impl Mix {
         &self.contents
     }
 
-    /// The answers to one request of each step of `plan`, each of which has to be a success. In the
-    /// place of a body is what has to be the same wherever the same is asked: what the steps answer
-    /// that change nothing and are always the same request, and so can be asked again.
+    /// The answers to one request of each step of `plan`, each of which has to be as it is expected,
+    /// a success where no rule is about that. In the place of a body is what has to be the same
+    /// wherever the same is asked: what the steps answer that change nothing and are always the
+    /// same request, and so can be asked again.
     ///
     /// # Errors
     /// What is wrong with which answer.
@@ -217,10 +218,8 @@ impl Mix {
         let (mut first, mut bodies) = (None, Vec::new());
         for example in examples {
             let step = &self.workload.steps[example.step];
-            let answer = ask(&example.plan).and_then(|answer| match answer.is_success() {
-                true => Ok(answer),
-                false => Err(format!("with {}", answer.ending())),
-            });
+            let answer = ask(&example.plan)
+                .and_then(|answer| load::verify(plan, example.step, &answer).map(|()| answer));
             let at = step.at.as_ref().map(|at| format!(" ({at})"));
             let at = at.unwrap_or_default();
             let answer = answer.map_err(|what| format!("the request {}{at} {what}", step.name))?;

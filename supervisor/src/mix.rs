@@ -198,8 +198,8 @@ impl Mix {
         &self.contents
     }
 
-    /// The answers to one request of each step of `plan`, each of which has to be as it is expected,
-    /// a success where no rule is about that. In the place of a body is what has to be the same
+    /// The answers to one request of each step of `plan`, each of which has to be as expected: a
+    /// success where no rule is about that. In the place of a body is what has to be the same
     /// wherever the same is asked: what the steps answer that change nothing and are always the
     /// same request, and so can be asked again.
     ///
@@ -349,7 +349,19 @@ fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), 
         }
         ::workload::Source::of(&plan).map(drop)
     };
-    nowhere().map_err(|invalid: Invalid| invalid.to_string())
+    nowhere().map_err(|invalid: Invalid| with_key(&invalid.to_string(), wanted.data))
+}
+
+/// A sentence about the flag for a file of rows, about the key instead.
+fn with_key(what: &str, data: Option<&Path>) -> String {
+    let what = what.replace("(--data)", "(`data` in [workload])");
+    match (what.strip_prefix("--data "), data) {
+        (Some(rest), Some(file)) => {
+            let why = rest.split_once(": ").map_or(rest, |(_, why)| why);
+            format!("`data = \"{}\"`: {why}", file.display())
+        }
+        _ => what,
+    }
 }
 
 /// Has a plan of gRPC call what its workload says.
@@ -507,7 +519,10 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused_with_a_way_out() {
         for (words, part) in [
-            ("targets = 'mix.http'", "id"),
+            (
+                "targets = 'mix.http'",
+                "; there is no data file (`data` in [workload])",
+            ),
             ("targets = 'none.http'", "DIR/none.http: can't read"),
             ("targets = 'mix.txt2'", "which format"),
             (
@@ -516,7 +531,10 @@ mod tests {
             ),
             ("pick = 'random'", "`pick` is about `targets`"),
             ("data_order = 'random'", "`data_order` is about `data`"),
-            ("data = 'ids.csv'", "no request uses it"),
+            (
+                "data = 'ids.csv'",
+                "`data = \"ids.csv\"`: no request uses it; write one",
+            ),
             ("data = 'none.csv'", "none.csv"),
             (&*format!("{BOTH}data_order = 'once'"), "ends a load early"),
             ("path = '/{{random 1 9}}'", "add `template = true`"),

@@ -24,12 +24,19 @@ use super::expected::{self, Pace};
 use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
+use super::slo::Wrong;
 use super::{Goal, slo};
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);
 /// Waiting looks so often whether somebody asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// Below this share of wrong answers a low rate has too few to compare them.
+const WRONG_MIN: f64 = 0.01;
+/// Requests that a window has at the lowest rate at which they're compared.
+const COMPARED: f64 = 100.0;
+/// That rate is at most this share of the one that failed.
+const MUCH_LOWER: f64 = 0.25;
 /// At low rates a window lasts until its conditions can be judged, up to so many times what was
 /// asked for.
 const WINDOWS_MAX: f64 = 10.0;
@@ -54,6 +61,10 @@ pub(super) struct Seeker {
     /// When its last probe was over.
     idle_since: Time,
     pace: Pace,
+    /// Answers of its last probe that weren't as expected.
+    wrong: Option<Wrong>,
+    /// Whether a much lower rate was tried because of them.
+    asked_lower: bool,
 }
 
 /// Whose capacity is searched.
@@ -94,6 +105,8 @@ impl Seeker {
             deaths: 0,
             idle_since: Time::default(),
             pace: Pace::default(),
+            wrong: None,
+            asked_lower: false,
         }
     }
 
@@ -333,6 +346,9 @@ impl<'a> Course<'a> {
     /// Counts what a probe brought.
     fn take(&mut self, seeker: &mut Seeker, probe: Probe, ran: Ran) {
         let (seen, verdict) = self.keep(seeker, probe, ran);
+        if verdict != Verdict::Pass && self.is_wrong_anyhow(seeker, probe) {
+            return;
+        }
         let at = seeker.points.len() - 1;
         // Where somebody asked to stop it is not known what more would do.
         let Some(added) = self.with_more(seeker, probe, seen) else {
@@ -365,11 +381,13 @@ impl<'a> Course<'a> {
             Ran::Measured(record, sample) => {
                 let judgement = slo::judge(&self.goal.slo, &record);
                 let by_connections = judgement.by_connections;
+                seeker.wrong = judgement.wrong.clone();
                 let point = Point::new(number, probe, &record, sample.as_deref(), judgement);
                 (point, by_connections)
             }
             Ran::Died(what) => {
                 seeker.deaths += 1;
+                seeker.wrong = None;
                 (Point::died(number, probe, what), false)
             }
         };
@@ -427,6 +445,59 @@ impl<'a> Course<'a> {
             point.kind = probe.kind;
         }
         Some(added)
+    }
+
+    /// Where nothing has held yet, and answers are wrong: whether as many of them are at a much
+    /// lower rate, which ends the search. Asked once.
+    fn is_wrong_anyhow(&mut self, seeker: &mut Seeker, probe: Probe) -> bool {
+        let limits = &self.goal.limits;
+        let wrong = seeker
+            .wrong
+            .take()
+            .filter(|wrong| wrong.share() >= WRONG_MIN);
+        let is_new = !seeker.asked_lower && seeker.search.bracket().0.is_none();
+        let Some(wrong) = wrong.filter(|_| is_new) else {
+            return false;
+        };
+        let enough = COMPARED / self.goal.window.as_secs_f64();
+        let rate = enough.min(MUCH_LOWER * probe.rate).max(limits.lowest);
+        if rate > probe.rate / 2.0 {
+            return false;
+        }
+        seeker.asked_lower = true;
+        self.rest(Time::now() + REST);
+        if self.stopped() {
+            return false;
+        }
+        self.observer.event(&Event::Probing {
+            subject: &seeker.name,
+            probe: seeker.probes() + 1,
+            rate,
+            left: None,
+        });
+        let ran = match self.probe(seeker, rate, seeker.connections.now()) {
+            Err(trouble) => {
+                give_up(seeker, trouble);
+                return true;
+            }
+            Ok(ran) => ran,
+        };
+        let kind = Kind::Answers;
+        let (_, verdict) = self.keep(
+            seeker,
+            Probe {
+                rate,
+                kind,
+                ..probe
+            },
+            ran,
+        );
+        let lower = seeker.wrong.take();
+        let same = lower.filter(|lower| verdict != Verdict::Pass && wrong.is_same_at(lower));
+        if let Some(lower) = &same {
+            seeker.found = Some(seeker.search.wrong_answers(rate, lower.what()));
+        }
+        same.is_some()
     }
 
     /// Has the subject serve: it is started if it does not, and anew if it shall be fresh.

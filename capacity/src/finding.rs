@@ -354,6 +354,12 @@ impl RowCapacity {
         between && self.limited_by_connections.is_none()
     }
 
+    /// Whether its search came to an end that says something of its capacity.
+    pub(super) fn is_whole(&self) -> bool {
+        let ending = self.found.as_ref().map(|found| &found.ending);
+        self.failed.is_none() && !matches!(ending, Some(Ending::WrongAnswers(_)))
+    }
+
     /// The capacity in few words.
     pub fn in_words(&self) -> String {
         let Some(found) = &self.found else {
@@ -365,6 +371,7 @@ impl RowCapacity {
                 format!("{} (fails at {failed})", per_second(held.rate))
             }
             (Some(held), _, _) => format!("at least {}", per_second(held.rate)),
+            (None, _, Ending::WrongAnswers(_)) => "unknown".to_owned(),
             (None, Some(failed), _) => format!("below {failed}"),
             (None, None, _) => "unknown".to_owned(),
         }
@@ -391,6 +398,9 @@ impl RowCapacity {
             let no_more = self.no_more_connections.as_deref();
             let rests = format!("{} {}", limited.words(no_more), rests_on(found));
             return Some(Conclusion { says, rests });
+        }
+        if let (Ending::WrongAnswers(what), Some(lowest)) = (&found.ending, &failed) {
+            return Some(self.wrong_answers(what, lowest));
         }
         let says = match (&found.ending, held, failed) {
             (Ending::Contradicted, held, Some(failed)) => {
@@ -429,6 +439,27 @@ impl RowCapacity {
         };
         let rests = rests_on(found);
         Some(Conclusion { says, rests })
+    }
+
+    /// That answers are wrong at whatever rate, down to the `lowest`.
+    fn wrong_answers(&self, what: &str, lowest: &str) -> Conclusion {
+        let highest = self.points.iter().map(|point| point.rate);
+        let highest = per_second(highest.fold(0.0, f64::max));
+        let is_refusal = [" 429", " 503"].iter().any(|code| what.contains(code));
+        let after = match is_refusal {
+            true => " If the server turns clients away that were too fast, begin lower (--from).",
+            false => "",
+        };
+        Conclusion {
+            says: format!(
+                "The capacity of {} is unknown: at {lowest} as at {highest}, {what}.",
+                self.name
+            ),
+            rests: format!(
+                "Lower rates don't help: mend the requests, or say what a right answer is \
+                 (--expect, or `# @expect` above a request of a file).{after}"
+            ),
+        }
     }
 
     /// That rates held above the one that failed.

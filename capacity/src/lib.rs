@@ -173,11 +173,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A part, if a row failed while others were measured, or a file could not be written.
+    /// A part, if a row failed, or answered wrongly at any rate, while others were measured, or a
+    /// file could not be written. Nothing was measured where nothing was answered as it should be.
     pub fn end(&self) -> End {
         let rows = &self.found.rows;
-        let measured = rows.iter().any(|row| !row.points.is_empty());
-        let whole = rows.iter().all(|row| row.failed.is_none()) && self.unwritten.is_empty();
+        let mut points = rows.iter().flat_map(|row| &row.points);
+        let measured = points.any(|point| point.completed > 0);
+        let whole = rows.iter().all(RowCapacity::is_whole) && self.unwritten.is_empty();
         End::of(self.stopped, measured, whole)
     }
 }
@@ -231,22 +233,19 @@ fn of_target(
         .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
     let workloads = [plan.workload.as_ref()];
     let goal = goal(options, None, &workloads, (WINDOW, SETTLE), plan.seed)?;
-    let asked = first_request(plan).map_err(|invalid| CannotBegin::Target(invalid.into()))?;
+    let (step, asked) =
+        first_request(plan).map_err(|invalid| CannotBegin::Target(invalid.into()))?;
     // As long as any other request may take.
     let timeout = Duration::from_secs_f64(plan.timeout_s);
     let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
         .map_err(CannotBegin::Target)?;
     let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
-    if !answer.is_success() {
+    if let Err(what) = load::verify(plan, step, &answer) {
+        let which = plan.workload.as_ref().map(|_| " the first request");
         cautions.push(format!(
-            "Before any load, the target answered{} with {}; if it keeps doing that, no rate will \
+            "Before any load, the target answered{} {what}; if it keeps doing that, no rate will \
              hold.",
-            if plan.workload.is_some() {
-                " the first request"
-            } else {
-                ""
-            },
-            answer.ending()
+            which.unwrap_or_default()
         ));
     }
     let name = "capacity";
@@ -265,10 +264,11 @@ fn of_target(
     Ok(finish(course, seekers, found, stop))
 }
 
-/// A plan of one request alone: the first that is sent where they differ.
-fn first_request(plan: &Plan) -> Result<Plan, Invalid> {
+/// A plan of one request alone: the first that is sent where they differ, and which step that is.
+fn first_request(plan: &Plan) -> Result<(usize, Plan), Invalid> {
     let mut examples = ::workload::examples(plan, 1)?;
-    Ok(examples.pop().map_or_else(|| plan.clone(), |one| one.plan))
+    let first = examples.pop().map(|one| (one.step, one.plan));
+    Ok(first.unwrap_or_else(|| (0, plan.clone())))
 }
 
 /// What a target is called: its URL, with the requests where they differ.

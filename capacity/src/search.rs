@@ -84,6 +84,8 @@ pub enum Kind {
     Connections,
     /// For the curve only.
     Curve,
+    /// Whether a much lower rate has fewer wrong answers. The search does not ask for it.
+    Answers,
 }
 
 /// One rate to try.
@@ -171,6 +173,8 @@ pub enum Ending {
     Stopped,
     /// The answers contradicted each other for too long: what was known until then.
     OutOfProbes,
+    /// Answers were wrong, and so, and as many of them, at a much lower rate.
+    WrongAnswers(String),
 }
 
 impl Found {
@@ -364,7 +368,7 @@ impl Search {
         };
         match probe.kind {
             Kind::Control => self.controlled(&verdict),
-            Kind::Curve | Kind::Connections => self.failures = 0,
+            Kind::Curve | Kind::Connections | Kind::Answers => self.failures = 0,
             Kind::Ramp | Kind::Bisect | Kind::Confirm => self.count(probe, verdict),
         }
     }
@@ -378,6 +382,20 @@ impl Search {
     /// What is known if the search ends here.
     pub fn stop(&self) -> Found {
         self.found(Some(Ending::Stopped))
+    }
+
+    /// What is known if it ends because answers are wrong, with these words, down to this `rate`.
+    pub fn wrong_answers(&self, rate: f64, what: &str) -> Found {
+        let failed = Edge {
+            rate,
+            agreeing: 1,
+            probes: 1,
+            confirmed: false,
+        };
+        Found {
+            failed: Some(failed),
+            ..self.found(Some(Ending::WrongAnswers(what.to_owned())))
+        }
     }
 
     fn controlled(&mut self, verdict: &Verdict) {

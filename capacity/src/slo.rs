@@ -10,6 +10,7 @@
 //! has failed.
 
 mod excuse;
+mod wrong;
 
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ use statistics::quantile;
 
 use super::search::Verdict;
 use excuse::Excuse;
+pub(super) use wrong::Wrong;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
@@ -37,6 +39,8 @@ pub(super) struct Judgement {
     pub(super) why: String,
     /// It failed by nothing but waits for a free connection.
     pub(super) by_connections: bool,
+    /// Answers that weren't as expected, if there were any.
+    pub(super) wrong: Option<Wrong>,
 }
 
 /// The fewest exchanges of a window from which all conditions can be judged, those on a step by its
@@ -117,10 +121,12 @@ fn too_few(slo: &[Threshold], record: &Record) -> Option<String> {
 
 /// Judges one probe.
 pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
+    let wrong = Wrong::of(record);
     let of = |verdict, why: String| Judgement {
         verdict,
         why,
         by_connections: false,
+        wrong: wrong.clone(),
     };
     if let Some(why) = too_few(slo, record) {
         return of(Verdict::Unknown(why.clone()), why);
@@ -146,13 +152,11 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
         });
         return of(Verdict::Pass, measured.collect::<Vec<_>>().join(", "));
     }
-    let mut why = crossed.join(", ");
-    if crossed.is_empty() {
-        why = format!(
-            "only {:.1} % of the requests that were due were answered",
-            100.0 * served
-        );
+    if let Some(wrong) = wrong.as_ref().filter(|wrong| wrong.is_all()) {
+        // Whatever the generator was, it sent, and got answers: their times are those of failures.
+        return of(Verdict::Fail, wrong.what().to_owned());
     }
+    let mut why = broken(slo, record, &crossed, wrong.as_ref());
     if let Some(reason) = excused(slo, record) {
         return of(Verdict::Unknown(reason), why);
     }
@@ -164,6 +168,28 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
         by_connections,
         ..of(Verdict::Fail, why)
     }
+}
+
+/// What was broken, with the wrong answers that did it where they did.
+fn broken(slo: &[Threshold], record: &Record, crossed: &[String], wrong: Option<&Wrong>) -> String {
+    let served = served(slo, record);
+    let due = record.offered_rate.unwrap_or_default() * record.duration_s;
+    let of_due = wrong.map_or(0.0, |wrong| wrong.count() as f64 / due.max(1.0));
+    let mut clauses = crossed.to_vec();
+    if crossed.is_empty() && served + of_due < SERVED_MIN {
+        clauses.push(format!(
+            "only {:.1} % of the requests that were due were answered",
+            100.0 * (served + of_due)
+        ));
+    }
+    let by_failures = |one: &Threshold| one.is_about_failures() && !one.evaluate(record).ok;
+    let by_failures = served < SERVED_MIN || slo.iter().any(by_failures);
+    clauses.extend(
+        wrong
+            .filter(|_| by_failures)
+            .map(|wrong| wrong.what().to_owned()),
+    );
+    clauses.join(", ")
 }
 
 /// Why the generator may have broken all that was broken; none where the subject must have broken

@@ -1,6 +1,8 @@
 //! `ringside compare`: the lab's options out of the arguments, what it tells while it runs, and
 //! its report.
 
+mod requests;
+
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +17,6 @@ use load::Redaction;
 use load::protocol::Tls;
 use report::Look;
 use studies::{Swept, trials};
-use workload::formats::Format;
 
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
@@ -195,6 +196,7 @@ fn without_servers(arguments: &Compare) -> Result<(), Failure> {
             arguments.targets.is_some(),
             "`targets` in [workload]",
         ),
+        ("--data", arguments.data.is_some(), "`data` in [workload]"),
         (
             "--connections",
             arguments.connections.is_some(),
@@ -239,12 +241,14 @@ fn made(
     if arguments.connections == Some(0) {
         return Err(Failure::usage("-c 0: a load needs at least one connection"));
     }
+    let requests = requests(arguments)?;
     let given = Given {
         servers,
         path,
         connections: arguments.connections,
         any_answer: arguments.any_answer,
-        targets: arguments.targets.as_deref().map(targets).transpose()?,
+        data: requests.as_ref().and_then(|files| files.data.clone()),
+        targets: requests.map(|files| files.targets),
     };
     let started_with = check::Options {
         ringside: options.ringside.clone(),
@@ -275,20 +279,19 @@ fn made(
     })
 }
 
-/// The path of a file of targets, from the root: the comparison that is made of it stands nowhere.
-fn targets(file: &Path) -> Result<String, Failure> {
-    let refused = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!("--targets {}: {why}", file.display()))
-    };
-    if Format::of_file(file).is_none() {
-        return Err(refused(
-            &"its name doesn't say which format it has; call it .http, .txt for vegeta's targets, \
-              or .json for those in JSON",
-        ));
+/// The files of requests, if some were given.
+fn requests(arguments: &Compare) -> Result<Option<requests::Requests>, Failure> {
+    let data = arguments.data.as_deref();
+    match (&arguments.targets, data) {
+        (None, Some(_)) => Err(Failure::usage(
+            "--data fills in the {{columns}} of requests: give those with --targets FILE",
+        )),
+        (None, None) => Ok(None),
+        (Some(targets), data) => {
+            let by_url = arguments.servers.running() > 0;
+            requests::read(targets, data, by_url).map(Some)
+        }
     }
-    let whole = file.canonicalize().map_err(|error| refused(&error))?;
-    let text = whole.to_str().map(str::to_owned);
-    text.ok_or_else(|| refused(&"the path isn't UTF-8; rename it"))
 }
 
 /// What a refusal says, which may quote the paths that were given, without their secrets.

@@ -55,6 +55,8 @@ pub struct Given {
     pub any_answer: bool,
     /// A file of requests that differ, which the load sends in the place of the path: a whole path.
     pub targets: Option<String>,
+    /// A file of rows, whose columns these requests have: a whole path.
+    pub data: Option<String>,
 }
 
 /// A comparison that nobody has written down.
@@ -333,6 +335,9 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
             None => format!("path = {}", quoted(&wanted[0].path)),
         },
     );
+    if let Some(file) = &given.data {
+        let _ = writeln!(text, "data = {}", quoted(file));
+    }
     if let Some(connections) = given.connections {
         let _ = writeln!(text, "connections = {connections}");
     }

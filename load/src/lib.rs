@@ -11,6 +11,7 @@
 //! but its errors and warnings name the flags that help.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod back_off;
 mod connection;
 mod crew;
@@ -32,6 +33,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use asked::verify;
 pub use check::{self, Record};
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};

@@ -90,6 +90,17 @@ impl Verdict {
     }
 }
 
+/// How one answer stands to what is expected of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It is as it should be.
+    Met,
+    /// No rule is about its status, and that is none of the usual ones.
+    Strange,
+    /// It doesn't meet this rule.
+    Unmet(Unmet),
+}
+
 /// What was seen of one answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
@@ -478,6 +489,41 @@ impl Look {
         }
         self.verdict
     }
+}
+
+/// Holds one whole answer to a request of `step` against what `plan` expects: the rule that it
+/// doesn't meet, with what came. `None` says that no rule is about it.
+///
+/// # Errors
+/// A rule that isn't one.
+pub fn held_against(
+    plan: &Plan,
+    step: u16,
+    (status, head, body): (u16, &[u8], &[u8]),
+) -> Result<Option<Held>, Invalid> {
+    let Some(rules) = Rules::of(plan)? else {
+        return Ok(None);
+    };
+    let mut expecting = Expecting::new(rules, true);
+    let mut look = Look {
+        status,
+        ..Look::default()
+    };
+    look.head(step, &mut expecting, || proto::http1::fields(head));
+    look.body(body, &expecting);
+    Ok(Some(match look.end(&mut expecting) {
+        Verdict::Met | Verdict::Astray(_) => Held::Met,
+        Verdict::Strange => Held::Strange,
+        Verdict::Unmet(rule) => {
+            let mut unmet = vec![0; expecting.rules.count()];
+            if let Some(count) = unmet.get_mut(rule as usize) {
+                *count = 1;
+            }
+            let workers = std::iter::once((&expecting, &unmet[..]));
+            let told = told(&plan.redaction, workers, &BTreeMap::new());
+            told.into_iter().next().map_or(Held::Met, Held::Unmet)
+        }
+    }))
 }
 
 /// What is told of all workers' rules: how many requests failed by each, which the workers counted

@@ -421,9 +421,8 @@ fn first_question(subject: &Subject, port: u16) -> Result<Plan, String> {
     declared.question(&subject.folder)?.plan(subject.at(port))
 }
 
-/// The answer to a row's own question, or those to each request of its mix: which have to be a
-/// success, without what may differ from one
-/// answer to the next.
+/// The answer to a row's own question, or those to each request of its mix: which have to be as
+/// they are expected, without what may differ from one answer to the next.
 fn answer(row: &Row, port: u16) -> Result<Answer, String> {
     let question = &row.question;
     let declared = row.subject.answer(&question.path, question.protocol);
@@ -436,10 +435,9 @@ fn answer(row: &Row, port: u16) -> Result<Answer, String> {
         return mix.answer(&asked?, ask, lasting);
     }
     let answer = asked
-        .and_then(|plan| ask(&plan))
-        .and_then(|answer| match answer.is_success() {
-            true => Ok(answer),
-            false => Err(format!("with {}", answer.ending())),
+        .and_then(|plan| {
+            let answer = ask(&plan)?;
+            load::verify(&plan, 0, &answer).map(|()| answer)
         })
         .map(|mut answer| {
             if let Some(declared) = declared {

@@ -198,9 +198,10 @@ impl Mix {
         &self.contents
     }
 
-    /// The answers to one request of each step of `plan`, each of which has to be a success. In the
-    /// place of a body is what has to be the same wherever the same is asked: what the steps answer
-    /// that change nothing and are always the same request, and so can be asked again.
+    /// The answers to one request of each step of `plan`, each of which has to be as expected: a
+    /// success where no rule is about that. In the place of a body is what has to be the same
+    /// wherever the same is asked: what the steps answer that change nothing and are always the
+    /// same request, and so can be asked again.
     ///
     /// # Errors
     /// What is wrong with which answer.
@@ -217,10 +218,8 @@ impl Mix {
         let (mut first, mut bodies) = (None, Vec::new());
         for example in examples {
             let step = &self.workload.steps[example.step];
-            let answer = ask(&example.plan).and_then(|answer| match answer.is_success() {
-                true => Ok(answer),
-                false => Err(format!("with {}", answer.ending())),
-            });
+            let answer = ask(&example.plan)
+                .and_then(|answer| load::verify(plan, example.step, &answer).map(|()| answer));
             let at = step.at.as_ref().map(|at| format!(" ({at})"));
             let at = at.unwrap_or_default();
             let answer = answer.map_err(|what| format!("the request {}{at} {what}", step.name))?;
@@ -350,7 +349,19 @@ fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), 
         }
         ::workload::Source::of(&plan).map(drop)
     };
-    nowhere().map_err(|invalid: Invalid| invalid.to_string())
+    nowhere().map_err(|invalid: Invalid| with_key(&invalid.to_string(), wanted.data))
+}
+
+/// A sentence about the flag for a file of rows, about the key instead.
+fn with_key(what: &str, data: Option<&Path>) -> String {
+    let what = what.replace("(--data)", "(`data` in [workload])");
+    match (what.strip_prefix("--data "), data) {
+        (Some(rest), Some(file)) => {
+            let why = rest.split_once(": ").map_or(rest, |(_, why)| why);
+            format!("`data = \"{}\"`: {why}", file.display())
+        }
+        _ => what,
+    }
 }
 
 /// Has a plan of gRPC call what its workload says.
@@ -508,7 +519,10 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused_with_a_way_out() {
         for (words, part) in [
-            ("targets = 'mix.http'", "id"),
+            (
+                "targets = 'mix.http'",
+                "; there is no data file (`data` in [workload])",
+            ),
             ("targets = 'none.http'", "DIR/none.http: can't read"),
             ("targets = 'mix.txt2'", "which format"),
             (
@@ -517,7 +531,10 @@ mod tests {
             ),
             ("pick = 'random'", "`pick` is about `targets`"),
             ("data_order = 'random'", "`data_order` is about `data`"),
-            ("data = 'ids.csv'", "no request uses it"),
+            (
+                "data = 'ids.csv'",
+                "`data = \"ids.csv\"`: no request uses it; write one",
+            ),
             ("data = 'none.csv'", "none.csv"),
             (&*format!("{BOTH}data_order = 'once'"), "ends a load early"),
             ("path = '/{{random 1 9}}'", "add `template = true`"),

@@ -49,6 +49,7 @@ impl RowCapacity {
                  out -c"
                     .to_owned()
             }
+            Ending::WrongAnswers(_) => return Reach::Below,
             _ if failed || found.is_exact() => return Reach::Below,
             Ending::GeneratorLimited(why) | Ending::NotKnown(why) => format!(
                 "{}. Search again on a quiet machine, with more threads (-t) on CPUs of their own \

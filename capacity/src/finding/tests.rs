@@ -180,6 +180,18 @@ fn every_ending_is_a_sentence_that_says_what_it_is_worth() {
         (edge, edge, Ending::Stopped, "when the search ended"),
         (edge, None, Ending::Stopped, "held 1,000/s"),
         (None, edge, Ending::OutOfProbes, "failed at 1,000/s"),
+        (
+            None,
+            edge,
+            Ending::WrongAnswers("every answer was a 404".to_owned()),
+            "at 1,000/s as at 16,000/s, every answer was a 404. Lower rates don't help",
+        ),
+        (
+            None,
+            edge,
+            Ending::WrongAnswers("every answer was a 503".to_owned()),
+            "begin lower (--from).",
+        ),
     ];
     for (held, failed, ending, part) in table {
         let mut row = searched("a", 10_000.0);

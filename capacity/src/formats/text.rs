@@ -282,5 +282,6 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::Confirm => "confirm",
         Kind::Connections => "connections",
         Kind::Curve => "curve",
+        Kind::Answers => "answers",
     }
 }

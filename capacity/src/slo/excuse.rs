@@ -10,7 +10,7 @@ use load::Record;
 use load::check::{self, Threshold};
 use measure::record::Stall;
 
-use super::{SERVED_MIN, served};
+use super::{SERVED_MIN, Wrong, served};
 
 /// A stall counts if it is as long as this share of a limit, or of what a window may lose.
 const STALL_SHARE: f64 = 0.5;
@@ -59,7 +59,9 @@ impl Excuse {
         // Whether it means what it says at all.
         let judged = check::judge(std::slice::from_ref(broken), record);
         let not_judged = judged.into_iter().find_map(|one| one.reason);
-        if not_judged.is_some() {
+        // Where nothing succeeded, it's why that counts.
+        let nothing = broken.is_about_times() && record.exchanges.completed == 0;
+        if not_judged.is_some() && !nothing {
             return not_judged;
         }
         if broken.is_about_times() {
@@ -86,6 +88,13 @@ impl Excuse {
             return None;
         }
         let missing = (1.0 - served(slo, record)) * due;
+        // What it sends late, or in a burst, may be refused, but only so much of it.
+        let wrong = Wrong::of(record).map_or(0.0, |wrong| wrong.count() as f64);
+        let is_missing = !slo.iter().any(Threshold::is_about_failures);
+        let burst = (REFUSED_SHARE_MAX * due).max(self.stalled(record));
+        if is_missing && wrong > burst {
+            return None;
+        }
         if self.limited.is_some() || missing <= self.stalled(record) {
             return self.sentence();
         }

@@ -7,7 +7,7 @@ use measure::histogram::Histogram;
 use measure::host::Host;
 use measure::record::{
     Bytes, Connections, EndedBy, Exchanges, Generator, Histograms, Messages, Stall, Step, Times,
-    Waits,
+    Unmet, Waits,
 };
 use measure::time::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -469,5 +469,143 @@ fn a_rare_step_takes_more_exchanges_to_judge() {
     for rule in ["p99{never}<1s", "p99{other}<1s"] {
         let why = of(rule).expect_err("it's never sent");
         assert!(why.contains("ever sent"), "{why}");
+    }
+}
+
+/// Of 300 answers so many were wrong in each of these ways: step, kind, status.
+fn wrong(ways: &[(&str, &str, &str, u64)]) -> Record {
+    let failed = ways.iter().map(|way| way.3).sum();
+    let mut record = record(300, failed, 5);
+    record.errors = BTreeMap::new();
+    for (name, kind, status, count) in ways {
+        *record.errors.entry((*kind).to_owned()).or_default() += count;
+        *record.status.entry((*status).to_owned()).or_default() += count;
+        if !name.is_empty() {
+            record.steps.push(Step {
+                name: (*name).to_owned(),
+                failed: *count,
+                errors: BTreeMap::from([((*kind).to_owned(), *count)]),
+                status: BTreeMap::from([((*status).to_owned(), *count)]),
+                ..Step::default()
+            });
+        }
+    }
+    if record.steps.len() == 1 {
+        let name = "home".to_owned();
+        record.steps.push(Step {
+            name,
+            ..Step::default()
+        });
+    }
+    record
+}
+
+#[test]
+fn wrong_answers_are_told_by_request_and_by_what_is_wrong() {
+    let (status, unmet) = ("unexpected_status", "unexpected_answer");
+    let mut refused = wrong(&[("", status, "404", 300)]);
+    let body = ("404".to_owned(), "Not\nFound".to_owned());
+    refused.unexpected_bodies = BTreeMap::from([body]);
+    let mut ruled = wrong(&[("made", unmet, "200", 100)]);
+    ruled.unexpected_answers = vec![Unmet {
+        expected: "status=201".to_owned(),
+        step: Some("made".to_owned()),
+        failed: 100,
+        came: Some("200: done".to_owned()),
+    }];
+    let table = [
+        (refused, "every answer was a 404, e.g. Not\\nFound"),
+        (
+            wrong(&[("", status, "404", 200), ("", status, "500", 100)]),
+            "every answer was wrong: 404 (200); 500 (100)",
+        ),
+        (
+            wrong(&[("gone", status, "404", 100)]),
+            "100 of 300 answers were wrong: gone: 404 (100)",
+        ),
+        (
+            ruled,
+            "100 of 300 answers were wrong: made: expected status=201 (100), e.g. got 200: done",
+        ),
+        (
+            wrong(&[("", "redirect_elsewhere", "302", 30)]),
+            "30 of 300 answers were wrong: redirect_elsewhere (30)",
+        ),
+        (
+            wrong(&[
+                ("a", status, "404", 1),
+                ("b", status, "404", 2),
+                ("c", status, "404", 4),
+                ("d", status, "404", 3),
+            ]),
+            "10 of 300 answers were wrong: c: 404 (4); d: 404 (3); b: 404 (2); and 1 more",
+        ),
+    ];
+    for (record, told) in table {
+        let found = Wrong::of(&record).map(|wrong| wrong.what().to_owned());
+        assert_eq!(found.as_deref(), Some(told));
+    }
+    assert_eq!(Wrong::of(&record(300, 0, 5)), None);
+}
+
+#[test]
+fn wrong_answers_are_what_failed_and_no_generator_is_their_excuse() {
+    let slo: [Threshold; 1] = ["p99<10ms"].map(|text| text.parse().expect("a condition"));
+    let errors = ["p99<10ms", "errors<1%"].map(|text| text.parse().expect("a condition"));
+    let all = || wrong(&[("", "unexpected_status", "404", 300)]);
+    let third = || wrong(&[("gone", "unexpected_status", "404", 100)]);
+    let told = "100 of 300 answers were wrong: gone: 404 (100)";
+    let with_errors = format!("errors<1%: 33.333%, {told}");
+    for (slo, record, why) in [
+        (&slo[..], all(), "every answer was a 404"),
+        (&slo[..], late(all()), "every answer was a 404"),
+        (&slo[..], third(), told),
+        (&slo[..], late(third()), told),
+        (&errors[..], third(), &with_errors),
+    ] {
+        let judged = judge(slo, &record);
+        assert_eq!((judged.verdict, &*judged.why), (Verdict::Fail, why));
+    }
+    // What a late generator's bursts may have made is excused, and requests that nobody answered.
+    let few = late(wrong(&[("", "unexpected_status", "503", 20)]));
+    assert!(matches!(judge(&slo, &few).verdict, Verdict::Unknown(_)));
+    let mut unanswered = third();
+    unanswered.offered_rate = Some(600.0);
+    let why = judge(&slo, &unanswered).why;
+    let half = "only 50.0 % of the requests that were due were answered, ";
+    assert_eq!(why, format!("{half}{told}"));
+}
+
+#[test]
+fn nothing_that_succeeded_is_a_failure_unless_the_generator_was_late() {
+    let slo = ["p99<10s".parse().expect("a condition")];
+    let mut record = record(300, 300, 5);
+    record.errors = BTreeMap::from([("timeout".to_owned(), 300)]);
+    assert_eq!(judge(&slo, &record).verdict, Verdict::Fail);
+    let late = judge(&slo, &late(record)).verdict;
+    assert_eq!(late, Verdict::Unknown("sent late".to_owned()));
+}
+
+#[test]
+fn a_share_of_wrong_answers_that_the_rate_makes_is_less_at_a_lower_one() {
+    let of = |right: u64, wrong: u64| {
+        let mut record = record(right + wrong, wrong, 5);
+        record.exchanges.completed = right;
+        Wrong::of(&record).expect("some are wrong")
+    };
+    for (high, low, is_same) in [
+        (of(0, 500), of(0, 2), true),
+        (of(0, 500), of(0, 1), false),
+        (of(333, 167), of(66, 34), true),
+        (of(333, 167), of(72, 28), true),
+        (of(333, 167), of(6, 3), false),
+        // One in a hundred a second is let through, or ten, or all but ten.
+        (of(1, 499), of(1, 99), false),
+        (of(10, 490), of(10, 90), false),
+        (of(490, 10), of(98, 2), true),
+        (of(400, 100), of(98, 2), false),
+        (of(0, 500), of(1, 99), false),
+    ] {
+        assert_eq!(high.is_same_at(&low), is_same, "{high:?} and {low:?}");
     }
 }

@@ -58,6 +58,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     pub(crate) targets: Option<PathBuf>,
 
+    /// With --targets: fill in {{variables}} from the columns of FILE, a row each (.csv, .tsv,
+    /// .jsonl)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+
     /// With --start or --url: number of connections [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,

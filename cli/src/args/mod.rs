@@ -22,7 +22,7 @@ pub(crate) mod subjects;
 pub(crate) mod targets;
 pub(crate) mod tls;
 pub(crate) mod values;
-mod wrong;
+pub(crate) mod wrong;
 
 #[cfg(test)]
 mod documented;

@@ -18,6 +18,30 @@ const ELSEWHERE: [(&str, &str, &str); 4] = [
     ("-z", "-d", "sets the duration"),
 ];
 
+/// Flags of a load that `ringside compare` doesn't have, with what its file says instead.
+const OF_FILE: [(&[&str], &str); 20] = [
+    (&["-s", "--script"], "script = \"FILE.lua\""),
+    (&["-R", "--rate"], "rate = \"10k\""),
+    (&["--expect"], "expect = [\"status=200\"]"),
+    (&["--data-order"], "data_order = \"random\""),
+    (&["--template"], "template = true"),
+    (&["--pick"], "pick = \"random\""),
+    (&["-m", "--method"], "method = \"POST\""),
+    (&["-H", "--header"], "headers = { Accept = \"text/html\" }"),
+    (&["-b", "--body"], "message = \"BODY\""),
+    (&["--message"], "message = \"TEXT\""),
+    (&["--proto"], "proto = \"FILE.proto\""),
+    (&["--http2"], "protocol = \"http2\""),
+    (&["--streams"], "streams = 10"),
+    (&["--pipeline"], "pipeline = 10"),
+    (&["-T", "--timeout"], "timeout = \"2s\""),
+    (&["--follow"], "follow = 5"),
+    (&["--cookies"], "cookies = true"),
+    (&["--compressed"], "compressed = true"),
+    (&["--user"], "user = \"NAME:PASSWORD\""),
+    (&["--warmup"], "warm_up = \"1s\""),
+];
+
 /// What is wrong with `words`, the program's name first, and what to write.
 pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
     let given = |kind| match error.get(kind) {
@@ -28,7 +52,10 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
         ErrorKind::InvalidSubcommand => given(ContextKind::InvalidSubcommand).map(of_verb),
         ErrorKind::UnknownArgument => {
             let given = given(ContextKind::InvalidArg);
-            given.and_then(|word| of_flag(word, words).or_else(|| of_script(word, words)))
+            given.and_then(|word| {
+                let of_verb = of_flag(word, words).or_else(|| of_script(word, words));
+                of_verb.or_else(|| of_comparison(word, words))
+            })
         }
         ErrorKind::MissingRequiredArgument if is_of(words, "compare") => of_servers(error),
         _ => None,
@@ -59,6 +86,51 @@ fn of_flag(flag: &str, words: &[OsString]) -> Option<String> {
     let (_, here, does) = ELSEWHERE.iter().find(|(there, ..)| *there == name)?;
     let program = Arguments::command();
     has(verb(&program, words)?, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
+}
+
+/// What a comparison's file says where `ringside run` has this flag.
+fn of_comparison(flag: &str, words: &[OsString]) -> Option<String> {
+    if !is_of(words, "compare") {
+        return None;
+    }
+    let name = flag.split('=').next().unwrap_or(flag);
+    if name == "-d" {
+        return Some("compare has no -d\n\n  tip: --duration sets the time of each round".into());
+    }
+    let (_, line) = OF_FILE.iter().find(|(names, _)| names.contains(&name))?;
+    let given = |flag: &str| {
+        let is_it = |word: &str| word.split('=').next() == Some(flag);
+        words.iter().filter_map(|word| word.to_str()).any(is_it)
+    };
+    if !given("--url") && !given("--start") {
+        return Some(format!(
+            "compare has no {name}\n\n  tip: write `{line}` into the [workload] of the comparison \
+             file"
+        ));
+    }
+    let of_each = match name {
+        "--expect" => ", or `# @expect` above a request of --targets",
+        _ => "",
+    };
+    let what = format!("compare has no {name}: that stands in a comparison file{of_each}");
+    Some(needs_file(&what, &[(*line).to_owned()], given("--url")))
+}
+
+/// `what` needs a comparison file, with the lines of its [workload] and how servers get into one.
+/// `by_url`: some were given that run already.
+pub(crate) fn needs_file(what: &str, lines: &[String], by_url: bool) -> String {
+    let lines = lines.join("\n      ");
+    let running = match by_url {
+        true => {
+            "\n  A file can't name servers that run already (--url): ringside starts its subjects."
+        }
+        false => "",
+    };
+    format!(
+        "{what}\n\n  tip: write this to FILE.toml, and give FILE.toml instead of --start and \
+         --url:\n\n      subjects = [\"v1\", \"v2\"]\n\n      [workload]\n      {lines}\n\n  The \
+         subjects are made by `ringside subjects new v1 --command './v1 --port {{port}}'`.{running}"
+    )
 }
 
 /// Where `word` should stand, if it's for a script as likely as not.
@@ -160,6 +232,65 @@ mod tests {
         }
         // What else is missing is told as ever.
         assert!(!wrong("compare --url x --trials").contains("nothing to compare"));
+    }
+
+    #[test]
+    fn a_flag_that_compare_lacks_is_answered_with_the_lines_of_a_file() {
+        let told = wrong("compare --start a --url=http://b -R 10k");
+        let expected = "\
+error: compare has no -R: that stands in a comparison file
+
+  tip: write this to FILE.toml, and give FILE.toml instead of --start and --url:
+
+      subjects = [\"v1\", \"v2\"]
+
+      [workload]
+      rate = \"10k\"
+
+  The subjects are made by `ringside subjects new v1 --command './v1 --port {port}'`.
+  A file can't name servers that run already (--url): ringside starts its subjects.
+
+For more information, try '--help'.
+";
+        assert_eq!(told, expected);
+        let started = wrong("compare --start a --start b -sa.lua");
+        assert!(
+            started.contains("\n      script = \"FILE.lua\"\n"),
+            "{started}"
+        );
+        assert!(!started.contains("--url):"), "{started}");
+        let told = wrong("compare --url a --url b --expect=status=404");
+        assert!(
+            told.contains("or `# @expect` above a request of --targets\n"),
+            "{told}"
+        );
+        let told = wrong("compare a.toml --expect status=404");
+        let into = "write `expect = [\"status=200\"]` into the [workload] of the comparison file\n";
+        assert!(told.contains(into), "{told}");
+        assert!(wrong("compare --url a -d 1s").contains("tip: --duration sets"));
+        // Others are told as ever.
+        assert!(wrong("compare --url a --nonsense").contains("'--nonsense'"));
+    }
+
+    /// Each line is one of a comparison's file, and each flag one that `run` has.
+    #[test]
+    fn what_stands_in_a_file_instead_of_a_flag_is_understood_there() {
+        let program = <super::Arguments as clap::CommandFactory>::command();
+        let run = program.find_subcommand("run").expect("a verb");
+        let keys = include_str!("../../../docs/src/reference/comparison.md");
+        for (names, line) in super::OF_FILE {
+            let key = line.split(' ').next().unwrap_or_default();
+            assert!(keys.contains(&format!("\n| `{key}` | ")), "{line}");
+            for name in names {
+                let known = run.get_arguments().any(|known| {
+                    known
+                        .get_long()
+                        .is_some_and(|long| name[2..] == *long && name.starts_with("--"))
+                        || super::has(run, name) && name.len() == 2
+                });
+                assert!(known, "{name}");
+            }
+        }
     }
 
     #[test]

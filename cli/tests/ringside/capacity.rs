@@ -229,6 +229,81 @@ fn what_cannot_be_searched_is_said_before_anything_is_written() {
     assert!(folder.names().is_empty());
 }
 
+/// The words of a search of two probes, as far as it gets, and its report on one line.
+fn wrongly_answered(words: &[&str], out: &str) -> (Ended, String, Value) {
+    let mut all = vec![
+        "capacity", "-o", out, "--slo", "p99<2s", "-d", "300ms", "-c", "4",
+    ];
+    all.extend(["--from", "500", "--to", "1k", "--repeats", "1"]);
+    all.extend(["--confirmations", "1", "--arrivals", "constant"]);
+    all.extend(words);
+    let ended = ringside(&all);
+    let shown: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let shown = shown.join(" ");
+    let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
+    (ended, shown, serde_json::from_str(&found).unwrap())
+}
+
+#[test]
+fn a_search_of_what_is_never_answered_well_stops_soon_and_says_what_came() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (out, url) = (folder.path("out"), server.at("/status/404"));
+    let (ended, shown, found) = wrongly_answered(&[&url], &out);
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "the target answered with status 404; if it keeps",
+    );
+    let rates = found["rows"][0]["points"].as_array().unwrap();
+    let rates: Vec<&Value> = rates.iter().map(|point| &point["rate"]).collect();
+    assert_eq!(rates, [500.0, 125.0], "{shown}");
+    let says = "is unknown: at 125/s as at 500/s, every answer was a 404. Lower rates don't help";
+    assert_says(&shown, says);
+    for other in [
+        "couldn't send",
+        "The generator was",
+        "were due were answered:",
+    ] {
+        assert!(!shown.contains(other), "{shown}");
+    }
+    for report in ["report.md", "report.html"] {
+        let report = fs::read_to_string(format!("{out}/{report}")).unwrap();
+        assert_says(&report, "at 125/s as at 500/s, every answer was a 404.");
+    }
+    let again = ringside(&["report", &out]);
+    assert_eq!(again.stdout, ended.stdout);
+    // What is expected is no failure, and nothing is said of it.
+    let words = [&url, "--expect", "status=404"];
+    let out = folder.path("expected");
+    let (ended, shown, found) = wrongly_answered(&words, &out);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(found["cautions"], Value::Array(Vec::new()), "{shown}");
+}
+
+#[test]
+fn a_search_names_the_request_of_a_mix_that_is_answered_wrongly() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (file, out) = (folder.path("mix.http"), folder.path("out"));
+    let text = format!(
+        "### home\nGET {0}/\n### more\nGET {0}/?a\n### greets\n# @expect body~Bonjour\nGET {0}/\n",
+        server.at("").trim_end_matches('/')
+    );
+    fs::write(&file, text).unwrap();
+    let (ended, shown, found) = wrongly_answered(&["--targets", &file], &out);
+    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
+    let points = found["rows"][0]["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2, "{shown}");
+    let told = "answers were wrong: greets: expected body~Bonjour (";
+    for report in ["report.md", "report.html", "report.csv"] {
+        let report = fs::read_to_string(format!("{out}/{report}")).unwrap();
+        assert_says(&report, "e.g. got Hello, World!");
+        assert_says(&report, "greets");
+    }
+    assert_says(&shown, told);
+    assert_says(&shown, "e.g. got Hello, World!. Lower rates don't help");
+    assert!(!shown.contains("were due were answered:"), "{shown}");
+}
+
 #[test]
 fn requests_that_differ_are_searched_with_an_objective_for_one_of_them() {
     let (server, folder) = (Server::start(&[]), Folder::new());

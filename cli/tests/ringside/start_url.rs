@@ -143,6 +143,71 @@ fn servers_without_a_file_are_sent_the_requests_of_one() {
 }
 
 #[test]
+fn requests_of_servers_without_a_file_have_rows_and_expectations() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let mix = "### some\nGET http://x/bytes/{{n}}\n### gone\n# @expect status=404\nGET \
+               http://x/status/404\n";
+    folder.write("mix.http", mix);
+    folder.write("sizes.csv", "n\n3\n5\n");
+    let urls = ["--url", &one.url, "--url", &two.url];
+    let words = ["--targets", "mix.http", "--data", "sizes.csv"];
+    let ended = compare(&folder, &[&urls[..], &words, &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let round = read(&folder, &format!("out/rounds/{}/002.json", row(&two.url)));
+    let steps = round["record"]["steps"].as_array().expect("steps");
+    for (step, status) in steps.iter().zip(["200", "404"]) {
+        assert!(step["status"][status].as_u64() > Some(0), "{step}");
+        assert_eq!(step["failed"], 0, "{step}");
+    }
+    folder.write("call.http", "GRPC x/a.S/Get\n\n{}\n");
+    folder.write("talk.http", "WEBSOCKET ws://x/\n\nhello\n");
+    folder.write("plain.http", "GET http://x/\n");
+    for (words, parts) in [
+        (
+            &["--targets", "mix.http"][..],
+            &["mix.http:2: {{n}} is neither", "no data file (--data)"][..],
+        ),
+        (
+            &["--targets", "plain.http", "--data", "sizes.csv"],
+            &["--data sizes.csv: no request uses it; write one of its columns as {{n}}"],
+        ),
+        (
+            &["--data", "sizes.csv"],
+            &["give those with --targets FILE"],
+        ),
+        (
+            &["--targets", "mix.http", "--data", "sizes.txt"],
+            &["--data sizes.txt: expected a file of rows"],
+        ),
+        (
+            &["--targets", "call.http"],
+            &[
+                "--targets call.http: gRPC calls need a comparison file\n",
+                "[workload]\n      targets = \"call.http\"\n",
+                "\n      protocol = \"grpc\"\n      proto = ",
+                "ringside subjects new",
+                "A file can't name servers that run already",
+            ],
+        ),
+        (
+            &["--targets", "talk.http"],
+            &[
+                "the messages of a WebSocket need",
+                "protocol = \"websocket\"\n",
+            ],
+        ),
+    ] {
+        let ended = compare(&folder, &[&urls[..], words].concat());
+        assert_eq!(ended.code, Some(2), "{}\n{}", ended.stdout, ended.stderr);
+        parts
+            .iter()
+            .for_each(|part| assert_says(&ended.stderr, part));
+        assert!(!ended.stderr.contains("command line"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_running_server_is_the_baseline_of_a_command_where_it_is_typed_first() {
     let folder = Folder::new();
     program(&folder, "v2", &format!("nproc > cores\n{SERVES}"));

@@ -101,6 +101,63 @@ fn a_request_that_is_not_answered_well_is_named_and_nothing_is_timed() {
 }
 
 #[test]
+fn an_answer_that_is_expected_is_right_whatever_its_status() {
+    let _beside = beside_others();
+    let arena = Arena::new("mix-expects");
+    let key = "headers = { Authorization = \"Bearer key\" }\n";
+    arena.subject("locked", &(tiny("asks for a key", "") + key));
+    let open = "### open\nGET http://x/a\nAuthorization: Bearer key\n";
+    let found = |rule: &str, words: &str| {
+        let shut = format!("### shut\n{rule}GET http://x/b\n");
+        beside(&arena, "mix.http", &format!("{open}{shut}"));
+        let words = format!("targets = \"mix.http\"\n{words}");
+        let outcome = run(&of_mix(&arena, &["locked"], 1, &words));
+        let steps = match outcome.report.subjects[0].facts.outcome {
+            How::Measured => steps(&outcome.folder, "locked"),
+            _ => Vec::new(),
+        };
+        fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
+        let found = outcome.report.subjects[0].facts.outcome.clone();
+        (found, steps)
+    };
+    let (measured, steps) = found("# @expect status=401\n", "");
+    assert!(matches!(measured, How::Measured), "{measured:?}");
+    assert!(
+        steps.iter().all(|(_, completed)| *completed > 20),
+        "{steps:?}"
+    );
+    for (rule, words, part) in [
+        (
+            "# @expect status=404\n",
+            "",
+            "the request shut (mix.http:6) with status 401, but status=404 is expected",
+        ),
+        (
+            "# @expect status=401\n",
+            "expect = [\"body~no such text\"]\n",
+            "the request open (mix.http:2) with status 200, but body~no such text is expected (got",
+        ),
+        (
+            "",
+            "expect = [\"status=200\"]\n",
+            "with status 401, but status=200 is expected",
+        ),
+        (
+            "# @expect status=4xx\n# @expect header:X-None\n",
+            "",
+            "but header:X-None is expected",
+        ),
+    ] {
+        let (failed, _) = found(rule, words);
+        let How::Failed { what, .. } = &failed else {
+            panic!("{rule}{words}: {failed:?}");
+        };
+        let what = what.replace(&format!("{}/comparisons/", arena.folder.display()), "");
+        assert!(what.contains(part), "{what}");
+    }
+}
+
+#[test]
 fn rows_may_have_requests_of_their_own() {
     let _beside = beside_others();
     let arena = Arena::new("mix-rows");

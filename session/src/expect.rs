@@ -504,7 +504,7 @@ pub fn held_against(
     let Some(rules) = Rules::of(plan)? else {
         return Ok(None);
     };
-    let mut expecting = Expecting::new(rules, true);
+    let mut expecting = Expecting::new(rules, !plan.makes_secrets());
     let mut look = Look {
         status,
         ..Look::default()

@@ -64,7 +64,8 @@ use crate::summary::Counts;
 /// ```
 pub trait Service {
     /// The head of a request with a body has come: says what becomes of the body. Asked once for
-    /// each such request, and never for one without a body.
+    /// each such request, and never for one without a body, or with `Content-Length: 0` over
+    /// HTTP/1.
     fn intake(&mut self, head: &Request<'_>) -> Intake {
         let _ = head;
         Intake::Whole

@@ -206,6 +206,10 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
         "an allocator that counts, to show that the data plane allocates nothing",
     ),
     (
+        "server/tests/allocations.rs",
+        "an allocator that counts, to show that a request that repeats allocates nothing",
+    ),
+    (
         "fuzz/support/heap.rs",
         "an allocator that counts, to hold a decoder to its bound",
     ),

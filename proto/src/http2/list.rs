@@ -70,8 +70,7 @@ impl List {
             .map_or(&[], |span| span.of(&self.bytes).1)
     }
 
-    /// Empties it, and lets go of memory beyond what usual heads take.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
         if self.memory_bytes() > KEPT_BYTES_MAX {

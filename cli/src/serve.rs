@@ -6,7 +6,7 @@ use engine::Address;
 use engine::signal::Stop;
 use engine::tls::Certificate;
 use measure::time::Time;
-use server::{Config, Limits, Summary, Timeouts, Tls};
+use testserver::{Config, Limits, Summary, Timeouts, Tls};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
@@ -23,7 +23,7 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     let config = config(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let mut running = server::start(config, &stop).map_err(Failure::running)?;
+    let mut running = testserver::start(config, &stop).map_err(Failure::running)?;
     let place = match running.address() {
         Address::Tcp(address) => {
             let scheme = if arguments.tls { "https" } else { "http" };

@@ -6,7 +6,7 @@ use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
 use crate::pattern::Stream;
-use crate::service::{Body, Response};
+use crate::response::{Body, Response};
 
 /// Bodies up to so long are copied behind their head; of longer ones the first so many bytes are,
 /// which saves a small packet with only the head in it.
@@ -50,31 +50,23 @@ pub(crate) fn encode(
 ) -> Option<Stream> {
     let start = out.len();
     let length = length(response, form);
-    let mut fields = [SERVER; 5];
+    let mut fields = [SERVER; 2];
     let mut count = 1;
-    let named = [
-        ("Content-Type", response.content_type.as_deref()),
-        ("Allow", response.allow),
-    ];
-    for (name, value) in named {
-        if let Some(value) = value {
-            fields[count] = (name, value);
-            count += 1;
-        }
+    if let Some(content_type) = &response.content_type {
+        fields[1] = ("Content-Type", content_type);
+        count = 2;
     }
-    for field in response.upgrade.into_iter().flatten() {
-        fields[count] = *field;
-        count += 1;
-    }
+    let first = usize::from(response.names(SERVER.0));
     let head = Head {
         status: response.status,
         version: form.version,
-        fields: &fields[..count],
+        fields: &fields[first..count],
+        more: &response.fields,
         date,
         length,
         keep_alive: form.keep_alive,
     };
-    if response::head(out, &head).is_err() {
+    if !may_be_said(response) || response::head(out, &head).is_err() {
         // A service asked for what cannot be said. The client learns whose fault it is.
         out.truncate(start);
         let length = Length::Known(0);
@@ -83,6 +75,7 @@ pub(crate) fn encode(
             &Head {
                 status: 500,
                 fields: &[SERVER],
+                more: &[],
                 length,
                 ..head
             },
@@ -118,6 +111,28 @@ fn length(response: &Response, form: Form) -> Length {
         Body::Chunked(_) => Length::Chunked,
         ref body => Length::Known(body.len()),
     }
+}
+
+/// Whether a service may say this at all. The encoders judge names and values; this is about what
+/// connections write by themselves (RFC 9110 §7.6.1, RFC 9112 §6, RFC 9113 §8.2.2), and about
+/// answers that are none yet (RFC 9110 §15.2).
+#[inline]
+pub(crate) fn may_be_said(response: &Response) -> bool {
+    (200..=599).contains(&response.status)
+        && (response.fields.is_empty() || may_stand_there(response))
+}
+
+fn may_stand_there(response: &Response) -> bool {
+    const OURS: [&str; 6] = [
+        "connection",
+        "content-length",
+        "date",
+        "keep-alive",
+        "proxy-connection",
+        "transfer-encoding",
+    ];
+    let twice = response.content_type.is_some() && response.names("content-type");
+    !twice && !OURS.iter().any(|name| response.names(name))
 }
 
 /// RFC 9110 §15.3.5 and §15.4.5: these never have a body.
@@ -198,7 +213,7 @@ pub(crate) enum Beat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::TEXT;
+    use crate::response::TEXT;
 
     const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
     const LATER: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:38 GMT";
@@ -250,17 +265,52 @@ mod tests {
 
     #[test]
     fn an_answer_that_cannot_be_said_becomes_a_500() {
-        let content_type = Some("text/plain\r\nX: injected".into());
-        let response = Response {
-            content_type,
-            ..Response::empty(200)
-        };
-        let text = encoded(&response, KEPT);
-        assert!(
-            text.starts_with("HTTP/1.1 500 Internal Server Error\r\n"),
-            "{text}"
+        let hello = || Response::fixed(TEXT, b"Hello");
+        for response in [
+            Response::of("text/plain\r\nX: injected", "Hello"),
+            hello().with_field("X", "a\r\nX: injected"),
+            hello().with_field("X: injected\r\nY", "a"),
+            hello().with_field("X injected", "a"),
+            hello().with_field("", "injected"),
+            hello().with_field("content-length", "5"),
+            hello().with_field("Content-Length", "6"),
+            hello().with_field("Transfer-Encoding", "injected"),
+            hello().with_field("Connection", "injected"),
+            hello().with_field("Keep-Alive", "injected"),
+            hello().with_field("Date", "injected"),
+            hello().with_field("Content-Type", "injected"),
+            hello().with_status(199),
+            hello().with_status(600),
+        ] {
+            let text = encoded(&response, KEPT);
+            assert!(
+                text.starts_with("HTTP/1.1 500 Internal Server Error\r\n")
+                    && text.ends_with("Content-Length: 0\r\n\r\n"),
+                "{text}"
+            );
+            assert!(!text.contains("injected"), "{text}");
+        }
+    }
+
+    #[test]
+    fn further_fields_stand_behind_the_others_and_a_server_field_takes_its_place() {
+        let response = Response::fixed(TEXT, b"Hello")
+            .with_field("X-A", "1")
+            .with_field("set-cookie", "a=b")
+            .with_field("Set-Cookie", "c=d");
+        let head = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        let rest = "Content-Type: text/plain\r\nX-A: 1\r\nset-cookie: a=b\r\nSet-Cookie: c=d\r\n\
+                    Content-Length: 5\r\n\r\nHello";
+        let server = "Server: ringside\r\n";
+        assert_eq!(encoded(&response, KEPT), format!("{head}{server}{rest}"));
+        let own = Response::empty(204).with_field("server", "own");
+        assert_eq!(
+            encoded(&own, KEPT),
+            format!(
+                "HTTP/1.1 204 No Content\r\n{}server: own\r\n\r\n",
+                &head[17..]
+            )
         );
-        assert!(!text.contains("injected"), "{text}");
     }
 
     #[test]

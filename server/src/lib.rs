@@ -1,32 +1,67 @@
-//! The server: services and connections on the same engine.
+//! A server library: HTTP/1.1, HTTP/2 and WebSocket on io_uring or epoll.
+//!
+//! Write a [`Service`], give [`start`] a function that makes one for each worker, and requests of
+//! every protocol come to it in one form.
+//!
+//! ```
+//! use server::{Context, Reply, Request, Response, Service};
+//!
+//! struct Greeter;
+//!
+//! impl Service for Greeter {
+//!     fn call(&mut self, request: &Request<'_>, _: &mut Context<'_>) -> Reply {
+//!         match (request.method(), request.path()) {
+//!             (b"GET" | b"HEAD", b"/") => Response::fixed("text/plain", b"hello\n").into(),
+//!             (_, b"/") => Response::empty(405).with_field("Allow", "GET, HEAD").into(),
+//!             _ => Response::sentence(404, "nothing is served at this path\n").into(),
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! `server/examples/native.rs` is a whole program. A service may answer later ([`Reply::Later`]),
+//! refuse a body before it comes ([`Intake`]), and, for clients to be tested with, misbehave
+//! ([`fault`]). Methods, routes, 404 and 405 are up to it.
 //!
 //! [`start`] opens one worker for each thread: a driver, a listener of its own and the loop that
 //! serves it. Workers share nothing, so nothing is locked. [`Running::join`] returns once the
 //! [`Stop`] is requested and everything in flight has finished, and says what was done.
 //!
 //! From the outside in: `worker` knows sockets and no protocol; `connection` knows a protocol and
-//! no sockets; a `service`, or a method in `grpc`, knows what to answer and neither. `site` is what
-//! the connections of a worker share.
+//! no sockets; a [`Service`], or a method in `grpc`, knows what to answer and neither. `site` is
+//! what the connections of a worker share.
 //!
 //! This crate does not know load, measurements or the command line. Its speed is a yardstick for
-//! others, so the usual path (a small request that repeats itself) takes one comparison of the
-//! head and one copy of an answer that is kept encoded: no allocation, no formatting, no timer.
-//!
-//! [`Stop`]: engine::signal::Stop
+//! others, so the usual path (a small request that repeats itself, answered with [`Reply::Always`])
+//! takes one comparison of the head and one copy of an answer that is kept encoded: no allocation,
+//! no formatting, no timer, and no call of the service.
 #![forbid(unsafe_code)]
 
 mod answer;
 mod config;
 mod connection;
+pub mod fault;
 mod grpc;
 mod pattern;
+mod request;
+mod response;
 mod service;
-mod services;
 mod site;
 mod start;
 mod summary;
 mod worker;
 
 pub use config::{Config, Limits, Timeouts, Tls};
+pub use request::{Request, Version};
+pub use response::{Body, Field, Response};
+pub use service::{Context, Dialogue, Intake, Reply, Service, Ticket};
+#[doc(hidden)]
+pub use start::start_with_calls;
 pub use start::{Running, StartError, start};
 pub use summary::{Counts, Rejections, Summary};
+
+pub use engine::signal::Stop;
+pub use engine::tls::{Certificate, ServerTls};
+pub use engine::{Address, Broken, EngineChoice, EngineCounters, OpenError};
+pub use measure::cpu::PinError;
+pub use measure::time::Time;

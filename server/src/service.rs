@@ -1,4 +1,4 @@
-//! What answers a request: the interface between services and connections.
+//! What answers requests: the interface between a service and the connections of a worker.
 //!
 //! A service is given a [`Request`] and gives a [`Reply`], now or later. It knows nothing of
 //! connections, sockets or the protocol's bytes; a connection knows nothing of what services do.
@@ -11,64 +11,194 @@
 //! ticket; a ticket whose connection is gone is dropped there, so a holder never needs to be told.
 //! Answers leave in the order of their requests, whatever the order in which they are completed.
 
-use std::borrow::Cow;
-use std::time::Duration;
-
 use engine::Token;
 use measure::time::Time;
 
-/// Answers the requests of one route. One instance per worker, so it needs no locks.
-pub(crate) trait Service {
+use crate::fault::Fault;
+use crate::request::Request;
+use crate::response::Response;
+use crate::summary::Counts;
+
+/// Answers requests. Each worker has an instance of its own, made and used on its thread alone, so
+/// that a service needs no locks; what instances share, the maker given to [`start`](crate::start)
+/// hands to each of them.
+///
+/// Methods, routing, 404 and 405 are the service's. HEAD is answered as GET is: the connection
+/// leaves the body out (RFC 9110 §9.3.2).
+///
+/// No call may wait: the worker serves all of its connections on one thread.
+///
+/// ```
+/// use server::{Context, Intake, Reply, Request, Response, Service};
+///
+/// /// Counts what it's asked for, and keeps what was sent last.
+/// #[derive(Default)]
+/// struct Last {
+///     requests: u64,
+///     body: Vec<u8>,
+/// }
+///
+/// impl Service for Last {
+///     fn intake(&mut self, head: &Request<'_>) -> Intake {
+///         match head.path() {
+///             b"/last" => Intake::Whole,
+///             _ => Intake::Refuse(Response::sentence(404, "nothing is kept here\n")),
+///         }
+///     }
+///
+///     fn call(&mut self, request: &Request<'_>, _: &mut Context<'_>) -> Reply {
+///         self.requests += 1;
+///         match (request.method(), request.path()) {
+///             (b"PUT", b"/last") => {
+///                 self.body = request.body().to_vec();
+///                 Response::empty(204).into()
+///             }
+///             (b"GET" | b"HEAD", b"/last") => {
+///                 Response::of("application/octet-stream", self.body.clone()).into()
+///             }
+///             (_, b"/last") => Response::empty(405).with_field("Allow", "GET, HEAD, PUT").into(),
+///             _ => Reply::Always(Response::sentence(404, "nothing is kept here\n")),
+///         }
+///     }
+/// }
+/// ```
+pub trait Service {
+    /// The head of a request with a body has come: says what becomes of the body. Asked once for
+    /// each such request, and never for one without a body, or with `Content-Length: 0` over
+    /// HTTP/1.
+    fn intake(&mut self, head: &Request<'_>) -> Intake {
+        let _ = head;
+        Intake::Whole
+    }
+
     /// Answers `request`, or takes a ticket from `context` and answers later.
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply;
 
-    /// A timer set by [`Context::wake_at`] is due.
+    /// A timer set by [`Context::wake_at`] is due. The request that `ticket` stands for may be gone
+    /// or answered; completing it has no effect then.
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
         let _ = (ticket, context);
     }
+
+    /// What its worker has counted since its start. Told once in each turn of the worker, when all
+    /// requests that came were handed in and before an answer to one of them leaves: whoever has an
+    /// answer finds it counted.
+    #[inline]
+    fn counted(&mut self, counts: &Counts) {
+        let _ = counts;
+    }
 }
 
-/// One request, as a service sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
-    /// What follows the route's prefix in the path: `1024` of `/bytes/1024?x`.
-    pub(crate) parameter: &'a str,
-    /// `Content-Type` of the body.
-    pub(crate) content_type: Option<&'a str>,
-    /// The whole body. Empty unless the route takes bodies.
-    pub(crate) body: &'a [u8],
+/// What becomes of the body of a request.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Intake {
+    /// It's collected, up to [`Limits::body_bytes`](crate::Limits::body_bytes), and
+    /// [`Service::call`] is made with all of it.
+    Whole,
+    /// It's read and thrown away, and [`Service::call`] made then, with an empty body.
+    Discard,
+    /// [`Service::call`] is made before the body has come where the protocol lets it, which is
+    /// HTTP/2; over HTTP/1 this is [`Intake::Discard`]. In both cases the body is empty.
+    Ahead,
+    /// This is the answer, and no call is made. The body is read and thrown away first, unless the
+    /// client asked whether to send it at all (`Expect: 100-continue`, RFC 9110 §10.1.1): then the
+    /// answer leaves at once.
+    Refuse(Response),
 }
 
 /// The right and duty to answer one request later.
 ///
 /// It names a connection by a token with a generation and one request on it by number, so a ticket
 /// that comes too late never reaches another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
     pub(crate) socket: Token,
     pub(crate) number: u32,
-    /// Index of the route whose service took it.
-    pub(crate) route: u16,
+    tag: u32,
+}
+
+impl Ticket {
+    pub(crate) fn new(socket: Token, number: u32) -> Ticket {
+        let tag = 0;
+        Ticket {
+            socket,
+            number,
+            tag,
+        }
+    }
+
+    /// What [`Context::tag`] put on it; 0 otherwise.
+    #[inline]
+    pub fn tag(self) -> u32 {
+        self.tag
+    }
 }
 
 /// What a service may ask of its worker during a call.
+///
+/// ```
+/// use std::time::Duration;
+/// use server::{Context, Reply, Request, Response, Service, Ticket};
+///
+/// /// Answers everything after 50 ms.
+/// struct Late;
+///
+/// impl Service for Late {
+///     fn call(&mut self, _: &Request<'_>, context: &mut Context<'_>) -> Reply {
+///         context.wake_at(context.now() + Duration::from_millis(50), context.ticket());
+///         Reply::Later
+///     }
+///
+///     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+///         context.complete(ticket, Response::fixed("text/plain", b"late\n"));
+///     }
+/// }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Context<'a> {
-    /// The time of this turn.
-    pub(crate) now: Time,
-    /// The ticket of the request that is being answered, should it be wanted.
-    pub(crate) ticket: Ticket,
-    pub(crate) agenda: &'a mut Agenda,
+pub struct Context<'a> {
+    now: Time,
+    ticket: Ticket,
+    agenda: &'a mut Agenda,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    pub(crate) fn new(now: Time, ticket: Ticket, agenda: &'a mut Agenda) -> Context<'a> {
+        Context {
+            now,
+            ticket,
+            agenda,
+        }
+    }
+
+    /// The time of this turn of the worker, on a clock that only goes forward. It's the same for
+    /// all that came in one turn.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The ticket of the request that is being answered, should it be wanted; in [`Service::due`]
+    /// the one that is due.
+    #[inline]
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Puts a number on the tickets that this call takes from here on, such as that of the route
+    /// which answers: [`Ticket::tag`] tells it to [`Service::due`].
+    #[inline]
+    pub fn tag(&mut self, tag: u32) {
+        self.ticket.tag = tag;
+    }
+
     /// Has [`Service::due`] called with `ticket` at `time`.
-    pub(crate) fn wake_at(&mut self, time: Time, ticket: Ticket) {
+    pub fn wake_at(&mut self, time: Time, ticket: Ticket) {
         self.agenda.wakes.push((time, ticket));
     }
 
-    /// Answers the request that `ticket` stands for.
-    pub(crate) fn complete(&mut self, ticket: Ticket, response: Response) {
+    /// Answers the request that `ticket` stands for. Without effect if that is gone, or answered.
+    pub fn complete(&mut self, ticket: Ticket, response: Response) {
         self.agenda.completed.push((ticket, response));
     }
 }
@@ -84,143 +214,47 @@ pub(crate) struct Agenda {
 
 /// What comes of a call.
 #[derive(Debug)]
-pub(crate) enum Reply {
+#[non_exhaustive]
+pub enum Reply {
     /// The answer.
     Now(Response),
-    /// The answer, which every request with the same head gets: it may be kept encoded.
+    /// The answer, and every request of the same version, method and target gets the same, whatever
+    /// its fields, its host and its time: it may be kept encoded, and the service need not be asked
+    /// again. The same as [`Reply::Now`] if the request has a body.
+    ///
+    /// This is the fastest way to answer. It's for what never changes while the server runs.
     Always(Response),
     /// The answer comes through [`Context::complete`].
     Later,
-    /// The answer never comes. The client waits until it gives up.
-    Never,
-    /// The answer, one byte at a time.
-    Dribble {
-        /// The answer.
-        response: Response,
-        /// The time between two bytes.
-        every: Duration,
-    },
-    /// The answer without all of its body: only so many bytes of it, and then the end of the
-    /// connection, or of the stream where there are streams.
-    Cut {
-        /// The answer, with a body that fits a packet or two.
-        response: Response,
-        /// Bytes of the body that are sent.
-        bytes: u64,
-    },
-    /// These bytes, whatever they are, and the end of the connection.
-    Raw(Vec<u8>),
-    /// The connection is reset, or the stream where there are streams.
-    Reset,
-    /// The connection becomes a WebSocket, if the request asks for that in good order.
+    /// The connection becomes a WebSocket, if the request asks for that in good order
+    /// (RFC 6455 §4.2); else the client gets the refusal that says what is wrong.
     Upgrade(Dialogue),
-    /// A fault that only HTTP/2 knows.
-    Http2(Http2Fault),
+    /// Something goes wrong, on purpose.
+    Fault(Fault),
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Reply {
+        Reply::Now(response)
+    }
+}
+
+impl From<Fault> for Reply {
+    fn from(fault: Fault) -> Reply {
+        Reply::Fault(fault)
+    }
 }
 
 /// What a WebSocket does with the messages that come. Protocols without an upgrade refuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialogue {
+#[non_exhaustive]
+pub enum Dialogue {
     /// Sends each back, in one frame of the same kind.
     Echo,
-    /// Closes with this code when the first has come.
+    /// Closes with this code when the first has come (RFC 6455 §7.4).
     Close(u16),
     /// Resets the connection when the first has come.
     Drop,
     /// Nothing.
     Silence,
-}
-
-/// Faults of HTTP/2 (RFC 9113).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Http2Fault {
-    /// A greeting, and GOAWAY behind it: this is the last request that is processed.
-    GoAway,
-    /// The stream is reset with this code.
-    Reset(u32),
-    /// No answer, and no credit for the body.
-    Starve,
-}
-
-/// An answer without the fields that the connection adds: `Server`, `Date`, framing.
-#[derive(Debug)]
-pub(crate) struct Response {
-    /// Status code, 200 to 599.
-    pub(crate) status: u16,
-    /// `Content-Type`.
-    pub(crate) content_type: Option<Cow<'static, str>>,
-    /// `Allow`, which a 405 needs (RFC 9110 §15.5.6).
-    pub(crate) allow: Option<&'static str>,
-    /// The fields that name the upgrade a 426 asks for (RFC 9110 §15.5.22); HTTP/2 has none.
-    pub(crate) upgrade: Option<&'static [(&'static str, &'static str); 2]>,
-    /// The body.
-    pub(crate) body: Body,
-}
-
-/// Where the bytes of a body come from.
-#[derive(Debug)]
-pub(crate) enum Body {
-    /// No bytes.
-    Empty,
-    /// Bytes of the program.
-    Static(&'static [u8]),
-    /// Bytes made for this answer.
-    Bytes(Vec<u8>),
-    /// So many bytes of the pattern, see [`crate::pattern`]; never in memory as a whole.
-    Pattern(u64),
-    /// The same in chunked coding (RFC 9112 §7.1).
-    Chunked(u64),
-}
-
-/// The media type of plain text.
-pub(crate) const TEXT: &str = "text/plain";
-
-impl Response {
-    /// An answer without a body.
-    pub(crate) fn empty(status: u16) -> Response {
-        Response {
-            status,
-            content_type: None,
-            allow: None,
-            upgrade: None,
-            body: Body::Empty,
-        }
-    }
-
-    /// 200 with bytes of the program.
-    pub(crate) fn fixed(content_type: &'static str, body: &'static [u8]) -> Response {
-        Response::of(content_type, Body::Static(body))
-    }
-
-    /// 200 with a body.
-    pub(crate) fn of(content_type: &'static str, body: Body) -> Response {
-        let content_type = Some(Cow::Borrowed(content_type));
-        Response {
-            status: 200,
-            content_type,
-            allow: None,
-            upgrade: None,
-            body,
-        }
-    }
-
-    /// A status with a sentence for whoever reads the answer.
-    pub(crate) fn sentence(status: u16, text: String) -> Response {
-        Response {
-            status,
-            ..Response::of(TEXT, Body::Bytes(text.into_bytes()))
-        }
-    }
-}
-
-impl Body {
-    /// Its length in bytes.
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Body::Empty => 0,
-            Body::Static(bytes) => bytes.len() as u64,
-            Body::Bytes(bytes) => bytes.len() as u64,
-            Body::Pattern(bytes) | Body::Chunked(bytes) => *bytes,
-        }
-    }
 }

@@ -17,7 +17,7 @@ use measure::cpu::{self, PinError};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::services::Routes;
+use crate::service::Service;
 use crate::site::Wall;
 use crate::summary::Summary;
 use crate::worker::{Settings, Worker};
@@ -37,11 +37,67 @@ const BUFFER_BYTES: usize = 4096;
 
 /// Starts a server, which runs until `stop` is requested.
 ///
-/// When this returns, every worker listens.
+/// `maker` makes the [`Service`] of each worker, on the worker's thread, out of its index: 0 to
+/// [`Config::threads`] - 1. When this returns, every worker listens.
 ///
 /// # Errors
 /// See [`StartError`]; nothing runs then, and `stop` is requested if some of it already did.
-pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
+///
+/// ```
+/// use server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
+///
+/// struct Hello(usize);
+///
+/// impl Service for Hello {
+///     fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+///         Response::of("text/plain", format!("hello from worker {}\n", self.0)).into()
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let address = Address::Tcp("127.0.0.1:0".parse()?);
+/// let config = Config { threads: 2, ..Config::new(address) };
+/// // `Stop::on_signals()` makes one that ends the server at SIGINT and SIGTERM.
+/// let running = server::start(config, Hello, &Stop::new())?;
+/// println!("listening on {}", running.address());
+/// running.stop();
+/// let summary = running.join()?;
+/// println!("{} requests", summary.counts.requests);
+/// # Ok(())
+/// # }
+/// ```
+pub fn start<S, M>(config: Config, maker: M, stop: &Stop) -> Result<Running, StartError>
+where
+    S: Service + 'static,
+    M: Fn(usize) -> S + Clone + Send + 'static,
+{
+    start_with(config, maker, stop, false)
+}
+
+/// [`start`], for `ringside serve` alone: calls of gRPC are answered by its test service. This goes
+/// as soon as that can be a service like others.
+///
+/// # Errors
+/// As for [`start`].
+#[doc(hidden)]
+pub fn start_with_calls<S, M>(config: Config, maker: M, stop: &Stop) -> Result<Running, StartError>
+where
+    S: Service + 'static,
+    M: Fn(usize) -> S + Clone + Send + 'static,
+{
+    start_with(config, maker, stop, true)
+}
+
+fn start_with<S, M>(
+    config: Config,
+    maker: M,
+    stop: &Stop,
+    calls: bool,
+) -> Result<Running, StartError>
+where
+    S: Service + 'static,
+    M: Fn(usize) -> S + Clone + Send + 'static,
+{
     check(&config)?;
     let (kind, engine_reason) = choice::decide(config.engine).map_err(StartError::Engine)?;
     let tls = secure(&config).map_err(StartError::Tls)?;
@@ -58,7 +114,6 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         workers: Vec::with_capacity(config.threads),
         full: Some(is_full),
     };
-    let routes = Routes::new();
     for index in 0..config.threads {
         let job = Job {
             kind,
@@ -70,10 +125,14 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: settings(&config, &running.address, index, &routes, room, &full),
+            settings: Settings {
+                calls,
+                ..settings(&config, &running.address, index, room, &full)
+            },
             stop: stop.clone(),
         };
-        match begin(index, job) {
+        let maker = maker.clone();
+        match begin(index, job, move || maker(index)) {
             Ok((address, worker)) => {
                 running.address = address;
                 running.workers.push(worker);
@@ -310,7 +369,6 @@ fn settings(
     config: &Config,
     address: &Address,
     index: usize,
-    routes: &Routes,
     room: usize,
     full: &SyncSender<usize>,
 ) -> Settings {
@@ -344,7 +402,7 @@ fn settings(
         timeouts: config.timeouts,
         memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
-        routes: routes.clone(),
+        calls: false,
         room,
         full: full.clone(),
     }
@@ -379,11 +437,15 @@ type Begun = Result<Address, StartError>;
 type Handle = JoinHandle<Result<Summary, Broken>>;
 
 /// Starts a worker and waits until it listens.
-fn begin(index: usize, job: Job) -> Result<(Address, Handle), StartError> {
+fn begin<S: Service>(
+    index: usize,
+    job: Job,
+    make: impl FnOnce() -> S + Send + 'static,
+) -> Result<(Address, Handle), StartError> {
     let (begun, listens) = mpsc::channel();
     let thread = thread::Builder::new().name(format!("serve-{index}"));
     let handle = thread
-        .spawn(move || work(job, &begun))
+        .spawn(move || work(job, make, &begun))
         .map_err(|error| StartError::Thread(error.to_string()))?;
     match listens.recv() {
         Ok(Ok(address)) => Ok((address, handle)),
@@ -394,26 +456,31 @@ fn begin(index: usize, job: Job) -> Result<(Address, Handle), StartError> {
     }
 }
 
-fn work(job: Job, begun: &Sender<Begun>) -> Result<Summary, Broken> {
+fn work<S: Service>(
+    job: Job,
+    make: impl FnOnce() -> S,
+    begun: &Sender<Begun>,
+) -> Result<Summary, Broken> {
     if let Some(Err(error)) = job.cpu.map(cpu::pin) {
         let _ = begun.send(Err(StartError::Cpu(error)));
         return Ok(Summary::default());
     }
     cpu::sharpen_sleep();
     match job.kind {
-        Kind::Uring => serve(uring::open(&job.engine), job, begun),
-        Kind::Epoll => serve(epoll::open(&job.engine), job, begun),
+        Kind::Uring => serve(uring::open(&job.engine), job, make, begun),
+        Kind::Epoll => serve(epoll::open(&job.engine), job, make, begun),
     }
 }
 
-fn serve<D: Driver>(
+fn serve<D: Driver, S: Service>(
     driver: Result<D, OpenError>,
     mut job: Job,
+    make: impl FnOnce() -> S,
     begun: &Sender<Begun>,
 ) -> Result<Summary, Broken> {
     match (driver, job.tls.take()) {
-        (Ok(driver), None) => serve_on(driver, job, begun),
-        (Ok(driver), Some(tls)) => serve_on(Tls::server(driver, tls), job, begun),
+        (Ok(driver), None) => serve_on(driver, job, make, begun),
+        (Ok(driver), Some(tls)) => serve_on(Tls::server(driver, tls), job, make, begun),
         (Err(error), _) => {
             let _ = begun.send(Err(StartError::Engine(error)));
             Ok(Summary::default())
@@ -421,11 +488,16 @@ fn serve<D: Driver>(
     }
 }
 
-fn serve_on<D: Driver>(driver: D, job: Job, begun: &Sender<Begun>) -> Result<Summary, Broken> {
+fn serve_on<D: Driver, S: Service>(
+    driver: D,
+    job: Job,
+    make: impl FnOnce() -> S,
+    begun: &Sender<Begun>,
+) -> Result<Summary, Broken> {
     let Job { settings, stop, .. } = job;
     let address = settings.listen.address.clone();
     let waker = driver.waker();
-    let worker = match Worker::open(driver, settings, stop.clone()) {
+    let worker = match Worker::open(driver, make(), settings, stop.clone()) {
         Ok(worker) => worker,
         Err(refused) => {
             let _ = begun.send(Err(refusal(&address, refused)));

@@ -11,7 +11,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use engine::timers::Wheel;
@@ -24,10 +23,9 @@ use measure::time::Time;
 use proto::http1::server::Limits;
 
 use crate::config::Timeouts;
-use crate::connection::{Connection, Ending, Overdue, Shared, Step};
+use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use crate::pattern::{self, Slice};
-use crate::service::Ticket;
-use crate::services::{Posted, Routes};
+use crate::service::{Service, Ticket};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -46,20 +44,19 @@ pub(crate) struct Settings {
     /// What all clients of this worker may make it hold.
     pub(crate) memory_bytes: usize,
     pub(crate) wall: Wall,
-    pub(crate) routes: Routes,
+    /// Calls of gRPC are answered as `ringside serve` does, and the service isn't asked.
+    pub(crate) calls: bool,
     /// How many connections it has room for, and who is told, once, when it has that many.
     pub(crate) room: usize,
     pub(crate) full: SyncSender<usize>,
 }
 
 /// See the module.
-pub(crate) struct Worker<D> {
+pub(crate) struct Worker<D, S> {
     driver: D,
     settings: Settings,
     stop: Stop,
-    shared: Shared,
-    /// Where it shows what it has counted.
-    posted: Arc<Posted>,
+    serving: Serving<S>,
     listener: Option<Token>,
     /// By slot; as long as the highest slot that was ever used.
     connections: Vec<Option<Connection>>,
@@ -89,12 +86,17 @@ enum Alarm {
     DrainOver,
 }
 
-impl<D: Driver> Worker<D> {
-    /// Opens the listener.
+impl<D: Driver, S: Service> Worker<D, S> {
+    /// Opens the listener of a worker whose requests `service` answers.
     ///
     /// # Errors
     /// What the driver says to the listener.
-    pub(crate) fn open(mut driver: D, settings: Settings, stop: Stop) -> Result<Self, Refused> {
+    pub(crate) fn open(
+        mut driver: D,
+        service: S,
+        settings: Settings,
+        stop: Stop,
+    ) -> Result<Self, Refused> {
         let listener = driver.listen(&settings.listen)?;
         let plain = driver.register(&pattern::PLAIN)?;
         let chunks = driver.register(&pattern::chunks())?;
@@ -105,14 +107,9 @@ impl<D: Driver> Worker<D> {
         }
         // Opened again, it joins those that still listen.
         settings.listen.share_port = settings.listen.share_port.map(|_| Share::Next);
+        let site = Site::new(now, settings.wall, settings.limits);
         Ok(Worker {
-            shared: Shared::new(Site::new(
-                now,
-                settings.wall,
-                settings.limits,
-                &settings.routes,
-            )),
-            posted: settings.routes.place(),
+            serving: Serving::new(Shared::new(site, settings.calls), service),
             settings,
             stop,
             listener: Some(listener),
@@ -154,13 +151,13 @@ impl<D: Driver> Worker<D> {
 
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
-        self.shared.draining && self.open == 0
+        self.serving.draining && self.open == 0
     }
 
     /// What was counted so far.
     pub(crate) fn summary(&self) -> Summary {
         Summary {
-            counts: self.shared.counts,
+            counts: self.serving.counts,
             engine: self.driver.counters(),
         }
     }
@@ -182,15 +179,15 @@ impl<D: Driver> Worker<D> {
             Until::Time(due)
         };
         let now = self.driver.wait(until, completions)?;
-        self.shared.turn(now);
+        self.serving.turn(now);
         for position in 0..completions.len() {
             self.happened(completions.get(position), completions);
         }
         self.ring(now);
-        if self.stop.requested().is_some() && !self.shared.draining {
+        if self.stop.requested().is_some() && !self.serving.draining {
             self.drain();
         }
-        self.posted.post(&self.shared.counts);
+        self.serving.tell_counts();
         self.settle();
         Ok(())
     }
@@ -201,7 +198,7 @@ impl<D: Driver> Worker<D> {
         match completion.event {
             Event::Received(lent) => self.received(socket, completions.bytes(lent)),
             Event::Sent => {
-                let now = self.shared.now;
+                let now = self.serving.now;
                 if let Some(connection) = find(&mut self.connections, socket) {
                     debug_assert!(
                         connection.sending,
@@ -219,13 +216,13 @@ impl<D: Driver> Worker<D> {
                     if connection.lingers() {
                         return self.close(socket, Close::Graceful);
                     }
-                    connection.peer_ended(&mut self.shared);
+                    connection.peer_ended(&mut self.serving);
                     list(&mut self.listed, connection);
                 }
             }
             Event::Failed(_) if self.listener == Some(socket) => self.listener_failed(socket),
             Event::Failed(_) => {
-                self.shared.counts.failed += 1;
+                self.serving.counts.failed += 1;
                 self.close(socket, Close::Reset);
             }
             Event::Connected => {}
@@ -238,28 +235,28 @@ impl<D: Driver> Worker<D> {
             return;
         };
         if !connection.sending {
-            connection.since = self.shared.now;
+            connection.since = self.serving.now;
         }
         supply(&mut self.driver, connection);
-        connection.receive(bytes, &mut self.shared);
+        connection.receive(bytes, &mut self.serving);
         list(&mut self.listed, connection);
     }
 
     fn accepted(&mut self, socket: Token) {
-        let (now, timeouts) = (self.shared.now, &self.settings.timeouts);
+        let (now, timeouts) = (self.serving.now, &self.settings.timeouts);
         let at = now + timeouts.idle;
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
         match self.driver.secured(socket).and_then(|secured| secured.alpn) {
             Some(Alpn::H2) => {
-                connection.speak_http2(&self.shared);
+                connection.speak_http2(&self.serving);
                 list(&mut self.listed, &mut connection);
             }
             Some(Alpn::Http11) => connection.speak_http1(),
             None => {}
         }
-        if self.shared.draining {
-            connection.drain(&mut self.shared);
+        if self.serving.draining {
+            connection.drain(&mut self.serving);
             list(&mut self.listed, &mut connection);
         }
         let slot = socket.slot();
@@ -282,26 +279,26 @@ impl<D: Driver> Worker<D> {
             // Somebody has said so already where there is no place for it.
             let _ = self.settings.full.try_send(self.open);
         }
-        self.shared.counts.connections += 1;
+        self.serving.counts.connections += 1;
     }
 
     fn listener_failed(&mut self, listener: Token) {
         let _ = self.driver.close(listener, Close::Graceful);
         self.listener = None;
-        self.shared.counts.listener_failures += 1;
+        self.serving.counts.listener_failures += 1;
         self.wheel
-            .insert(self.shared.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+            .insert(self.serving.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
     }
 
     fn listen_again(&mut self) {
-        if self.shared.draining || self.listener.is_some() {
+        if self.serving.draining || self.listener.is_some() {
             return;
         }
         match self.driver.listen(&self.settings.listen) {
             Ok(listener) => self.listener = Some(listener),
             Err(_) => {
                 self.wheel
-                    .insert(self.shared.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
+                    .insert(self.serving.now.plus(LISTEN_AGAIN_NS), Alarm::Listen);
             }
         }
     }
@@ -319,11 +316,11 @@ impl<D: Driver> Worker<D> {
                 Alarm::Wake(socket) => {
                     if let Some(connection) = find(&mut self.connections, socket) {
                         supply(&mut self.driver, connection);
-                        connection.wake(&mut self.shared);
+                        connection.wake(&mut self.serving);
                         list(&mut self.listed, connection);
                     }
                 }
-                Alarm::Service(ticket) => self.shared.due(ticket),
+                Alarm::Service(ticket) => self.serving.due(ticket),
                 Alarm::Listen => self.listen_again(),
                 Alarm::DrainOver => self.cut_all(),
             }
@@ -333,7 +330,7 @@ impl<D: Driver> Worker<D> {
 
     /// A connection's timer is due: has a limit been reached, or has it moved on?
     fn look_at_limit(&mut self, socket: Token) {
-        let (now, timeouts) = (self.shared.now, self.settings.timeouts);
+        let (now, timeouts) = (self.serving.now, self.settings.timeouts);
         let Some(connection) = find(&mut self.connections, socket) else {
             return;
         };
@@ -356,20 +353,20 @@ impl<D: Driver> Worker<D> {
         }
         match overdue {
             Overdue::Close => {
-                self.shared.counts.idle += u64::from(!connection.lingers());
+                self.serving.counts.idle += u64::from(!connection.lingers());
                 self.close(socket, Close::Graceful);
             }
             Overdue::Refuse => {
-                connection.time_out(&timeouts, &mut self.shared);
+                connection.time_out(&timeouts, &mut self.serving);
                 list(&mut self.listed, connection);
             }
             Overdue::Wake => {
                 supply(&mut self.driver, connection);
-                connection.wake(&mut self.shared);
+                connection.wake(&mut self.serving);
                 list(&mut self.listed, connection);
             }
             Overdue::Reset => {
-                self.shared.counts.unread += 1;
+                self.serving.counts.unread += 1;
                 self.close(socket, Close::Reset);
             }
         }
@@ -380,10 +377,10 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn settle(&mut self) {
         loop {
-            for (at, ticket) in self.shared.agenda.wakes.drain(..) {
+            for (at, ticket) in self.serving.agenda.wakes.drain(..) {
                 self.wheel.insert(at, Alarm::Service(ticket));
             }
-            if !self.shared.agenda.completed.is_empty() {
+            if !self.serving.agenda.completed.is_empty() {
                 self.complete();
             }
             if self.listed.is_empty() {
@@ -402,22 +399,22 @@ impl<D: Driver> Worker<D> {
             if self.held_bytes > self.settings.memory_bytes {
                 self.relieve();
             }
-            if self.shared.agenda.wakes.is_empty() && self.shared.agenda.completed.is_empty() {
+            if self.serving.agenda.wakes.is_empty() && self.serving.agenda.completed.is_empty() {
                 return;
             }
         }
     }
 
     fn complete(&mut self) {
-        let mut completed = std::mem::take(&mut self.shared.agenda.completed);
+        let mut completed = std::mem::take(&mut self.serving.agenda.completed);
         for (ticket, response) in completed.drain(..) {
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
                 supply(&mut self.driver, connection);
-                connection.complete(ticket.number, response, &mut self.shared);
+                connection.complete(ticket.number, response, &mut self.serving);
                 list(&mut self.listed, connection);
             }
         }
-        self.shared.agenda.completed = completed;
+        self.serving.agenda.completed = completed;
     }
 
     /// Sends what can be sent, closes what has ended, reads on what was held.
@@ -431,7 +428,7 @@ impl<D: Driver> Worker<D> {
             supply(&mut self.driver, connection);
         }
         while !connection.sending {
-            let payload = match connection.step(&mut self.shared) {
+            let payload = match connection.step(&mut self.serving) {
                 Step::Bytes(bytes) => Payload::Buffer(bytes),
                 Step::Byte(byte) => {
                     let mut bytes = self.driver.buffer();
@@ -453,11 +450,11 @@ impl<D: Driver> Worker<D> {
                 }
                 Step::Sleep(length) => {
                     self.wheel
-                        .insert(self.shared.now + length, Alarm::Wake(socket));
+                        .insert(self.serving.now + length, Alarm::Wake(socket));
                     continue;
                 }
                 Step::Nothing => {
-                    if connection.resume(&mut self.shared) {
+                    if connection.resume(&mut self.serving) {
                         continue;
                     }
                     break;
@@ -472,7 +469,7 @@ impl<D: Driver> Worker<D> {
                 return self.close(socket, Close::Reset);
             }
             connection.sending = true;
-            connection.since = self.shared.now;
+            connection.since = self.serving.now;
             connection.sent_bytes = connection.sent_bytes.saturating_add(bytes);
         }
         if let Some(buffer) = connection.take_unused_buffer() {
@@ -488,7 +485,7 @@ impl<D: Driver> Worker<D> {
         if at != Time::NEVER {
             hasten(&mut self.wheel, connection, at);
         }
-        if let Some(ending) = connection.finished(&self.shared) {
+        if let Some(ending) = connection.finished(&self.serving) {
             self.end(socket, ending);
         }
     }
@@ -517,9 +514,9 @@ impl<D: Driver> Worker<D> {
             let Some(connection) = find(&mut self.connections, socket) else {
                 continue;
             };
-            self.shared.counts.relieved += 1;
+            self.serving.counts.relieved += 1;
             supply(&mut self.driver, connection);
-            if connection.relieve(&mut self.shared) {
+            if connection.relieve(&mut self.serving) {
                 self.look_after(socket);
             }
             // Where that has freed too little, it is the answers that the client does not take.
@@ -545,7 +542,7 @@ impl<D: Driver> Worker<D> {
             Ending::Graceful => self.close(socket, Close::Graceful),
             Ending::Reset => self.close(socket, Close::Reset),
             Ending::Lingering if !connection.lingers() => {
-                connection.linger(self.shared.now);
+                connection.linger(self.serving.now);
                 let (at, _) = connection.limit(&self.settings.timeouts);
                 hasten(&mut self.wheel, connection, at);
             }
@@ -571,16 +568,16 @@ impl<D: Driver> Worker<D> {
 
     /// The stop was requested: no more connections, no more requests than those begun.
     fn drain(&mut self) {
-        self.shared.drain();
+        self.serving.drain();
         if let Some(listener) = self.listener.take() {
             let _ = self.driver.close(listener, Close::Graceful);
         }
         self.wheel.insert(
-            self.shared.now + self.settings.timeouts.drain,
+            self.serving.now + self.settings.timeouts.drain,
             Alarm::DrainOver,
         );
         for connection in self.connections.iter_mut().flatten() {
-            connection.drain(&mut self.shared);
+            connection.drain(&mut self.serving);
             list(&mut self.listed, connection);
         }
     }
@@ -588,7 +585,7 @@ impl<D: Driver> Worker<D> {
     fn cut_all(&mut self) {
         for slot in 0..self.connections.len() {
             if let Some(socket) = self.connections[slot].as_ref().map(Connection::socket) {
-                self.shared.counts.cut += 1;
+                self.serving.counts.cut += 1;
                 self.close(socket, Close::Reset);
             }
         }
@@ -628,6 +625,7 @@ fn hasten(wheel: &mut Wheel<Alarm>, connection: &mut Connection, at: Time) {
     }
 }
 
+#[inline]
 fn payload_bytes(payload: &Payload) -> u32 {
     match payload {
         Payload::Template { start, end, .. } => end - start,

@@ -29,22 +29,22 @@ struct Server {
     unix: Option<PathBuf>,
     secure: bool,
     stop: Stop,
-    running: Option<server::Running>,
+    running: Option<testserver::Running>,
 }
 
 impl Server {
     fn start(engine: EngineChoice) -> Server {
         let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        Server::with(server::Config {
+        Server::with(testserver::Config {
             engine,
-            ..server::Config::new(address)
+            ..testserver::Config::new(address)
         })
     }
 
-    fn with(config: server::Config) -> Server {
+    fn with(config: testserver::Config) -> Server {
         let stop = Stop::new();
         let secure = config.tls.is_some();
-        let running = server::start(config, &stop).unwrap();
+        let running = testserver::start(config, &stop).unwrap();
         let (port, unix) = match running.address().clone() {
             Address::Tcp(address) => (address.port(), None),
             Address::Unix(path) => (0, Some(path)),
@@ -328,11 +328,11 @@ fn a_unix_socket_is_loaded_like_any_other() {
         let path = folder.path().join("socket");
         let stop = Stop::new();
         let address = Address::Unix(path.clone());
-        let config = server::Config {
+        let config = testserver::Config {
             engine,
-            ..server::Config::new(address)
+            ..testserver::Config::new(address)
         };
-        let running = server::start(config, &stop).unwrap();
+        let running = testserver::start(config, &stop).unwrap();
         let mut plan = Plan::new("http://localhost/json").unwrap();
         plan.engine = engine.to_string();
         (plan.duration_s, plan.count) = (None, Some(50));

@@ -19,13 +19,13 @@ fn server(address: Address, secure: bool) -> Server {
     let certificate = Certificate::SelfSigned {
         names: vec!["localhost".into()],
     };
-    let tls = server::Tls {
+    let tls = testserver::Tls {
         certificate,
         client_authorities: None,
     };
-    Server::with(server::Config {
+    Server::with(testserver::Config {
         tls: secure.then_some(tls),
-        ..server::Config::new(address)
+        ..testserver::Config::new(address)
     })
 }
 

@@ -1,5 +1,6 @@
 //! Writing responses (RFC 9112 §4, §6, §7.1).
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -33,12 +34,22 @@ pub struct Head<'a> {
     pub version: Version,
     /// Fields besides `Date`, `Connection`, `Content-Length` and `Transfer-Encoding`.
     pub fields: &'a [(&'a str, &'a str)],
+    /// Further fields behind those, for whoever keeps them beyond one response.
+    pub more: &'a [(Cow<'static, str>, Cow<'static, str>)],
     /// The value of the `Date` field, as [`date`] makes it.
     pub date: &'a [u8; 29],
     /// How the end of the body is told.
     pub length: Length,
     /// Whether the connection is kept after this response.
     pub keep_alive: bool,
+}
+
+impl<'a> Head<'a> {
+    /// All fields that are given, in order.
+    fn all(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let more = self.more.iter().map(|(name, value)| (&**name, &**value));
+        self.fields.iter().copied().chain(more)
+    }
 }
 
 /// Appends a response head to `out`.
@@ -55,7 +66,7 @@ pub fn head(out: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Misuse> {
     out.extend_from_slice(b"\r\nDate: ");
     out.extend_from_slice(head.date);
     out.extend_from_slice(b"\r\n");
-    for (name, value) in head.fields {
+    for (name, value) in head.all() {
         for piece in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(piece.as_bytes());
         }
@@ -70,7 +81,9 @@ pub fn head(out: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Misuse> {
         Length::None => {}
     }
     // RFC 9110 §7.8: who names an upgrade says so in `Connection` as well.
-    let upgrade = (head.fields.iter()).any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    let upgrade = head
+        .all()
+        .any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     out.extend_from_slice(match (head.keep_alive, head.version, upgrade) {
         (false, _, false) => b"Connection: close\r\n",
         (false, _, true) => b"Connection: close, upgrade\r\n",
@@ -190,7 +203,7 @@ fn check(head: &Head<'_>) -> Result<(), Misuse> {
     if head.length == Length::Chunked && head.version == Version::Http10 {
         return Err(Misuse::new("HTTP/1.0 does not know chunks (RFC 9112 §6.1)"));
     }
-    for (name, value) in head.fields {
+    for (name, value) in head.all() {
         if !is_token(name.as_bytes()) || !is_field_value(value.as_bytes()) {
             return Err(Misuse::new(format!(
                 "{name:?}: {value:?} is not a valid field"

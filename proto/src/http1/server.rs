@@ -65,29 +65,45 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The path of the target, without authority and query; `*` for the server as a whole.
     pub fn path(&self) -> &'a [u8] {
-        match self.split().0 {
-            b"" => b"/",
-            path => path,
-        }
+        Target::of(self.target).path
     }
 
     /// What follows the path after a `?`, if there is one.
     pub fn query(&self) -> Option<&'a [u8]> {
-        self.split().1
+        Target::of(self.target).query
     }
+}
 
-    fn split(&self) -> (&'a [u8], Option<&'a [u8]>) {
-        let mut path = self.target;
+/// The parts of a request target in origin-form, in absolute-form or `*` (RFC 9112 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// What an absolute-form names, which then counts instead of `Host` (RFC 9112 §3.2.2).
+    pub authority: Option<&'a [u8]>,
+    /// The path, without authority and query; `*` for the server as a whole.
+    pub path: &'a [u8],
+    /// What follows the path after a `?`, if there is one.
+    pub query: Option<&'a [u8]>,
+}
+
+impl<'a> Target<'a> {
+    /// Takes apart the target of a request that was read.
+    pub fn of(target: &'a [u8]) -> Target<'a> {
+        let (mut authority, mut path) = (None, target);
         if let Some(start) = authority_start(path) {
-            let authority = &path[start..];
-            let end = authority
-                .iter()
-                .position(|byte| matches!(byte, b'/' | b'?'));
-            path = &authority[end.unwrap_or(authority.len())..];
+            let rest = &path[start..];
+            let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
+            let (named, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            (authority, path) = (Some(named), behind);
         }
-        match memchr::memchr(b'?', path) {
+        let (path, query) = match memchr::memchr(b'?', path) {
             Some(at) => (&path[..at], Some(&path[at + 1..])),
             None => (path, None),
+        };
+        let path = if path.is_empty() { b"/" } else { path };
+        Target {
+            authority,
+            path,
+            query,
         }
     }
 }

@@ -61,6 +61,20 @@ impl Head {
         Head::checked(list, Kind::Response)
     }
 
+    /// [`Head::response`] of fields whose names may be in any case.
+    ///
+    /// # Errors
+    /// As for [`Head::response`].
+    pub fn response_of<'f>(
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Result<Head, Misuse> {
+        let mut list = List::default();
+        list.push_status(status);
+        fields.for_each(|(name, value)| list.push_lower(name, value));
+        Head::checked(list, Kind::Response)
+    }
+
     /// Trailers: fields behind a body.
     ///
     /// # Errors
@@ -218,6 +232,34 @@ impl Sender {
             None => Kind::Trailers,
         };
         push_all(&mut self.list, fields);
+        self.write_list(out, (stream, end), kind)
+    }
+
+    /// Writes the head of a response that will not repeat, whose names may be in any case.
+    ///
+    /// # Errors
+    /// A list that would be malformed. Then nothing was written.
+    pub(super) fn write_response<'f>(
+        &mut self,
+        out: &mut Vec<u8>,
+        place: (u32, bool),
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Result<(), Misuse> {
+        self.list.clear();
+        self.list.push_status(status);
+        let list = &mut self.list;
+        fields.for_each(|(name, value)| list.push_lower(name, value));
+        self.write_list(out, place, Kind::Response)
+    }
+
+    /// Writes the list that was made.
+    fn write_list(
+        &mut self,
+        out: &mut Vec<u8>,
+        (stream, end): (u32, bool),
+        kind: Kind,
+    ) -> Result<(), Misuse> {
         check(self.list.fields(), kind)?;
         self.block.clear();
         let fields = indexed(self.list.fields(), usual_indexing);

@@ -10,18 +10,37 @@ use crate::Violation;
 const KEPT_BYTES_MAX: usize = 4096;
 
 /// A list of fields that owns its bytes, all in one piece.
+///
+/// For whoever keeps the [`Fields`] of an event beyond it: its memory is used again.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub struct List {
     bytes: Vec<u8>,
     spans: Vec<Span>,
 }
 
 impl List {
-    pub(super) fn fields(&self) -> Fields<'_> {
+    /// The fields in it.
+    pub fn fields(&self) -> Fields<'_> {
         Fields {
             bytes: &self.bytes,
             spans: &self.spans,
         }
+    }
+
+    /// Takes a copy of `fields` in place of what was in it.
+    pub fn copy(&mut self, fields: Fields<'_>) {
+        self.bytes.clear();
+        self.spans.clear();
+        self.bytes.extend_from_slice(fields.bytes);
+        self.spans.extend_from_slice(fields.spans);
+    }
+
+    /// The same as [`List::push`], with the name in lower case, as it has to be sent
+    /// (RFC 9113 §8.2.1).
+    pub(super) fn push_lower(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.push(name, value);
+        self.bytes[start..start + name.len()].make_ascii_lowercase();
     }
 
     pub(super) fn push(&mut self, name: &[u8], value: &[u8]) {
@@ -59,7 +78,8 @@ impl List {
         }
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    /// Bytes of memory that it holds.
+    pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
     }
 }

@@ -32,6 +32,7 @@ mod streams;
 pub use error::ErrorCode;
 pub use fields::Fields;
 pub use head::Head;
+pub use list::List;
 
 /// Which side of a connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -207,6 +207,29 @@ impl Server {
         Ok(())
     }
 
+    /// [`Server::respond`] with fields whose names may be in any case: they are sent in lower case
+    /// (RFC 9113 §8.2.1).
+    ///
+    /// # Errors
+    /// As for [`Server::respond`].
+    pub fn respond_with<'f>(
+        &mut self,
+        stream: u32,
+        status: u16,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unsent> {
+        let place = self.place(stream, Message::Head(status))?;
+        let ends = self.head_ends(place, status, end)?;
+        let sender = &mut self.connection.sender;
+        sender
+            .write_response(out, (stream, ends), status, fields)
+            .map_err(Unsent::Misuse)?;
+        self.head_written(place, status, ends);
+        Ok(())
+    }
+
     /// [`Server::respond`] with a head that was made before ([`Head::response`]).
     ///
     /// # Errors

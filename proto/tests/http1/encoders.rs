@@ -1,5 +1,7 @@
 //! The bytes of requests and responses, as they must be.
 
+use std::borrow::Cow;
+
 use proto::http1::client::{self, Answer};
 use proto::http1::request::RequestSpec;
 use proto::http1::response::{self, Head, Length};
@@ -23,6 +25,7 @@ const OK: Head<'static> = Head {
     status: 200,
     version: Version::Http11,
     fields: &[],
+    more: &[],
     date: b"Sun, 06 Nov 1994 08:49:37 GMT",
     length: Length::Known(13),
     keep_alive: true,
@@ -158,6 +161,18 @@ fn responses_have_these_bytes() {
         ),
         (
             Head {
+                fields: &[("A", "b")],
+                more: &[
+                    (Cow::Borrowed("C"), Cow::Borrowed("d")),
+                    ("Upgrade".into(), "e".into()),
+                ],
+                ..OK
+            },
+            "200 OK",
+            "A: b\r\nC: d\r\nUpgrade: e\r\nContent-Length: 13\r\nConnection: upgrade\r\n\r\n",
+        ),
+        (
+            Head {
                 length: Length::Chunked,
                 ..OK
             },
@@ -229,6 +244,10 @@ fn response_heads_that_contradict_themselves_are_refused() {
         },
         Head {
             fields: &[("content-length", "13")],
+            ..OK
+        },
+        Head {
+            more: &[(Cow::Borrowed("A"), Cow::Borrowed("b\r\nc: d"))],
             ..OK
         },
     ] {

@@ -1,7 +1,7 @@
 //! What the server role makes of the bytes of a client, and which requests it refuses.
 
 use proto::http1::HeadMemo;
-use proto::http1::server::{Event, Limits, Server};
+use proto::http1::server::{Event, Limits, Server, Target};
 
 use crate::harness::in_every_chopping;
 
@@ -323,6 +323,10 @@ fn the_path_and_the_query_are_found_in_every_form() {
         };
         assert_eq!(request.path(), path.as_bytes(), "{target}");
         assert_eq!(request.query(), query.map(str::as_bytes), "{target}");
+        let authority = target.split("//").nth(1);
+        let authority = authority.and_then(|rest| rest.split(['/', '?']).next());
+        let found = Target::of(request.target).authority;
+        assert_eq!(found, authority.map(str::as_bytes), "{target}");
     }
 }
 

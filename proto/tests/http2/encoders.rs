@@ -1,8 +1,8 @@
 //! The bytes that are written, against the RFC's own layouts.
 
 use proto::http2::client::{Client, Request};
-use proto::http2::server::{PREFACE, Server};
-use proto::http2::{Config, ErrorCode, Head, Limits};
+use proto::http2::server::{Event, PREFACE, Server};
+use proto::http2::{Config, ErrorCode, Head, Limits, List};
 
 use crate::harness::{frame, headers, settings};
 
@@ -145,6 +145,45 @@ fn a_body_is_cut_into_frames_that_every_peer_takes() {
     let data = pieces.map(|(at, piece)| frame(0, u8::from(at == 2), 1, piece));
     let expected: Vec<_> = [frame(1, 4, 1, &[0x88])].into_iter().chain(data).collect();
     assert_eq!(out, expected.concat());
+}
+
+#[test]
+fn a_response_is_the_same_in_whatever_case_its_names_are_given_and_no_less_checked() {
+    let with = |fields: &[(&str, &str)]| {
+        let mut out = Vec::new();
+        let mut server = Server::new(SMALL, &mut out);
+        let get = [(":method", "GET"), (":scheme", "http"), (":path", "/")];
+        let input = [&PREFACE[..], &settings(&[]), &headers(1, 1, &get)].concat();
+        let mut input = &input[..];
+        let mut kept = List::default();
+        while let Some(event) = server.next(&mut input, &mut out).expect("valid frames") {
+            if let Event::Request { fields, .. } = event {
+                kept.copy(fields);
+            }
+        }
+        let path = kept.fields().get(b":path").map(<[u8]>::to_vec);
+        assert_eq!(
+            path.as_deref(),
+            Some(&b"/"[..]),
+            "what is kept is what came"
+        );
+        out.clear();
+        let fields = (fields.iter()).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let kept = Head::response_of(200, fields.clone()).map(drop);
+        let said = server.respond_with(1, 200, fields, true, &mut out);
+        assert_eq!(kept.is_ok(), said.is_ok(), "kept or not");
+        said.map(|()| out)
+    };
+    assert_eq!(with(&[("X-Trace", "A")]), with(&[("x-trace", "A")]));
+    assert!(with(&[("x-trace", "A")]).is_ok_and(|out| !out.is_empty()));
+    for field in [
+        ("Connection", "close"),
+        ("X Y", "a"),
+        ("X", "a\r\nb"),
+        (":status", "1"),
+    ] {
+        assert!(with(&[field]).is_err(), "{field:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use engine::Token;
 use measure::time::Time;
-use proto::http1::server::{BodyLength, Event, Limits, Rejection, Request, Server};
+use proto::http1::server::{self, BodyLength, Event, Limits, Rejection, Server};
 use proto::http1::{self, response};
 use proto::websocket::server as upgrade;
 
@@ -15,8 +15,11 @@ use super::websocket::WebSocket;
 use super::{Arrival, Ending, Phase, TOO_MUCH};
 use crate::answer::{self, Beat, Dribble, Form};
 use crate::config::Timeouts;
-use crate::connection::Shared;
-use crate::service::{Dialogue, Reply, Response};
+use crate::connection::{Serving, Shared};
+use crate::fault::Fault;
+use crate::request::Request;
+use crate::response::Response;
+use crate::service::{Dialogue, Intake, Reply, Service};
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]
@@ -60,51 +63,56 @@ impl Http1 {
 
     /// Bytes came on `socket`.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], socket: Token, shared: &mut Shared) {
+    pub(super) fn receive<S: Service>(
+        &mut self,
+        input: &[u8],
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
         if self.held.is_empty() {
-            self.read(input, socket, shared);
+            self.read(input, socket, serving);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, socket: Token, shared: &mut Shared) -> bool {
+    pub(super) fn resume<S: Service>(&mut self, socket: Token, serving: &mut Serving<S>) -> bool {
         if self.held.is_empty() || self.talk.out.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, socket, shared);
+        self.read(&held, socket, serving);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], socket: Token, shared: &mut Shared) {
+    fn read<S: Service>(&mut self, mut input: &[u8], socket: Token, serving: &mut Serving<S>) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
             if talk.out.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 return;
             }
-            match self.machine.next(&mut input, &mut shared.memo) {
+            match self.machine.next(&mut input, &mut serving.memo) {
                 Ok(Some(Event::Request(request))) => {
                     self.head_since = Time::NEVER;
-                    talk.request(&request, socket, shared);
+                    talk.request(&request, socket, serving);
                 }
                 Ok(Some(Event::Body(bytes))) => talk.body(bytes),
                 Ok(Some(Event::End)) => {
-                    talk.end(socket, shared);
+                    talk.end(socket, serving);
                     if talk.out.upgrade().is_some() {
                         return self.held.extend_from_slice(input);
                     }
                 }
                 Ok(None) => break,
-                Err(rejection) => talk.reject(rejection, shared),
+                Err(rejection) => talk.reject(rejection, serving),
             }
         }
         if talk.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
-            self.head_since = shared.now;
+            self.head_since = serving.now;
         }
         self.settle();
     }
@@ -128,6 +136,7 @@ impl Http1 {
         self.settle();
     }
 
+    #[inline]
     fn settle(&mut self) {
         if self.talk.peer_ended && self.held.is_empty() {
             self.talk.ending.get_or_insert(Ending::Graceful);
@@ -161,6 +170,7 @@ impl Http1 {
     }
 
     /// How the connection is to be closed, if it is time.
+    #[inline]
     pub(super) fn finished(&self, shared: &Shared) -> Option<Ending> {
         let Talk {
             ref out,
@@ -254,32 +264,35 @@ impl Talk {
     }
 
     #[inline]
-    fn request(&mut self, request: &Request<'_>, socket: Token, shared: &mut Shared) {
-        shared.counts.requests += 1;
+    fn request<S: Service>(
+        &mut self,
+        request: &server::Request<'_>,
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
+        serving.counts.requests += 1;
         if request.body != BodyLength::Known(0) {
-            return self.begin(request, shared);
+            return self.begin(request, serving);
         }
-        match shared.kept.answer(request.head) {
+        match serving.kept.answer(request.head) {
             Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
-            None => self.answer_bodiless(request, socket, shared),
+            None => self.answer_bodiless(request, socket, serving),
         }
     }
 
-    fn answer_bodiless(&mut self, request: &Request<'_>, socket: Token, shared: &mut Shared) {
-        let form = form(request, shared);
+    fn answer_bodiless<S: Service>(
+        &mut self,
+        request: &server::Request<'_>,
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
+        let form = form(request, serving);
         self.number = self.number.wrapping_add(1);
-        let content_type = content_type(request.head);
-        let reply = shared.answer(
-            request.method,
-            request.path(),
-            content_type,
-            socket,
-            self.number,
-        );
+        let reply = serving.call(&Request::of_http1(request), socket, self.number);
         match reply {
-            Reply::Always(response) => self.say(&response, form, Some(request.head), shared),
-            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, shared),
-            reply => self.reply(reply, form, shared),
+            Reply::Always(response) => self.say(&response, form, Some(request.head), serving),
+            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, serving),
+            reply => self.reply(reply, form, serving),
         }
     }
 
@@ -287,7 +300,7 @@ impl Talk {
     fn upgrade(
         &mut self,
         dialogue: Dialogue,
-        request: &Request<'_>,
+        request: &server::Request<'_>,
         form: Form,
         shared: &mut Shared,
     ) {
@@ -305,38 +318,41 @@ impl Talk {
             Err(rejection) => (rejection.status, format!("{}\n", rejection.violation)),
         };
         let (status, text) = refusal;
-        let response = Response {
-            upgrade: (status == 426).then_some(&upgrade::OFFER),
-            ..Response::sentence(status, text)
-        };
+        let mut response = Response::sentence(status, text);
+        if status == 426 {
+            let offer = upgrade::OFFER.map(|(name, value)| (name.into(), value.into()));
+            response.fields.extend(offer);
+        }
         self.say(&response, form, None, shared);
     }
 
-    fn begin(&mut self, request: &Request<'_>, shared: &mut Shared) {
-        let form = form(request, shared);
-        let content_type = content_type(request.head);
-        let mut incoming = shared.incoming();
-        if let Err(response) = incoming.begin(request.method, request.path(), content_type, shared)
-        {
-            if request.expect_continue {
+    fn begin<S: Service>(&mut self, request: &server::Request<'_>, serving: &mut Serving<S>) {
+        let form = form(request, serving);
+        let head = Request::of_http1(request);
+        let mut incoming = serving.incoming();
+        match serving.intake(&head) {
+            Intake::Refuse(response) if request.expect_continue => {
                 // The client asked whether to send the body. It may do so in spite of the answer,
                 // so this connection cannot be read any further (RFC 9110 §10.1.1).
                 let last = Form {
                     keep_alive: false,
                     ..form
                 };
-                self.say(&response, last, None, shared);
+                self.say(&response, last, None, serving);
                 self.ending = Some(Ending::Lingering);
-                return shared.recycle(incoming);
+                return serving.recycle(incoming);
             }
-            incoming.refuse(response);
+            Intake::Refuse(response) => incoming.refuse(response),
+            Intake::Whole => incoming.begin(&head, true),
+            // An answer could only wait for the end of the body, too.
+            Intake::Discard | Intake::Ahead => incoming.begin(&head, false),
         }
         incoming.form = Some(form);
         if request.expect_continue {
             self.out
                 .append(|out| out.extend_from_slice(response::CONTINUE));
         }
-        incoming.arrival = Arrival::begin(shared.now);
+        incoming.arrival = Arrival::begin(serving.now);
         self.body = Some(incoming);
     }
 
@@ -349,14 +365,14 @@ impl Talk {
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
-    fn end(&mut self, socket: Token, shared: &mut Shared) {
+    fn end<S: Service>(&mut self, socket: Token, serving: &mut Serving<S>) {
         if let Some(mut incoming) = self.body.take() {
             self.number = self.number.wrapping_add(1);
-            let reply = incoming.answer(socket, self.number, shared);
-            if let (Some(reply), Some(form)) = (reply, incoming.form) {
-                self.reply(reply, form, shared);
+            let reply = serving.answer(&mut incoming, socket, self.number);
+            if let Some(form) = incoming.form {
+                self.reply(reply, form, serving);
             }
-            shared.recycle(incoming);
+            serving.recycle(incoming);
         }
     }
 
@@ -372,11 +388,23 @@ impl Talk {
                 });
                 (!form.keep_alive).then_some(Ending::Graceful)
             }
-            Reply::Never => {
+            Reply::Upgrade(_) => {
+                let text = "a WebSocket upgrade can't have a body\n";
+                return self.say(&Response::sentence(400, text), form, None, shared);
+            }
+            Reply::Fault(fault) => return self.misbehave(fault, form, shared),
+        };
+        self.ending = self.ending.or(ending);
+    }
+
+    #[cold]
+    fn misbehave(&mut self, fault: Fault, form: Form, shared: &mut Shared) {
+        let ending = match fault {
+            Fault::Never => {
                 self.out.then(Then::Silence);
                 Some(Ending::Graceful)
             }
-            Reply::Dribble { response, every } => {
+            Fault::Dribble { response, every } => {
                 let mut bytes = Vec::new();
                 answer::encode(&mut bytes, &response, form, &shared.date);
                 let dribble = Dribble {
@@ -388,11 +416,11 @@ impl Talk {
                 self.out.then(Then::Dribble(Box::new(dribble)));
                 (!form.keep_alive).then_some(Ending::Graceful)
             }
-            Reply::Raw(bytes) => {
+            Fault::Raw(bytes) => {
                 self.out.append(|out| out.extend_from_slice(&bytes));
                 Some(Ending::Graceful)
             }
-            Reply::Cut { response, bytes } => {
+            Fault::Cut { response, bytes } => {
                 let date = &shared.date;
                 self.out.append(|out| {
                     let mut whole = Vec::new();
@@ -405,14 +433,10 @@ impl Talk {
                 });
                 Some(Ending::Graceful)
             }
-            Reply::Reset => Some(Ending::Reset),
-            Reply::Upgrade(_) => {
-                let text = "a WebSocket upgrade can't have a body\n";
-                return self.say(&Response::sentence(400, text.into()), form, None, shared);
-            }
-            Reply::Http2(_) => {
+            Fault::Reset => Some(Ending::Reset),
+            Fault::Http2(_) => {
                 let text = "this fault needs HTTP/2, but this connection speaks HTTP/1\n";
-                return self.say(&Response::sentence(400, text.into()), form, None, shared);
+                return self.say(&Response::sentence(400, text), form, None, shared);
             }
         };
         self.ending = self.ending.or(ending);
@@ -487,14 +511,10 @@ impl Talk {
     }
 }
 
-fn form(request: &Request<'_>, shared: &Shared) -> Form {
+fn form(request: &server::Request<'_>, shared: &Shared) -> Form {
     Form {
         version: request.version,
         head_only: request.method == b"HEAD",
         keep_alive: request.keep_alive && !shared.draining,
     }
-}
-
-fn content_type(head: &[u8]) -> Option<&str> {
-    http1::field(head, "content-type").and_then(|value| std::str::from_utf8(value).ok())
 }

@@ -1,11 +1,9 @@
 //! A request whose body is on its way, whatever protocol brings it.
 
-use engine::Token;
-
 use super::Arrival;
 use crate::answer::Form;
-use crate::service::{Reply, Request, Response};
-use crate::site::{Found, Site};
+use crate::request::{KeptHead, Request};
+use crate::response::Response;
 
 /// Memory that an incoming body leaves behind is kept for the next up to so many bytes.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
@@ -14,70 +12,40 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
-    answerer: Option<Answerer>,
-    parameter: String,
-    content_type: String,
+    head: KeptHead,
+    /// The body is collected for the service, rather than thrown away.
+    collects: bool,
+    /// This is the answer, whatever the body.
+    refusal: Option<Response>,
     /// How the answer is written, where the protocol has several ways.
     pub(super) form: Option<Form>,
     /// When it began, where it has a connection to itself.
     pub(super) arrival: Arrival,
 }
 
-/// Who answers a request.
-#[derive(Debug)]
-enum Answerer {
-    /// The service of the route of this index.
-    Route { index: usize, takes_body: bool },
+/// Who answers a request whose body has come.
+pub(super) enum Answerer<'a> {
+    /// The service.
+    Service(Request<'a>),
     /// Nobody; this is the answer.
     Nobody(Response),
 }
 
 impl Incoming {
-    /// A request begins.
-    ///
-    /// # Errors
-    /// The answer, since there is no such route. It may be given at once, or through
-    /// [`Incoming::refuse`] when the body has come.
-    pub(super) fn begin(
-        &mut self,
-        method: &[u8],
-        path: &[u8],
-        content_type: Option<&str>,
-        site: &Site,
-    ) -> Result<(), Response> {
-        match site.find(method, path) {
-            Found::Route(index, parameter) => {
-                self.parameter.push_str(parameter);
-                self.content_type.push_str(content_type.unwrap_or_default());
-                self.answerer = Some(Answerer::Route {
-                    index,
-                    takes_body: site.takes_body(index),
-                });
-                Ok(())
-            }
-            Found::Refusal(response) => Err(response),
-        }
+    /// A request begins, which the service answers once the body has come.
+    pub(super) fn begin(&mut self, head: &Request<'_>, collects: bool) {
+        self.head.keep(head);
+        self.collects = collects;
     }
 
-    /// This is the answer, whatever the body.
+    /// A request begins to which this is the answer, whatever the body.
     pub(super) fn refuse(&mut self, response: Response) {
-        self.answerer = Some(Answerer::Nobody(response));
-    }
-
-    /// Whether the answer need not wait for the body.
-    pub(super) fn is_answered_at_once(&self, site: &Site) -> bool {
-        match self.answerer {
-            Some(Answerer::Route { index, .. }) => site.answers_at_once(index),
-            Some(Answerer::Nobody(_)) | None => false,
-        }
+        self.refusal = Some(response);
     }
 
     /// A piece of the body came.
     pub(super) fn take(&mut self, bytes: &[u8]) {
-        if let Some(Answerer::Route {
-            takes_body: true, ..
-        }) = self.answerer
-        {
+        if self.collects {
             self.bytes.extend_from_slice(bytes);
         }
     }
@@ -89,33 +57,24 @@ impl Incoming {
 
     /// Memory that it takes.
     pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.capacity() + self.head.memory()
     }
 
-    /// The body is complete. `number` is that of the ticket the service gets.
-    pub(super) fn answer(&mut self, socket: Token, number: u32, site: &mut Site) -> Option<Reply> {
-        match self.answerer.take()? {
-            Answerer::Route { index, .. } => {
-                let content_type = Some(&self.content_type[..]);
-                let request = Request {
-                    parameter: &self.parameter,
-                    content_type: content_type.filter(|value| !value.is_empty()),
-                    body: &self.bytes,
-                };
-                Some(site.call(index, &request, socket, number))
-            }
-            Answerer::Nobody(response) => Some(Reply::Now(response)),
+    /// The body is complete.
+    pub(super) fn complete(&mut self) -> Answerer<'_> {
+        match self.refusal.take() {
+            Some(response) => Answerer::Nobody(response),
+            None => Answerer::Service(self.head.request(&self.bytes)),
         }
     }
 
     /// Makes it fit for another request. False if it is better dropped.
     pub(crate) fn clear(&mut self) -> bool {
         self.bytes.clear();
-        self.parameter.clear();
-        self.content_type.clear();
-        self.answerer = None;
+        self.collects = false;
+        self.refusal = None;
         self.form = None;
         self.arrival = Arrival::NONE;
-        self.bytes.capacity() <= SPARE_BYTES_MAX
+        self.memory() <= SPARE_BYTES_MAX
     }
 }

@@ -23,12 +23,14 @@ use proto::http1::server::Limits;
 use proto::http2::server::PREFACE;
 
 use crate::config::Timeouts;
-use crate::service::Response;
+use crate::request::Request;
+use crate::response::Response;
+use crate::service::{Context, Intake, Reply, Service, Ticket};
 use crate::site::Site;
 use http1::Http1;
 use http2::Http2;
 use http2::{Kept, Rpcs};
-use incoming::Incoming;
+use incoming::{Answerer, Incoming};
 pub(crate) use outgoing::Step;
 use websocket::WebSocket;
 
@@ -60,11 +62,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(site: Site) -> Shared {
+    /// `calls`: calls of gRPC are answered here, and the service isn't asked.
+    pub(crate) fn new(site: Site, calls: bool) -> Shared {
         Shared {
             site,
             kept_http2: Kept::default(),
-            rpcs: Rpcs::new(),
+            rpcs: Rpcs::new(calls),
             spare: Vec::new(),
         }
     }
@@ -104,6 +107,70 @@ impl DerefMut for Shared {
     #[inline]
     fn deref_mut(&mut self) -> &mut Site {
         &mut self.site
+    }
+}
+
+/// The service of a worker, and what its connections share. It reads as the latter.
+///
+/// What may call the service is generic over it, and nothing else is.
+pub(crate) struct Serving<S> {
+    shared: Shared,
+    service: S,
+}
+
+impl<S: Service> Serving<S> {
+    pub(crate) fn new(shared: Shared, service: S) -> Serving<S> {
+        Serving { shared, service }
+    }
+
+    /// Has the service answer. `number` is that of the ticket it gets.
+    fn call(&mut self, request: &Request<'_>, socket: Token, number: u32) -> Reply {
+        let site = &mut self.shared.site;
+        let ticket = Ticket::new(socket, number);
+        let mut context = Context::new(site.now, ticket, &mut site.agenda);
+        self.service.call(request, &mut context)
+    }
+
+    /// Asks the service what becomes of the body of a request.
+    fn intake(&mut self, head: &Request<'_>) -> Intake {
+        self.service.intake(head)
+    }
+
+    /// The answer to a request whose body has come.
+    fn answer(&mut self, incoming: &mut Incoming, socket: Token, number: u32) -> Reply {
+        match incoming.complete() {
+            Answerer::Service(request) => self.call(&request, socket, number),
+            Answerer::Nobody(response) => Reply::Now(response),
+        }
+    }
+
+    /// Tells the service that took `ticket` that its timer is due.
+    pub(crate) fn due(&mut self, ticket: Ticket) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda);
+        self.service.due(ticket, &mut context);
+    }
+
+    /// Tells the service what was counted.
+    #[inline]
+    pub(crate) fn tell_counts(&mut self) {
+        self.service.counted(&self.shared.site.counts);
+    }
+}
+
+impl<S> Deref for Serving<S> {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl<S> DerefMut for Serving<S> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Shared {
+        &mut self.shared
     }
 }
 
@@ -282,21 +349,21 @@ impl Connection {
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn receive(&mut self, input: &[u8], shared: &mut Shared) {
+    pub(crate) fn receive<S: Service>(&mut self, input: &[u8], serving: &mut Serving<S>) {
         match &mut self.protocol {
             Protocol::Http1(http) if self.preface == DECIDED => {
-                http.receive(input, self.socket, shared);
-                self.switch(shared);
+                http.receive(input, self.socket, serving);
+                self.switch(serving);
             }
-            Protocol::Http1(_) => self.receive_first(input, shared),
-            Protocol::Http2(http) => http.receive(input, shared),
-            Protocol::WebSocket(websocket) => websocket.receive(input, shared),
+            Protocol::Http1(_) => self.receive_first(input, serving),
+            Protocol::Http2(http) => http.receive(input, serving),
+            Protocol::WebSocket(websocket) => websocket.receive(input, serving),
         }
     }
 
     /// Bytes came that may be the preface of HTTP/2 (RFC 9113 §3.3). It is no request of HTTP/1, so
     /// that one byte that differs decides.
-    fn receive_first(&mut self, input: &[u8], shared: &mut Shared) {
+    fn receive_first<S: Service>(&mut self, input: &[u8], serving: &mut Serving<S>) {
         let seen = self.preface as usize;
         debug_assert!(
             seen < PREFACE.len(),
@@ -305,43 +372,43 @@ impl Connection {
         let expected = &PREFACE[seen..];
         let length = expected.len().min(input.len());
         if input[..length] != expected[..length] {
-            self.settle_on_http1(shared);
-            self.receive(input, shared);
+            self.settle_on_http1(serving);
+            self.receive(input, serving);
         } else if length == expected.len() {
-            self.speak_http2(shared);
-            self.receive(PREFACE, shared);
-            self.receive(&input[length..], shared);
+            self.speak_http2(serving);
+            self.receive(PREFACE, serving);
+            self.receive(&input[length..], serving);
         } else {
             self.preface += length as u8;
             if let Protocol::Http1(http) = &mut self.protocol {
-                http.head_began(shared.now);
+                http.head_began(serving.now);
             }
         }
     }
 
     /// No more is waited for: what came of the preface begins a request of HTTP/1.
-    fn settle_on_http1(&mut self, shared: &mut Shared) {
+    fn settle_on_http1<S: Service>(&mut self, serving: &mut Serving<S>) {
         if let Protocol::Http1(http) = &mut self.protocol
             && self.preface != DECIDED
         {
             let seen = std::mem::replace(&mut self.preface, DECIDED) as usize;
             if seen > 0 {
-                http.receive(&PREFACE[..seen], self.socket, shared);
+                http.receive(&PREFACE[..seen], self.socket, serving);
             }
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(crate) fn resume(&mut self, shared: &mut Shared) -> bool {
+    pub(crate) fn resume<S: Service>(&mut self, serving: &mut Serving<S>) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => {
-                http.resume(self.socket, shared) && {
-                    self.switch(shared);
+                http.resume(self.socket, serving) && {
+                    self.switch(serving);
                     true
                 }
             }
-            Protocol::Http2(http) => http.resume(shared),
-            Protocol::WebSocket(websocket) => websocket.resume(shared),
+            Protocol::Http2(http) => http.resume(serving),
+            Protocol::WebSocket(websocket) => websocket.resume(serving),
         }
     }
 
@@ -358,8 +425,8 @@ impl Connection {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended(&mut self, shared: &mut Shared) {
-        self.settle_on_http1(shared);
+    pub(crate) fn peer_ended<S: Service>(&mut self, serving: &mut Serving<S>) {
+        self.settle_on_http1(serving);
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
@@ -368,22 +435,22 @@ impl Connection {
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain(&mut self, shared: &mut Shared) {
-        self.settle_on_http1(shared);
+    pub(crate) fn drain<S: Service>(&mut self, serving: &mut Serving<S>) {
+        self.settle_on_http1(serving);
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
             Protocol::WebSocket(websocket) => websocket.drain(),
-            Protocol::Http2(http) => http.drain(shared),
+            Protocol::Http2(http) => http.drain(serving),
         }
     }
 
     /// What was under way came too slowly.
-    pub(crate) fn time_out(&mut self, timeouts: &Timeouts, shared: &mut Shared) {
-        self.settle_on_http1(shared);
+    pub(crate) fn time_out<S: Service>(&mut self, timeouts: &Timeouts, serving: &mut Serving<S>) {
+        self.settle_on_http1(serving);
         match &mut self.protocol {
-            Protocol::Http1(http) => http.time_out(shared),
-            Protocol::WebSocket(websocket) => websocket.time_out(shared),
-            Protocol::Http2(http) => http.time_out(timeouts, shared),
+            Protocol::Http1(http) => http.time_out(serving),
+            Protocol::WebSocket(websocket) => websocket.time_out(serving),
+            Protocol::Http2(http) => http.time_out(timeouts, serving),
         }
     }
 

@@ -68,6 +68,7 @@ pub(crate) enum Step {
 
 impl Outgoing {
     /// Whether everything has been handed out.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.front.is_empty() && self.rest.is_empty()
     }
@@ -204,6 +205,7 @@ impl Outgoing {
     }
 
     /// Takes the next thing to do off.
+    #[inline]
     pub(crate) fn step(&mut self) -> Step {
         loop {
             if !self.front.bytes.is_empty() {
@@ -265,6 +267,7 @@ impl Outgoing {
     }
 
     /// Takes the buffer back if nothing is in it.
+    #[inline]
     pub(crate) fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
         let unused = self.front.bytes.is_empty() && self.front.bytes.capacity() > 0;
         unused.then(|| std::mem::take(&mut self.front.bytes))
@@ -272,6 +275,7 @@ impl Outgoing {
 }
 
 impl Item {
+    #[inline]
     fn is_empty(&self) -> bool {
         self.bytes.is_empty() && matches!(self.then, Then::Nothing)
     }

@@ -2,6 +2,8 @@
 
 mod http2;
 mod limits;
+mod service;
+mod stand_in;
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -12,6 +14,7 @@ use engine::sim::{Connection, Faults, Network, Peer, Replies, Sim};
 use engine::{Address, Config, SocketOptions};
 
 use super::*;
+use stand_in::StandIn;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
@@ -98,7 +101,7 @@ impl Peer for Client {
 /// A worker in a network of its own.
 struct Stage {
     network: Network,
-    worker: Worker<Sim>,
+    worker: Worker<Sim, StandIn>,
     stop: Stop,
     _registration: Registration,
     completions: Completions,
@@ -106,6 +109,11 @@ struct Stage {
 
 impl Stage {
     fn new(seed: u64, faults: Faults) -> Stage {
+        Stage::offering(seed, faults, true)
+    }
+
+    /// One that answers calls of gRPC by itself, or hands them to its service.
+    fn offering(seed: u64, faults: Faults, calls: bool) -> Stage {
         let network = Network::new(seed, faults);
         let driver = network.driver(&Config {
             sockets: 64,
@@ -125,13 +133,13 @@ impl Stage {
             timeouts: Timeouts::default(),
             memory_bytes: 8 << 20,
             wall: Wall::Fixed(784_111_777),
-            routes: Routes::new(),
+            calls,
             room: 63,
             full: std::sync::mpsc::sync_channel(1).0,
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");
-        let worker = Worker::open(driver, settings, stop.clone()).expect("it listens");
+        let worker = Worker::open(driver, StandIn, settings, stop.clone()).expect("it listens");
         Stage {
             network,
             worker,

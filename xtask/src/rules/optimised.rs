@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 /// The workspace's manifest.
 const MANIFEST: &str = "Cargo.toml";
 /// Whose every import is on the data plane.
-const ROOTS: [&str; 2] = ["load", "server"];
+const ROOTS: [&str; 2] = ["load", "testserver"];
 /// Imported by those, but done before the first exchange.
 const BEFORE: [&str; 1] = ["probe"];
 /// Imported by those, but done after the last.
@@ -72,7 +72,15 @@ mod tests {
     #[test]
     fn a_crate_that_the_data_plane_begins_to_build_on_is_named() {
         let all = on_the_data_plane(CRATES);
-        let wanted = ["engine", "load", "measure", "plan", "proto", "server"];
+        let wanted = [
+            "engine",
+            "load",
+            "measure",
+            "plan",
+            "proto",
+            "server",
+            "testserver",
+        ];
         assert!(wanted.iter().all(|name| all.contains(name)), "{all:?}");
         assert!(!all.contains("probe") && !all.contains("lab"), "{all:?}");
         let named = |names: &[&str]| -> String {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use proto::http2::server::{Server, Unsent};
 
-use crate::answer::bodiless;
+use crate::answer::{bodiless, may_be_said};
 use crate::pattern::{PERIOD, PLAIN};
-use crate::service::{Body, Response};
+use crate::response::{Body, Response};
 
 /// A stream sends about so many bytes before the next has its turn.
 const TURN_BYTES: usize = 32 * 1024;
@@ -43,28 +43,21 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// Names and values, and how many of them there are.
-    pub(super) fn list(&self) -> ([(&'static str, &[u8]); 5], usize) {
-        let mut list = [("server", &b"ringside"[..]); 5];
-        list[1] = ("date", self.date);
-        let mut count = 2;
+    /// Names, in any case, and values.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let response = self.response;
         let length = &self.digits[self.digits_at..];
-        let named = [
-            ("content-type", self.response.content_type.as_deref()),
-            ("allow", self.response.allow),
+        let own = response.names("server");
+        let first = [
+            (!own).then_some((&b"server"[..], &b"ringside"[..])),
+            Some((&b"date"[..], &self.date[..])),
+            (response.content_type.as_deref())
+                .map(|value| (&b"content-type"[..], value.as_bytes())),
         ];
-        let named = named.map(|(name, value)| (name, value.map(str::as_bytes)));
-        let length = (
-            "content-length",
-            Some(length).filter(|digits| !digits.is_empty()),
-        );
-        for (name, value) in named.into_iter().chain([length]) {
-            if let Some(value) = value {
-                list[count] = (name, value);
-                count += 1;
-            }
-        }
-        (list, count)
+        let further = response.fields.iter();
+        let further = further.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let last = (!length.is_empty()).then_some((&b"content-length"[..], length));
+        first.into_iter().flatten().chain(further).chain(last)
     }
 }
 
@@ -81,19 +74,21 @@ pub(super) fn head(
     machine: &mut Server,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsent> {
-    let fields = Fields::of(response, date);
-    let (list, count) = fields.list();
-    let said = machine.respond(stream, response.status, &list[..count], end, out);
-    if let Err(Unsent::Misuse(_)) = said {
-        let fields = [("server", "ringside"), ("content-length", "0")];
-        machine.respond(stream, 500, &fields, true, out)?;
+    if may_be_said(response) {
+        let fields = Fields::of(response, date);
+        match machine.respond_with(stream, response.status, fields.iter(), end, out) {
+            Err(Unsent::Misuse(_)) => {}
+            said => return said,
+        }
     }
-    said
+    let fields = [("server", "ringside"), ("content-length", "0")];
+    machine.respond(stream, 500, &fields, true, out)?;
+    Err(Unsent::Gone)
 }
 
 /// Whether anything follows the head.
 pub(super) fn has_body(response: &Response, head_only: bool) -> bool {
-    !head_only && !bodiless(response.status) && response.body.len() > 0
+    !head_only && !bodiless(response.status) && !response.body.is_empty()
 }
 
 /// The whole body of a short answer.

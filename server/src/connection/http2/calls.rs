@@ -27,6 +27,8 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 /// What all calls of a worker share.
 #[derive(Debug)]
 pub(crate) struct Rpcs {
+    /// Whether calls are answered at all.
+    offered: bool,
     /// The head of an answer, and the trailers of one that succeeded.
     head: Option<Head>,
     ok: Option<Head>,
@@ -74,12 +76,18 @@ pub(super) enum Progress {
 }
 
 impl Rpcs {
-    pub(crate) fn new() -> Rpcs {
+    pub(crate) fn new(offered: bool) -> Rpcs {
         Rpcs {
+            offered,
             head: Head::response(200, &call::RESPONSE_FIELDS).ok(),
             ok: Head::trailers(&call::TRAILERS_OK).ok(),
             spare: Vec::new(),
         }
+    }
+
+    /// Whether calls are answered; else they are requests like others.
+    pub(super) fn are_offered(&self) -> bool {
+        self.offered
     }
 
     /// A call begins.

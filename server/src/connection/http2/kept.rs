@@ -7,7 +7,8 @@
 use proto::http2::Head;
 
 use super::answering::{Fields, whole_body};
-use crate::service::Response;
+use crate::answer::may_be_said;
+use crate::response::Response;
 
 /// So many answers are kept; a further one takes the place of the oldest.
 const KEPT_MAX: usize = 16;
@@ -59,12 +60,11 @@ impl Kept {
         response: &Response,
         date: &[u8; 29],
     ) -> Option<usize> {
-        if response.body.len() > KEPT_BYTES_MAX {
+        if response.body.len() > KEPT_BYTES_MAX || !may_be_said(response) {
             return None;
         }
         let fields = Fields::of(response, date);
-        let (list, count) = fields.list();
-        let head = Head::response(response.status, &list[..count]).ok()?;
+        let head = Head::response_of(response.status, fields.iter()).ok()?;
         let answer = Answer {
             method: method.to_vec(),
             path: path.to_vec(),

@@ -26,8 +26,10 @@ use proto::http2::{self, Config, ErrorCode};
 
 use super::{Ending, Phase, Step, TOO_MUCH};
 use crate::config::Timeouts;
-use crate::connection::Shared;
-use crate::service::{Http2Fault, Reply, Response, TEXT};
+use crate::connection::{Serving, Shared};
+use crate::fault::{Fault, Http2Fault};
+use crate::response::{Response, TEXT};
+use crate::service::{Reply, Service};
 use answering::{Progress, Source};
 pub(crate) use calls::Rpcs;
 pub(crate) use kept::Kept;
@@ -87,46 +89,46 @@ impl Http2 {
 
     /// Bytes came.
     #[inline]
-    pub(super) fn receive(&mut self, input: &[u8], shared: &mut Shared) {
+    pub(super) fn receive<S: Service>(&mut self, input: &[u8], serving: &mut Serving<S>) {
         if self.held.is_empty() || self.ending.is_some() {
-            self.read(input, shared);
+            self.read(input, serving);
         } else {
             self.held.extend_from_slice(input);
         }
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(super) fn resume(&mut self, shared: &mut Shared) -> bool {
+    pub(super) fn resume<S: Service>(&mut self, serving: &mut Serving<S>) -> bool {
         if self.held.is_empty() || self.is_heavy() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
-        self.read(&held, shared);
+        self.read(&held, serving);
         true
     }
 
-    fn read(&mut self, mut input: &[u8], shared: &mut Shared) {
+    fn read<S: Service>(&mut self, mut input: &[u8], serving: &mut Serving<S>) {
         while self.ending.is_none() {
             if self.is_heavy() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 return;
             }
             let next = match self.machine.next(&mut input, &mut self.out) {
-                Ok(Some(event)) => self.talk.happened(event, shared),
+                Ok(Some(event)) => self.talk.happened(event, serving),
                 Ok(None) => break,
                 Err(_) => {
-                    shared.counts.rejections.count(400);
+                    serving.counts.rejections.count(400);
                     // What else the client is sending can no longer be told.
                     self.ending = Some(Ending::Lingering);
                     break;
                 }
             };
-            self.act(next, shared);
+            self.act(next, serving);
         }
         if self.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
-            self.head_since = shared.now;
+            self.head_since = serving.now;
         }
     }
 
@@ -208,7 +210,6 @@ impl Http2 {
     }
 
     fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, shared: &mut Shared) {
-        let (machine, out) = (&mut self.machine, &mut self.out);
         match reply {
             Reply::Now(response) | Reply::Always(response) => {
                 self.say(stream, response, head_only, shared);
@@ -216,8 +217,20 @@ impl Http2 {
             Reply::Later => self
                 .talk
                 .wait(stream, State::Waiting, head_only, shared.now),
-            Reply::Never => self.talk.wait(stream, State::Silent, head_only, shared.now),
-            Reply::Dribble { response, every } => {
+            Reply::Upgrade(_) => {
+                let text = "this server offers WebSocket over HTTP/1.1 only\n";
+                self.say(stream, Response::sentence(400, text), head_only, shared);
+            }
+            Reply::Fault(fault) => self.misbehave(stream, fault, head_only, shared),
+        }
+    }
+
+    #[cold]
+    fn misbehave(&mut self, stream: u32, fault: Fault, head_only: bool, shared: &mut Shared) {
+        let (machine, out) = (&mut self.machine, &mut self.out);
+        match fault {
+            Fault::Never => self.talk.wait(stream, State::Silent, head_only, shared.now),
+            Fault::Dribble { response, every } => {
                 let body = answering::whole_body(&response, head_only).into_owned();
                 let end = body.is_empty();
                 if answering::head(stream, &response, end, &shared.date, machine, out).is_ok()
@@ -234,7 +247,7 @@ impl Http2 {
                     self.talk.wait(stream, state, head_only, shared.now);
                 }
             }
-            Reply::Cut { response, bytes } => {
+            Fault::Cut { response, bytes } => {
                 let body = answering::whole_body(&response, false);
                 let begun = answering::head(stream, &response, false, &shared.date, machine, out);
                 if begun.is_ok() {
@@ -243,26 +256,17 @@ impl Http2 {
                     machine.reset(stream, ErrorCode::INTERNAL_ERROR, out);
                 }
             }
-            Reply::Raw(bytes) => {
+            Fault::Raw(bytes) => {
                 out.extend_from_slice(&bytes);
                 self.ending = Some(Ending::Graceful);
             }
-            Reply::Reset => machine.reset(stream, ErrorCode::INTERNAL_ERROR, out),
-            Reply::Upgrade(_) => {
-                let text = "this server offers WebSocket over HTTP/1.1 only\n";
-                self.say(
-                    stream,
-                    Response::sentence(400, text.into()),
-                    head_only,
-                    shared,
-                );
-            }
-            Reply::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
-            Reply::Http2(Http2Fault::Starve) => {
+            Fault::Reset => machine.reset(stream, ErrorCode::INTERNAL_ERROR, out),
+            Fault::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
+            Fault::Http2(Http2Fault::Starve) => {
                 machine.pause(stream);
                 self.talk.wait(stream, State::Silent, head_only, shared.now);
             }
-            Reply::Http2(Http2Fault::GoAway) => {
+            Fault::Http2(Http2Fault::GoAway) => {
                 self.say(
                     stream,
                     Response::fixed(TEXT, b"goodbye\n"),

@@ -11,10 +11,11 @@ use proto::http2::Fields;
 use proto::http2::server::Event;
 
 use super::streams::{State, Stream, Streams};
-use crate::connection::Arrival;
-use crate::connection::Shared;
+use crate::connection::{Arrival, Serving, Shared};
 use crate::grpc;
-use crate::service::{Reply, Response};
+use crate::request;
+use crate::response::Response;
+use crate::service::{Intake, Reply, Service};
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …
 const MEMORY_BYTES_MAX: usize = 32 << 20;
@@ -108,6 +109,7 @@ struct Request<'a> {
     stream: u32,
     method: &'a [u8],
     path: &'a [u8],
+    fields: Fields<'a>,
     /// It has no body.
     end: bool,
 }
@@ -124,7 +126,11 @@ impl Talk {
     }
 
     #[inline]
-    pub(super) fn happened(&mut self, event: Event<'_>, shared: &mut Shared) -> Next {
+    pub(super) fn happened<S: Service>(
+        &mut self,
+        event: Event<'_>,
+        serving: &mut Serving<S>,
+    ) -> Next {
         match event {
             Event::Request {
                 stream,
@@ -133,26 +139,29 @@ impl Talk {
                 fields,
                 end,
             } => {
-                shared.counts.requests += 1;
-                if end && let Some(place) = shared.kept_http2.find(method, path) {
+                serving.counts.requests += 1;
+                if end && let Some(place) = serving.kept_http2.find(method, path) {
                     return Next::Kept(stream, place);
                 }
                 let request = Request {
                     stream,
                     method,
                     path,
+                    fields,
                     end,
                 };
                 let wanted = Wanted::of(fields);
-                if wanted.content_type.is_some_and(rpc::is_content_type) {
-                    return self.begin_call(request, &wanted, fields, shared);
+                if serving.rpcs.are_offered()
+                    && wanted.content_type.is_some_and(rpc::is_content_type)
+                {
+                    return self.begin_call(request, &wanted, serving);
                 }
-                self.begin(request, &wanted, shared)
+                self.begin(request, &wanted, serving)
             }
-            Event::Data { stream, bytes, end } => self.data(stream, bytes, end, shared),
-            Event::Trailers { stream, .. } => self.data(stream, &[], true, shared),
+            Event::Data { stream, bytes, end } => self.data(stream, bytes, end, serving),
+            Event::Trailers { stream, .. } => self.data(stream, &[], true, serving),
             Event::Reset { stream, .. } => {
-                self.drop(stream, shared);
+                self.drop(stream, serving);
                 Next::Nothing
             }
             Event::Writable { stream } => {
@@ -163,20 +172,24 @@ impl Talk {
         }
     }
 
-    fn begin(&mut self, request: Request<'_>, wanted: &Wanted<'_>, shared: &mut Shared) -> Next {
+    fn begin<S: Service>(
+        &mut self,
+        request: Request<'_>,
+        wanted: &Wanted<'_>,
+        serving: &mut Serving<S>,
+    ) -> Next {
         let Request {
             stream,
             method,
             path,
+            fields,
             end,
         } = request;
         let head_only = method == b"HEAD";
-        let route = path.split(|&byte| byte == b'?').next().unwrap_or_default();
-        let content_type = wanted
-            .content_type
-            .and_then(|value| std::str::from_utf8(value).ok());
+        let head = request::Request::of_http2(method, path, fields);
         if end {
-            let reply = shared.answer(method, route, content_type, self.socket, stream);
+            let reply = serving.call(&head, self.socket, stream);
+            let shared: &mut Shared = serving;
             if let Reply::Always(response) = &reply
                 && let Some(place) =
                     shared
@@ -191,48 +204,49 @@ impl Talk {
                 head_only,
             };
         }
-        if wanted.length() > shared.limits.body_bytes {
-            return too_long(stream, head_only, shared);
+        if wanted.length() > serving.limits.body_bytes {
+            return too_long(stream, head_only, serving);
         }
-        let mut incoming = shared.incoming();
-        if let Err(response) = incoming.begin(method, route, content_type, shared) {
-            if wanted.expect_continue {
-                shared.recycle(incoming);
+        let mut incoming = serving.incoming();
+        match serving.intake(&head) {
+            Intake::Refuse(response) if wanted.expect_continue => {
+                serving.recycle(incoming);
                 return Next::Early {
                     stream,
                     response,
                     head_only,
                 };
             }
-            incoming.refuse(response);
+            Intake::Ahead => {
+                serving.recycle(incoming);
+                return Next::Reply {
+                    stream,
+                    reply: serving.call(&head, self.socket, stream),
+                    head_only,
+                };
+            }
+            Intake::Refuse(response) => incoming.refuse(response),
+            Intake::Whole => incoming.begin(&head, true),
+            Intake::Discard => incoming.begin(&head, false),
         }
-        if incoming.is_answered_at_once(shared) {
-            let reply = incoming.answer(self.socket, stream, shared);
-            shared.recycle(incoming);
-            return reply.map_or(Next::Nothing, |reply| Next::Reply {
-                stream,
-                reply,
-                head_only,
-            });
-        }
-        self.wait(stream, State::Receiving(incoming), head_only, shared.now);
+        self.wait(stream, State::Receiving(incoming), head_only, serving.now);
         if wanted.expect_continue {
             return Next::Continue(stream);
         }
         Next::Nothing
     }
 
-    fn begin_call(
+    fn begin_call<S: Service>(
         &mut self,
         request: Request<'_>,
         wanted: &Wanted<'_>,
-        fields: Fields<'_>,
-        shared: &mut Shared,
+        serving: &mut Serving<S>,
     ) -> Next {
         let Request {
             stream,
             method,
             path,
+            fields,
             end,
         } = request;
         let head = call::Head {
@@ -245,7 +259,7 @@ impl Talk {
         let called = match head.call() {
             Ok(called) => called,
             // Such as a GET that names the content type of a body that it does not have.
-            Err(Refusal::Http(_)) => return self.begin(request, wanted, shared),
+            Err(Refusal::Http(_)) => return self.begin(request, wanted, serving),
             Err(Refusal::Status(status, text)) => {
                 return Next::Refuse {
                     stream,
@@ -265,21 +279,27 @@ impl Talk {
         };
         let deadline = called
             .timeout
-            .map_or(Time::NEVER, |timeout| shared.now + timeout);
+            .map_or(Time::NEVER, |timeout| serving.now + timeout);
         self.due = self.due.min(deadline);
-        let message_bytes_max = u32::try_from(shared.limits.body_bytes).unwrap_or(u32::MAX);
-        let mut rpc = shared
+        let message_bytes_max = u32::try_from(serving.limits.body_bytes).unwrap_or(u32::MAX);
+        let mut rpc = serving
             .rpcs
             .begin(method, fields, deadline, message_bytes_max);
         if end {
             rpc.receive(&[], true);
         }
-        self.wait(stream, State::Calling(rpc), false, shared.now);
+        self.wait(stream, State::Calling(rpc), false, serving.now);
         Next::Speak(stream)
     }
 
     #[inline]
-    fn data(&mut self, id: u32, bytes: &[u8], end: bool, shared: &mut Shared) -> Next {
+    fn data<S: Service>(
+        &mut self,
+        id: u32,
+        bytes: &[u8],
+        end: bool,
+        serving: &mut Serving<S>,
+    ) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
@@ -290,35 +310,41 @@ impl Talk {
                 if rpc.messages() != before {
                     stream.arrival = Arrival::NONE; // What is coming now is another one.
                 }
-                stream.came(bytes.len(), shared.now);
+                stream.came(bytes.len(), serving.now);
                 self.body_since = self.body_since.min(stream.arrival.since);
                 Next::Speak(id)
             }
-            State::Receiving(_) => self.body(id, bytes, end, shared),
+            State::Receiving(_) => self.body(id, bytes, end, serving),
             _ => Next::Nothing,
         }
     }
 
-    fn body(&mut self, id: u32, bytes: &[u8], end: bool, shared: &mut Shared) -> Next {
+    fn body<S: Service>(
+        &mut self,
+        id: u32,
+        bytes: &[u8],
+        end: bool,
+        serving: &mut Serving<S>,
+    ) -> Next {
         let Some(stream) = self.streams.find(id) else {
             return Next::Nothing;
         };
         let head_only = stream.head_only;
         stream.received += bytes.len() as u64;
-        if stream.received > shared.limits.body_bytes {
-            self.drop(id, shared);
-            return too_long(id, head_only, shared);
+        if stream.received > serving.limits.body_bytes {
+            self.drop(id, serving);
+            return too_long(id, head_only, serving);
         }
         if let State::Receiving(incoming) = &mut stream.state {
             incoming.take(bytes);
         }
-        stream.came(bytes.len(), shared.now);
-        if self.is_full(id, shared) {
-            self.drop(id, shared);
+        stream.came(bytes.len(), serving.now);
+        if self.is_full(id, serving) {
+            self.drop(id, serving);
             let text = "this connection is already uploading too many large bodies\n";
             return Next::Early {
                 stream: id,
-                response: Response::sentence(503, text.into()),
+                response: Response::sentence(503, text),
                 head_only,
             };
         }
@@ -328,13 +354,13 @@ impl Talk {
         let Some(State::Receiving(mut incoming)) = self.streams.remove(id).map(|s| s.state) else {
             return Next::Nothing;
         };
-        let reply = incoming.answer(self.socket, id, shared);
-        shared.recycle(incoming);
-        reply.map_or(Next::Nothing, |reply| Next::Reply {
+        let reply = serving.answer(&mut incoming, self.socket, id);
+        serving.recycle(incoming);
+        Next::Reply {
             stream: id,
             reply,
             head_only,
-        })
+        }
     }
 
     /// A stream has to wait for something.
@@ -380,7 +406,7 @@ fn too_long(stream: u32, head_only: bool, shared: &mut Shared) -> Next {
     let text = "the body is longer than this server accepts\n";
     Next::Early {
         stream,
-        response: Response::sentence(413, text.into()),
+        response: Response::sentence(413, text),
         head_only,
     }
 }

@@ -1,0 +1,78 @@
+//! What `ringside serve` answers: a server for load tests, and for clients that are to be tested.
+//!
+//! Its routes answer with bodies of a known size, after a known time, at a known rate, and some of
+//! them misbehave on purpose. [`start`] is all there is to it; how requests come and answers leave
+//! is the server library's, whose settings this crate passes on.
+//!
+//! From the outside in: this file gives the server its service, `route` finds who answers a path,
+//! and each file in `services` answers one.
+#![forbid(unsafe_code)]
+
+mod route;
+mod services;
+
+pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
+pub use server::{Timeouts, Tls};
+
+use std::sync::Arc;
+
+use server::{Context, Intake, Reply, Request, Service, Ticket};
+
+use route::{Asked, Found, Route, find};
+use services::{Posted, Routes};
+
+/// Starts the test server, which runs until `stop` is requested.
+///
+/// # Errors
+/// As for [`server::start`].
+pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
+    let routes = Routes::new();
+    server::start_with_calls(config, move |_| Routed::new(&routes), stop)
+}
+
+/// The routes of one worker.
+struct Routed {
+    routes: Vec<Route>,
+    /// Where it shows what its worker has counted.
+    posted: Arc<Posted>,
+}
+
+impl Routed {
+    fn new(routes: &Routes) -> Routed {
+        Routed {
+            routes: routes.for_worker(),
+            posted: routes.place(),
+        }
+    }
+}
+
+impl Service for Routed {
+    fn intake(&mut self, head: &Request<'_>) -> Intake {
+        match find(&self.routes, head) {
+            Found::Route(at, _) => self.routes[at].intake.into(),
+            Found::Refusal(response) => Intake::Refuse(response),
+        }
+    }
+
+    fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
+        match find(&self.routes, request) {
+            Found::Route(at, parameter) => {
+                context.tag(at as u32);
+                let asked = Asked { parameter, request };
+                self.routes[at].answerer.call(&asked, context)
+            }
+            Found::Refusal(response) => Reply::Always(response),
+        }
+    }
+
+    fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        if let Some(route) = self.routes.get_mut(ticket.tag() as usize) {
+            route.answerer.due(ticket, context);
+        }
+    }
+
+    #[inline]
+    fn counted(&mut self, counts: &Counts) {
+        self.posted.post(counts);
+    }
+}

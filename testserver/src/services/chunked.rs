@@ -1,0 +1,20 @@
+//! `/chunked/N`: N bytes in chunks, with no length announced. N may end in `K`, `M` or `G`.
+
+use server::{Body, Context, Reply, Response};
+
+use super::parameter::{self, refusal};
+use crate::route::{Answerer, Asked};
+
+pub(super) struct Chunked;
+
+impl Answerer for Chunked {
+    fn call(&mut self, asked: &Asked<'_>, _: &mut Context<'_>) -> Reply {
+        match parameter::size(asked.parameter) {
+            Ok(length) => Reply::Always(Response::of(
+                "application/octet-stream",
+                Body::Chunked(length),
+            )),
+            Err(sentence) => refusal(sentence),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `/metrics`: what this server has counted since its start, all workers together, in the text
+//! format of Prometheus (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//!
+//! Each worker keeps numbers of its own, and puts them on a board that all can read before it sends
+//! the answers of a turn: whoever has an answer finds it counted. Nobody waits for anybody.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use server::{Body, Context, Counts, Reply, Response};
+
+use crate::route::{Answerer, Asked};
+
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
+
+/// A metric: its name, what it counts, and where it stands.
+type Metric = (&'static str, &'static str, fn(&Posted) -> &AtomicU64);
+
+const METRICS: [Metric; 3] = [
+    (
+        "ringside_connections_total",
+        "Connections accepted.",
+        |posted| &posted.connections,
+    ),
+    (
+        "ringside_requests_total",
+        "Requests whose head was read, without this one.",
+        |posted| &posted.requests,
+    ),
+    (
+        "ringside_websocket_messages_total",
+        "WebSocket messages read.",
+        |posted| &posted.messages,
+    ),
+];
+
+/// What every worker of a server has counted.
+#[derive(Debug, Default)]
+pub(super) struct Board(Mutex<Vec<Arc<Posted>>>);
+
+/// What one worker has counted, as the others see it. On cache lines of its own, so that no worker
+/// slows another down.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Posted {
+    connections: AtomicU64,
+    requests: AtomicU64,
+    messages: AtomicU64,
+}
+
+impl Board {
+    /// A place for another worker.
+    pub(super) fn place(&self) -> Arc<Posted> {
+        let posted = Arc::<Posted>::default();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::clone(&posted));
+        posted
+    }
+
+    /// All metrics, a line each below its description.
+    fn text(&self) -> String {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        for (name, help, of) in METRICS {
+            let sum: u64 = all.iter().map(|posted| of(posted).load(Relaxed)).sum();
+            // A text takes whatever is written to it.
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {sum}"
+            );
+        }
+        text
+    }
+}
+
+impl Posted {
+    /// Shows what the worker has counted until now.
+    #[inline]
+    pub(crate) fn post(&self, counts: &Counts) {
+        self.connections.store(counts.connections, Relaxed);
+        self.requests.store(counts.requests, Relaxed);
+        self.messages.store(counts.messages, Relaxed);
+    }
+}
+
+pub(super) struct Metrics(Arc<Board>);
+
+/// Makes the service of each worker. All show the same board.
+pub(super) fn showing(board: &Arc<Board>) -> impl Fn() -> Metrics + Send + Sync + 'static {
+    let board = Arc::clone(board);
+    move || Metrics(Arc::clone(&board))
+}
+
+impl Answerer for Metrics {
+    fn call(&mut self, _: &Asked<'_>, _: &mut Context<'_>) -> Reply {
+        let body = Body::Bytes(self.0.text().into_bytes());
+        Reply::Now(Response::of(CONTENT_TYPE, body))
+    }
+}

@@ -382,7 +382,7 @@ pub(crate) fn assemble(
             .sum::<Option<f64>>(),
         spun_seconds: outcomes
             .iter()
-            .map(|outcome| outcome.spun_ns as f64 / 1e9)
+            .map(|outcome| outcome.spun_cpu_ns() as f64 / 1e9)
             .sum(),
         cpu_us_per_exchange: None, // Computed by `Record::assemble`.
         limited: verdict.limited,

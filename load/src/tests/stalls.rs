@@ -2,6 +2,7 @@
 
 use engine::Config;
 use engine::sim::{Faults, Network};
+use measure::process::ThreadTime;
 use measure::time::Time;
 
 use super::{MS, Server, plan, recorded, run_on, sockets_for};
@@ -145,5 +146,22 @@ fn a_server_that_is_silent_from_the_beginning_was_so_in_the_first_slot_too() {
         // Nobody knows what came while the worker stood still.
         let gaps = gaps_at_the_start(schedule.clone(), 1.0, 150 * MS);
         assert_eq!(gaps, [(200, 300)], "{schedule:?} after a stall");
+    }
+}
+
+#[test]
+fn a_worker_that_is_put_off_its_cpu_spun_for_as_much_less() {
+    let plan = plan(Schedule::Constant { rate: 100.0 }, 1, 1.0);
+    let mut outcome = halted(&plan, |_, _| MS, (Time::NEVER, 0), None);
+    outcome.spun_ns = 8_000;
+    for (run_ns, wait_ns, worked_ns) in [
+        (10_000, 0, 2_000),
+        // On its CPU for a fourth of the time, so the 8 µs took 2 of it.
+        (2_500, 7_500, 500),
+        (0, 10_000, 0),
+    ] {
+        outcome.cpu = Some(ThreadTime { run_ns, wait_ns });
+        let worked = outcome.worked().unwrap();
+        assert_eq!(worked.run_ns, worked_ns, "{run_ns} {wait_ns}");
     }
 }

@@ -112,7 +112,7 @@ pub(crate) struct Outcome {
     pub ended_by: EndedBy,
     /// Processor time of this thread in the measured window.
     pub cpu: Option<ThreadTime>,
-    /// Of that: spent spinning with nothing to do.
+    /// How long it spun with nothing to do, on its CPU or waiting for it.
     pub spun_ns: u64,
     pub in_vain: InVain,
     pub counters: EngineCounters,
@@ -156,9 +156,20 @@ impl Outcome {
     /// Its processor time in the window, without what it spun with nothing to do.
     pub(crate) fn worked(&self) -> Option<ThreadTime> {
         self.cpu.map(|cpu| ThreadTime {
-            run_ns: cpu.run_ns.saturating_sub(self.spun_ns),
+            run_ns: cpu.run_ns.saturating_sub(self.spun_cpu_ns()),
             ..cpu
         })
+    }
+
+    /// The processor time of what it spun: whoever is put off their CPU is so whatever they do.
+    pub(crate) fn spun_cpu_ns(&self) -> u64 {
+        match self.cpu {
+            Some(cpu) if cpu.wait_ns > 0 => {
+                let awake_ns = cpu.run_ns.saturating_add(cpu.wait_ns);
+                (self.spun_ns as f64 * cpu.run_ns as f64 / awake_ns as f64) as u64
+            }
+            _ => self.spun_ns,
+        }
     }
 }
 

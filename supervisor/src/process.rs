@@ -531,7 +531,8 @@ mod tests {
     #[test]
     fn a_grandchild_that_left_the_group_and_lost_its_parent_is_gone_too() {
         let folder = Folder::new();
-        let script = "setsid sh -c 'echo orphan $$; exec sleep 1000' & sleep 0.2; exit 3";
+        let script = "setsid sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; \
+                      echo orphan $!; exit 3";
         let mut process = folder.start(script);
         until_written(&process, "orphan");
         let orphan = number_after(&process, "orphan");
@@ -582,7 +583,8 @@ mod tests {
     #[test]
     fn a_child_that_outlives_one_that_ends_by_itself_was_left_behind() {
         let folder = Folder::new();
-        let mut process = folder.start("sleep 1000 & echo child $!");
+        let script = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo child $!";
+        let mut process = folder.start(script);
         until_written(&process, "child");
         let child = number_after(&process, "child");
         assert!(process.wait(GRACE).is_some_and(|status| status.success()));

@@ -100,7 +100,9 @@ fn an_answer_says_its_length_or_is_declared_to_come_in_chunks() {
 fn a_subject_that_leaves_somebody_behind_is_not_well() {
     let _beside = beside_others();
     let arena = Arena::new("check-left");
-    let script = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
+    // It says that it is done when what it leaves is out of its group.
+    let script = "setsid sleep 1000 >/dev/null 2>&1 & \
+                  until grep -q sleep /proc/$!/comm; do :; done; echo done";
     let command = format!(
         "description = \"a script\"\nkind = \"command\"\noutput = \"done\\n\"\n[start]\n\
          command = [\"/bin/sh\", \"-c\", {script:?}]\n"

@@ -197,12 +197,15 @@ fn left_of(outcome: &Outcome, name: &str) -> Option<String> {
 fn what_a_command_or_a_companion_leaves_behind_is_ended_and_said() {
     let _beside = beside_others();
     let arena = Arena::new("leaves");
-    let daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo done";
+    // Each ends when what it leaves is out of its group: of a session of its own.
+    let daemon = "setsid sleep 1000 >/dev/null 2>&1 & \
+                  until grep -q sleep /proc/$!/comm; do :; done; echo done";
+    let away = r#"setsid \"$@\" & until [ $(cut -d' ' -f6 /proc/$!/stat) = $! ]; do :; done"#;
     // Has a process of its own do the work, as a daemon does, and is gone itself.
     let program = std::env::current_exe().expect("this program has a path");
     let forks = companion("forks").replacen(
         &format!("[{program:?}, "),
-        &format!("[\"/bin/sh\", \"-c\", \"setsid \\\"$@\\\" &\", \"-\", {program:?}, "),
+        &format!("[\"/bin/sh\", \"-c\", \"{away}\", \"-\", {program:?}, "),
         1,
     );
     // Its port is served by somebody who is not its child, so the sign must be patient.

@@ -21,6 +21,8 @@ const BYTES_DIFFERENCE_MIN: f64 = 200.0;
 const ELSEWHERE_MIN: f64 = 0.05;
 /// Above this share of the subject's own use, its figures are not its own.
 const ELSEWHERE_SHARE_MAX: f64 = 0.20;
+/// In fewer rounds a stranger that comes and goes is too easily taken for somebody's help.
+const ELSEWHERE_ROUNDS_MIN: usize = 3;
 
 /// All rounds of one row.
 struct Rows<'a> {
@@ -240,7 +242,8 @@ fn content_type(row: &Rows<'_>, baseline: &Rows<'_>) -> Looked {
 }
 
 /// A stranger that is busy in every round of one row, and idle in every round of the others, works
-/// for that row.
+/// for that row. Of so few rounds that one which comes and goes is met like this by chance in more
+/// than one case of twenty (one of 6 with two rounds each, one of 20 with three), nothing is void.
 fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     let others: Vec<&Round> = all
         .iter()
@@ -294,9 +297,14 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
              core in each of its rounds, and was idle in the others'",
             percent(least)
         );
-        return match least > ELSEWHERE_SHARE_MAX * own.unwrap_or(0.0) {
-            true => Looked::Found(Severity::Void, sentence),
-            false => Looked::Found(Severity::Caution, sentence),
+        let much = least > ELSEWHERE_SHARE_MAX * own.unwrap_or(0.0);
+        return match row.rounds.len() >= ELSEWHERE_ROUNDS_MIN {
+            true if much => Looked::Found(Severity::Void, sentence),
+            true => Looked::Found(Severity::Caution, sentence),
+            false => Looked::Found(
+                Severity::Caution,
+                format!("{sentence}; in so few rounds that can be chance"),
+            ),
         };
     }
     Looked::Passed("no foreign process is busy in its rounds only".to_owned())

@@ -579,6 +579,17 @@ fn a_stranger_that_works_in_the_rounds_of_one_row_only_works_for_it() {
         checks(&mild, "leaky"),
         [(Check::Elsewhere, Severity::Caution)]
     );
+    let two = |share| {
+        with("worker", share)
+            .into_iter()
+            .take(2)
+            .collect::<Vec<_>>()
+    };
+    let few = beside(&[("plain", &same, two(0.0)), ("leaky", &same, two(0.6))]);
+    assert_eq!(
+        checks(&few, "leaky"),
+        [(Check::Elsewhere, Severity::Caution)]
+    );
     let again = |facts: &mut RowFacts| facts.subject = "leaky".into();
     let twice = beside(&[
         ("leaky", &same, with("worker", 0.6)),

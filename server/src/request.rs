@@ -44,6 +44,21 @@ pub enum Version {
     Http2,
 }
 
+/// Fields that stand by themselves, such as those behind a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(http2::Fields<'a>);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of_http2(fields: http2::Fields<'a>) -> Fields<'a> {
+        Fields(fields)
+    }
+
+    /// Names, in lower case, and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        self.0.iter()
+    }
+}
+
 /// Where the fields of a request are.
 #[derive(Clone, Copy)]
 enum Source<'a> {

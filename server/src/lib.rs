@@ -52,6 +52,8 @@ mod service;
 mod site;
 mod start;
 mod summary;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod worker;
 
 pub use config::{Config, Limits, Timeouts, Tls};

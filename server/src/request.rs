@@ -163,6 +163,15 @@ impl<'a> Request<'a> {
         lines.into_iter().flatten().chain(list)
     }
 
+    /// The value of a pseudo-header field (RFC 9113 §8.3); `None` over HTTP/1.
+    #[cfg(feature = "tower")]
+    pub(crate) fn pseudo(&self, name: &[u8]) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Http1(_) => None,
+            Source::Http2(fields) => fields.get(name),
+        }
+    }
+
     /// The whole body, where [`Intake::Whole`](crate::Intake::Whole) was asked for; else empty.
     #[inline]
     pub fn body(&self) -> &'a [u8] {

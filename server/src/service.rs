@@ -207,7 +207,8 @@ pub enum Event<'a> {
     /// The server stops. Told to those who have taken over a connection.
     Stopping,
     /// The request is over before its end: the client is gone, or has given it up, or was too
-    /// slow. Nothing that is asked for its ticket has an effect any more.
+    /// slow. Nothing that is asked for its ticket has an effect any more. Not told of what the
+    /// service has ended by itself.
     Closed,
 }
 
@@ -405,6 +406,8 @@ pub(crate) struct Agenda {
     pub(crate) bytes: Vec<u8>,
     /// What services are to be told.
     pub(crate) notices: Vec<(Ticket, Notice)>,
+    /// How many of them say that a request is gone.
+    closed: u32,
     /// Panics of handlers that were not counted yet.
     pub(crate) panics: u64,
 }
@@ -421,7 +424,23 @@ impl Agenda {
 
     /// Has the service told that a request is gone.
     pub(crate) fn closed(&mut self, ticket: Ticket) {
+        self.closed += 1;
         self.notices.push((ticket, Notice::Closed));
+    }
+
+    /// A service has ended a request by itself, which may be gone already: it isn't told that.
+    pub(crate) fn ended(&mut self, ticket: Ticket) {
+        if self.closed > 0 {
+            let crossed = |of: Ticket| (of.socket, of.number) == (ticket.socket, ticket.number);
+            self.notices
+                .retain(|(of, notice)| *notice != Notice::Closed || !crossed(*of));
+        }
+    }
+
+    /// What services are to be told, for once.
+    pub(crate) fn take_notices(&mut self) -> Vec<(Ticket, Notice)> {
+        self.closed = 0;
+        std::mem::take(&mut self.notices)
     }
 
     /// Whether the call that was just made has paused the body of its request.
@@ -459,6 +478,17 @@ pub(crate) enum Action {
     Pause,
     /// Read on.
     Resume,
+}
+
+impl Action {
+    /// Whether nothing follows it.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Action::Complete(response) => !response.body.is_in_pieces(),
+            Action::End(_) | Action::Abort => true,
+            _ => false,
+        }
+    }
 }
 
 /// An [`Event`] that came out of sending, or of an end.

@@ -26,7 +26,7 @@ use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use crate::pattern::{self, Slice};
 use crate::peer::Peer;
-use crate::service::{Service, Ticket};
+use crate::service::{Notice, Service, Ticket};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -430,6 +430,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let mut actions = std::mem::take(&mut agenda.actions);
         let mut bytes = std::mem::take(&mut agenda.bytes);
         for (ticket, action) in actions.drain(..) {
+            if action.is_last() {
+                self.serving.agenda.ended(ticket);
+            }
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
                 supply(&mut self.driver, connection);
                 connection.act(ticket, action, &bytes, &mut self.serving);
@@ -449,9 +452,17 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Tells services what became of their requests. They may ask for something because of it.
     fn notify(&mut self) {
-        let mut notices = std::mem::take(&mut self.serving.agenda.notices);
+        let mut notices = self.serving.agenda.take_notices();
         for (ticket, notice) in notices.drain(..) {
-            self.serving.notify(ticket, notice);
+            let connection = find(&mut self.connections, ticket.socket);
+            // It may have ended in the meantime.
+            let wanted = match notice {
+                Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
+                Notice::Closed => true,
+            };
+            if wanted {
+                self.serving.notify(ticket, notice);
+            }
         }
         debug_assert!(
             self.serving.agenda.notices.is_empty(),

@@ -544,6 +544,16 @@ impl Connection {
         }
     }
 
+    /// Whether the service sends a request's answer in pieces, and has not ended it.
+    pub(crate) fn is_in_pieces(&mut self, number: u32) -> bool {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().is_in_pieces(number),
+            Protocol::Http2(http) => http.is_in_pieces(number),
+            Protocol::Raw(raw) => raw.is_open(),
+            Protocol::WebSocket(_) => false,
+        }
+    }
+
     /// It is gone: services that have not finished a request of it are told.
     pub(crate) fn abandon(&mut self, agenda: &mut Agenda) {
         match &mut self.protocol {

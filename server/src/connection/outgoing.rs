@@ -309,6 +309,13 @@ impl Outgoing {
         }
     }
 
+    /// Whether the answer to request `number` is in pieces, and has not ended.
+    pub(crate) fn is_in_pieces(&self, number: u32) -> bool {
+        let mut items = std::iter::once(&self.front).chain(&self.rest);
+        let found = items.find(|item| item.is_of(number));
+        found.is_some_and(|item| matches!(item.then, Then::Pieces(_)))
+    }
+
     /// The requests whose services have not said everything.
     pub(crate) fn open(&self) -> impl Iterator<Item = Asked> {
         let items = std::iter::once(&self.front).chain(&self.rest);

@@ -128,6 +128,11 @@ impl Raw {
         !self.paused && self.held.is_empty()
     }
 
+    /// Whether the service may send more.
+    pub(super) fn is_open(&self) -> bool {
+        self.ending.is_none()
+    }
+
     /// How the connection is to be closed, if it is time.
     pub(super) fn finished(&self) -> Option<Ending> {
         self.ending.filter(|_| self.out.is_empty())

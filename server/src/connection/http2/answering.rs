@@ -299,8 +299,11 @@ impl Pieces {
 
     /// The service has sent everything. False if that is less than was announced.
     pub(super) fn finish(&mut self, trailers: Vec<Field>) -> bool {
-        self.end.get_or_insert(trailers);
-        self.announced.is_none_or(|left| left == 0)
+        let whole = self.announced.is_none_or(|left| left == 0);
+        if whole {
+            self.end.get_or_insert(trailers);
+        }
+        whole
     }
 
     /// Whether the service has sent everything.

@@ -376,6 +376,12 @@ impl Http2 {
         }
     }
 
+    /// Whether the answer to a request is in pieces, and has not ended.
+    pub(super) fn is_in_pieces(&mut self, id: u32) -> bool {
+        let stream = self.talk.streams.find(id);
+        stream.is_some_and(|stream| stream.is_open() && matches!(stream.state, State::Piecing(_)))
+    }
+
     /// A piece of the answer to a request.
     pub(super) fn send(&mut self, id: u32, piece: &[u8], shared: &mut Shared) {
         if let Some(stream) = self.talk.streams.find(id)
